@@ -1,0 +1,94 @@
+// Kernels: compiled or interpreted PrimFuncs, as the machine calls them (destination-passing style, RFC 0089 4.2.1).
+//
+// KernelSignature is what a call must satisfy: it is made once from a PrimFunc (codegen or eval), and `bind_arguments`
+// checks a call against it and computes the values of the symbolic variables. The code itself is reached through
+// KernelCode, which gets bare pointers and variable values and cannot fail on shapes any more.
+// KernelTable is filled by the session (JIT, eval, or object code of an executable); the machine only calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::runtime {
+
+// An integer expression over symbolic variables, in postfix: dims such as `n * 2`.
+struct DimOp {
+  enum class Code : std::uint8_t { Const, Var, Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Min, Max,
+                                   Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, Select };
+  Code code;
+  std::int64_t value = 0;  // Const: the constant; Var: index into KernelSignature::variables
+};
+struct DimExpr {
+  std::vector<DimOp> code;
+  std::string text;  // as written, for messages
+  // The variable's index when the expression is a bare variable, else -1.
+  int bare_variable() const { return code.size() == 1 && code[0].code == DimOp::Code::Var ? int(code[0].value) : -1; }
+};
+// Division by zero is an error (OutOfBounds kind is never used here; TypeMismatch with text).
+Result<std::int64_t> evaluate(const DimExpr& e, std::span<const std::int64_t> variables);
+
+struct KernelParam {
+  std::string name;
+  bool is_tensor = true;
+  DType dtype;                 // element type of the tensor, or the scalar's type
+  std::vector<DimExpr> shape;  // tensors only
+  int variable = -1;           // scalars: the variable they define (integers), else -1
+  bool opaque = false;         // a bare T.handle: passed through unchecked (its data pointer)
+};
+
+struct KernelSignature {
+  std::string name;
+  std::vector<KernelParam> params;
+  std::vector<std::string> variables;       // symbolic integer variables, by index
+  std::vector<DType> variable_dtypes;       // same length
+};
+
+// One word per parameter in order: tensors pass their data pointer, integer and bool scalars their value (sign- or
+// zero-extended), floats the bits of a double. Then `variables` of the signature, by index.
+union KernelWord {
+  void* pointer;
+  std::int64_t integer;
+  double floating;
+};
+
+// What a checked kernel says when it stops: filled by the code, turned into an Error by the caller.
+struct KernelFault {
+  std::int64_t code = 0;       // 0: none; index + 1 into KernelCode::fault_texts otherwise
+  std::int64_t values[8] = {};  // indices and loop variables, as the text's `{}` places want
+};
+
+// The bare entry. Returns nonzero when `fault` was filled.
+using KernelEntry = std::int32_t (*)(const KernelWord* params, const std::int64_t* variables, KernelFault* fault);
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual const KernelSignature& signature() const = 0;
+  // Runs with arguments that bind_arguments has accepted.
+  virtual Result<support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
+};
+
+// Checks count, kinds, ranks, dtypes, dims; fills `variables` (resized to the signature). The Error names the
+// argument, the dimension, the symbol, its value and what bound it.
+Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArgs args, std::vector<std::int64_t>& variables);
+// bind_arguments + run. What the machine calls.
+Result<support::Unit> call_kernel(Kernel& kernel, PackedArgs args);
+
+class KernelTable {
+ public:
+  void set(std::string name, std::shared_ptr<Kernel> kernel);
+  Kernel* find(std::string_view name) const;
+  void clear() { kernels_.clear(); }
+  std::vector<std::string_view> names() const;
+
+ private:
+  std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels_;
+};
+
+}  // namespace rldb::runtime

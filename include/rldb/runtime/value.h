@@ -1,0 +1,192 @@
+// Values: what registers hold and what a user sees at the prompt.
+//
+// A Value is two words: a tag and either an immediate or one reference. Objects are reference counted and immutable
+// except tensor data and tuple slots that the machine resets. Cloning machine state copies Values; tensor storage is
+// copied on demand by the timeline (Storage::clone). Used by vm, eval, codegen (constants), session, debug, ui.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/runtime/dtype.h"
+#include "rldb/runtime/error.h"
+#include "rldb/support/ref.h"
+
+namespace rldb::runtime {
+
+using support::Ref;
+
+enum class ValueKind : std::uint8_t { Null, Int, Float, Bool, DType, String, Shape, Tensor, Tuple, Function, Storage, Object };
+std::string_view to_string(ValueKind kind);
+
+class Object : public support::RefCounted {};
+
+// Raw bytes, 64-byte aligned. Limits: no allocation over memory_limit() succeeds.
+class Storage : public Object {
+ public:
+  static Result<Ref<Storage>> allocate(std::size_t bytes);
+  ~Storage() override;
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  Result<Ref<Storage>> clone() const;
+
+ private:
+  Storage(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  std::byte* data_;
+  std::size_t size_;
+};
+
+// Limit on the bytes that Storage may hold alive in all, so that a huge shape is an error and not a dead machine.
+std::size_t memory_limit();
+void set_memory_limit(std::size_t bytes);
+std::size_t memory_in_use();
+
+// A dense, row-major (compact) view of a Storage.
+class Tensor : public Object {
+ public:
+  Tensor(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape, DType dtype)
+      : storage_(std::move(storage)), byte_offset_(byte_offset), shape_(std::move(shape)), dtype_(dtype) {}
+  // Uninitialised memory. Fails on negative dims, on overflow, and over the memory limit.
+  static Result<Ref<Tensor>> empty(std::vector<std::int64_t> shape, DType dtype);
+  // A view of `storage` at an offset; fails when it does not fit.
+  static Result<Ref<Tensor>> view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape, DType dtype);
+
+  std::byte* data() const { return storage_->data() + byte_offset_; }
+  const Ref<Storage>& storage() const { return storage_; }
+  std::size_t byte_offset() const { return byte_offset_; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  int ndim() const { return int(shape_.size()); }
+  DType dtype() const { return dtype_; }
+  std::int64_t element_count() const;
+  std::size_t byte_size() const { return std::size_t(element_count()) * dtype_.bytes(); }
+  double at(std::int64_t flat_index) const { return load_as_double(data() + std::size_t(flat_index) * dtype_.bytes(), dtype_); }
+
+ private:
+  Ref<Storage> storage_;
+  std::size_t byte_offset_;
+  std::vector<std::int64_t> shape_;
+  DType dtype_;
+};
+
+class Shape : public Object {
+ public:
+  explicit Shape(std::vector<std::int64_t> dims) : dims(std::move(dims)) {}
+  std::vector<std::int64_t> dims;
+};
+
+class String : public Object {
+ public:
+  explicit String(std::string text) : text(std::move(text)) {}
+  std::string text;
+};
+
+class Tuple;
+class Function;
+
+class Value {
+ public:
+  Value() = default;
+  static Value null() { return {}; }
+  static Value of_int(std::int64_t v) { return Value(ValueKind::Int, v); }
+  static Value of_bool(bool v) { return Value(ValueKind::Bool, std::int64_t(v)); }
+  static Value of_float(double v);
+  static Value of_dtype(DType t);
+  static Value of_string(std::string text) { return Value(ValueKind::String, new String(std::move(text))); }
+  static Value of_shape(std::vector<std::int64_t> dims) { return Value(ValueKind::Shape, new Shape(std::move(dims))); }
+  Value(Ref<Tensor> t) : Value(ValueKind::Tensor, t.get()) {}
+  Value(Ref<Tuple> t);
+  Value(Ref<Function> f);
+  Value(Ref<Storage> s) : Value(ValueKind::Storage, s.get()) {}
+  static Value of_tuple(std::vector<Value> fields);
+  // Any other object that a packed function hands around; opaque to the machine.
+  static Value of_object(Ref<Object> o) { return Value(ValueKind::Object, o.get()); }
+
+  Value(const Value& o) : kind_(o.kind_), bits_(o.bits_), object_(o.object_) {
+    if (object_) object_->retain();
+  }
+  Value(Value&& o) noexcept : kind_(o.kind_), bits_(o.bits_), object_(o.object_) {
+    o.kind_ = ValueKind::Null;
+    o.object_ = nullptr;
+  }
+  Value& operator=(Value o) noexcept {
+    std::swap(kind_, o.kind_);
+    std::swap(bits_, o.bits_);
+    std::swap(object_, o.object_);
+    return *this;
+  }
+  ~Value() {
+    if (object_) object_->release();
+  }
+
+  ValueKind kind() const { return kind_; }
+  bool is(ValueKind k) const { return kind_ == k; }
+  bool is_null() const { return kind_ == ValueKind::Null; }
+  std::int64_t as_int() const { return bits_; }  // Int, Bool
+  double as_float() const;
+  DType as_dtype() const;
+  const std::string& as_string() const { return static_cast<const String*>(object_)->text; }
+  const std::vector<std::int64_t>& as_shape() const { return static_cast<const Shape*>(object_)->dims; }
+  Tensor& as_tensor() const { return *static_cast<Tensor*>(object_); }
+  Tuple& as_tuple() const;
+  Function& as_function() const;
+  Ref<Tensor> tensor_ref() const { return Ref<Tensor>(static_cast<Tensor*>(object_)); }
+  Ref<Storage> storage_ref() const { return Ref<Storage>(static_cast<Storage*>(object_)); }
+  Object* object() const { return object_; }  // null for immediates
+
+ private:
+  Value(ValueKind kind, std::int64_t bits) : kind_(kind), bits_(bits) {}
+  Value(ValueKind kind, Object* object) : kind_(object ? kind : ValueKind::Null), object_(object) {
+    if (object_) object_->retain();
+  }
+  ValueKind kind_ = ValueKind::Null;
+  std::int64_t bits_ = 0;
+  Object* object_ = nullptr;
+};
+
+class Tuple : public Object {
+ public:
+  explicit Tuple(std::vector<Value> fields) : fields(std::move(fields)) {}
+  std::vector<Value> fields;
+};
+
+// Something callable: a packed function, a bytecode function of an executable, or a closure over either.
+// A Function with no native code is called by the machine through `bytecode_index`.
+using PackedArgs = std::span<const Value>;
+using PackedFn = std::function<Result<Value>(PackedArgs)>;
+
+class Function : public Object {
+ public:
+  Function(std::string name, PackedFn native) : name(std::move(name)), native(std::move(native)) {}
+  Function(std::string name, int bytecode_index) : name(std::move(name)), bytecode_index(bytecode_index) {}
+  std::string name;
+  PackedFn native;            // empty for bytecode functions
+  int bytecode_index = -1;    // index into the executable's function table
+  std::vector<Value> captured;  // appended after the call's arguments (vm.builtin.make_closure)
+};
+
+// Deep comparison and text. Text forms follow NumPy; at most `max_elements` elements are shown in full.
+struct FormatOptions {
+  std::int64_t max_elements = 1000;
+  int edge_items = 3;
+  int precision = 8;  // NumPy's default: shortest that round-trips, at most this many digits
+  int line_width = 75;
+};
+std::string format_value(const Value& v, const FormatOptions& options = {});
+// `Tensor[(2, 3), "float32"]`, `shape(2, 3)`, `tuple(2)`: one line, no data.
+std::string describe(const Value& v);
+
+struct Tolerance {
+  double atol = 1e-5;
+  double rtol = 1e-5;
+  bool equal_nan = true;
+};
+// Empty when the values agree; else the first difference in words: path, index, both values, counts.
+std::string compare(const Value& actual, const Value& expected, const Tolerance& tolerance = {});
+// Deep copy: no storage is shared with the original.
+Result<Value> deep_copy(const Value& v);
+
+}  // namespace rldb::runtime

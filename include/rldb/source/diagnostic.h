@@ -1,0 +1,118 @@
+// Diagnostics: what went wrong, as data. Emitted where found, rendered elsewhere (terminal, JSON, tests).
+//
+// Every kind is a row of diagnostic.def (split by topic into diagnostic_<topic>.def): id, severity, text with `{}`
+// places, and a default hint. Wording: lower case, no full stop, code in backticks; what was found, then the rule.
+// `Message` is a diagnostic without a place: what a phase that has no spans (type inference, passes, the machine)
+// returns as its error; whoever knows the place turns it into a Diagnostic with `at`.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/source/buffer.h"
+#include "rldb/source/span.h"
+
+namespace rldb::source {
+
+enum class Severity : std::uint8_t { Error, Warning, Note };
+
+enum class DiagId : std::uint16_t {
+#define RLDB_DIAG(id, severity, text, hint) id,
+#include "rldb/source/diagnostic.def"
+};
+
+struct DiagInfo {
+  std::string_view name;
+  Severity severity;
+  std::string_view text;
+  std::string_view hint;
+};
+const DiagInfo& info(DiagId id);
+std::size_t diag_count();
+
+struct Note {
+  Span span;  // may be no place
+  std::string text;
+};
+
+struct Message {
+  DiagId id{};
+  std::string text;
+  std::string hint;  // replaces the row's hint when not empty
+  std::vector<Note> notes;
+  int argument = -1;      // index of the guilty call argument, when the place is known that finely
+  std::string attribute;  // or the guilty attribute's name
+
+  Message&& with_hint(std::string h) && {
+    hint = std::move(h);
+    return std::move(*this);
+  }
+  Message&& with_argument(int i) && {
+    argument = i;
+    return std::move(*this);
+  }
+  Message&& with_attribute(std::string_view a) && {
+    attribute = a;
+    return std::move(*this);
+  }
+  Message&& with_note(Span span, std::string t) && {
+    notes.push_back({span, std::move(t)});
+    return std::move(*this);
+  }
+};
+
+std::string format_text(DiagId id, fmt::format_args args);
+
+// message(DiagId::UnknownOperator, name)
+template <class... Args>
+Message message(DiagId id, const Args&... args) {
+  Message m;
+  m.id = id;
+  m.text = format_text(id, fmt::make_format_args(args...));
+  return m;
+}
+
+struct Diagnostic {
+  DiagId id{};
+  Severity severity = Severity::Error;
+  Span span;
+  std::string message;
+  std::string hint;
+  std::vector<Note> notes;
+};
+Diagnostic at(Span span, Message message);
+
+// Collects; whoever owns it decides what to do. Stops storing after kMaxDiagnostics (the rest is counted).
+class Diagnostics {
+ public:
+  static constexpr std::size_t kMaxDiagnostics = 1000;
+  void add(Diagnostic d);
+  void add(Span span, Message m) { add(at(span, std::move(m))); }
+  bool has_errors() const { return errors_ > 0; }
+  std::size_t error_count() const { return errors_; }
+  const std::vector<Diagnostic>& all() const { return all_; }
+  void clear();
+
+ private:
+  std::vector<Diagnostic> all_;
+  std::size_t errors_ = 0;
+};
+
+struct RenderOptions {
+  bool color = false;
+  std::size_t max_line_width = 160;  // longer source lines are cut around the caret
+};
+// `file:line:column: error: message`, the line, a caret under the range, notes, `hint: ...`. Ends in a newline.
+std::string render(const Diagnostic& d, const SourceManager& sources, const RenderOptions& options = {});
+std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options = {});
+// LSP-shaped objects, one JSON array: {"uri","range":{"start":{"line","character"},"end"},"severity","code","message",...}
+std::string render_json(const Diagnostics& d, const SourceManager& sources);
+
+// The nearest of `candidates` to a misspelt word, or empty when none is near.
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+}  // namespace rldb::source
