@@ -1,0 +1,31 @@
+// The table of builtins: rows of builtin.def. Read by codegen, the machine, the disassembler and the docs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace rldb::bytecode {
+
+enum class BuiltinId : std::uint8_t {
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) id,
+#include "rldb/bytecode/builtin.def"
+};
+enum class BuiltinEffect : std::uint8_t { Pure, Fresh, Heap, Output, Control, Mutate };
+
+struct BuiltinInfo {
+  BuiltinId id;
+  std::string_view name;
+  int min_args;
+  int max_args;  // -1: any
+  BuiltinEffect effect;
+  std::string_view arguments;
+  std::string_view doc;
+  bool takes_vm() const { return arguments.starts_with("vm"); }
+};
+std::span<const BuiltinInfo> builtins();
+const BuiltinInfo& info(BuiltinId id);
+std::optional<BuiltinId> find_builtin(std::string_view name);
+
+}  // namespace rldb::bytecode
