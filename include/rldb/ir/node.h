@@ -1,0 +1,68 @@
+// Node: what every IR node starts with: its kind and its dense id.
+//
+// Nodes live in the arena of an ir::Context, never change, are reached by `const Node*`, and are told apart by
+// `isa/as`. Facts that are not meaning (spans, provenance, breakpoints) live in tables keyed by `id` (side_table.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rldb/support/check.h"
+
+namespace rldb::ir {
+
+enum class NodeKind : std::uint8_t {
+#define RLDB_NODE(Kind, Struct, doc) Kind,
+#include "rldb/ir/node.def"
+};
+std::string_view to_string(NodeKind kind);
+
+template <class T>
+using Span = std::span<const T>;
+
+struct Node {
+  NodeKind kind;
+  std::uint32_t id;
+};
+
+// A struct that holds kinds First..Last says so with RLDB_KINDS.
+#define RLDB_KINDS(First, Last)                                                          \
+  static bool classof(const ::rldb::ir::Node* n) {                                       \
+    return n->kind >= ::rldb::ir::NodeKind::First && n->kind <= ::rldb::ir::NodeKind::Last; \
+  }
+#define RLDB_KIND(Only) RLDB_KINDS(Only, Only)
+
+template <class T>
+bool isa(const Node* n) {
+  return n != nullptr && T::classof(n);
+}
+// The node as a T, or null when it is not one (or is null).
+template <class T>
+const T* as(const Node* n) {
+  return isa<T>(n) ? static_cast<const T*>(n) : nullptr;
+}
+template <class T>
+const T* cast(const Node* n) {
+  RLDB_CHECK(isa<T>(n), "node is of another kind");
+  return static_cast<const T*>(n);
+}
+
+// Facts by node id. Grows on set; reading what was never set gives T{}.
+template <class T>
+class SideTable {
+ public:
+  void set(std::uint32_t id, T value) {
+    if (id >= rows_.size()) rows_.resize(std::max<std::size_t>(std::size_t(id) + 1, rows_.size() * 2));
+    rows_[id] = std::move(value);
+  }
+  void set(const Node* n, T value) { set(n->id, std::move(value)); }
+  T get(std::uint32_t id) const { return id < rows_.size() ? rows_[id] : T{}; }
+  T get(const Node* n) const { return get(n->id); }
+
+ private:
+  std::vector<T> rows_;
+};
+
+}  // namespace rldb::ir

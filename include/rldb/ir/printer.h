@@ -1,0 +1,50 @@
+// Printer: TVMScript text of modules, functions, expressions, types, in three spellings; one writer, decorated.
+//
+// Text round-trips: parse(print(m)) is structurally equal to m. Canonical, stable, idempotent. Listing, verifier
+// errors, the debugger's gutter and pass diffs all go through the Decorator. Sources: tvm_facts sections 0 to 4.
+#pragma once
+
+#include <string>
+
+#include "rldb/ir/module.h"
+
+namespace rldb::ir {
+
+class Context;
+
+enum class Syntax : std::uint8_t { Current, Sinfo, Rfc };
+
+struct PrintOptions {
+  Syntax syntax = Syntax::Current;
+  bool show_meta = false;      // bring constants in a metadata block
+  bool show_all_ty = true;     // false drops every annotation that can be inferred
+  bool header = true;          // `# from tvm.script import ...` comment lines
+  bool pep695 = false;         // def main[n](...) instead of TypeVar lines
+  int line_width = 100;
+  std::string module_alias = "cls";
+};
+
+// Called as lines are finished. `node` is the binding, statement or function that the line starts (null for others).
+class Decorator {
+ public:
+  virtual ~Decorator() = default;
+  virtual std::string gutter(const Node* /*node*/) { return {}; }   // put before the line
+  virtual std::string trailer(const Node* /*node*/) { return {}; }  // put after it, e.g. a live value
+  virtual std::string below(const Node* /*node*/) { return {}; }    // whole lines after it, e.g. an error
+  virtual void line(int /*line_number*/, const Node* /*node*/) {}   // 1-based: lets callers map lines to nodes
+};
+
+std::string print(const Module* m, const PrintOptions& options = {}, Decorator* decorator = nullptr);
+// A lone function with its decorator line; `name` as in its def line.
+std::string print_function(std::string_view name, const Expr* function, const PrintOptions& options = {},
+                           Decorator* decorator = nullptr);
+std::string print_expr(const Expr* e, const PrintOptions& options = {});
+std::string print_stmt(const Stmt* s, const PrintOptions& options = {});
+std::string print_binding(const Binding* b, const PrintOptions& options = {});
+std::string print_type(const Type* t, const PrintOptions& options = {});  // R.Tensor((n, 4), dtype="float32")
+std::string print_attr(const Attr* a, const PrintOptions& options = {});
+std::string print_region(const BufferRegion& r, const PrintOptions& options = {});
+// What a spelling cannot say about a module; empty when it can say all of it.
+std::vector<std::string> unsayable(const Module* m, Syntax syntax);
+
+}  // namespace rldb::ir

@@ -1,0 +1,31 @@
+// Relations between types: base check, join, erasure of out-of-scope variables, unification of symbolic variables.
+//
+// Names and results follow TVM (type_base_check, type_lca, erase_to_well_defined). Users: verifier, type inference of
+// calls and branches, the front end, passes.
+#pragma once
+
+#include <functional>
+
+#include "rldb/ir/arith.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::ir {
+
+// Is `base` a base of `derived`? FailL0: certainly not; FailL1: only by a checked cast (e.g. different known dims are
+// FailL0, unknown against known is FailL1 when base knows more); FailL2: shapes cannot be proved equal.
+enum class BaseCheck : std::uint8_t { FailL0, FailL1, FailL2, Pass };
+BaseCheck base_check(Context& ctx, const Type* base, const Type* derived);
+inline bool is_base_of(Context& ctx, const Type* base, const Type* derived) {
+  return base_check(ctx, base, derived) == BaseCheck::Pass;
+}
+// The most precise common base (the type of an `if`).
+const Type* join(Context& ctx, const Type* a, const Type* b);
+// The type without what depends on variables that are not visible: dims go to unknown, ndim stays.
+const Type* erase(Context& ctx, const Type* t, const std::function<bool(const Var*)>& visible);
+// The return type of a call of a function with this type: matches parameter types against arguments, substitutes
+// symbolic variables, erases the rest. Messages name the argument.
+Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr*> args);
+// Type without shape values: rank and dtype only (RFC: the checked type).
+const Type* static_type(Context& ctx, const Type* t);
+
+}  // namespace rldb::ir

@@ -1,0 +1,29 @@
+// Verifier: the well-formedness rules of the IR (tvm_facts section 9), by number:
+//   1 every expression has a type                     10 arguments, fields, conditions are leaves (ANF)
+//   2 global variables exist, names are unique        11 no if in dataflow blocks
+//   3 public name equals global_symbol                12 no impure call in dataflow blocks or pure functions
+//   4 a variable is parameter of one function only    13 force_pure requires is_pure
+//   5 variables are defined before use (types too)    14 no inline PrimFunc
+//   6 each is defined once                            15 shape values are integers
+//   7 dataflow variables stay in their block          16 annotation is a base of the value's type
+//   8 variables of a branch are invisible outside     17 operator normal forms and validators hold
+//   9 sequences only as function and branch bodies    18 a symbolic variable belongs to one function
+//  19 (TensorIR) no undefined variable or buffer      20 (TensorIR) no nested redefinition
+//  21 (TensorIR) block values and domains are sane    22 (TensorIR) loads and stores have as many indices as dims
+// Collects everything; messages start with `[rule N]` and carry the spans of the nodes. Tests cite the numbers.
+#pragma once
+
+#include "rldb/ir/context.h"
+
+namespace rldb::ir {
+
+struct VerifyOptions {
+  bool check_types = true;  // rule 16 re-infers calls
+};
+
+// Returns true when nothing was added.
+bool verify(Context& ctx, const Module* m, source::Diagnostics& out, const VerifyOptions& options = {});
+bool verify_function(Context& ctx, const Module* m, std::string_view name, source::Diagnostics& out,
+                     const VerifyOptions& options = {});
+
+}  // namespace rldb::ir
