@@ -1,0 +1,589 @@
+// TVMScript: the Python-shaped text language of TVM's Relax and TensorIR.
+//
+// Rules of this file:
+//  * no entry in `conflicts`: nodes made while several parses are alive cannot be reused by an incremental parse;
+//  * no supertypes: a hidden rule with one child costs no parse action, a supertype does;
+//  * nodes are named by the language's concepts. Where a concept is decided by a few fixed characters (`@R.function`,
+//    `with T.sblock`, `= T.axis.`), the external scanner looks ahead and emits a mark of width zero, so that the
+//    grammar stays LR(1) and the header below the mark keeps its ordinary shape (call, attribute, identifier);
+//  * a string is one token. Its prefix, quotes and escapes are the reader's business.
+
+const PREC = {
+  lambda: -2,
+  conditional: -1,
+  or: 10,
+  and: 11,
+  not: 12,
+  compare: 13,
+  bit_or: 14,
+  bit_xor: 15,
+  bit_and: 16,
+  shift: 17,
+  sum: 18,
+  product: 19,
+  unary: 20,
+  power: 21,
+  postfix: 22,
+};
+
+const sep1 = (rule, separator) => seq(rule, repeat(seq(separator, rule)));
+// What follows the colon of a header: an indented block, statements on the same line, or (of width zero) nothing; the
+// last is an error for the reader to report. Line ends stay outside of the nodes.
+const suite = ($, name) => choice(
+  field(name, $.block),
+  seq(field(name, alias($._inline_block, $.block)), $._newline),
+  field(name, alias($._newline, $.block)),
+);
+const comma_list = (rule) => optional(seq(sep1(rule, ','), optional(',')));
+
+// A run of string text: everything but the quote, the backslash and (in short strings) the line break.
+const SHORT_DOUBLE = /([^"\\\r\n]|\\(\r\n|.|\r|\n))*/;
+const SHORT_SINGLE = /([^'\\\r\n]|\\(\r\n|.|\r|\n))*/;
+const LONG_DOUBLE = /([^"\\]|\\(.|\r|\n)|"([^"\\]|\\(.|\r|\n))|""([^"\\]|\\(.|\r|\n)))*/;
+const LONG_SINGLE = /([^'\\]|\\(.|\r|\n)|'([^'\\]|\\(.|\r|\n))|''([^'\\]|\\(.|\r|\n)))*/;
+const STRING_PREFIX = /[rRbBuUfF]?[rRbBfF]?/;
+
+module.exports = grammar({
+  name: 'tvmscript',
+
+  // The order is the `enum Token` of src/scanner.c.
+  externals: $ => [
+    $._newline,
+    $._indent,
+    $._dedent,
+    $._base_indent,
+    $._relax_mark,
+    $._prim_mark,
+    $._python_mark,
+    $._macro_mark,
+    $._dataflow_mark,
+    $._sblock_mark,
+    $._init_mark,
+    $._axis_mark,
+    $._error_sentinel,
+  ],
+
+  extras: $ => [
+    /[\s\f]/,
+    /\\\r?\n/,
+    $.comment,
+  ],
+
+  word: $ => $.identifier,
+
+  rules: {
+    // A file, and equally an entry at a prompt: any sequence of statements. Its indentation is that of its first line.
+    source_file: $ => seq(optional($._base_indent), repeat($._statement)),
+
+    comment: _ => token(/#[^\r\n]*/),
+
+    // ---------------------------------------------------------------- statements
+
+    _statement: $ => choice(
+      $._simple_line,
+      $.module,
+      $.relax_function,
+      $.prim_func,
+      $.python_function,
+      $.macro_definition,
+      $.function_definition,
+      $.dataflow_block,
+      $.sblock,
+      $.init_block,
+      $.with_statement,
+      $.loop,
+      $.while_loop,
+      $.if_statement,
+      $.try_statement,
+      $.unexpected_indent,
+    ),
+
+    _simple_line: $ => seq(sep1($._simple_statement, ';'), optional(';'), $._newline),
+
+    _simple_statement: $ => choice(
+      $.binding,
+      $.axis_binding,
+      $.buffer_store,
+      $.declaration,
+      $.augmented_assignment,
+      $.expression_statement,
+      $.return_statement,
+      $.assert_statement,
+      $.pass_statement,
+      $.break_statement,
+      $.continue_statement,
+      $.import_statement,
+      $.import_from_statement,
+      $.raise_statement,
+      $.delete_statement,
+      $.scope_statement,
+    ),
+
+    expression_statement: $ => field('value', $._expressions),
+
+    // x = e, x: A = e, a, b = e, x = y = e
+    binding: $ => choice(
+      seq(field('target', $._target), '=', field('value', $._bound)),
+      seq(field('target', $._annotated_target), ':', field('annotation', $._expression), '=', field('value', $._bound)),
+    ),
+
+    _bound: $ => choice($._expressions, $.binding, $.buffer_store, $.yield),
+
+    // vi = T.axis.spatial(n, i) and vi, vj = T.axis.remap("SR", [i, j])
+    axis_binding: $ => choice(
+      seq(field('target', $._target), '=', $._axis_mark, field('value', $._expressions)),
+      seq(field('target', $._annotated_target), ':', field('annotation', $._expression), '=', $._axis_mark,
+        field('value', $._expressions)),
+    ),
+
+    // B[i, j] = e
+    buffer_store: $ => seq(
+      field('target', $.subscript),
+      optional(seq(':', field('annotation', $._expression))),
+      '=',
+      field('value', $._bound),
+    ),
+
+    // x: T.int32
+    declaration: $ => seq(field('target', $._annotated_target), ':', field('annotation', $._expression)),
+
+    augmented_assignment: $ => seq(
+      field('target', choice($.identifier, $.attribute, $.subscript)),
+      field('operator', choice('+=', '-=', '*=', '/=', '//=', '%=', '**=', '@=', '&=', '|=', '^=', '<<=', '>>=')),
+      field('value', $._expressions),
+    ),
+
+    _annotated_target: $ => choice($.identifier, $.attribute),
+
+    _target: $ => choice(
+      $.identifier,
+      $.attribute,
+      $.tuple,
+      $.list,
+      $.parenthesized_expression,
+      alias($._bare_tuple, $.tuple),
+    ),
+
+    return_statement: $ => seq('return', optional(field('value', $._expressions))),
+
+    assert_statement: $ => seq(
+      'assert',
+      field('condition', $._expression),
+      optional(seq(',', field('message', $._expression))),
+    ),
+
+    pass_statement: _ => 'pass',
+    break_statement: _ => 'break',
+    continue_statement: _ => 'continue',
+
+    import_statement: $ => seq('import', sep1(field('name', choice($.dotted_name, $.aliased_import)), ',')),
+
+    import_from_statement: $ => seq(
+      'from',
+      field('module', choice($.dotted_name, $.relative_import)),
+      'import',
+      choice(
+        '*',
+        sep1(field('name', choice($.dotted_name, $.aliased_import)), ','),
+        seq('(', sep1(field('name', choice($.dotted_name, $.aliased_import)), ','), optional(','), ')'),
+      ),
+    ),
+
+    relative_import: $ => seq(repeat1(choice('.', '...')), optional($.dotted_name)),
+    dotted_name: $ => sep1($.identifier, '.'),
+    aliased_import: $ => seq(field('name', $.dotted_name), 'as', field('alias', $.identifier)),
+
+    raise_statement: $ => seq(
+      'raise',
+      optional(seq(field('value', $._expressions), optional(seq('from', field('cause', $._expression))))),
+    ),
+
+    delete_statement: $ => seq('del', field('value', $._expressions)),
+
+    scope_statement: $ => seq(choice('global', 'nonlocal'), sep1(field('name', $.identifier), ',')),
+
+    // The suite of a compound statement, see `suite` above.
+    block: $ => seq($._indent, repeat1($._statement), $._dedent),
+    _inline_block: $ => seq(sep1($._simple_statement, ';'), optional(';')),
+
+    // Lines that are indented although no header asks for it. Python rejects them; so does the reader.
+    unexpected_indent: $ => seq($._indent, repeat1($._statement), $._dedent),
+
+    // ---------------------------------------------------------------- definitions
+
+    module: $ => seq(
+      repeat($._any_decorator),
+      'class',
+      field('name', $.identifier),
+      optional(field('superclasses', $.arguments)),
+      ':',
+      suite($, 'body'),
+    ),
+
+    // The decorator next to `def` decides what a function is.
+    relax_function: $ => seq(repeat($._any_decorator), $._relax_decorator_line, $._def),
+    prim_func: $ => seq(repeat($._any_decorator), $._prim_decorator_line, $._def),
+    python_function: $ => seq(repeat($._any_decorator), $._python_decorator_line, $._def),
+    macro_definition: $ => seq(repeat($._any_decorator), $._macro_decorator_line, $._def),
+    function_definition: $ => seq(optional(seq(repeat($._any_decorator), $._decorator_line)), $._def),
+
+    _any_decorator: $ => choice(
+      $._decorator_line,
+      $._relax_decorator_line,
+      $._prim_decorator_line,
+      $._python_decorator_line,
+      $._macro_decorator_line,
+    ),
+    _decorator_line: $ => seq(field('decorator', $.decorator), $._newline),
+    _relax_decorator_line: $ => seq(field('decorator', alias($._relax_decorator, $.decorator)), $._newline),
+    _prim_decorator_line: $ => seq(field('decorator', alias($._prim_decorator, $.decorator)), $._newline),
+    _python_decorator_line: $ => seq(field('decorator', alias($._python_decorator, $.decorator)), $._newline),
+    _macro_decorator_line: $ => seq(field('decorator', alias($._macro_decorator, $.decorator)), $._newline),
+
+    decorator: $ => seq('@', field('value', $._expression)),
+    _relax_decorator: $ => seq('@', $._relax_mark, field('value', $._expression)),
+    _prim_decorator: $ => seq('@', $._prim_mark, field('value', $._expression)),
+    _python_decorator: $ => seq('@', $._python_mark, field('value', $._expression)),
+    _macro_decorator: $ => seq('@', $._macro_mark, field('value', $._expression)),
+
+    _def: $ => seq(
+      'def',
+      field('name', $.identifier),
+      optional(field('type_parameters', $.type_parameters)),
+      field('parameters', $.parameters),
+      optional(seq('->', field('return_type', $._expressions))),
+      ':',
+      suite($, 'body'),
+    ),
+
+    type_parameters: $ => seq('[', comma_list($.type_parameter), ']'),
+    type_parameter: $ => seq(
+      optional(choice('*', '**')),
+      field('name', $.identifier),
+      optional(seq(':', field('bound', $._expression))),
+    ),
+
+    parameters: $ => seq('(', comma_list($._parameter), ')'),
+
+    _parameter: $ => choice(
+      $.parameter,
+      $.variadic_parameter,
+      $.parameter_separator,
+    ),
+
+    parameter: $ => seq(
+      field('name', $.identifier),
+      optional(seq(':', field('annotation', $._expression))),
+      optional(seq('=', field('default', $._expression))),
+    ),
+
+    // *args, **kwargs
+    variadic_parameter: $ => seq(
+      choice('*', '**'),
+      field('name', $.identifier),
+      optional(seq(':', field('annotation', $._expression))),
+    ),
+
+    parameter_separator: _ => choice('*', '/'),
+
+    // ---------------------------------------------------------------- blocks and control flow
+
+    dataflow_block: $ => seq('with', $._dataflow_mark, $._with_tail),
+    sblock: $ => seq('with', $._sblock_mark, $._with_tail),
+    init_block: $ => seq('with', $._init_mark, $._with_tail),
+    with_statement: $ => seq('with', $._with_tail),
+
+    _with_tail: $ => seq(sep1(field('item', $.with_item), ','), ':', suite($, 'body')),
+    with_item: $ => seq(field('value', $._expression), optional(seq('as', field('alias', $._loop_target)))),
+
+    loop: $ => seq(
+      'for',
+      field('target', choice($._loop_target, alias($._bare_loop_targets, $.tuple))),
+      'in',
+      field('iterator', $._expressions),
+      ':',
+      suite($, 'body'),
+      optional(field('alternative', $.else_clause)),
+    ),
+
+    _loop_target: $ => choice(
+      $.identifier,
+      alias($._loop_target_tuple, $.tuple),
+      alias($._loop_target_list, $.list),
+    ),
+    _loop_target_tuple: $ => seq('(', comma_list($._loop_target), ')'),
+    _loop_target_list: $ => seq('[', comma_list($._loop_target), ']'),
+    _bare_loop_targets: $ => seq($._loop_target, ',', comma_list($._loop_target)),
+
+    while_loop: $ => seq(
+      'while',
+      field('condition', $._condition),
+      ':',
+      suite($, 'body'),
+      optional(field('alternative', $.else_clause)),
+    ),
+
+    if_statement: $ => seq(
+      'if',
+      field('condition', $._condition),
+      ':',
+      suite($, 'consequence'),
+      repeat(field('alternative', $.elif_clause)),
+      optional(field('alternative', $.else_clause)),
+    ),
+    elif_clause: $ => seq('elif', field('condition', $._condition), ':', suite($, 'consequence')),
+    else_clause: $ => seq('else', ':', suite($, 'body')),
+
+    _condition: $ => choice($._expression, $.named_expression),
+
+    try_statement: $ => seq(
+      'try',
+      ':',
+      suite($, 'body'),
+      repeat($.except_clause),
+      optional($.else_clause),
+      optional($.finally_clause),
+    ),
+    except_clause: $ => seq(
+      'except',
+      optional(seq(field('value', $._expression), optional(seq('as', field('alias', $.identifier))))),
+      ':',
+      suite($, 'body'),
+    ),
+    finally_clause: $ => seq('finally', ':', suite($, 'body')),
+
+    // ---------------------------------------------------------------- expressions
+
+    // What may stand on the right of `=`: one expression or several with commas, which are a tuple.
+    _expressions: $ => choice($._expression, alias($._bare_tuple, $.tuple)),
+
+    _bare_tuple: $ => seq($._element, ',', comma_list($._element)),
+
+    _element: $ => choice($._expression, $.splat),
+
+    _expression: $ => choice(
+      $._disjunction,
+      $.conditional,
+      $.lambda,
+    ),
+
+    // An expression without a conditional at its top: what `and`, `or`, `not` and the clauses of a comprehension take
+    // (in the last, an `if` is the comprehension's).
+    _disjunction: $ => choice(
+      $._operand,
+      $.comparison,
+      $.not_expression,
+      $.logical_expression,
+    ),
+
+    // What an operator tighter than a comparison takes.
+    _operand: $ => choice(
+      $._primary,
+      $.unary_expression,
+      $.binary_expression,
+    ),
+
+    // What may be called, subscripted or asked for an attribute.
+    _primary: $ => choice(
+      $.identifier,
+      $.attribute,
+      $.call,
+      $.subscript,
+      $.integer,
+      $.float,
+      $.string,
+      $.concatenated_string,
+      $.unterminated_string,
+      $.boolean,
+      $.none,
+      $.ellipsis,
+      $.tuple,
+      $.list,
+      $.dictionary,
+      $.set,
+      $.parenthesized_expression,
+      $.list_comprehension,
+      $.set_comprehension,
+      $.dictionary_comprehension,
+      $.generator_expression,
+    ),
+
+    logical_expression: $ => choice(
+      prec.left(PREC.and, seq(field('left', $._disjunction), field('operator', 'and'), field('right', $._disjunction))),
+      prec.left(PREC.or, seq(field('left', $._disjunction), field('operator', 'or'), field('right', $._disjunction))),
+    ),
+
+    not_expression: $ => prec(PREC.not, seq('not', field('operand', $._disjunction))),
+
+    // a < b <= c is one node with three operands.
+    comparison: $ => prec.left(PREC.compare, seq(
+      field('operand', $._operand),
+      repeat1(seq(
+        field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', $.not_in, 'is', $.is_not)),
+        field('operand', $._operand),
+      )),
+    )),
+    not_in: _ => seq('not', 'in'),
+    is_not: _ => seq('is', 'not'),
+
+    binary_expression: $ => choice(
+      ...[
+        ['|', PREC.bit_or],
+        ['^', PREC.bit_xor],
+        ['&', PREC.bit_and],
+        ['<<', PREC.shift],
+        ['>>', PREC.shift],
+        ['+', PREC.sum],
+        ['-', PREC.sum],
+        ['*', PREC.product],
+        ['/', PREC.product],
+        ['//', PREC.product],
+        ['%', PREC.product],
+        ['@', PREC.product],
+      ].map(([operator, level]) => prec.left(level, seq(
+        field('left', $._operand), field('operator', operator), field('right', $._operand),
+      ))),
+      prec.right(PREC.power, seq(
+        field('left', $._operand), field('operator', '**'), field('right', $._operand),
+      )),
+    ),
+
+    unary_expression: $ => prec(PREC.unary, seq(
+      field('operator', choice('-', '+', '~')),
+      field('operand', $._operand),
+    )),
+
+    conditional: $ => prec.right(PREC.conditional, seq(
+      field('consequence', $._disjunction),
+      'if',
+      field('condition', $._disjunction),
+      'else',
+      field('alternative', $._expression),
+    )),
+
+    lambda: $ => prec(PREC.lambda, seq(
+      'lambda',
+      optional(field('parameters', $.lambda_parameters)),
+      ':',
+      field('body', $._expression),
+    )),
+    lambda_parameters: $ => seq(
+      sep1(choice(alias($._lambda_parameter, $.parameter), alias($._lambda_variadic, $.variadic_parameter), $.parameter_separator), ','),
+      optional(','),
+    ),
+    _lambda_parameter: $ => seq(field('name', $.identifier), optional(seq('=', field('default', $._expression)))),
+    _lambda_variadic: $ => seq(choice('*', '**'), field('name', $.identifier)),
+
+    named_expression: $ => seq(field('name', $.identifier), ':=', field('value', $._expression)),
+
+    yield: $ => seq('yield', optional(choice(seq('from', field('value', $._expression)), field('value', $._expressions)))),
+
+    attribute: $ => prec(PREC.postfix, seq(field('object', $._primary), '.', field('attribute', $.identifier))),
+
+    call: $ => prec(PREC.postfix, seq(
+      field('function', $._primary),
+      field('arguments', choice($.arguments, alias($.generator_expression, $.arguments))),
+    )),
+
+    arguments: $ => seq('(', comma_list($._argument), ')'),
+
+    _argument: $ => choice(
+      $._expression,
+      $.keyword_argument,
+      $.splat,
+      $.dictionary_splat,
+      $.named_expression,
+    ),
+
+    keyword_argument: $ => seq(field('name', $.identifier), '=', field('value', $._expression)),
+
+    splat: $ => seq('*', field('value', $._operand)),
+    dictionary_splat: $ => seq('**', field('value', $._operand)),
+
+    // A[i, j], t[0], R.Tensor[(n, k), "float32"]: which of these it is, is not a matter of syntax.
+    subscript: $ => prec(PREC.postfix, seq(
+      field('object', $._primary),
+      '[',
+      sep1(field('index', choice($._expression, $.slice, $.splat)), ','),
+      optional(','),
+      ']',
+    )),
+
+    slice: $ => seq(
+      optional(field('start', $._expression)),
+      ':',
+      optional(field('stop', $._expression)),
+      optional(seq(':', optional(field('step', $._expression)))),
+    ),
+
+    parenthesized_expression: $ => seq('(', field('value', choice($._expression, $.named_expression, $.yield)), ')'),
+
+    tuple: $ => choice(
+      seq('(', ')'),
+      seq('(', $._element, ',', comma_list($._element), ')'),
+    ),
+
+    list: $ => seq('[', comma_list($._element), ']'),
+
+    set: $ => seq('{', sep1($._element, ','), optional(','), '}'),
+
+    dictionary: $ => seq('{', comma_list(choice($.pair, $.dictionary_splat)), '}'),
+
+    pair: $ => seq(field('key', $._expression), ':', field('value', $._expression)),
+
+    list_comprehension: $ => seq('[', field('body', $._expression), $._clauses, ']'),
+    set_comprehension: $ => seq('{', field('body', $._expression), $._clauses, '}'),
+    dictionary_comprehension: $ => seq('{', field('body', $.pair), $._clauses, '}'),
+    generator_expression: $ => seq('(', field('body', $._expression), $._clauses, ')'),
+
+    _clauses: $ => seq($.for_clause, repeat(choice($.for_clause, $.if_clause))),
+    for_clause: $ => seq(
+      'for',
+      field('target', choice($._loop_target, alias($._bare_loop_targets, $.tuple))),
+      'in',
+      field('iterator', $._disjunction),
+    ),
+    if_clause: $ => seq('if', field('condition', $._disjunction)),
+
+    // ---------------------------------------------------------------- tokens
+
+    concatenated_string: $ => seq($.string, repeat1($.string)),
+
+    string: _ => token(seq(STRING_PREFIX, choice(
+      seq('"""', LONG_DOUBLE, '"""'),
+      seq("'''", LONG_SINGLE, "'''"),
+      seq('"', SHORT_DOUBLE, '"'),
+      seq("'", SHORT_SINGLE, "'"),
+    ))),
+
+    // A string that its line, or the file, ends before its quote. An error for the reader to report; being a node, it
+    // does not take the next lines with it (a long one takes the rest of the file, as in Python).
+    unterminated_string: _ => token(seq(STRING_PREFIX, choice(
+      seq('"""', LONG_DOUBLE, /"{0,2}/),
+      seq("'''", LONG_SINGLE, /'{0,2}/),
+      seq('"', SHORT_DOUBLE),
+      seq("'", SHORT_SINGLE),
+    ))),
+
+    integer: _ => token(choice(
+      /[0-9](_?[0-9])*/,
+      /0[xX](_?[0-9a-fA-F])+/,
+      /0[oO](_?[0-7])+/,
+      /0[bB](_?[01])+/,
+    )),
+
+    float: _ => token(choice(
+      /[0-9](_?[0-9])*\.([0-9](_?[0-9])*)?([eE][+-]?[0-9](_?[0-9])*)?/,
+      /\.[0-9](_?[0-9])*([eE][+-]?[0-9](_?[0-9])*)?/,
+      /[0-9](_?[0-9])*[eE][+-]?[0-9](_?[0-9])*/,
+      /[0-9](_?[0-9])*(\.[0-9_]*)?[jJ]/,
+    )),
+
+    boolean: _ => choice('True', 'False'),
+    none: _ => 'None',
+    ellipsis: _ => '...',
+
+    // Ranges, not Unicode properties: a property costs a table search a character.
+    identifier: _ => /([A-Za-z_]|[^\x00-\x7F])([A-Za-z0-9_]|[^\x00-\x7F])*/,
+  },
+});
