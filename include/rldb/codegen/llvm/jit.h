@@ -1,0 +1,70 @@
+// Jit: TensorIR -> loops -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
+//
+// Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
+// made here check their arguments before the code runs (runtime::bind_arguments); with `check_bounds` the code itself
+// reports buffer, indices and loop variables instead of crashing. The only room that includes LLVM headers; nothing of
+// LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads, unknown intrinsic) is a Message, not a
+// crash; the session then says so and offers the evaluator. Source: design.md section 10. User: session.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rldb/ir/context.h"
+#include "rldb/runtime/kernel.h"
+#include "rldb/runtime/packed.h"
+
+namespace rldb::codegen {
+
+enum class FpMode : std::uint8_t {
+  Strict,  // results as the text says, bit for bit up to the libm
+  Fast,    // reductions may be reassociated
+};
+
+struct JitOptions {
+  FpMode fp = FpMode::Strict;
+  bool check_bounds = false;
+  int opt_level = 3;
+  bool schedule = true;          // the default schedule (tiling, vectorisation) for loops it recognises
+  std::string cache_dir;         // empty: memory only
+  const runtime::PackedRegistry* registry = nullptr;  // T.call_packed inside kernels
+  std::atomic<bool>* interrupt = nullptr;             // polled in loops that run long
+};
+
+struct KernelStats {
+  std::string name;
+  std::uint64_t hash = 0;
+  std::uint64_t compile_ns = 0;
+  bool from_cache = false;
+  bool compiled = false;
+};
+
+class Jit {
+ public:
+  static ir::Result<std::unique_ptr<Jit>> create(JitOptions options);
+  ~Jit();
+
+  // Cheap: the code is made at the kernel's first run (or by `compile`).
+  ir::Result<std::shared_ptr<runtime::Kernel>> add(const ir::PrimFunc* f, std::string_view name);
+  ir::Result<support::Unit> compile(std::string_view name);
+
+  // Text for `:llvm f` and `:asm f`: optimised IR and host assembly.
+  ir::Result<std::string> llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised = true);
+  ir::Result<std::string> assembly(const ir::PrimFunc* f, std::string_view name);
+  // Relocatable object code, for executables on disk; and the way back.
+  ir::Result<std::string> object_code(const ir::PrimFunc* f, std::string_view name);
+  ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view object, runtime::KernelSignature signature);
+
+  std::vector<KernelStats> stats() const;
+  static std::string host_cpu();
+
+ private:
+  Jit();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rldb::codegen

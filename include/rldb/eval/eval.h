@@ -1,0 +1,74 @@
+// Eval: the slow, obvious evaluator of TensorIR and Relax: the oracle for every other engine, and the
+// statement-level stepper of the debugger.
+//
+// TensorIR: loops, blocks (with init), stores and loads over runtime tensors; every access is bounds-checked and an
+// error names buffer, indices and loop variables. Relax: functions, bindings, ifs, tuples, closures, call_tir,
+// match_cast, packed calls; operators that have no meaning of their own here are evaluated by legalising them first
+// (the caller does). State is explicit data (a stack of activities), so a run may be stopped between two statements
+// and cloned. Sources: RFC 0089 sections 3 and 4.1. Users: session (engine `eval`), debug, tests.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rldb/ir/context.h"
+#include "rldb/runtime/kernel.h"
+#include "rldb/runtime/packed.h"
+
+namespace rldb::eval {
+
+// What a PrimFunc asks of its callers; also used by the JIT and the executable writer.
+ir::Result<runtime::KernelSignature> signature_of(const ir::PrimFunc* f, std::string_view name);
+
+// A PrimFunc run by the evaluator, as a kernel of the table.
+std::shared_ptr<runtime::Kernel> make_eval_kernel(const ir::PrimFunc* f, runtime::KernelSignature signature,
+                                                  const runtime::PackedRegistry* registry,
+                                                  std::atomic<bool>* interrupt);
+
+// A scalar expression under an environment of variables: `print n * 2` at a stop, condition of a breakpoint.
+struct ScalarEnv {
+  std::function<std::optional<runtime::Value>(const ir::Var*)> var;
+  std::function<std::optional<runtime::Value>(const ir::Buffer*)> buffer;  // tensor behind a buffer
+};
+runtime::Result<runtime::Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env);
+
+// One TensorIR function in progress, a statement at a time.
+class TirMachine {
+ public:
+  TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* registry);
+  ~TirMachine();
+  TirMachine(const TirMachine& other);  // clones the activities; tensors are shared
+  TirMachine& operator=(const TirMachine&) = delete;
+
+  runtime::Result<support::Unit> start(runtime::PackedArgs args);
+  bool running() const;
+  // The statement that runs next (a store, evaluate, loop head, block...), null when finished.
+  const ir::Stmt* current() const;
+  runtime::Result<support::Unit> step();  // one statement
+  // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
+  std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
+  std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
+  std::uint64_t steps() const;
+  runtime::Value result() const;  // of a PrimFunc that returns a value
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Relax, whole functions. `module` has to be legal (no operator without a meaning here): see `unsupported`.
+struct EvalEnv {
+  const ir::Module* module = nullptr;
+  const runtime::PackedRegistry* registry = nullptr;
+  runtime::Output* output = nullptr;
+  std::atomic<bool>* interrupt = nullptr;
+  std::size_t max_depth = 10'000;
+};
+runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
+// Names of operators in a function that the evaluator cannot give a meaning.
+std::vector<std::string> unsupported(const ir::Module* module, std::string_view function);
+
+}  // namespace rldb::eval
