@@ -210,6 +210,7 @@ class Context {
   const Attr* make_attr(Attr a);
   template <class T>
   const T* intern_type(T candidate);
+  std::span<const Expr* const> dims(std::span<const Expr* const> values);
 
   support::Arena arena_;
   struct Tables;

@@ -4,6 +4,7 @@
 // `isa/as`. Facts that are not meaning (spans, provenance, breakpoints) live in tables keyed by `id` (side_table.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>

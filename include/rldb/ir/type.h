@@ -22,7 +22,8 @@ enum class TypeKind : std::uint8_t { Any, Prim, Shape, Tensor, DTensor, Tuple, F
 
 struct Type {
   TypeKind kind;
-  std::uint32_t id;  // dense among the types of the Context
+  std::uint32_t id;       // dense among the types of the Context
+  bool has_vars = false;  // mentions a variable somewhere: most do not, and need no walk
 };
 
 #define RLDB_TYPE_KIND(K) \

@@ -1,0 +1,152 @@
+// Debugger: stops, steps and questions about a running program, as data. Knows nothing about terminals.
+//
+// A run is a vm::Machine that stops at instructions; positions are translated with the executable's debug info to
+// bindings, source lines, shape-heap symbols. A breakpoint keeps what the user said and is resolved to sites (pcs)
+// whenever code is rebuilt. Stepping inside a kernel switches the kernel's call to an eval::TirMachine.
+// Time is (run, instruction index): going back restores the nearest checkpoint and runs forward; breakpoints belong
+// here and checkpoints hold none. Ideas: sdb (intent and site), rr (timeline), gdb (verbs). User: ui.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/session/session.h"
+
+namespace rldb::debug {
+
+using bytecode::Index;
+
+// What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
+// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
+struct Breakpoint {
+  int number = 0;
+  std::string spec;
+  bool enabled = true;
+  bool temporary = false;
+  std::string condition;              // a scalar expression over what is visible at the stop
+  std::uint64_t ignore = 0;
+  std::uint64_t hits = 0;
+  std::vector<std::string> commands;
+  std::vector<Index> sites;           // empty: not resolved now (pending)
+};
+
+enum class StopKind : std::uint8_t {
+  None,        // not running
+  Entry,       // started, nothing run
+  Breakpoint,
+  Step,
+  Finished,    // the outermost function returned
+  Fault,       // the program stopped by itself
+  Interrupted,
+  HistoryEnd,  // reached the first instruction going backwards
+};
+
+// Where a frame is, in every language there is a name for.
+struct Position {
+  std::string function;
+  Index pc = -1;
+  std::string binding;       // variable that the current binding defines; empty when not known
+  std::uint32_t node = 0;    // ir node id of the binding; 0: not known
+  source::Span span;         // of the binding in the text; no place when not known
+};
+
+struct StopReport {
+  StopKind kind = StopKind::None;
+  std::vector<int> breakpoints;       // numbers that were hit
+  Position where;
+  std::uint64_t time = 0;             // instructions completed in this run
+  runtime::Value value;               // Finished: the result
+  std::optional<vm::Fault> fault;     // Fault
+  std::string returned_from;          // finish: function that returned, and what
+  runtime::Value returned;
+  bool in_kernel = false;             // stopped at a TensorIR statement; see kernel_position
+};
+
+struct FrameInfo {
+  int number = 0;  // 0 is innermost
+  Position where;
+};
+
+struct LocalInfo {
+  std::string name;
+  runtime::Value value;
+  Index reg = -1;
+  std::string type;  // annotation text; empty when not known
+  bool live = true;  // the register still holds it
+};
+
+struct SlotInfo {
+  Index slot = 0;
+  std::string expression;  // `n`, `n * 2`
+  std::int64_t value = 0;
+  bool set = false;        // written already in this frame
+  std::string bound_by;    // `parameter x, dimension 0`, `match_cast lv5`, `computed`
+};
+
+class Debugger {
+ public:
+  explicit Debugger(session::Session& session);
+  ~Debugger();
+
+  // ---- breakpoints ----
+  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet and `pending_ok`.
+  const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
+  Breakpoint* find_breakpoint(int number);
+  bool remove_breakpoint(int number);
+  const std::map<int, Breakpoint>& breakpoints() const;
+  void resolve_breakpoints();  // after a rebuild
+
+  // ---- running ----
+  bool active() const;  // there is a run that has not finished
+  StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
+  StopReport resume();                        // continue
+  StopReport step(std::uint64_t count = 1);   // bindings, into calls
+  StopReport next(std::uint64_t count = 1);   // bindings, over calls
+  StopReport finish();
+  StopReport until(std::string_view spec, source::Diagnostics& out);
+  StopReport step_instruction(std::uint64_t count = 1);
+  StopReport next_instruction(std::uint64_t count = 1);
+  StopReport step_statement(std::uint64_t count = 1);  // TensorIR
+  // Backwards.
+  StopReport reverse_resume();
+  StopReport reverse_step(std::uint64_t count = 1);
+  StopReport reverse_next(std::uint64_t count = 1);
+  StopReport reverse_finish();
+  StopReport reverse_step_instruction(std::uint64_t count = 1);
+  StopReport go_to(std::uint64_t time);
+  void kill();
+  const StopReport& last_stop() const;
+
+  // ---- questions; frame 0 is innermost ----
+  const vm::Machine* machine() const;
+  std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
+  std::vector<FrameInfo> frames() const;
+  std::vector<LocalInfo> locals(int frame) const;
+  std::vector<SlotInfo> heap(int frame) const;
+  // A local, a symbolic variable, a session value, or an expression over them.
+  std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out) const;
+  // From an instruction back to the binding and line it came from: one line a step of the provenance.
+  std::vector<std::string> origin(Index pc) const;
+
+  // ---- inside a kernel ----
+  struct KernelPosition {
+    std::string kernel;
+    std::uint32_t statement = 0;  // ir node id
+    std::string text;
+    std::vector<std::pair<std::string, runtime::Value>> variables;
+    std::vector<std::pair<std::string, runtime::Value>> buffers;
+  };
+  std::optional<KernelPosition> kernel_position() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,36 @@
+// Options of a session: what `:set` and the common flags change. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rldb/ir/printer.h"
+#include "rldb/runtime/value.h"
+
+namespace rldb::session {
+
+enum class Engine : std::uint8_t {
+  Jit,   // register VM, kernels compiled by LLVM
+  Eval,  // the reference evaluator, Relax and kernels
+  Vm,    // register VM, kernels run by the evaluator (every kernel statement can be stepped)
+};
+std::string_view to_string(Engine engine);
+
+struct Options {
+  Engine engine = Engine::Jit;
+  bool fast_math = false;      // --fp=fast
+  bool check_bounds = false;   // --check-bounds
+  int opt_level = 3;
+  bool schedule = true;
+  std::string cache_dir;       // kernels on disk; empty: memory only
+  std::uint64_t seed = 0;
+  std::int64_t default_dim = 4;                 // for symbolic dims that nobody gave
+  std::map<std::string, std::int64_t> dims;     // --dim n=7
+  bool verify_each = false;
+  runtime::Tolerance tolerance;
+  ir::PrintOptions print;
+};
+
+}  // namespace rldb::session

@@ -1,0 +1,163 @@
+// Session: one program being looked at: its texts, the versions of its module, what was built from them, its values.
+//
+// The only room that knows the order of the phases: text -> parse -> verify -> (passes) -> minimum build -> executable
+// and kernels -> run. Every step keeps what it made, so each can be asked for; a step that fails leaves the session as
+// it was (values, module, breakpoints' home). Nothing here prints: diagnostics are returned, output goes to the
+// runtime::Output given. Users: ui (batch commands and the prompt), debug (read, run), repro.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/bytecode/executable.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/ir/context.h"
+#include "rldb/passes/pass.h"
+#include "rldb/runtime/packed.h"
+#include "rldb/session/options.h"
+#include "rldb/source/buffer.h"
+#include "rldb/source/diagnostic.h"
+#include "rldb/vm/machine.h"
+
+namespace rldb::session {
+
+using source::Diagnostics;
+
+// What a module became on its way to the machine. Immutable; holds the session's kernel table alive by name.
+struct Build {
+  const ir::Module* source = nullptr;   // the version it was built from
+  const ir::Module* legal = nullptr;    // after LegalizeOps: what the evaluator runs
+  const ir::Module* lowered = nullptr;  // after the minimum build; debug info points into it
+  std::vector<passes::PassRecord> records;
+  std::shared_ptr<const bytecode::Executable> executable;
+  std::shared_ptr<const vm::Program> program;
+  std::vector<source::Message> kernel_refusals;  // PrimFuncs the JIT could not take; they run on the evaluator
+};
+
+// A value that the user named (`:input x 2x3xf32=ones`, `y = R.add(x, x)`), or `_`.
+struct NamedValue {
+  std::string name;
+  runtime::Value value;
+  const ir::Var* var = nullptr;  // how the front end sees it: typed by the value
+};
+
+// How a run ended, with what a user wants to read about it.
+struct RunResult {
+  bool ok = false;
+  runtime::Value value;
+  std::optional<vm::Fault> fault;          // when the program stopped by itself
+  std::uint64_t instructions = 0;
+  std::uint64_t nanoseconds = 0;
+};
+
+// One argument that the session made up or was given, for the note that is printed.
+struct Argument {
+  std::string parameter;
+  runtime::Value value;
+  bool generated = false;
+};
+
+// What an entry at the prompt did.
+struct EntryResult {
+  struct Item {
+    frontend::ItemKind kind;
+    std::string name;                       // defined or bound name; empty for an expression
+    std::optional<runtime::Value> value;    // of a binding or expression
+    const ir::Type* type = nullptr;
+  };
+  std::vector<Item> items;
+  bool ok = true;
+};
+
+class Session {
+ public:
+  explicit Session(Options options = {}, runtime::Output* output = nullptr);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Options& options() { return options_; }
+  const Options& options() const { return options_; }
+  ir::Context& context() { return *ctx_; }
+  source::SourceManager& sources() { return sources_; }
+  const source::SourceManager& sources() const { return sources_; }
+  runtime::PackedRegistry& registry() { return registry_; }
+  runtime::Output& output() { return *output_; }
+  std::atomic<bool>& interrupt() { return interrupt_; }
+
+  // ---- programs ----
+  // A .py text or an .rlvm executable, told apart by content. Replaces the program; on errors nothing changes.
+  bool load_file(const std::string& path, Diagnostics& out);
+  bool load_text(std::string name, std::string text, Diagnostics& out);
+  bool reload(Diagnostics& out);
+  const std::string& program_path() const { return path_; }
+  // Null when no module is loaded (an executable has none).
+  const ir::Module* module() const { return history_.current(); }
+  passes::History& history() { return history_; }
+  const passes::History& history() const { return history_; }
+  // An executable loaded from a file, when that is the program.
+  bool has_executable() const { return loaded_executable_ != nullptr; }
+
+  bool verify(Diagnostics& out);
+  // Applies a pipeline to the current version; each pass becomes a version. False: the failing pass is diagnosed, the
+  // versions before it stay.
+  bool run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options = {});
+  // The module replaced by hand.
+  void set_module(const ir::Module* module) { history_.push_edit(module); }
+
+  // ---- building and running ----
+  // Of the current version; cached until the version or a relevant option changes. Null: diagnosed.
+  std::shared_ptr<const Build> build(Diagnostics& out);
+  // Of a loaded executable or a build: its serialised form.
+  std::optional<std::string> serialise(Diagnostics& out);
+  // Arguments from texts in `--input` form (positional, or `name=...`), names of session values, `:input` values bound
+  // to parameter names, and generated ones for the rest. Checks count, kinds, ranks, dtypes and symbolic dims.
+  std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts, Diagnostics& out);
+  RunResult run(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
+  // A machine with the call on it, nothing run yet: what the debugger steps.
+  std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
+  std::vector<std::string> function_names() const;  // runnable ones
+
+  // ---- values and entries at the prompt ----
+  // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.
+  EntryResult enter(std::string_view text, Diagnostics& out);
+  // The type of an expression or name, without evaluating it.
+  const ir::Type* type_of(std::string_view text, Diagnostics& out);
+  void set_value(std::string name, runtime::Value value);
+  const runtime::Value* find_value(std::string_view name) const;
+  const std::vector<NamedValue>& values() const { return values_; }
+
+  // ---- plugins ----
+  bool load_plugin(const std::string& path, Diagnostics& out);
+
+ private:
+  struct Engines;
+  bool adopt(const ir::Module* module, std::string path);
+  frontend::Environment environment() const;
+  std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
+  bool evaluate_item(const frontend::ParsedItem& item, std::vector<NamedValue>& values, EntryResult& result, Diagnostics& out);
+
+  Options options_;
+  std::unique_ptr<ir::Context> ctx_;
+  source::SourceManager sources_;
+  runtime::PackedRegistry registry_;
+  runtime::Output* output_;
+  std::atomic<bool> interrupt_{false};
+  std::string path_;
+  passes::History history_;
+  std::shared_ptr<const bytecode::Executable> loaded_executable_;
+  std::shared_ptr<const vm::Program> loaded_program_;
+  std::vector<NamedValue> values_;
+  std::unique_ptr<Engines> engines_;
+};
+
+// The type that a run-time value has: static shapes, known dtypes.
+const ir::Type* type_of_value(ir::Context& ctx, const runtime::Value& value);
+
+}  // namespace rldb::session
