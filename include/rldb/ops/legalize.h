@@ -1,0 +1,47 @@
+// Legalizer: an operator's call to a call_tir of a generated PrimFunc (or to simpler bindings).
+//
+// Bodies are tensor expressions (src/ops/legal_*.cc over topi.h). New PrimFuncs go into a ModuleBuilder under a unique
+// name (add, add1, ...); equal functions are added once. A call that cannot be legalised gives a Message that says why
+// (unknown shape, no body); the pass decides whether that is an error. Users: the LegalizeOps pass.
+#pragma once
+
+#include <unordered_map>
+
+#include "rldb/ir/block_builder.h"
+#include "rldb/ir/module.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/te/create_prim_func.h"
+
+namespace rldb::ops {
+
+class Legalizer {
+ public:
+  // Functions that `module` holds already take part in sharing.
+  Legalizer(ir::Context& ctx, ir::ModuleBuilder& module);
+
+  ir::Context& context() { return ctx_; }
+  // The expression that replaces the call: one binding's value. Extra bindings go to `blocks` before it.
+  Result<const ir::Expr*> legalize(const ir::Call* call, ir::BlockBuilder& blocks);
+  // Can legalise in principle: has a body. Says nothing about shapes.
+  static bool has_body(const ir::Call* call);
+
+  // ---- for the bodies ----
+  ir::BlockBuilder& blocks() { return *blocks_; }
+  // Runs `body` over placeholders of the call's arguments and makes the call_tir. Tensors become placeholders, scalars
+  // become scalar parameters, tuples are flattened; `attr`-like values are captured by `body`.
+  using Inputs = std::vector<te::Tensor>;
+  using Body = std::function<Result<std::vector<te::Tensor>>(te::Graph&, const std::vector<te::Tensor>&,
+                                                             const std::vector<const ir::Expr*>& scalars)>;
+  Result<const ir::Expr*> call_te(std::string_view func_name, std::span<const ir::Expr* const> args,
+                                  const ir::Type* out, const Body& body);
+  // Adds (or finds an equal) function; the name it has.
+  const ir::GlobalVar* add_function(const ir::PrimFunc* f, std::string_view hint);
+
+ private:
+  ir::Context& ctx_;
+  ir::ModuleBuilder& module_;
+  ir::BlockBuilder* blocks_ = nullptr;
+  std::unordered_multimap<std::uint64_t, std::pair<std::string_view, const ir::PrimFunc*>> known_;
+};
+
+}  // namespace rldb::ops

@@ -1,0 +1,110 @@
+// Tensor expressions: what a tensor holds, said element by element.
+//
+// A Graph owns tensors: placeholders, computes (one expression an element), reductions (a commutative reducer over
+// reduce axes) and externs (a statement written over whole buffers). A body reads other tensors with `load`, so stages
+// chain. Shapes may be symbolic. Everything is int64-indexed, as what Relax legalises to is. The idea is TVM's te.
+// Users: operator legalisation; create_prim_func.h turns a Graph into a TensorIR function.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::te {
+
+using ir::DType;
+using ir::Expr;
+using ir::Span;
+
+struct Operation;
+
+// One output of an operation.
+struct TensorNode {
+  const Operation* op;
+  int index;  // which output
+  std::string_view name;
+  Span<const Expr*> shape;
+  DType dtype;
+  int ndim() const { return int(shape.size()); }
+};
+using Tensor = const TensorNode*;
+
+enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern };
+
+using Indices = std::span<const ir::Var* const>;
+// Writes the body of an extern over the buffers of its inputs and outputs.
+using ExternBody = std::function<const ir::Stmt*(std::span<const ir::Buffer* const> inputs,
+                                                 std::span<const ir::Buffer* const> outputs)>;
+
+struct Operation {
+  OperationKind kind = OperationKind::Placeholder;
+  std::string_view name;
+  std::vector<Tensor> outputs;
+  std::vector<ir::IterVar> axes;         // spatial
+  std::vector<ir::IterVar> reduce_axes;  // Reduce
+  std::vector<const Expr*> bodies;       // one an output; Reduce: the sources
+  const ir::CommReducer* reducer = nullptr;
+  const Expr* condition = nullptr;   // Reduce: elements for which it is false do not take part; null: all
+  std::vector<ir::NamedAttr> attrs;  // become block annotations
+  std::vector<Tensor> inputs;        // Extern; the others' inputs are what their bodies load
+  ExternBody write;                  // Extern
+};
+
+class Graph {
+ public:
+  explicit Graph(ir::Context& ctx) : ctx_(ctx) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ir::Context& context() { return ctx_; }
+
+  Tensor placeholder(std::span<const Expr* const> shape, DType dtype, std::string_view name);
+  // `body` gets one int64 variable an axis.
+  Tensor compute(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& body,
+                 std::string_view name = "compute", std::span<const ir::NamedAttr> attrs = {});
+  std::vector<Tensor> compute_multi(std::span<const Expr* const> shape,
+                                    const std::function<std::vector<const Expr*>(Indices)>& body,
+                                    std::string_view name);
+  ir::IterVar reduce_axis(const Expr* extent, std::string_view name = "k");
+  Tensor reduce(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& source,
+                std::span<const ir::IterVar> reduce_axes, const ir::CommReducer* reducer, std::string_view name,
+                std::span<const ir::NamedAttr> attrs = {});
+  std::vector<Tensor> reduce_multi(std::span<const Expr* const> shape,
+                                   const std::function<std::vector<const Expr*>(Indices)>& sources,
+                                   std::span<const ir::IterVar> reduce_axes, const ir::CommReducer* reducer,
+                                   std::span<const std::string_view> names);
+  struct OutputSpec {
+    Span<const Expr*> shape;
+    DType dtype;
+  };
+  std::vector<Tensor> extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs, ExternBody body,
+                                std::string_view name);
+
+  // t[indices], to be used in bodies.
+  const Expr* load(Tensor t, std::span<const Expr* const> indices);
+  const Expr* load(Tensor t, Indices indices);
+  const Expr* load(Tensor t, std::initializer_list<const Expr*> indices);
+
+  // Reducers over one value of the dtype.
+  const ir::CommReducer* sum_reducer(DType t);
+  const ir::CommReducer* prod_reducer(DType t);
+  const ir::CommReducer* min_reducer(DType t);
+  const ir::CommReducer* max_reducer(DType t);
+
+ private:
+  Operation* make_operation(OperationKind kind, std::string_view name);
+  Tensor make_output(Operation* op, std::span<const Expr* const> shape, DType dtype, std::string_view name);
+  void make_axes(Operation* op, std::span<const Expr* const> shape);
+
+  ir::Context& ctx_;
+  std::deque<Operation> operations_;
+  std::deque<TensorNode> tensors_;
+};
+
+// The tensor that a ProducerLoad reads.
+inline Tensor tensor_of(const ir::ProducerLoad* load) { return static_cast<Tensor>(load->tensor); }
+
+}  // namespace rldb::te
