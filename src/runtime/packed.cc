@@ -1,0 +1,57 @@
+#include "rldb/runtime/packed.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace rldb::runtime {
+
+namespace {
+
+class StdoutOutput : public Output {
+ public:
+  // Flushed: what a program printed must be on the screen before the stop that follows it.
+  void write(std::string_view text) override {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+};
+
+}  // namespace
+
+Output& stdout_output() {
+  static StdoutOutput output;
+  return output;
+}
+
+void PackedRegistry::register_function(std::string name, PackedFn fn, std::string doc, int arity) {
+  if (arity >= 0) {
+    // The count is checked here once, so that the functions may index their arguments.
+    fn = [name, arity, inner = std::move(fn)](PackedArgs args) -> Result<Value> {
+      if (args.size() != std::size_t(arity)) {
+        return fail(ErrorKind::ArgumentCount,
+                    fmt::format("`{}` takes {} argument{}, got {}", name, arity, arity == 1 ? "" : "s", args.size()));
+      }
+      return inner(args);
+    };
+  }
+  PackedInfo info;
+  info.function = support::make_ref<Function>(name, std::move(fn));
+  info.doc = std::move(doc);
+  info.arity = arity;
+  functions_[std::move(name)] = std::move(info);
+}
+
+const PackedInfo* PackedRegistry::find(std::string_view name) const {
+  const auto it = functions_.find(name);
+  return it == functions_.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string_view> PackedRegistry::names() const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, info] : functions_) names.push_back(name);
+  return names;
+}
+
+}  // namespace rldb::runtime

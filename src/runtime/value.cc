@@ -1,0 +1,248 @@
+#include "rldb/runtime/value.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "rldb/support/check.h"
+
+namespace rldb::runtime {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMaxRank = 64;
+
+std::size_t default_limit() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  // Unknown on an odd system: then only the allocator says no.
+  if (pages <= 0 || page <= 0) return ~std::size_t(0);
+  return std::size_t(pages) / 4 * 3 * std::size_t(page);
+}
+
+std::size_t& limit() {
+  static std::size_t bytes = default_limit();
+  return bytes;
+}
+
+// The one counter of the process: kernels of a parallel JIT may allocate workspace from threads.
+std::atomic<std::size_t> g_in_use{0};
+
+std::string dims_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+// Bytes of a compact tensor; an error on negative dims and overflow.
+Result<std::size_t> checked_bytes(const std::vector<std::int64_t>& shape, DType dtype) {
+  if (shape.size() > kMaxRank) {
+    return fail(ErrorKind::Unsupported, fmt::format("a tensor of rank {}; the limit is {}", shape.size(), kMaxRank));
+  }
+  if (dtype.is_void() || dtype.is_scalable()) {
+    return fail(ErrorKind::TypeMismatch, fmt::format("a tensor of dtype `{}` has no size", to_string(dtype)));
+  }
+  std::size_t count = 1;
+  bool empty = false;
+  bool overflow = false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) {
+      return fail(ErrorKind::ShapeMismatch, fmt::format("dimension {} of shape {} is negative", i, dims_text(shape)));
+    }
+    empty |= shape[i] == 0;
+    overflow |= !empty && __builtin_mul_overflow(count, std::size_t(shape[i]), &count);
+  }
+  if (empty) return std::size_t(0);
+  std::size_t bytes = 0;
+  overflow |= __builtin_mul_overflow(count, dtype.bytes(), &bytes);
+  // Element counts and byte offsets are int64 in kernels.
+  overflow |= bytes > std::size_t(std::numeric_limits<std::int64_t>::max());
+  if (overflow) {
+    return fail(ErrorKind::OutOfMemory, fmt::format("the size of a tensor of shape {} and dtype "
+                                                    "`{}` overflows",
+                                                    dims_text(shape), to_string(dtype)));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view to_string(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::Null:
+      return "null";
+    case ValueKind::Int:
+      return "int";
+    case ValueKind::Float:
+      return "float";
+    case ValueKind::Bool:
+      return "bool";
+    case ValueKind::DType:
+      return "dtype";
+    case ValueKind::String:
+      return "string";
+    case ValueKind::Shape:
+      return "shape";
+    case ValueKind::Tensor:
+      return "tensor";
+    case ValueKind::Tuple:
+      return "tuple";
+    case ValueKind::Function:
+      return "function";
+    case ValueKind::Storage:
+      return "storage";
+    case ValueKind::Object:
+      return "object";
+  }
+  return "?";
+}
+
+std::size_t memory_limit() { return limit(); }
+void set_memory_limit(std::size_t bytes) { limit() = bytes; }
+std::size_t memory_in_use() { return g_in_use.load(std::memory_order_relaxed); }
+
+Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
+  const std::size_t used = memory_in_use();
+  if (bytes > limit() || used > limit() - bytes) {
+    return fail(ErrorKind::OutOfMemory,
+                fmt::format("{} bytes asked for with {} in use; the limit is {} bytes", bytes, used, limit()));
+  }
+  // aligned_alloc wants a multiple of the alignment; an empty storage still has an address.
+  const std::size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+  auto* data = rounded < bytes ? nullptr : static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  if (!data) {
+    return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
+  }
+  g_in_use.fetch_add(bytes, std::memory_order_relaxed);
+  return Ref<Storage>(new Storage(data, bytes));
+}
+
+Storage::~Storage() {
+  g_in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+}
+
+Result<Ref<Storage>> Storage::clone() const {
+  RLDB_TRY(auto copy, allocate(size_));
+  if (size_ > 0) std::memcpy(copy->data(), data_, size_);
+  return copy;
+}
+
+Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype) {
+  RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));
+  auto storage = Storage::allocate(bytes);
+  if (!storage.ok()) {
+    Error error = std::move(storage).error();
+    error.notes.push_back(fmt::format("for a tensor of shape {} and dtype `{}`", dims_text(shape), to_string(dtype)));
+    return support::Failure(std::move(error));
+  }
+  return support::make_ref<Tensor>(std::move(storage).value(), 0, std::move(shape), dtype);
+}
+
+Result<Ref<Tensor>> Tensor::view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape,
+                                 DType dtype) {
+  RLDB_CHECK(storage, "a view of no storage");
+  RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));
+  if (byte_offset > storage->size() || bytes > storage->size() - byte_offset) {
+    return fail(ErrorKind::OutOfBounds,
+                fmt::format("a tensor of shape {} and dtype `{}` ({} bytes) at byte offset {} does "
+                            "not fit into a storage of {} bytes",
+                            dims_text(shape), to_string(dtype), bytes, byte_offset, storage->size()));
+  }
+  return support::make_ref<Tensor>(std::move(storage), byte_offset, std::move(shape), dtype);
+}
+
+std::int64_t Tensor::element_count() const {
+  std::int64_t count = 1;
+  // A zero dimension first: the product of the others may not fit.
+  for (const std::int64_t dim : shape_) {
+    if (dim == 0) return 0;
+  }
+  for (const std::int64_t dim : shape_) count *= dim;
+  return count;
+}
+
+Value::Value(Ref<Tuple> t) : Value(ValueKind::Tuple, static_cast<Object*>(t.get())) {}
+Value::Value(Ref<Function> f) : Value(ValueKind::Function, static_cast<Object*>(f.get())) {}
+
+Value Value::of_float(double v) { return Value(ValueKind::Float, std::bit_cast<std::int64_t>(v)); }
+
+Value Value::of_dtype(DType t) {
+  const std::uint64_t bits =
+      std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16;
+  return Value(ValueKind::DType, static_cast<std::int64_t>(bits));
+}
+
+Value Value::of_tuple(std::vector<Value> fields) { return Value(support::make_ref<Tuple>(std::move(fields))); }
+
+double Value::as_float() const { return std::bit_cast<double>(bits_); }
+
+DType Value::as_dtype() const {
+  const auto bits = static_cast<std::uint64_t>(bits_);
+  return {TypeCode(bits & 0xFF), std::uint8_t(bits >> 8), std::int16_t(std::uint16_t(bits >> 16))};
+}
+
+Tuple& Value::as_tuple() const { return *static_cast<Tuple*>(object_); }
+Function& Value::as_function() const { return *static_cast<Function*>(object_); }
+
+namespace {
+
+// Values are trees of user data; a tuple nested deeper than this is refused, not recursed into.
+constexpr int kMaxDepth = 200;
+
+Result<Value> copy_at(const Value& v, int depth) {
+  switch (v.kind()) {
+    case ValueKind::Tensor: {
+      const Tensor& from = v.as_tensor();
+      RLDB_TRY(auto to, Tensor::empty(from.shape(), from.dtype()));
+      if (from.byte_size() > 0) std::memcpy(to->data(), from.data(), from.byte_size());
+      return Value(std::move(to));
+    }
+    case ValueKind::Storage: {
+      RLDB_TRY(auto to, v.storage_ref()->clone());
+      return Value(std::move(to));
+    }
+    case ValueKind::Tuple: {
+      if (depth >= kMaxDepth) {
+        return fail(ErrorKind::Unsupported, fmt::format("cannot copy tuples nested deeper than {}", kMaxDepth));
+      }
+      std::vector<Value> fields;
+      for (const Value& field : v.as_tuple().fields) {
+        RLDB_TRY(auto copied, copy_at(field, depth + 1));
+        fields.push_back(std::move(copied));
+      }
+      return Value::of_tuple(std::move(fields));
+    }
+    case ValueKind::Function: {
+      const Function& from = v.as_function();
+      if (from.captured.empty()) return v;
+      if (depth >= kMaxDepth) {
+        return fail(ErrorKind::Unsupported, fmt::format("cannot copy closures nested deeper than {}", kMaxDepth));
+      }
+      auto to = support::make_ref<Function>(from);
+      for (Value& captured : to->captured) {
+        RLDB_TRY(captured, copy_at(captured, depth + 1));
+      }
+      return Value(std::move(to));
+    }
+    case ValueKind::Null:
+    case ValueKind::Int:
+    case ValueKind::Float:
+    case ValueKind::Bool:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Shape:
+    case ValueKind::Object:
+      return v;  // immutable, or opaque
+  }
+  return v;
+}
+
+}  // namespace
+
+Result<Value> deep_copy(const Value& v) { return copy_at(v, 0); }
+
+}  // namespace rldb::runtime
