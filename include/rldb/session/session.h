@@ -25,9 +25,15 @@
 #include "rldb/source/diagnostic.h"
 #include "rldb/vm/machine.h"
 
+namespace rldb::codegen {
+class Jit;
+}
+
 namespace rldb::session {
 
 using source::Diagnostics;
+
+struct BuildWithKernels;
 
 // What a module became on its way to the machine. Immutable; holds the session's kernel table alive by name.
 struct Build {
@@ -138,10 +144,21 @@ class Session {
 
  private:
   struct Engines;
-  bool adopt(const ir::Module* module, std::string path);
-  frontend::Environment environment() const;
+  void adopt(const ir::Module* module, std::string path);
+  source::Message no_module(std::string_view purpose) const;
+  frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
+  codegen::Jit* jit(Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
-  bool evaluate_item(const frontend::ParsedItem& item, std::vector<NamedValue>& values, EntryResult& result, Diagnostics& out);
+  std::shared_ptr<const Build> link_executable(std::shared_ptr<const bytecode::Executable> exe, const std::string& path,
+                                               Diagnostics& out);
+  bool link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out);
+  bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table,
+                   std::vector<source::Message>& refusals, Diagnostics& out);
+  bool add_objects(const ir::Module* module, bytecode::Executable& exe, Diagnostics& out);
+  RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
+                      Diagnostics& out);
+  std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,
+                                         const std::vector<NamedValue>& values, source::Span span, Diagnostics& out);
 
   Options options_;
   std::unique_ptr<ir::Context> ctx_;
@@ -152,7 +169,6 @@ class Session {
   std::string path_;
   passes::History history_;
   std::shared_ptr<const bytecode::Executable> loaded_executable_;
-  std::shared_ptr<const vm::Program> loaded_program_;
   std::vector<NamedValue> values_;
   std::unique_ptr<Engines> engines_;
 };

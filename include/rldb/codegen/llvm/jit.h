@@ -1,7 +1,7 @@
 // Jit: TensorIR -> loops -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
 //
 // Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
-// made here check their arguments before the code runs (runtime::bind_arguments); with `check_bounds` the code itself
+// made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments); with `check_bounds` the code itself
 // reports buffer, indices and loop variables instead of crashing. The only room that includes LLVM headers; nothing of
 // LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads, unknown intrinsic) is a Message, not a
 // crash; the session then says so and offers the evaluator. Source: design.md section 10. User: session.
@@ -54,9 +54,11 @@ class Jit {
   // Text for `:llvm f` and `:asm f`: optimised IR and host assembly.
   ir::Result<std::string> llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised = true);
   ir::Result<std::string> assembly(const ir::PrimFunc* f, std::string_view name);
-  // Relocatable object code, for executables on disk; and the way back.
+  // For executables on disk: a blob of relocatable object code, the signature and the CPU it was made for; and the
+  // way back, which trusts nothing of the blob's header (the machine code itself has to be trusted, and is refused
+  // when it was made for another CPU).
   ir::Result<std::string> object_code(const ir::PrimFunc* f, std::string_view name);
-  ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view object, runtime::KernelSignature signature);
+  ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view blob, std::string_view name);
 
   std::vector<KernelStats> stats() const;
   static std::string host_cpu();

@@ -1,0 +1,196 @@
+// From a module version to something that runs: the minimum build, code generation, kernels, linking.
+#include <fmt/format.h>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/codegen/vm/compile.h"
+#include "rldb/eval/eval.h"
+#include "rldb/ir/walk.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using source::DiagId;
+
+namespace {
+
+// VMShapeLower wants no local functions (RFC 0089 section 4.3: the build takes any valid module).
+bool has_local_functions(const ir::Module* module) {
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f) continue;
+    bool found = false;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      found = found || ir::isa<ir::Function>(n);
+      return !found;
+    });
+    if (found) return true;
+  }
+  return false;
+}
+
+bool same_jit(const codegen::JitOptions& a, const codegen::JitOptions& b) {
+  return a.fp == b.fp && a.check_bounds == b.check_bounds && a.opt_level == b.opt_level && a.schedule == b.schedule &&
+         a.cache_dir == b.cache_dir;
+}
+
+}  // namespace
+
+codegen::Jit* Session::jit(Diagnostics& out) {
+  codegen::JitOptions wanted;
+  wanted.fp = options_.fast_math ? codegen::FpMode::Fast : codegen::FpMode::Strict;
+  wanted.check_bounds = options_.check_bounds;
+  wanted.opt_level = options_.opt_level;
+  wanted.schedule = options_.schedule;
+  wanted.cache_dir = options_.cache_dir;
+  wanted.registry = &registry_;
+  wanted.interrupt = &interrupt_;
+  if (engines_->jit && same_jit(engines_->jit_options, wanted)) return engines_->jit.get();
+  auto made = codegen::Jit::create(wanted);
+  if (!made.ok()) {
+    out.add({}, std::move(made).error());
+    return nullptr;
+  }
+  // Kernels keep what they need of the old one alive.
+  engines_->jit = std::move(made).value();
+  engines_->jit_options = wanted;
+  return engines_->jit.get();
+}
+
+bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table,
+                          std::vector<source::Message>& refusals, Diagnostics& out) {
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::PrimFunc>(entry.function);
+    if (!f) continue;
+    if (engine == Engine::Jit) {
+      codegen::Jit* compiler = jit(out);
+      if (!compiler) return false;
+      auto kernel = compiler->add(f, entry.name);
+      if (kernel.ok()) {
+        table.set(std::string(entry.name), std::move(kernel).value());
+        continue;
+      }
+      refusals.push_back(source::message(DiagId::KernelNotCompiled, entry.name, kernel.error().text));
+    }
+    auto signature = eval::signature_of(f, entry.name);
+    if (!signature.ok()) {
+      out.add(ctx_->span_of(f), std::move(signature).error());
+      return false;
+    }
+    table.set(std::string(entry.name),
+              eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &interrupt_));
+  }
+  return true;
+}
+
+std::shared_ptr<const Build> Session::build(Diagnostics& out) {
+  Engines& e = *engines_;
+  const bool current = e.build && e.build_engine == options_.engine && e.build->source == module() &&
+                       (!e.jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
+  if (current) return e.build;
+  if (!module()) {
+    out.add({}, no_module("build"));
+    return nullptr;
+  }
+  auto built = build_module(module(), out);
+  if (!built) return nullptr;
+  e.build = built;
+  e.build_engine = options_.engine;
+  e.build_jit = e.jit.get();
+  return built;
+}
+
+std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Diagnostics& out) {
+  auto build = std::make_shared<BuildWithKernels>();
+  build->source = module;
+
+  auto pipeline = passes::parse_pipeline(has_local_functions(module) ? "LambdaLift,minimum" : "minimum");
+  if (!pipeline.ok()) {
+    out.add({}, std::move(pipeline).error());
+    return nullptr;
+  }
+  passes::RunOptions run;
+  run.verify_each = options_.verify_each;
+  run.after = [&](const passes::PassRecord& record) {
+    if (record.pass.id == passes::PassId::LegalizeOps) build->legal = record.after;
+    build->records.push_back(record);
+  };
+  passes::PassEnv env{*ctx_, out};
+  auto lowered = passes::run_pipeline(env, module, pipeline.value(), run);
+  if (!lowered.ok()) {
+    out.add({}, std::move(lowered).error());
+    return nullptr;
+  }
+  build->lowered = lowered.value();
+
+  auto compiled = codegen::compile_vm(*ctx_, build->lowered, out);
+  if (!compiled.ok()) {
+    out.add({}, std::move(compiled).error());
+    return nullptr;
+  }
+  bytecode::Executable exe = std::move(compiled).value();
+  bytecode::resolve_locations(exe.debug, sources_);
+  build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
+
+  if (!add_kernels(build->lowered, options_.engine, build->kernels, build->kernel_refusals, out)) return nullptr;
+  return link(std::move(build), out) ? engines_->linked : nullptr;
+}
+
+// Links the build's executable against its own kernels; leaves the result in engines_->linked.
+bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
+  vm::Environment env{&build->kernels, &registry_, output_, &interrupt_};
+  auto program = vm::Program::link(build->executable, env);
+  if (!program.ok()) {
+    out.add({}, source::message(DiagId::BadExecutable, path_, program.error().message));
+    return false;
+  }
+  build->program = std::move(program).value();
+  engines_->linked = std::move(build);
+  return true;
+}
+
+std::shared_ptr<const Build> Session::link_executable(std::shared_ptr<const bytecode::Executable> exe,
+                                                      const std::string& path, Diagnostics& out) {
+  auto build = std::make_shared<BuildWithKernels>();
+  build->executable = exe;
+  for (const auto& [name, blob] : exe->kernels) {
+    codegen::Jit* compiler = jit(out);
+    if (!compiler) return nullptr;
+    auto kernel = compiler->add_object(blob, name);
+    if (!kernel.ok()) {
+      out.add({}, source::message(DiagId::BadExecutable, path, kernel.error().text));
+      return nullptr;
+    }
+    build->kernels.set(name, std::move(kernel).value());
+  }
+  return link(std::move(build), out) ? engines_->linked : nullptr;
+}
+
+std::optional<std::string> Session::serialise(Diagnostics& out) {
+  auto built = build(out);
+  if (!built) return std::nullopt;
+  bytecode::Executable exe = *built->executable;
+  if (built->lowered && !add_objects(built->lowered, exe, out)) return std::nullopt;
+  auto bytes = bytecode::serialise(exe);
+  if (bytes.ok()) return std::move(bytes).value();
+  out.add({}, source::message(DiagId::NotSerialisable, bytes.error().message));
+  return std::nullopt;
+}
+
+// Kernels go into the file as object code for this CPU.
+bool Session::add_objects(const ir::Module* module, bytecode::Executable& exe, Diagnostics& out) {
+  codegen::Jit* compiler = jit(out);
+  if (!compiler) return false;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::PrimFunc>(entry.function);
+    if (!f) continue;
+    auto object = compiler->object_code(f, entry.name);
+    if (!object.ok()) {
+      out.add(ctx_->span_of(f), std::move(object).error());
+      return false;
+    }
+    exe.kernels[std::string(entry.name)] = std::move(object).value();
+  }
+  return true;
+}
+
+}  // namespace rldb::session

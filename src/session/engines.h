@@ -1,0 +1,31 @@
+// Engines of a session: the JIT and the kernel tables it fills. Room-private.
+#pragma once
+
+#include <memory>
+
+#include "rldb/codegen/llvm/jit.h"
+#include "rldb/ir/context.h"
+#include "rldb/runtime/kernel.h"
+#include "rldb/session/session.h"
+
+namespace rldb::session {
+
+struct Session::Engines {
+  std::unique_ptr<codegen::Jit> jit;  // made at first use: LLVM's start costs milliseconds
+  codegen::JitOptions jit_options;    // what `jit` was made with
+
+  // The last build and what it depended on.
+  std::shared_ptr<const Build> build;
+  Engine build_engine{};
+  const codegen::Jit* build_jit = nullptr;
+  std::shared_ptr<const Build> linked;  // what `link` made last
+
+  std::uint32_t entries = 0;  // prompt entries so far, for buffer names
+};
+
+// A Build that owns the kernel table its program calls into.
+struct BuildWithKernels : Build {
+  runtime::KernelTable kernels;
+};
+
+}  // namespace rldb::session

@@ -1,0 +1,194 @@
+// Entries at the prompt: TVMScript taken bare. All or nothing: the module and values change only when every item of
+// the entry was read, typed, verified and evaluated.
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "rldb/ir/verifier.h"
+#include "rldb/ir/walk.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using runtime::Value;
+using runtime::ValueKind;
+using source::DiagId;
+
+namespace {
+
+constexpr std::string_view kEntryFunction = "__entry__";
+
+const ir::NamedAttr global_symbol(ir::Context& ctx, std::string_view name) {
+  return ctx.named("global_symbol", ctx.attr(name));
+}
+
+NamedValue* find(std::vector<NamedValue>& values, std::string_view name) {
+  for (NamedValue& v : values)
+    if (v.name == name) return &v;
+  return nullptr;
+}
+
+void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Value value) {
+  const ir::Var* var = ctx.var(name, type_of_value(ctx, value));
+  if (NamedValue* known = find(values, name)) {
+    known->value = std::move(value);
+    known->var = var;
+  } else {
+    values.push_back({std::move(name), std::move(value), var});
+  }
+}
+
+}  // namespace
+
+const ir::Type* type_of_value(ir::Context& ctx, const Value& value) {
+  auto dims = [&](const std::vector<std::int64_t>& shape) {
+    std::vector<const ir::Expr*> exprs;
+    for (const std::int64_t d : shape) exprs.push_back(ctx.i64(d));
+    return exprs;
+  };
+  switch (value.kind()) {
+    case ValueKind::Tensor:
+      return ctx.tensor(dims(value.as_tensor().shape()), value.as_tensor().dtype());
+    case ValueKind::Shape:
+      return ctx.shape_type(dims(value.as_shape()));
+    case ValueKind::Int:
+      return ctx.int64();
+    case ValueKind::Bool:
+      return ctx.boolean();
+    case ValueKind::Float:
+      return ctx.prim(runtime::DType::Float(64));
+    case ValueKind::Tuple: {
+      std::vector<const ir::Type*> fields;
+      for (const Value& f : value.as_tuple().fields) fields.push_back(type_of_value(ctx, f));
+      return ctx.tuple_type(fields);
+    }
+    case ValueKind::Function:
+      return ctx.opaque_func_type();
+    case ValueKind::Null:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Storage:
+    case ValueKind::Object:
+      return ctx.any();
+  }
+  RLDB_UNREACHABLE("value kind");
+}
+
+void Session::set_value(std::string name, Value value) { put(*ctx_, values_, std::move(name), std::move(value)); }
+
+const Value* Session::find_value(std::string_view name) const {
+  for (const NamedValue& v : values_)
+    if (v.name == name) return &v.value;
+  return nullptr;
+}
+
+frontend::Environment Session::environment(const ir::Module* module, const std::vector<NamedValue>& values) {
+  frontend::Environment env;
+  env.module = module;
+  for (const NamedValue& v : values) env.values.push_back({v.name, v.var});
+  return env;
+}
+
+// Runs `value` as the body of a function whose parameters are the session values it mentions.
+std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module,
+                                       const std::vector<NamedValue>& values, source::Span span, Diagnostics& out) {
+  std::vector<const ir::Var*> params;
+  std::vector<Value> args;
+  for (const ir::Var* v : ir::free_vars(value)) {
+    const auto known = std::find_if(values.begin(), values.end(), [&](const NamedValue& n) { return n.var == v; });
+    if (known == values.end()) {
+      out.add(span, source::message(DiagId::NoValueYet, v->name));
+      return std::nullopt;
+    }
+    params.push_back(v);
+    args.push_back(known->value);
+  }
+  const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction)};
+  const ir::Function* f = ctx_->function(params, value, value->type, false, attrs);
+  ctx_->spans().set(f, span);
+  ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
+  builder.set(kEntryFunction, f);
+  auto built = build_module(builder.build(), out);
+  if (!built) return std::nullopt;
+  RunResult result = run_build(*built, kEntryFunction, args, out);
+  if (!result.ok) return std::nullopt;
+  return std::move(result.value);
+}
+
+EntryResult Session::enter(std::string_view text, Diagnostics& out) {
+  EntryResult result;
+  result.ok = false;
+  const std::string name = fmt::format("<prompt:{}>", ++engines_->entries);
+  const source::FileId file = sources_.add(name, std::string(text));
+  const ir::Module* staged = module();
+  std::vector<NamedValue> values = values_;
+  const frontend::ParseResult parsed =
+      frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
+  if (!parsed.ok) return result;
+
+  for (const frontend::ParsedItem& item : parsed.items) {
+    EntryResult::Item done{item.kind, std::string(item.name), std::nullopt, nullptr};
+    switch (item.kind) {
+      case frontend::ItemKind::Module:
+        staged = item.module;
+        if (!ir::verify(*ctx_, staged, out)) return result;
+        break;
+      case frontend::ItemKind::Function: {
+        ir::ModuleBuilder builder = staged ? ir::ModuleBuilder(*ctx_, *staged) : ir::ModuleBuilder(*ctx_);
+        builder.set(item.name, item.function);
+        staged = builder.build();
+        if (!ir::verify_function(*ctx_, staged, item.name, out)) return result;
+        done.type = item.function->type;
+        break;
+      }
+      case frontend::ItemKind::Binding:
+      case frontend::ItemKind::Expression: {
+        auto value = evaluate(item.value, staged, values, item.span, out);
+        if (!value) return result;
+        done.value = *value;
+        done.type = item.var ? item.var->type : item.value->type;
+        if (item.kind == frontend::ItemKind::Binding) {
+          // Later items of this entry refer to the variable that the front end made.
+          put(*ctx_, values, std::string(item.name), *value);
+          values.push_back({std::string(item.name), *value, item.var});
+        }
+        if (!value->is_null()) put(*ctx_, values, "_", *value);
+        break;
+      }
+      case frontend::ItemKind::Symbols:
+        break;
+    }
+    result.items.push_back(std::move(done));
+  }
+  // Keep one row a name: those with the type of the value.
+  std::unordered_set<std::string_view> seen;
+  std::vector<NamedValue> kept;
+  for (NamedValue& v : values)
+    if (seen.insert(v.name).second) kept.push_back(v);
+  values_ = std::move(kept);
+  if (staged != module()) {
+    loaded_executable_ = nullptr;
+    if (history_.size() == 0)
+      history_.start(staged);
+    else
+      history_.push_edit(staged);
+  }
+  result.ok = true;
+  return result;
+}
+
+const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {
+  if (module()) {
+    if (const ir::Expr* f = module()->find(text)) return f->type;
+  }
+  const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
+  const frontend::ParseResult parsed =
+      frontend::parse_input(*ctx_, sources_, file, environment(module(), values_), out);
+  if (!parsed.ok || parsed.items.empty()) return nullptr;
+  const frontend::ParsedItem& last = parsed.items.back();
+  if (last.var) return last.var->type;
+  if (last.value) return last.value->type;
+  return last.function ? last.function->type : nullptr;
+}
+
+}  // namespace rldb::session

@@ -1,0 +1,100 @@
+// Running a build on the engine that the options name, and saying how it ended.
+#include <chrono>
+
+#include "rldb/eval/eval.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using runtime::Value;
+using source::DiagId;
+
+namespace {
+
+std::uint64_t now_ns() {
+  return std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::steady_clock::now().time_since_epoch())
+                           .count());
+}
+
+// The error of a run as a diagnostic, at the binding that was executing.
+void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics& out) {
+  source::Message m = source::message(DiagId::RunFailed, fault.error.message);
+  source::Span span;
+  if (exe) {
+    if (const auto* debug = exe->debug.instruction(fault.pc)) {
+      span = debug->span;
+      if (!debug->variable.empty())
+        m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
+    }
+    if (!span && fault.function >= 0)
+      if (const auto* debug = exe->debug.function(fault.function)) span = debug->span;
+  }
+  for (const std::string& note : fault.error.notes) m.notes.push_back({{}, note});
+  out.add(span, std::move(m));
+}
+
+}  // namespace
+
+RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
+  auto built = loaded_executable_ ? engines_->build : build(out);
+  if (!built) return {};
+  return run_build(*built, function, args, out);
+}
+
+RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
+                             Diagnostics& out) {
+  RunResult result;
+  interrupt_ = false;
+  const std::uint64_t begin = now_ns();
+  if (options_.engine == Engine::Eval && build.legal) {
+    eval::EvalEnv env;
+    env.module = build.legal;
+    env.registry = &registry_;
+    env.output = output_;
+    env.interrupt = &interrupt_;
+    auto value = eval::call_function(env, function, args);
+    result.nanoseconds = now_ns() - begin;
+    result.ok = value.ok();
+    if (value.ok()) {
+      result.value = std::move(value).value();
+    } else {
+      result.fault = vm::Fault{value.error(), -1, std::string(function), -1, {}};
+      report(*result.fault, nullptr, out);
+    }
+    return result;
+  }
+  vm::Machine machine(build.program);
+  auto started = machine.start(function, args);
+  if (!started.ok()) {
+    result.fault = vm::Fault{started.error(), -1, std::string(function), -1, {}};
+    report(*result.fault, build.executable.get(), out);
+    return result;
+  }
+  vm::Outcome outcome = machine.run();
+  result.nanoseconds = now_ns() - begin;
+  result.instructions = machine.instructions();
+  if (outcome.finished()) {
+    result.ok = true;
+    result.value = std::move(outcome.value);
+  } else if (outcome.faulted()) {
+    result.fault = std::move(outcome.fault);
+    report(*result.fault, build.executable.get(), out);
+  } else {
+    out.add({}, source::message(DiagId::RunInterrupted, machine.instructions()));
+  }
+  return result;
+}
+
+std::optional<vm::Machine> Session::start(std::string_view function, std::span<const Value> args, Diagnostics& out) {
+  auto built = loaded_executable_ ? engines_->build : build(out);
+  if (!built) return std::nullopt;
+  interrupt_ = false;
+  vm::Machine machine(built->program);
+  auto started = machine.start(function, args);
+  if (started.ok()) return machine;
+  report(vm::Fault{started.error(), -1, std::string(function), -1, {}}, built->executable.get(), out);
+  return std::nullopt;
+}
+
+}  // namespace rldb::session

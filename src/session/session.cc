@@ -1,0 +1,164 @@
+#include "rldb/session/session.h"
+
+#include <fmt/format.h>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/runtime/plugin.h"
+#include "rldb/support/file.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using source::DiagId;
+
+std::string_view to_string(Engine engine) {
+  switch (engine) {
+    case Engine::Jit:
+      return "jit";
+    case Engine::Eval:
+      return "eval";
+    case Engine::Vm:
+      return "vm";
+  }
+  RLDB_UNREACHABLE("engine");
+}
+
+Session::Session(Options options, runtime::Output* output)
+    : options_(std::move(options)),
+      ctx_(std::make_unique<ir::Context>()),
+      output_(output ? output : &runtime::stdout_output()),
+      engines_(std::make_unique<Engines>()) {
+  ops::install(*ctx_);
+  runtime::register_test_functions(registry_, *output_);
+}
+
+Session::~Session() = default;
+
+namespace {
+
+bool read_program(const std::string& path, std::string& bytes, Diagnostics& out) {
+  auto read = support::read_file(path, source::kMaxBytes);
+  if (read.ok()) {
+    bytes = std::move(read).value();
+    return true;
+  }
+  const support::FileError& error = read.error();
+  if (error.too_large)
+    out.add({}, source::message(DiagId::FileTooLarge, path, error.size, source::kMaxBytes));
+  else
+    out.add({}, source::message(DiagId::FileNotFound, path, error.reason));
+  return false;
+}
+
+}  // namespace
+
+bool Session::load_file(const std::string& path, Diagnostics& out) {
+  std::string bytes;
+  if (!read_program(path, bytes, out)) return false;
+  if (!bytecode::is_executable_file(bytes)) return load_text(path, std::move(bytes), out);
+
+  auto loaded = bytecode::load(bytes);
+  if (!loaded.ok()) {
+    out.add({}, source::message(DiagId::BadExecutable, path, loaded.error().message));
+    return false;
+  }
+  auto exe = std::make_shared<const bytecode::Executable>(std::move(loaded).value());
+  auto build = link_executable(exe, path, out);
+  if (!build) return false;
+  path_ = path;
+  history_ = {};
+  loaded_executable_ = exe;
+  engines_->build = build;
+  return true;
+}
+
+bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
+  const std::size_t errors_before = out.error_count();
+  const source::FileId file = sources_.add(name, std::move(text));
+  const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, out);
+  if (!parsed.ok || !parsed.module || out.error_count() != errors_before) {
+    if (out.error_count() == errors_before) out.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
+    return false;
+  }
+  if (!ir::verify(*ctx_, parsed.module, out)) return false;
+  adopt(parsed.module, std::move(name));
+  return true;
+}
+
+bool Session::reload(Diagnostics& out) {
+  if (path_.empty()) {
+    out.add({}, source::message(DiagId::NoProgram));
+    return false;
+  }
+  return load_file(path_, out);
+}
+
+void Session::adopt(const ir::Module* module, std::string path) {
+  path_ = std::move(path);
+  history_.start(module);
+  loaded_executable_ = nullptr;
+  engines_->build = nullptr;
+}
+
+bool Session::verify(Diagnostics& out) {
+  if (!module()) {
+    out.add({}, no_module("verify"));
+    return false;
+  }
+  return ir::verify(*ctx_, module(), out);
+}
+
+bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {
+  if (!module()) {
+    out.add({}, no_module("run passes on"));
+    return false;
+  }
+  auto parsed = passes::parse_pipeline(pipeline);
+  if (!parsed.ok()) {
+    out.add({}, std::move(parsed).error());
+    return false;
+  }
+  passes::RunOptions recording = options;
+  recording.after = [&](const passes::PassRecord& record) {
+    if (record.after) history_.push(record);
+    if (options.after) options.after(record);
+  };
+  passes::PassEnv env{*ctx_, out};
+  auto result = passes::run_pipeline(env, module(), parsed.value(), recording);
+  if (!result.ok()) {
+    out.add({}, std::move(result).error());
+    return false;
+  }
+  return true;
+}
+
+source::Message Session::no_module(std::string_view purpose) const {
+  if (loaded_executable_) return source::message(DiagId::NoModuleInExecutable, path_, purpose);
+  return source::message(DiagId::NoProgram);
+}
+
+std::vector<std::string> Session::function_names() const {
+  std::vector<std::string> names;
+  if (loaded_executable_) {
+    for (const bytecode::FunctionEntry& f : loaded_executable_->functions)
+      if (f.kind != bytecode::FunctionKind::Packed) names.push_back(f.name);
+  } else if (module()) {
+    for (const ir::ModuleEntry& entry : module()->entries)
+      if (ir::isa<ir::Function>(entry.function) || ir::isa<ir::PrimFunc>(entry.function)) names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+bool Session::load_plugin(const std::string& path, Diagnostics& out) {
+  auto loaded = runtime::load_plugin(path, registry_);
+  if (loaded.ok()) {
+    engines_->build = nullptr;  // names resolve anew
+    return true;
+  }
+  out.add({}, source::message(DiagId::PluginFailed, path, loaded.error().message));
+  return false;
+}
+
+}  // namespace rldb::session
