@@ -83,7 +83,7 @@ class Binder {
     if (const auto* t = ir::as<ir::PrimType>(type)) {
       const bool fits = t->dtype.is_float() ? v.is(ValueKind::Float) || v.is(ValueKind::Int)
                                             : v.is(ValueKind::Int) || v.is(ValueKind::Bool);
-      return fits ? std::nullopt : mismatch(p, type, v);
+      return fits ? std::nullopt : std::optional(mismatch(p, type, v));
     }
     return std::nullopt;  // Any, functions: the machine checks
   }
@@ -100,7 +100,8 @@ class Binder {
   std::optional<source::Message> learn_shape(const Param& p, const ir::ShapeType* t, const Value& v) {
     if (!v.is(ValueKind::Shape)) return mismatch(p, t, v);
     if (t->ndim != ir::kUnknownNdim && t->ndim != int(v.as_shape().size())) return mismatch(p, t, v);
-    return t->has_values ? learn_dims(p, t->values, v.as_shape()) : std::nullopt;
+    if (!t->has_values) return std::nullopt;
+    return learn_dims(p, t->values, v.as_shape());
   }
 
   std::optional<source::Message> learn_dims(const Param& p, ir::Span<const ir::Expr*> wanted,
