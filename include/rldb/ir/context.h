@@ -91,12 +91,12 @@ class Context {
   const Var* var(std::string_view name, const Type* type);
   const Var* dataflow_var(std::string_view name, const Type* type);
   const GlobalVar* global_var(std::string_view name, const Type* type);  // interned by (name, type)
-  const Constant* constant(runtime::Value tensor);                         // a tensor; kept alive by the Context
+  const Constant* constant(runtime::Value tensor);                       // a tensor; kept alive by the Context
   const Constant* constant_typed(runtime::Value tensor, const Type* type);
   const MetaConstant* meta_constant(std::string_view key, std::int64_t index, const Type* type);
   const ShapeExpr* shape(std::span<const Expr* const> values);
   const ExternFunc* extern_func(std::string_view symbol, const Type* type = nullptr);  // null: opaque
-  const Op* op(std::string_view name);                                                  // interned
+  const Op* op(std::string_view name);                                                 // interned
   const StringImm* string(std::string_view text);
   const DTypeImm* dtype(DType t);
   const Tuple* tuple(std::span<const Expr* const> items);
@@ -104,7 +104,8 @@ class Context {
   // Completes attributes and infers the type through the typer (operators) or the callee's type (functions).
   Result<const Call*> call(const CallSpec& spec);
   Result<const Call*> call(std::string_view op_name, std::initializer_list<const Expr*> args,
-                           std::initializer_list<NamedAttr> attrs = {}, std::initializer_list<const Type*> ty_args = {});
+                           std::initializer_list<NamedAttr> attrs = {},
+                           std::initializer_list<const Type*> ty_args = {});
   // The type is known already (TensorIR intrinsics, packed calls, passes that keep a type).
   const Call* call_typed(const Expr* callee, std::span<const Expr* const> args, const Type* type,
                          std::span<const NamedAttr> attrs = {}, std::span<const Type* const> ty_args = {});
@@ -158,8 +159,8 @@ class Context {
                            const Expr* predicate = nullptr);
   const AllocBuffer* alloc_buffer(const Buffer* buffer, std::span<const NamedAttr> annotations = {});
   const DeclBuffer* decl_buffer(const Buffer* buffer, const Expr* data = nullptr);
-  const AllocateStmt* allocate(const Var* var, DType dtype, std::span<const Expr* const> extents, std::string_view scope,
-                               std::span<const NamedAttr> annotations = {});
+  const AllocateStmt* allocate(const Var* var, DType dtype, std::span<const Expr* const> extents,
+                               std::string_view scope, std::span<const NamedAttr> annotations = {});
   const AllocateConstStmt* allocate_const(const Var* var, runtime::Value tensor);
   const ForStmt* for_stmt(const Var* var, const Expr* min, const Expr* extent, ForKind kind, const Stmt* body,
                           std::span<const NamedAttr> annotations = {}, std::string_view thread_tag = {},
@@ -186,7 +187,8 @@ class Context {
   const Attr* attr_list(std::span<const Attr* const> items, bool is_tuple = false);
   const Attr* attr_ints(std::span<const std::int64_t> items);
   const Attr* attr_dict(std::span<const NamedAttr> fields);
-  const Attr* attr_opaque(std::string_view constructor, std::span<const Attr* const> items, std::span<const NamedAttr> fields);
+  const Attr* attr_opaque(std::string_view constructor, std::span<const Attr* const> items,
+                          std::span<const NamedAttr> fields);
   NamedAttr named(std::string_view name, const Attr* value) { return {str(name), value}; }
   // A copy of `attrs` with one name set (or removed, when value is null).
   Span<NamedAttr> with_attr(Span<NamedAttr> attrs, std::string_view name, const Attr* value);

@@ -4,6 +4,8 @@
 // versions differ exactly where the function pointers differ.
 #pragma once
 
+#include <unordered_map>
+
 #include "rldb/ir/stmt.h"
 
 namespace rldb::ir {
@@ -55,6 +57,7 @@ class ModuleBuilder {
   Span<GlobalInfo> infos_;
   Span<const VDevice*> vdevices_;
   std::string_view name_ = "Module";
+  mutable std::unordered_map<std::string_view, int> next_suffix_;  // by hint: below it every suffix is taken
 };
 
 }  // namespace rldb::ir

@@ -29,8 +29,8 @@ struct Node {
 };
 
 // A struct that holds kinds First..Last says so with RLDB_KINDS.
-#define RLDB_KINDS(First, Last)                                                          \
-  static bool classof(const ::rldb::ir::Node* n) {                                       \
+#define RLDB_KINDS(First, Last)                                                             \
+  static bool classof(const ::rldb::ir::Node* n) {                                          \
     return n->kind >= ::rldb::ir::NodeKind::First && n->kind <= ::rldb::ir::NodeKind::Last; \
   }
 #define RLDB_KIND(Only) RLDB_KINDS(Only, Only)

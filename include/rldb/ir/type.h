@@ -54,8 +54,8 @@ struct PrimType : Type {
 };
 struct ShapeType : Type {
   RLDB_TYPE_KIND(Shape)
-  int ndim;               // kUnknownNdim when not known
-  bool has_values;        // false: only the rank is known
+  int ndim;         // kUnknownNdim when not known
+  bool has_values;  // false: only the rank is known
   Span<const Expr*> values;
 };
 // Exactly one of: dims known (has_shape), shape held by a variable (shape_var), neither (only ndim or nothing).

@@ -1,0 +1,72 @@
+#include "rldb/ir/module.h"
+
+#include "rldb/ir/context.h"
+
+namespace rldb::ir {
+
+namespace {
+
+// Index of the first entry whose name is not before `name`.
+template <class Entries>
+std::size_t position(const Entries& entries, std::string_view name) {
+  const auto it = std::lower_bound(entries.begin(), entries.end(), name,
+                                   [](const ModuleEntry& e, std::string_view n) { return e.name < n; });
+  return std::size_t(it - entries.begin());
+}
+
+template <class Entries>
+const Expr* find_in(const Entries& entries, std::string_view name) {
+  const std::size_t i = position(entries, name);
+  return i < entries.size() && entries[i].name == name ? entries[i].function : nullptr;
+}
+
+}  // namespace
+
+const Expr* Module::find(std::string_view wanted) const { return find_in(entries, wanted); }
+
+ModuleBuilder::ModuleBuilder(Context& ctx, const Module& base)
+    : ctx_(ctx),
+      entries_(base.entries.begin(), base.entries.end()),
+      attrs_(base.attrs),
+      infos_(base.global_infos),
+      vdevices_(base.vdevices),
+      name_(base.name) {}
+
+void ModuleBuilder::set(std::string_view name, const Expr* function) {
+  RLDB_CHECK(function != nullptr, "a module entry needs a function");
+  const std::size_t i = position(entries_, name);
+  if (i < entries_.size() && entries_[i].name == name) {
+    entries_[i].function = function;
+  } else {
+    entries_.insert(entries_.begin() + std::ptrdiff_t(i), ModuleEntry{ctx_.str(name), function});
+  }
+}
+
+void ModuleBuilder::remove(std::string_view name) {
+  const std::size_t i = position(entries_, name);
+  if (i == entries_.size() || entries_[i].name != name) return;
+  entries_.erase(entries_.begin() + std::ptrdiff_t(i));
+  next_suffix_.clear();
+}
+
+const Expr* ModuleBuilder::find(std::string_view name) const { return find_in(entries_, name); }
+
+std::string_view ModuleBuilder::unique_name(std::string_view hint) const {
+  if (!find(hint)) return ctx_.str(hint);
+  int& next = next_suffix_.try_emplace(ctx_.str(hint), 1).first->second;
+  for (;; ++next) {
+    const std::string candidate = std::string(hint) + std::to_string(next);
+    if (!find(candidate)) return ctx_.str(candidate);
+  }
+}
+
+const Module* ModuleBuilder::build() const {
+  std::vector<GlobalInfo> infos;
+  infos.reserve(infos_.size());
+  for (const GlobalInfo& info : infos_) infos.push_back({ctx_.str(info.key), ctx_.list(info.items)});
+  const std::span<const GlobalInfo> info_span(infos);
+  return ctx_.arena_.make<Module>(ctx_.list(entries_), ctx_.list(attrs_), ctx_.list(info_span), ctx_.list(vdevices_),
+                                  ctx_.str(name_));
+}
+
+}  // namespace rldb::ir
