@@ -77,8 +77,9 @@ class Hook {
   virtual ~Hook() = default;
   // Before the instruction at the innermost pc. True: stop there.
   virtual bool before_instruction(const Machine& machine) { return (void)machine, false; }
-  // After an instruction: `frame_depth` and `pc` say which one ran; registers show its effect. Not called for the Ret
-  // of the outermost frame. True: stop before the next one.
+  // After an instruction: `frame_depth` (index into frames() at that time) and `pc` say which one ran; registers show
+  // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is gone. Not called for the
+  // Ret of the outermost frame. True: stop before the next one.
   virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Index pc) {
     return (void)machine, (void)frame_depth, (void)pc, false;
   }
@@ -154,7 +155,9 @@ class Machine {
   std::size_t snapshot_bytes() const;
 
  private:
-  friend struct Interpreter;
+  friend class Interpreter;
+  std::optional<Outcome> run_without_frames();
+  Outcome run_with_short_set(const StopSet& stops);
   std::shared_ptr<const Program> program_;
   Limits limits_;
   std::vector<Frame> frames_;
@@ -163,8 +166,10 @@ class Machine {
   Value native_;  // started with a callable that is not bytecode
   std::vector<Value> native_args_;
   std::optional<Fault> fault_;
-  bool at_stop_ = false;        // do not ask about the instruction at pc again
-  std::vector<Value> scratch_;  // arguments of the call in progress; empty between instructions
+  bool at_stop_ = false;  // do not ask about the instruction at pc again
+  // Of the call in progress; empty between instructions, kept for their capacity.
+  std::vector<Value> scratch_;
+  std::vector<std::int64_t> kernel_variables_;
 };
 
 // Start and run to the end on a machine of its own.

@@ -1,0 +1,89 @@
+// What linking makes of an executable: one Decoded an instruction, one Target a table entry, one flat argument pool.
+//
+// An argument is one int: a register number, or ~i for `literals[i]` (immediates, constants, functions, null). So the
+// interpreter gathers arguments with one test each and no decoding.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "rldb/vm/program.h"
+
+namespace rldb::vm {
+
+// Where a builtin runs: what it may ask.
+struct CallSite {
+  const Program& program;
+  Index function = -1;  // -1: not called from bytecode
+  Index pc = -1;
+};
+using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
+
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) \
+  Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
+#include "rldb/bytecode/builtin.def"
+
+enum class Op : std::uint8_t {
+  CallBytecode,
+  CallBuiltin,
+  CallKernel,
+  CallPacked,
+  CallUnresolved,
+  InvokeClosure,
+  Ret,
+  Goto,
+  If,
+};
+
+inline constexpr std::int32_t kNoRegister = -1;
+
+struct Decoded {
+  Op op = Op::Ret;
+  bool checks_interrupt = false;   // calls and backward jumps
+  std::int32_t dst = kNoRegister;  // Call
+  std::int32_t reg = kNoRegister;  // Ret, If
+  std::int32_t callee = -1;        // Call: table index
+  std::int32_t jump = 0;           // Goto, If: offset
+  std::uint32_t args_begin = 0;
+  std::uint32_t args_count = 0;
+  union {
+    BuiltinFn builtin = nullptr;
+    runtime::Kernel* kernel;
+    const runtime::PackedInfo* packed;
+  };
+};
+
+struct Target {
+  TargetKind kind = TargetKind::Unresolved;
+  BuiltinFn builtin = nullptr;
+  bytecode::BuiltinId builtin_id{};
+  runtime::Kernel* kernel = nullptr;
+  const runtime::PackedInfo* packed = nullptr;
+  Value function;  // the callee as a value
+};
+
+struct Program::Impl {
+  std::vector<Decoded> code;
+  std::vector<std::int32_t> args;
+  std::vector<Value> literals;
+  std::vector<Target> targets;
+  // Storages of the constants: a snapshot of a machine shares them.
+  std::unordered_set<const runtime::Storage*> constant_storages;
+};
+
+// A function of a program as a value. `owner` tells a machine whether it may push a frame for it.
+class BytecodeFunction : public runtime::Function {
+ public:
+  BytecodeFunction(std::string name, Index index, std::weak_ptr<const Program> owner);
+  std::weak_ptr<const Program> owner;
+};
+// The table index when `f` is bytecode of `program`, else -1.
+Index own_bytecode(const Program& program, const runtime::Function& f);
+// A closure over `f` with more captured values.
+Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captured);
+
+// Errors with TVM's wording, used by machine and linker.
+runtime::Error unknown_function(const Program& program, std::string_view name);
+runtime::Error wrong_argument_count(const bytecode::FunctionEntry& f, std::size_t given);
+
+}  // namespace rldb::vm

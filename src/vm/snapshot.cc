@@ -1,0 +1,137 @@
+// Snapshots: a machine that shares no mutable data with the one it was made from, aliasing kept.
+//
+// Identity is kept object by object: what was one storage, tensor or tuple is one in the copy. Strings, shapes,
+// functions without captured values and opaque objects are immutable (or not ours) and stay shared.
+#include <unordered_map>
+
+#include "rldb/vm/machine.h"
+#include "vm/link.h"
+
+namespace rldb::vm {
+namespace {
+
+using runtime::ValueKind;
+
+// Tuples and closures nest as deep as a program made them.
+constexpr int kMaxDepth = 1000;
+
+class Copier {
+ public:
+  explicit Copier(const Program::Impl& impl) : impl_(impl) {}
+
+  Result<Value> copy(const Value& v, int depth = 0) {
+    switch (v.kind()) {
+      case ValueKind::Null:
+      case ValueKind::Int:
+      case ValueKind::Float:
+      case ValueKind::Bool:
+      case ValueKind::DType:
+      case ValueKind::String:
+      case ValueKind::Shape:
+      case ValueKind::Object:
+        return v;
+      case ValueKind::Storage: {
+        RLDB_TRY(Ref<runtime::Storage> s, copy_storage(v.storage_ref()));
+        return Value(s);
+      }
+      case ValueKind::Tensor:
+      case ValueKind::Tuple:
+      case ValueKind::Function:
+        break;
+    }
+    if (auto it = made_.find(v.object()); it != made_.end()) return it->second;
+    if (depth > kMaxDepth) return runtime::fail(runtime::ErrorKind::Unsupported, "values nest too deep to be copied");
+    Result<Value> made = copy_object(v, depth);
+    if (made.ok()) made_.emplace(v.object(), made.value());
+    return made;
+  }
+
+ private:
+  Result<Value> copy_object(const Value& v, int depth) {
+    if (v.is(ValueKind::Tensor)) {
+      const runtime::Tensor& t = v.as_tensor();
+      if (impl_.constant_storages.contains(t.storage().get())) return v;
+      RLDB_TRY(Ref<runtime::Storage> s, copy_storage(t.storage()));
+      return Value(support::make_ref<runtime::Tensor>(std::move(s), t.byte_offset(), t.shape(), t.dtype()));
+    }
+    if (v.is(ValueKind::Tuple)) {
+      std::vector<Value> fields;
+      for (const Value& f : v.as_tuple().fields) {
+        RLDB_TRY(Value made, copy(f, depth + 1));
+        fields.push_back(std::move(made));
+      }
+      return Value::of_tuple(std::move(fields));
+    }
+    const runtime::Function& f = v.as_function();
+    if (f.captured.empty()) return v;
+    std::vector<Value> captured;
+    for (const Value& c : f.captured) {
+      RLDB_TRY(Value made, copy(c, depth + 1));
+      captured.push_back(std::move(made));
+    }
+    Ref<runtime::Function> closure = make_closure(f, {});
+    closure->captured = std::move(captured);
+    return Value(closure);
+  }
+
+  Result<Ref<runtime::Storage>> copy_storage(const Ref<runtime::Storage>& s) {
+    if (impl_.constant_storages.contains(s.get())) return s;
+    if (auto it = storages_.find(s.get()); it != storages_.end()) return it->second;
+    RLDB_TRY(Ref<runtime::Storage> made, s->clone());
+    storages_.emplace(s.get(), made);
+    return made;
+  }
+
+  const Program::Impl& impl_;
+  std::unordered_map<const runtime::Object*, Value> made_;
+  std::unordered_map<const runtime::Storage*, Ref<runtime::Storage>> storages_;
+};
+
+// Sum over distinct storages.
+class Sizer {
+ public:
+  explicit Sizer(const Program::Impl& impl) : impl_(impl) {}
+  void add(const Value& v, int depth = 0) {
+    if (depth > kMaxDepth) return;
+    if (v.is(ValueKind::Tensor)) add_storage(v.as_tensor().storage().get());
+    if (v.is(ValueKind::Storage)) add_storage(v.storage_ref().get());
+    if (v.is(ValueKind::Tuple) && fresh(v.object()))
+      for (const Value& f : v.as_tuple().fields) add(f, depth + 1);
+    if (v.is(ValueKind::Function) && fresh(v.object()))
+      for (const Value& c : v.as_function().captured) add(c, depth + 1);
+  }
+  std::size_t total() const { return total_; }
+
+ private:
+  bool fresh(const runtime::Object* o) { return seen_.insert(o).second; }
+  void add_storage(const runtime::Storage* s) {
+    if (!impl_.constant_storages.contains(s) && fresh(s)) total_ += s->size();
+  }
+  const Program::Impl& impl_;
+  std::unordered_set<const runtime::Object*> seen_;
+  std::size_t total_ = 0;
+};
+
+}  // namespace
+
+Result<Machine> Machine::snapshot() const {
+  Machine copy(*this);
+  Copier copier(program_->impl());
+  for (std::vector<Value>* values : {&copy.registers_, &copy.native_args_}) {
+    for (Value& v : *values) {
+      RLDB_TRY(Value made, copier.copy(v));
+      v = std::move(made);
+    }
+  }
+  RLDB_TRY(copy.native_, copier.copy(native_));
+  return copy;
+}
+
+std::size_t Machine::snapshot_bytes() const {
+  Sizer sizer(program_->impl());
+  for (const Value& v : registers_) sizer.add(v);
+  for (const Value& v : native_args_) sizer.add(v);
+  return sizer.total();
+}
+
+}  // namespace rldb::vm
