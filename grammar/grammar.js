@@ -11,6 +11,7 @@
 const PREC = {
   lambda: -2,
   conditional: -1,
+  clause: 1,
   or: 10,
   and: 11,
   not: 12,
@@ -49,6 +50,7 @@ module.exports = grammar({
   // The order is the `enum Token` of src/scanner.c.
   externals: $ => [
     $._newline,
+    $._group_newline,
     $._indent,
     $._dedent,
     $._base_indent,
@@ -69,15 +71,42 @@ module.exports = grammar({
     $.comment,
   ],
 
-  word: $ => $.identifier,
+  inline: $ => [
+    $._expressions,
+    $._element,
+    $._argument,
+    $._parameter,
+    $._target,
+    $._annotated_target,
+    $._bound,
+    $._loop_target,
+    $._condition,
+    $._simple_statement,
+    $._statement,
+    $._statements,
+  ],
 
   rules: {
     // A file, and equally an entry at a prompt: any sequence of statements. Its indentation is that of its first line.
-    source_file: $ => seq(optional($._base_indent), repeat($._statement)),
+    source_file: $ => seq(optional($._base_indent), optional($._statements)),
 
     comment: _ => token(/#[^\r\n]*/),
 
     // ---------------------------------------------------------------- statements
+
+    // Statements are held in groups of some lines, invisible in the tree. The runtime can reuse no node of a repetition
+    // in an incremental parse (its reductions count as ambiguous), only the nodes repeated: with groups it visits
+    // one node for some thirty lines and not one for each. A group ends at a line end that the scanner chooses by what
+    // the next line says, not by counting, so that an inserted line changes its own group only.
+    // (A group does not begin with a repetition, or it would count as ambiguous like it.)
+    _statements: $ => choice(
+      repeat1($._group),
+      seq(repeat($._group), $._statement, repeat($._statement)),
+    ),
+    _group: $ => seq(
+      optional(seq($._statement, repeat($._statement))),
+      sep1($._simple_statement, ';'), optional(';'), $._group_newline,
+    ),
 
     _statement: $ => choice(
       $._simple_line,
@@ -121,13 +150,18 @@ module.exports = grammar({
 
     expression_statement: $ => field('value', $._expressions),
 
-    // x = e, x: A = e, a, b = e, x = y = e
+    // x = e, x: A = e, a, b = e, x = y = e (several targets)
     binding: $ => choice(
-      seq(field('target', $._target), '=', field('value', $._bound)),
-      seq(field('target', $._annotated_target), ':', field('annotation', $._expression), '=', field('value', $._bound)),
+      seq(field('target', $._target), '=', $._bound),
+      seq(field('target', $._annotated_target), ':', field('annotation', $._expression), '=', $._bound),
     ),
 
-    _bound: $ => choice($._expressions, $.binding, $.buffer_store, $.yield),
+    // Further targets are read as expressions: if `y` of `x = y = e` were told from the value by the `=` after it, every
+    // value would pay for the difference.
+    _bound: $ => seq(
+      repeat(seq(field('target', $._expressions), '=')),
+      field('value', choice($._expressions, $.yield)),
+    ),
 
     // vi = T.axis.spatial(n, i) and vi, vj = T.axis.remap("SR", [i, j])
     axis_binding: $ => choice(
@@ -141,7 +175,7 @@ module.exports = grammar({
       field('target', $.subscript),
       optional(seq(':', field('annotation', $._expression))),
       '=',
-      field('value', $._bound),
+      $._bound,
     ),
 
     // x: T.int32
@@ -203,11 +237,11 @@ module.exports = grammar({
     scope_statement: $ => seq(choice('global', 'nonlocal'), sep1(field('name', $.identifier), ',')),
 
     // The suite of a compound statement, see `suite` above.
-    block: $ => seq($._indent, repeat1($._statement), $._dedent),
+    block: $ => seq($._indent, $._statements, $._dedent),
     _inline_block: $ => seq(sep1($._simple_statement, ';'), optional(';')),
 
     // Lines that are indented although no header asks for it. Python rejects them; so does the reader.
-    unexpected_indent: $ => seq($._indent, repeat1($._statement), $._dedent),
+    unexpected_indent: $ => seq($._indent, $._statements, $._dedent),
 
     // ---------------------------------------------------------------- definitions
 
@@ -361,30 +395,9 @@ module.exports = grammar({
 
     _element: $ => choice($._expression, $.splat),
 
+    // One flat rule, told apart by precedence: each layer between an operand and the whole would cost a parse action for
+    // every operand in the text.
     _expression: $ => choice(
-      $._disjunction,
-      $.conditional,
-      $.lambda,
-    ),
-
-    // An expression without a conditional at its top: what `and`, `or`, `not` and the clauses of a comprehension take
-    // (in the last, an `if` is the comprehension's).
-    _disjunction: $ => choice(
-      $._operand,
-      $.comparison,
-      $.not_expression,
-      $.logical_expression,
-    ),
-
-    // What an operator tighter than a comparison takes.
-    _operand: $ => choice(
-      $._primary,
-      $.unary_expression,
-      $.binary_expression,
-    ),
-
-    // What may be called, subscripted or asked for an attribute.
-    _primary: $ => choice(
       $.identifier,
       $.attribute,
       $.call,
@@ -406,22 +419,29 @@ module.exports = grammar({
       $.set_comprehension,
       $.dictionary_comprehension,
       $.generator_expression,
+      $.unary_expression,
+      $.binary_expression,
+      $.comparison,
+      $.not_expression,
+      $.logical_expression,
+      $.conditional,
+      $.lambda,
     ),
 
     logical_expression: $ => choice(
-      prec.left(PREC.and, seq(field('left', $._disjunction), field('operator', 'and'), field('right', $._disjunction))),
-      prec.left(PREC.or, seq(field('left', $._disjunction), field('operator', 'or'), field('right', $._disjunction))),
+      prec.left(PREC.and, seq(field('left', $._expression), field('operator', 'and'), field('right', $._expression))),
+      prec.left(PREC.or, seq(field('left', $._expression), field('operator', 'or'), field('right', $._expression))),
     ),
 
-    not_expression: $ => prec(PREC.not, seq('not', field('operand', $._disjunction))),
+    not_expression: $ => prec(PREC.not, seq('not', field('operand', $._expression))),
 
     // a < b <= c is one node with three operands.
-    comparison: $ => prec.left(PREC.compare, seq(
-      field('operand', $._operand),
-      repeat1(seq(
+    comparison: $ => prec.right(PREC.compare, seq(
+      field('operand', $._expression),
+      repeat1(prec.left(PREC.compare, seq(
         field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', $.not_in, 'is', $.is_not)),
-        field('operand', $._operand),
-      )),
+        field('operand', $._expression),
+      ))),
     )),
     not_in: _ => seq('not', 'in'),
     is_not: _ => seq('is', 'not'),
@@ -441,22 +461,22 @@ module.exports = grammar({
         ['%', PREC.product],
         ['@', PREC.product],
       ].map(([operator, level]) => prec.left(level, seq(
-        field('left', $._operand), field('operator', operator), field('right', $._operand),
+        field('left', $._expression), field('operator', operator), field('right', $._expression),
       ))),
       prec.right(PREC.power, seq(
-        field('left', $._operand), field('operator', '**'), field('right', $._operand),
+        field('left', $._expression), field('operator', '**'), field('right', $._expression),
       )),
     ),
 
     unary_expression: $ => prec(PREC.unary, seq(
       field('operator', choice('-', '+', '~')),
-      field('operand', $._operand),
+      field('operand', $._expression),
     )),
 
     conditional: $ => prec.right(PREC.conditional, seq(
-      field('consequence', $._disjunction),
+      field('consequence', $._expression),
       'if',
-      field('condition', $._disjunction),
+      field('condition', $._expression),
       'else',
       field('alternative', $._expression),
     )),
@@ -478,10 +498,10 @@ module.exports = grammar({
 
     yield: $ => seq('yield', optional(choice(seq('from', field('value', $._expression)), field('value', $._expressions)))),
 
-    attribute: $ => prec(PREC.postfix, seq(field('object', $._primary), '.', field('attribute', $.identifier))),
+    attribute: $ => prec(PREC.postfix, seq(field('object', $._expression), '.', field('attribute', $.identifier))),
 
     call: $ => prec(PREC.postfix, seq(
-      field('function', $._primary),
+      field('function', $._expression),
       field('arguments', choice($.arguments, alias($.generator_expression, $.arguments))),
     )),
 
@@ -497,12 +517,12 @@ module.exports = grammar({
 
     keyword_argument: $ => seq(field('name', $.identifier), '=', field('value', $._expression)),
 
-    splat: $ => seq('*', field('value', $._operand)),
-    dictionary_splat: $ => seq('**', field('value', $._operand)),
+    splat: $ => seq('*', field('value', $._expression)),
+    dictionary_splat: $ => seq('**', field('value', $._expression)),
 
     // A[i, j], t[0], R.Tensor[(n, k), "float32"]: which of these it is, is not a matter of syntax.
     subscript: $ => prec(PREC.postfix, seq(
-      field('object', $._primary),
+      field('object', $._expression),
       '[',
       sep1(field('index', choice($._expression, $.slice, $.splat)), ','),
       optional(','),
@@ -537,13 +557,14 @@ module.exports = grammar({
     generator_expression: $ => seq('(', field('body', $._expression), $._clauses, ')'),
 
     _clauses: $ => seq($.for_clause, repeat(choice($.for_clause, $.if_clause))),
-    for_clause: $ => seq(
+    for_clause: $ => prec.left(PREC.clause, seq(
       'for',
       field('target', choice($._loop_target, alias($._bare_loop_targets, $.tuple))),
       'in',
-      field('iterator', $._disjunction),
-    ),
-    if_clause: $ => seq('if', field('condition', $._disjunction)),
+      field('iterator', $._expression),
+    )),
+    // An `if` after a clause is the comprehension's, not a conditional's.
+    if_clause: $ => prec.left(PREC.clause, seq('if', field('condition', $._expression))),
 
     // ---------------------------------------------------------------- tokens
 

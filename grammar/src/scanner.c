@@ -1,7 +1,8 @@
 // External scanner of the TVMScript grammar: line ends, indentation, and marks.
 //
 // The parser asks only where a newline, an indent, a dedent or a mark is grammatical. A mark has width zero and says
-// what the characters ahead begin ("with T.sblock", "@R.function"); it lets the grammar name its nodes without conflicts.
+// what the characters ahead begin ("with T.sblock", "@R.function"); it lets the grammar name its nodes without
+// conflicts.
 //
 // Invariants:
 //  * state is the stack of indentations, at most kMaxDepth deep, so it always fits the 1024 bytes that tree-sitter
@@ -10,15 +11,16 @@
 //  * in error recovery only a token that makes progress is returned: one with characters in it, or one that changes the
 //    stack.
 
-#include "tree_sitter/parser.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tree_sitter/parser.h"
+
 // The order is that of `externals` in grammar.js.
 enum Token {
   NEWLINE,
+  GROUP_NEWLINE,
   INDENT,
   DEDENT,
   BASE_INDENT,
@@ -33,7 +35,7 @@ enum Token {
   ERROR_SENTINEL,
 };
 
-enum { kMaxDepth = 500, kMaxIndent = 0xffff, kTabWidth = 8, kMaxMark = 32 };
+enum { kMaxDepth = 500, kMaxIndent = 0xffff, kTabWidth = 8, kMaxMark = 32, kGroupLines = 32 };
 
 // levels[0 .. depth) are the indentations of the open blocks; below them lies `base`, that of the first line.
 typedef struct {
@@ -45,20 +47,20 @@ typedef struct {
 _Static_assert(sizeof(uint16_t) * (kMaxDepth + 1) <= TREE_SITTER_SERIALIZATION_BUFFER_SIZE,
                "the whole state must fit the serialisation buffer");
 
-static uint32_t current_level(const Scanner *scanner) {
+static uint32_t current_level(const Scanner* scanner) {
   return scanner->depth == 0 ? scanner->base : scanner->levels[scanner->depth - 1];
 }
 
-static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
+static void advance(TSLexer* lexer) { lexer->advance(lexer, false); }
 
-static bool at_line_end(const TSLexer *lexer) { return lexer->lookahead == '\n' || lexer->lookahead == '\r'; }
+static bool at_line_end(const TSLexer* lexer) { return lexer->lookahead == '\n' || lexer->lookahead == '\r'; }
 
 static bool is_name_char(int32_t c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
 
 // Skips blanks and joined lines; false when a backslash stands there that joins nothing.
-static bool skip_blanks(TSLexer *lexer) {
+static bool skip_blanks(TSLexer* lexer) {
   for (;;) {
     switch (lexer->lookahead) {
       case ' ':
@@ -91,7 +93,7 @@ typedef struct {
 enum TokenEnd { END_HERE, END_AT_SAME_LEVEL, END_AT_DEEPER_LEVEL };
 
 // From a line end to the first character of the next line of code. `skip`: the characters passed are not of the token.
-static NextLine find_next_line(TSLexer *lexer, uint32_t level, enum TokenEnd end, bool skip) {
+static NextLine find_next_line(TSLexer* lexer, uint32_t level, enum TokenEnd end, bool skip) {
   NextLine next = {0, false, 0, false};
   uint32_t indent = 0;
   for (;;) {
@@ -129,7 +131,7 @@ static NextLine find_next_line(TSLexer *lexer, uint32_t level, enum TokenEnd end
   }
 }
 
-static bool emit(TSLexer *lexer, enum Token token) {
+static bool emit(TSLexer* lexer, enum Token token) {
   lexer->result_symbol = (TSSymbol)token;
   return true;
 }
@@ -137,34 +139,25 @@ static bool emit(TSLexer *lexer, enum Token token) {
 // ---------------------------------------------------------------- marks
 
 typedef struct {
-  const char *text;
+  const char* text;
   enum Token token;
   bool prefix;  // the name may go on
 } Mark;
 
 static const Mark kDecoratorMarks[] = {
-    {"R.function", RELAX_MARK, false},
-    {"R.func", RELAX_MARK, false},
-    {"relax.function", RELAX_MARK, false},
-    {"tvm.script.relax.function", RELAX_MARK, false},
-    {"T.prim_func", PRIM_MARK, false},
-    {"tir.prim_func", PRIM_MARK, false},
-    {"tirx.prim_func", PRIM_MARK, false},
-    {"tvm.script.tir.prim_func", PRIM_MARK, false},
-    {"I.pyfunc", PYTHON_MARK, false},
-    {"R.macro", MACRO_MARK, false},
-    {"T.macro", MACRO_MARK, false},
-    {"T.inline", MACRO_MARK, false},
+    {"R.function", RELAX_MARK, false},     {"R.func", RELAX_MARK, false},
+    {"relax.function", RELAX_MARK, false}, {"tvm.script.relax.function", RELAX_MARK, false},
+    {"T.prim_func", PRIM_MARK, false},     {"tir.prim_func", PRIM_MARK, false},
+    {"tirx.prim_func", PRIM_MARK, false},  {"tvm.script.tir.prim_func", PRIM_MARK, false},
+    {"I.pyfunc", PYTHON_MARK, false},      {"R.macro", MACRO_MARK, false},
+    {"T.macro", MACRO_MARK, false},        {"T.inline", MACRO_MARK, false},
     {NULL, ERROR_SENTINEL, false},
 };
 
 static const Mark kWithMarks[] = {
-    {"R.dataflow", DATAFLOW_MARK, false},
-    {"relax.dataflow", DATAFLOW_MARK, false},
-    {"T.sblock", SBLOCK_MARK, false},
-    {"T.block", SBLOCK_MARK, false},
-    {"T.init", INIT_MARK, false},
-    {NULL, ERROR_SENTINEL, false},
+    {"R.dataflow", DATAFLOW_MARK, false}, {"relax.dataflow", DATAFLOW_MARK, false},
+    {"T.sblock", SBLOCK_MARK, false},     {"T.block", SBLOCK_MARK, false},
+    {"T.init", INIT_MARK, false},         {NULL, ERROR_SENTINEL, false},
 };
 
 static const Mark kValueMarks[] = {
@@ -173,7 +166,7 @@ static const Mark kValueMarks[] = {
 };
 
 // Reads the dotted name ahead, without taking it, and looks it up.
-static bool scan_mark(TSLexer *lexer, const Mark *marks) {
+static bool scan_mark(TSLexer* lexer, const Mark* marks) {
   char name[kMaxMark + 1];
   size_t length = 0;
   lexer->mark_end(lexer);
@@ -198,7 +191,7 @@ static bool scan_mark(TSLexer *lexer, const Mark *marks) {
 
 // ---------------------------------------------------------------- lines
 
-static bool push_level(Scanner *scanner, uint32_t indent) {
+static bool push_level(Scanner* scanner, uint32_t indent) {
   if (scanner->depth == kMaxDepth) return false;
   scanner->levels[scanner->depth++] = (uint16_t)indent;
   return true;
@@ -206,9 +199,9 @@ static bool push_level(Scanner *scanner, uint32_t indent) {
 
 static bool is_closer(int32_t c) { return c == ')' || c == ']' || c == '}'; }
 
-// The parser recovers from an error: a line that may begin a statement ends the damage. A deeper line may be the rest of
-// the broken one.
-static bool scan_recovery(Scanner *scanner, TSLexer *lexer) {
+// The parser recovers from an error: a line that may begin a statement ends the damage. A deeper line may be the rest
+// of the broken one.
+static bool scan_recovery(Scanner* scanner, TSLexer* lexer) {
   if (!at_line_end(lexer) && !lexer->eof(lexer)) return false;
   uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
@@ -224,7 +217,7 @@ static bool scan_recovery(Scanner *scanner, TSLexer *lexer) {
 }
 
 // Before the first line of code: its indentation is that of the whole text.
-static bool scan_base(Scanner *scanner, TSLexer *lexer) {
+static bool scan_base(Scanner* scanner, TSLexer* lexer) {
   lexer->mark_end(lexer);
   uint32_t indent = at_line_end(lexer) ? find_next_line(lexer, 0, END_HERE, true).indent : lexer->get_column(lexer);
   if (indent == 0) return false;
@@ -232,17 +225,30 @@ static bool scan_base(Scanner *scanner, TSLexer *lexer) {
   return emit(lexer, BASE_INDENT);
 }
 
+// Whether a group of lines ends before the line ahead: for one line in kGroupLines, chosen by its first name.
+static bool group_ends_before(TSLexer* lexer) {
+  uint32_t hash = 2166136261u;
+  for (int i = 0; i < kMaxMark && is_name_char(lexer->lookahead); i++) {
+    hash = (hash ^ (uint32_t)lexer->lookahead) * 16777619u;
+    advance(lexer);
+  }
+  return (hash ^ hash >> 15) % kGroupLines == 0;
+}
+
 // At a line end where the end of a statement is expected. When the next line is of the same block, the token takes that
 // line's indentation along, so that it is not scanned twice more; else it has no width, and a block ends where its text
 // ends.
-static bool scan_statement_end(Scanner *scanner, TSLexer *lexer) {
+static bool scan_statement_end(Scanner* scanner, TSLexer* lexer, const bool* valid) {
+  uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
-  if (!lexer->eof(lexer)) find_next_line(lexer, current_level(scanner), END_AT_SAME_LEVEL, false);
-  return emit(lexer, NEWLINE);
+  if (lexer->eof(lexer)) return emit(lexer, NEWLINE);
+  NextLine next = find_next_line(lexer, level, END_AT_SAME_LEVEL, false);
+  bool same_block = next.code && next.indent == level;
+  return emit(lexer, valid[GROUP_NEWLINE] && same_block && group_ends_before(lexer) ? GROUP_NEWLINE : NEWLINE);
 }
 
 // At a line end before a statement, or after the colon of a header.
-static bool scan_indentation(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+static bool scan_indentation(Scanner* scanner, TSLexer* lexer, const bool* valid) {
   uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
   NextLine next = find_next_line(lexer, level, valid[DEDENT] ? END_HERE : END_AT_DEEPER_LEVEL, true);
@@ -259,15 +265,15 @@ static bool scan_indentation(Scanner *scanner, TSLexer *lexer, const bool *valid
   return valid[NEWLINE] && emit(lexer, NEWLINE);
 }
 
-bool tree_sitter_tvmscript_external_scanner_scan(void *payload, TSLexer *lexer, const bool *valid) {
-  Scanner *scanner = payload;
+bool tree_sitter_tvmscript_external_scanner_scan(void* payload, TSLexer* lexer, const bool* valid) {
+  Scanner* scanner = payload;
   if (!skip_blanks(lexer)) return false;
   if (valid[ERROR_SENTINEL]) return scan_recovery(scanner, lexer);
   bool line_ends = at_line_end(lexer) || lexer->eof(lexer);
   if (valid[BASE_INDENT] && lexer->lookahead != '#' && !lexer->eof(lexer)) return scan_base(scanner, lexer);
   if (line_ends) {
     if (valid[INDENT] || valid[DEDENT]) return scan_indentation(scanner, lexer, valid);
-    return valid[NEWLINE] && scan_statement_end(scanner, lexer);
+    return valid[NEWLINE] && scan_statement_end(scanner, lexer, valid);
   }
   if (valid[RELAX_MARK]) return scan_mark(lexer, kDecoratorMarks);
   if (valid[DATAFLOW_MARK]) return scan_mark(lexer, kWithMarks);
@@ -277,12 +283,12 @@ bool tree_sitter_tvmscript_external_scanner_scan(void *payload, TSLexer *lexer, 
 
 // ---------------------------------------------------------------- life and state
 
-void *tree_sitter_tvmscript_external_scanner_create(void) { return calloc(1, sizeof(Scanner)); }
+void* tree_sitter_tvmscript_external_scanner_create(void) { return calloc(1, sizeof(Scanner)); }
 
-void tree_sitter_tvmscript_external_scanner_destroy(void *payload) { free(payload); }
+void tree_sitter_tvmscript_external_scanner_destroy(void* payload) { free(payload); }
 
-unsigned tree_sitter_tvmscript_external_scanner_serialize(void *payload, char *buffer) {
-  const Scanner *scanner = payload;
+unsigned tree_sitter_tvmscript_external_scanner_serialize(void* payload, char* buffer) {
+  const Scanner* scanner = payload;
   if (scanner->base == 0 && scanner->depth == 0) return 0;
   size_t levels = scanner->depth * sizeof scanner->levels[0];
   memcpy(buffer, &scanner->base, sizeof scanner->base);
@@ -290,8 +296,8 @@ unsigned tree_sitter_tvmscript_external_scanner_serialize(void *payload, char *b
   return (unsigned)(sizeof scanner->base + levels);
 }
 
-void tree_sitter_tvmscript_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
-  Scanner *scanner = payload;
+void tree_sitter_tvmscript_external_scanner_deserialize(void* payload, const char* buffer, unsigned length) {
+  Scanner* scanner = payload;
   scanner->base = 0;
   scanner->depth = 0;
   if (length < sizeof scanner->base) return;
