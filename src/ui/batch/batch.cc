@@ -1,0 +1,58 @@
+#include "ui/batch/batch.h"
+
+#include <fmt/format.h>
+
+#include "rldb/support/file.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console) {
+  auto session = std::make_unique<session::Session>(line.options, &console);
+  for (const std::string& plugin : line.plugins) {
+    source::Diagnostics diagnostics;
+    const bool ok = session->load_plugin(plugin, diagnostics);
+    report(diagnostics, *session, line, console);
+    if (!ok) return nullptr;
+  }
+  return session;
+}
+
+void report(const source::Diagnostics& diagnostics, const session::Session& session, const CommandLine& line,
+            Console& console) {
+  if (line.format == Format::Json)
+    console.print("{}\n", source::render_json(diagnostics, session.sources()));
+  else
+    console.diagnose(diagnostics, session.sources());
+}
+
+bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  const bool ok = session.load_file(path, diagnostics);
+  if (!ok || !diagnostics.all().empty()) report(diagnostics, session, line, console);
+  return ok;
+}
+
+bool write_output(const std::string& path, std::string_view text, Console& console) {
+  if (path.empty() || path == "-") {
+    console.write(text);
+    return true;
+  }
+  auto written = support::write_file(path, text);
+  if (written.ok()) return true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(DiagId::FileNotWritten, path, written.error().reason));
+  console.diagnose(diagnostics, {});
+  return false;
+}
+
+std::string format_duration(std::uint64_t nanoseconds) {
+  const auto ns = double(nanoseconds);
+  if (ns < 1e3) return fmt::format("{} ns", nanoseconds);
+  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
+  return fmt::format("{:.2f} s", ns / 1e9);
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,28 @@
+// rldb build FILE -o X.rlvm and rldb disasm FILE.
+#include "rldb/bytecode/disassemble.h"
+#include "ui/batch/batch.h"
+
+namespace rldb::ui {
+
+int batch_build(const CommandLine& line, Console& console) {
+  auto session = open_session(line, console);
+  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+  source::Diagnostics diagnostics;
+  auto bytes = session->serialise(diagnostics);
+  if (!bytes || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!bytes) return kFailed;
+  return write_output(line.output, *bytes, console) ? kGood : kUsage;
+}
+
+int batch_disasm(const CommandLine& line, Console& console) {
+  auto session = open_session(line, console);
+  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+  source::Diagnostics diagnostics;
+  auto built = session->build(diagnostics);
+  if (!built || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!built) return kFailed;
+  console.write(bytecode::as_text(*built->executable));
+  return kGood;
+}
+
+}  // namespace rldb::ui

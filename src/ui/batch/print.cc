@@ -1,0 +1,66 @@
+// rldb print FILE: canonical text.  rldb diff A B: structural equality.
+#include <fmt/format.h>
+
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
+#include "ui/batch/batch.h"
+#include "ui/text_diff.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+int batch_print(const CommandLine& line, Console& console) {
+  auto session = open_session(line, console);
+  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+  source::Diagnostics diagnostics;
+  if (!session->module()) {
+    diagnostics.add({}, source::message(DiagId::NoModuleInExecutable, line.files[0], "print"));
+    report(diagnostics, *session, line, console);
+    return kBadText;
+  }
+  const std::vector<std::string> gaps = ir::unsayable(session->module(), line.options.print.syntax);
+  if (!gaps.empty()) {
+    for (const std::string& gap : gaps) diagnostics.add({}, source::message(DiagId::Unsayable, gap));
+    report(diagnostics, *session, line, console);
+    return kFailed;
+  }
+  if (line.function.empty()) {
+    console.write(ir::print(session->module(), line.options.print));
+    return kGood;
+  }
+  const ir::Expr* f = session->module()->find(line.function);
+  if (!f) {
+    diagnostics.add({}, source::message(DiagId::UnknownFunction, line.function)
+                            .with_hint(fmt::format("functions: {}", fmt::join(session->function_names(), ", "))));
+    report(diagnostics, *session, line, console);
+    return kUsage;
+  }
+  console.write(ir::print_function(line.function, f, line.options.print));
+  return kGood;
+}
+
+int batch_diff(const CommandLine& line, Console& console) {
+  // One session each: the second program replaces the first in a session.
+  auto a = open_session(line, console);
+  if (!a || !load(*a, line.files[0], line, console)) return kBadText;
+  const ir::Module* first = a->module();
+  if (!load(*a, line.files[1], line, console)) return kBadText;
+  const ir::Module* second = a->module();
+  if (!first || !second) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(DiagId::NoModuleInExecutable, line.files[first ? 1 : 0], "compare"));
+    report(diagnostics, *a, line, console);
+    return kBadText;
+  }
+  const auto difference = ir::first_difference(first, second);
+  if (!difference) return kGood;
+  console.print("first difference at {}\n  {}: {}\n  {}: {}\n", difference->path, line.files[0], difference->left,
+                line.files[1], difference->right);
+  DiffOptions options;
+  options.color = console.color();
+  console.write(unified_diff(ir::print(first), ir::print(second), line.files[0], line.files[1], options));
+  return kFailed;
+}
+
+}  // namespace rldb::ui

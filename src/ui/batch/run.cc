@@ -1,0 +1,221 @@
+// rldb run FILE: build, run, show, write and compare the result.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <unistd.h>
+
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/support/file.h"
+#include "ui/batch/batch.h"
+
+namespace rldb::ui {
+
+using runtime::Value;
+using runtime::ValueKind;
+using source::DiagId;
+
+namespace {
+
+std::atomic<bool>* g_interrupt = nullptr;
+volatile std::sig_atomic_t g_timed_out = 0;
+
+void on_alarm(int) {
+  // The machine gets a moment to stop in order; a kernel that never looks does not get a second one.
+  if (g_timed_out) ::_exit(kTimeout);
+  g_timed_out = 1;
+  if (g_interrupt) *g_interrupt = true;
+  ::alarm(2);
+}
+
+void on_interrupt(int) {
+  if (g_interrupt && !*g_interrupt)
+    *g_interrupt = true;
+  else
+    ::_exit(128 + SIGINT);
+}
+
+void watch(session::Session& session, double timeout) {
+  g_interrupt = &session.interrupt();
+  std::signal(SIGINT, on_interrupt);
+  if (timeout <= 0) return;
+  std::signal(SIGALRM, on_alarm);
+  ::ualarm(0, 0);
+  const auto seconds = unsigned(timeout);
+  if (seconds > 0)
+    ::alarm(seconds);
+  else
+    ::ualarm(useconds_t(timeout * 1e6), 0);
+}
+
+// The tensors of a result in order, tuples flattened; scalars and shapes become tensors.
+bool flatten(const Value& v, std::vector<Value>& out, std::string& why) {
+  switch (v.kind()) {
+    case ValueKind::Tensor:
+      out.push_back(v);
+      return true;
+    case ValueKind::Tuple:
+      for (const Value& field : v.as_tuple().fields)
+        if (!flatten(field, out, why)) return false;
+      return true;
+    case ValueKind::Int:
+    case ValueKind::Bool:
+    case ValueKind::Float: {
+      const runtime::DType dtype = v.is(ValueKind::Float)  ? runtime::DType::Float(64)
+                                   : v.is(ValueKind::Bool) ? runtime::DType::Bool()
+                                                           : runtime::DType::Int(64);
+      auto tensor = runtime::Tensor::empty({}, dtype);
+      if (!tensor.ok()) return why = tensor.error().message, false;
+      if (v.is(ValueKind::Float))
+        runtime::store_double((*tensor)->data(), dtype, v.as_float());
+      else
+        runtime::store_int((*tensor)->data(), dtype, v.as_int());
+      out.push_back(Value(std::move(tensor).value()));
+      return true;
+    }
+    case ValueKind::Shape: {
+      auto tensor = runtime::Tensor::empty({std::int64_t(v.as_shape().size())}, runtime::DType::Int(64));
+      if (!tensor.ok()) return why = tensor.error().message, false;
+      for (std::size_t i = 0; i < v.as_shape().size(); ++i)
+        runtime::store_int((*tensor)->data() + i * 8, runtime::DType::Int(64), v.as_shape()[i]);
+      out.push_back(Value(std::move(tensor).value()));
+      return true;
+    }
+    case ValueKind::Null:
+      return true;
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Function:
+    case ValueKind::Storage:
+    case ValueKind::Object:
+      why = "it holds " + runtime::describe(v);
+      return false;
+  }
+  return false;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool write_result(const std::string& path, const std::vector<Value>& tensors, session::Session& session,
+                  const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  std::string bytes;
+  if (ends_with(path, ".npz")) {
+    runtime::NamedTensors named;
+    for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace_back(fmt::format("out{}", i), tensors[i]);
+    bytes = runtime::write_npz(named);
+  } else if (!ends_with(path, ".npy")) {
+    diagnostics.add({}, source::message(DiagId::OutputKind, path, "the name must end in .npy or .npz"));
+  } else if (tensors.size() != 1) {
+    diagnostics.add({}, source::message(DiagId::OutputKind, path, fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
+                            .with_hint("write an .npz"));
+  } else {
+    bytes = runtime::write_npy(tensors[0].as_tensor());
+  }
+  if (!diagnostics.has_errors()) return write_output(path, bytes, console);
+  report(diagnostics, session, line, console);
+  return false;
+}
+
+std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out) {
+  auto bytes = support::read_file(path);
+  if (!bytes.ok()) {
+    out.add({}, source::message(DiagId::FileNotFound, path, bytes.error().reason));
+    return std::nullopt;
+  }
+  runtime::NamedTensors tensors;
+  std::string why;
+  if (ends_with(path, ".npz")) {
+    auto read = runtime::read_npz(*bytes, path);
+    if (read.ok()) return std::move(read).value();
+    why = read.error().message;
+  } else {
+    auto read = runtime::read_npy(*bytes, path);
+    if (read.ok()) return runtime::NamedTensors{{"out0", std::move(read).value()}};
+    why = read.error().message;
+  }
+  out.add({}, source::message(DiagId::BadInput, path, why));
+  return std::nullopt;
+}
+
+// 0 equal, 1 different, 2 cannot be read.
+int compare_result(const std::string& path, const std::vector<Value>& tensors, session::Session& session,
+                   const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  auto expected = read_expected(path, diagnostics);
+  if (!expected) {
+    report(diagnostics, session, line, console);
+    return kUsage;
+  }
+  std::vector<std::pair<std::string, Value>> wanted;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    for (const auto& [name, value] : *expected)
+      if (name == fmt::format("out{}", i)) wanted.emplace_back(name, value);
+  if (wanted.size() != tensors.size() || expected->size() < tensors.size()) {
+    diagnostics.add({}, source::message(DiagId::OutputNames, path, fmt::format("{} tensor(s)", expected->size()),
+                                        fmt::format("{}", tensors.size())));
+  }
+  for (std::size_t i = 0; i < wanted.size() && i < tensors.size(); ++i) {
+    Value want = wanted[i].second;
+    const runtime::DType dtype = tensors[i].as_tensor().dtype();
+    if (want.as_tensor().dtype() != dtype && want.as_tensor().dtype().is_uint() && dtype.is_float()) {
+      auto reread = runtime::reinterpret_as(want, dtype);
+      if (reread.ok()) want = std::move(reread).value();
+    }
+    const std::string difference = runtime::compare(tensors[i], want, line.options.tolerance);
+    if (!difference.empty()) diagnostics.add({}, source::message(DiagId::ValuesDiffer, wanted[i].first, difference));
+  }
+  if (diagnostics.has_errors()) report(diagnostics, session, line, console);
+  return diagnostics.has_errors() ? kFailed : kGood;
+}
+
+void note_arguments(const std::vector<session::Argument>& arguments, Console& console) {
+  for (const session::Argument& a : arguments)
+    if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
+}
+
+}  // namespace
+
+int batch_run(const CommandLine& line, Console& console) {
+  auto session = open_session(line, console);
+  if (!session) return kUsage;
+  if (!load(*session, line.files[0], line, console)) return kBadText;
+  const std::string function = line.function.empty() ? "main" : line.function;
+  source::Diagnostics diagnostics;
+  auto arguments = session->arguments(function, line.inputs, diagnostics);
+  if (!arguments) {
+    report(diagnostics, *session, line, console);
+    return kUsage;
+  }
+  if (line.format == Format::Text) note_arguments(*arguments, console);
+  std::vector<Value> values;
+  for (const session::Argument& a : *arguments) values.push_back(a.value);
+  watch(*session, line.timeout);
+  const session::RunResult result = session->run(function, values, diagnostics);
+  if (g_timed_out) {
+    diagnostics.add({}, source::message(DiagId::TimedOut, line.timeout));
+    report(diagnostics, *session, line, console);
+    return kTimeout;
+  }
+  if (!result.ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!result.ok) return result.fault ? kFailed : diagnostics.has_errors() ? kFailed : 128 + SIGINT;
+
+  if (line.output.empty() && line.expected_output.empty()) {
+    console.print("{}\n", runtime::format_value(result.value));
+    return kGood;
+  }
+  std::vector<Value> tensors;
+  std::string why;
+  if (!flatten(result.value, tensors, why)) {
+    diagnostics.clear();
+    diagnostics.add({}, source::message(DiagId::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
+    report(diagnostics, *session, line, console);
+    return kUsage;
+  }
+  if (!line.output.empty() && !write_result(line.output, tensors, *session, line, console)) return kUsage;
+  if (!line.expected_output.empty()) return compare_result(line.expected_output, tensors, *session, line, console);
+  return kGood;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,260 @@
+#include "ui/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "rldb/source/diagnostic.h"
+#include "ui/exit_code.h"
+
+namespace rldb::ui {
+
+namespace {
+
+struct SubcommandRow {
+  Subcommand id;
+  const char* name;
+  const char* usage;
+  const char* doc;
+};
+constexpr SubcommandRow kSubcommands[] = {
+#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) {Subcommand::id, name, usage, doc},
+#include "rldb/ui/subcommand.def"
+};
+
+const std::map<std::string, session::Engine> kEngines{
+    {"jit", session::Engine::Jit}, {"eval", session::Engine::Eval}, {"vm", session::Engine::Vm}};
+const std::map<std::string, ir::Syntax> kSyntaxes{
+    {"current", ir::Syntax::Current}, {"sinfo", ir::Syntax::Sinfo}, {"rfc", ir::Syntax::Rfc}};
+const std::map<std::string, Format> kFormats{{"text", Format::Text}, {"json", Format::Json}};
+const std::map<std::string, Color> kColors{{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}};
+
+// `--dim n=7`
+bool add_dim(CommandLine& c, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const auto eq = text.find('=');
+    if (eq == std::string::npos || eq == 0) return false;
+    std::int64_t value = 0;
+    const char* begin = text.data() + eq + 1;
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(begin, end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || value < 0) return false;
+    c.options.dims[text.substr(0, eq)] = value;
+  }
+  return true;
+}
+
+// An option whose words stand for enumerators.
+template <class E>
+void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::string, E>& words, const char* doc,
+              const char* type) {
+  app.add_option_function<std::string>(flag, [&target, &words](const std::string& word) { target = words.at(word); }, doc)
+      ->check(CLI::IsMember(words))
+      ->type_name(type);
+}
+
+void add_common(CLI::App& app, CommandLine& c) {
+  add_enum(app, "--format", c.format, kFormats, "text or json", "FORMAT");
+  add_enum(app, "--color", c.color, kColors, "auto, always or never", "WHEN");
+}
+
+void add_syntax(CLI::App& app, CommandLine& c) {
+  add_enum(app, "--syntax", c.options.print.syntax, kSyntaxes, "spelling to print: current, sinfo or rfc", "SPELLING");
+}
+
+void add_run_options(CLI::App& app, CommandLine& c) {
+  add_enum(app, "--engine", c.options.engine, kEngines,
+           "jit (default), eval (reference) or vm (VM with evaluated kernels)", "ENGINE");
+  app.add_option_function<std::vector<std::string>>(
+         "--dim",
+         [&c](const std::vector<std::string>& texts) {
+           if (!add_dim(c, texts)) throw CLI::ValidationError("--dim", "wants NAME=N with N >= 0, e.g. --dim n=7");
+         },
+         "value of a symbolic dimension, e.g. n=7")
+      ->allow_extra_args(false)
+      ->type_name("NAME=N");
+  app.add_option("--seed", c.options.seed, "seed of made-up inputs");
+  app.add_option("--plugin", c.plugins, "shared library of packed functions")->allow_extra_args(false)->type_name("LIB.so");
+  app.add_flag("--check-bounds", c.options.check_bounds, "kernels report accesses out of bounds");
+  app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
+  app.add_option_function<std::string>(
+         "--fp",
+         [&c](const std::string& mode) {
+           if (mode != "strict" && mode != "fast") throw CLI::ValidationError("--fp", "wants strict or fast");
+           c.options.fast_math = mode == "fast";
+         },
+         "strict (default) or fast: reductions may be reassociated")
+      ->type_name("MODE");
+}
+
+void add_opt_options(CLI::App& app, CommandLine& c) {
+  app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->required()->type_name("PIPELINE");
+  app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
+  app.add_flag("--print-ir-after-change", c.print_ir_after_change, "print the module after each pass that changed it");
+  app.add_option("--print-changed", c.print_changed, "diff: show what each pass changed")
+      ->check(CLI::IsMember({"diff"}))
+      ->type_name("HOW");
+  app.add_flag("--verify-each", c.verify_each, "verify after each pass");
+  app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
+  app.add_option("--opt-bisect-limit", c.bisect_limit, "run only the first N passes")->type_name("N");
+  app.add_option("--dump-ir-to", c.dump_ir_to, "write NNN_Pass.py after each pass")->type_name("DIR");
+  app.add_flag("--time-passes", c.time_passes, "print the time of each pass");
+}
+
+void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
+  const auto files = [&](int count) {
+    auto* option = app.add_option("files", c.files, "")->required()->type_name("FILE");
+    if (count > 0) option->expected(count);
+  };
+  switch (id) {
+    case Subcommand::Repl:
+      break;
+    case Subcommand::Check:
+      files(0);
+      app.add_flag("--roundtrip", c.roundtrip, "also print, reparse and compare");
+      break;
+    case Subcommand::Print:
+      files(1);
+      add_syntax(app, c);
+      app.add_option("--function", c.function, "only this one")->type_name("F");
+      app.add_flag("--show-meta", c.options.print.show_meta, "bring constants in a metadata block");
+      break;
+    case Subcommand::Diff:
+      files(2);
+      break;
+    case Subcommand::Opt:
+      files(1);
+      add_syntax(app, c);
+      add_opt_options(app, c);
+      add_run_options(app, c);
+      break;
+    case Subcommand::Build:
+      files(1);
+      app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
+      break;
+    case Subcommand::Disasm:
+      files(1);
+      break;
+    case Subcommand::Run:
+      files(1);
+      app.add_option("--function", c.function, "function to call")->type_name("F");
+      app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
+          ->allow_extra_args(false)
+          ->type_name("VALUE");
+      app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
+      app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
+      app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
+      app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
+      app.add_option("--timeout", c.timeout, "stop after so many seconds with exit code 124")->type_name("SECONDS");
+      add_run_options(app, c);
+      break;
+    case Subcommand::Test:
+      files(0);
+      app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
+      add_run_options(app, c);
+      break;
+  }
+  add_common(app, c);
+}
+
+// The prompt's own flags are read by hand: -x and -ex keep their order, which gdb users rely on.
+struct ReplArgs {
+  std::vector<std::string> rest;
+  bool ok = true;
+  std::string missing;
+};
+ReplArgs take_startup(int argc, char** argv, CommandLine& c) {
+  ReplArgs args;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const bool file = arg == "-x";
+    if (file || arg == "-ex") {
+      if (i + 1 == argc) {
+        args.ok = false;
+        args.missing = arg;
+        return args;
+      }
+      c.startup.emplace_back(file, argv[++i]);
+    } else if (arg == "-nx") {
+      c.no_init = true;
+    } else {
+      args.rest.push_back(arg);
+    }
+  }
+  return args;
+}
+
+std::string footer() {
+  std::string text = "\nBatch commands (rldb COMMAND --help for each):\n";
+  for (const SubcommandRow& row : kSubcommands) {
+    std::string left = std::string("  ") + row.name + " " + row.usage;
+    text += left + "\n      " + row.doc + "\n";
+  }
+  text +=
+      "\nExit codes: 0 good; 1 a check failed, values differ or the program raised; 2 usage; 3 the text does not parse,\n"
+      "type or verify; 4 internal error; 124 time-out; 125 cannot tell; 128+N killed by signal N.\n";
+  return text;
+}
+
+int finish(CLI::App& app, const CLI::ParseError& error) {
+  const int code = app.exit(error);
+  return code == 0 ? kGood : kUsage;
+}
+
+std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, char** argv, int& exit_code) {
+  CommandLine c;
+  c.subcommand = row.id;
+  CLI::App app(std::string(row.doc) + "\nusage: rldb " + row.name + " " + row.usage, std::string("rldb ") + row.name);
+  add_options(row.id, app, c);
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    exit_code = finish(app, error);
+    return std::nullopt;
+  }
+  return c;
+}
+
+std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
+  CommandLine c;
+  ReplArgs args = take_startup(argc, argv, c);
+  CLI::App app(
+      "rldb: a REPL and debugger for Relax IR\n"
+      "usage: rldb [FILE...]             the prompt\n"
+      "       rldb COMMAND [ARGUMENTS]   a batch command",
+      "rldb");
+  app.footer(footer());
+  app.set_version_flag("--version", "rldb 0.1.0");
+  app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
+  app.add_option_function<std::string>("-x", [](const std::string&) {}, "run the commands of a file")->type_name("FILE");
+  app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
+  app.add_flag("-q,--quiet", c.quiet, "no banner");
+  add_syntax(app, c);
+  add_run_options(app, c);
+  add_common(app, c);
+  if (!args.ok) {
+    std::fprintf(stderr, "rldb: %s wants an argument\n", args.missing.c_str());
+    exit_code = kUsage;
+    return std::nullopt;
+  }
+  try {
+    std::reverse(args.rest.begin(), args.rest.end());  // CLI11 wants the last one first
+    app.parse(args.rest);
+  } catch (const CLI::ParseError& error) {
+    exit_code = finish(app, error);
+    return std::nullopt;
+  }
+  return c;
+}
+
+}  // namespace
+
+std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
+  if (argc > 1)
+    for (const SubcommandRow& row : kSubcommands)
+      if (std::string_view(argv[1]) == row.name) return parse_subcommand(row, argc, argv, exit_code);
+  return parse_repl(argc, argv, exit_code);
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,59 @@
+// The command line, parsed: one plain struct for all forms of the program. CLI11 is seen by cli.cc only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/session/options.h"
+
+namespace rldb::ui {
+
+enum class Subcommand {
+  Repl,
+#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) id,
+#include "rldb/ui/subcommand.def"
+};
+
+enum class Format { Text, Json };
+enum class Color { Auto, Always, Never };
+
+struct CommandLine {
+  Subcommand subcommand = Subcommand::Repl;
+  std::vector<std::string> files;
+  session::Options options;  // engine, dims, seed, tolerance, fp, bounds, syntax, ...
+  std::vector<std::string> plugins;
+  Format format = Format::Text;
+  Color color = Color::Auto;
+
+  // the prompt
+  std::vector<std::pair<bool, std::string>> startup;  // (is a file: -x, else a command: -ex), in the order given
+  bool batch = false;
+  bool quiet = false;
+  bool no_init = false;
+
+  // check, print, diff
+  bool roundtrip = false;
+  std::string function;  // empty: main, or all
+  // opt
+  std::string passes;
+  std::string output;
+  bool print_ir_after_change = false;
+  std::string print_changed;  // "", "diff", "full"
+  bool verify_each = false;
+  bool validate_each = false;
+  int bisect_limit = -1;
+  std::string dump_ir_to;
+  bool time_passes = false;
+  // run
+  std::vector<std::string> inputs;
+  std::string expected_output;
+  double timeout = 0;  // seconds; 0: none
+  // test
+  bool bless = false;
+};
+
+// Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).
+std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code);
+
+}  // namespace rldb::ui

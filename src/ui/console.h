@@ -1,0 +1,56 @@
+// Console: where the program writes: results and diagnostics apart, with or without colour.
+//
+// The terminal, a captured text (scripts and tests) and a pipe are all a Console. `out` is standard output (results,
+// what programs print), `err` is diagnostics and notes. Used by batch commands and the prompt.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+#include "rldb/runtime/packed.h"
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::ui {
+
+class Console : public runtime::Output {
+ public:
+  virtual void error(std::string_view text) = 0;
+  bool color() const { return color_; }
+  void set_color(bool on) { color_ = on; }
+
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  void print_error(fmt::format_string<Args...> format, Args&&... args) {
+    error(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void diagnose(const source::Diagnostics& diagnostics, const source::SourceManager& sources);
+
+ private:
+  bool color_ = false;
+};
+
+// Standard output and standard error of the process. Writing to a closed pipe ends the process quietly.
+class TerminalConsole : public Console {
+ public:
+  void write(std::string_view text) override;
+  void error(std::string_view text) override;
+};
+
+// Both streams in the order written.
+class CapturedConsole : public Console {
+ public:
+  void write(std::string_view text) override { text_ += text; }
+  void error(std::string_view text) override { text_ += text; }
+  std::string take() { return std::move(text_); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace rldb::ui

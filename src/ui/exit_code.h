@@ -1,0 +1,16 @@
+// Exit codes of the program (design.md section 5): scripts rely on them.
+#pragma once
+
+namespace rldb::ui {
+
+enum ExitCode : int {
+  kGood = 0,
+  kFailed = 1,         // a check failed, values differ, or the program raised
+  kUsage = 2,
+  kBadText = 3,        // the text does not parse, type or verify
+  kInternal = 4,       // a bug in rldb
+  kTimeout = 124,
+  kCannotTell = 125,
+};
+
+}  // namespace rldb::ui

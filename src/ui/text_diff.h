@@ -1,0 +1,18 @@
+// Unified diffs of texts by line (Myers' O(ND) algorithm, with common ends cut off first). For `:diff`, `rldb diff`,
+// `--print-changed=diff` and failed expectations.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rldb::ui {
+
+struct DiffOptions {
+  int context = 3;
+  bool color = false;
+};
+// Empty when the texts are equal.
+std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
+                         std::string_view after_name, const DiffOptions& options = {});
+
+}  // namespace rldb::ui
