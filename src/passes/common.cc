@@ -1,0 +1,161 @@
+#include "passes/common.h"
+
+#include "rldb/ir/module.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\n' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\n' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+}  // namespace
+
+std::string_view unquote(std::string_view s) {
+  s = trim(s);
+  if (s.size() >= 2 && (s.front() == '"' || s.front() == '\'') && s.back() == s.front())
+    return s.substr(1, s.size() - 2);
+  return s;
+}
+
+const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name) {
+  std::size_t position = 0;
+  for (const PassOption& o : options) {
+    if (o.name == name) return &o;
+    if (o.name.empty() && position++ == index) return &o;
+  }
+  return nullptr;
+}
+
+std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback) {
+  const PassOption* o = find_option(options, index, name);
+  return o ? std::strtoll(o->value.c_str(), nullptr, 10) : fallback;
+}
+
+bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback) {
+  const PassOption* o = find_option(options, index, name);
+  if (!o) return fallback;
+  return o->value == "True" || o->value == "true" || o->value == "1";
+}
+
+std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name) {
+  std::vector<std::string> names;
+  const PassOption* o = find_option(options, index, name);
+  if (!o) return names;
+  std::string_view text = trim(o->value);
+  if (!text.empty() && text.front() == '[') text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    std::size_t comma = text.find(',');
+    std::string_view item = unquote(text.substr(0, comma));
+    if (!item.empty()) names.emplace_back(item);
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return names;
+}
+
+Result<const Module*> map_functions(PassEnv& env, const Module* module, const FunctionFn& f) {
+  ModuleBuilder builder(env.ctx, *module);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* function = as<Function>(e.function);
+    if (!function) continue;
+    RLDB_TRY(const Function* made, f(e.name, function));
+    if (made == function) continue;
+    builder.set(e.name, made);
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) {
+  if (body == f->body) return f;
+  const Function* made = ctx.function(f->params, body, f->ret_type, f->is_pure, f->attrs);
+  ctx.set_origin(made, f);
+  return made;
+}
+
+const Function* with_attr(Context& ctx, const Function* f, std::string_view name, const Attr* value) {
+  const Function* made =
+      ctx.function(f->params, f->body, f->ret_type, f->is_pure, ctx.with_attr(f->attrs, name, value));
+  ctx.set_origin(made, f);
+  return made;
+}
+
+const SeqExpr* make_seq(Context& ctx, const std::vector<const BindingBlock*>& blocks, const Expr* body,
+                        const Node* origin) {
+  std::vector<const BindingBlock*> merged;
+  for (const BindingBlock* b : blocks) {
+    if (b->bindings.empty()) continue;
+    if (merged.empty() || merged.back()->is_dataflow() != b->is_dataflow()) {
+      merged.push_back(b);
+      continue;
+    }
+    std::vector<const Binding*> all(merged.back()->bindings.begin(), merged.back()->bindings.end());
+    all.insert(all.end(), b->bindings.begin(), b->bindings.end());
+    const BindingBlock* joined = ctx.block(all, b->is_dataflow());
+    ctx.set_origin(joined, b);
+    merged.back() = joined;
+  }
+  const SeqExpr* made = ctx.seq(merged, body);
+  if (origin) ctx.set_origin(made, origin);
+  return made;
+}
+
+const Call* as_call_of(const Expr* e, std::string_view op) {
+  const auto* call = as<Call>(e);
+  if (!call) return nullptr;
+  const auto* callee = as<Op>(call->callee);
+  return callee && callee->name == op ? call : nullptr;
+}
+
+const Call* op_call(Context& ctx, std::string_view op, std::initializer_list<const Expr*> args, const Type* type,
+                    std::initializer_list<const Type*> ty_args) {
+  return ctx.call_typed(ctx.op(op), std::span(args.begin(), args.size()), type, {},
+                        std::span(ty_args.begin(), ty_args.size()));
+}
+
+const Call* packed_call(Context& ctx, std::string_view symbol, std::span<const Expr* const> args, const Type* type,
+                        std::initializer_list<const Type*> ty_args) {
+  return ctx.call_typed(ctx.extern_func(symbol), args, type, {}, std::span(ty_args.begin(), ty_args.size()));
+}
+
+const Call* packed_call(Context& ctx, std::string_view symbol, std::initializer_list<const Expr*> args,
+                        const Type* type, std::initializer_list<const Type*> ty_args) {
+  return packed_call(ctx, symbol, std::span(args.begin(), args.size()), type, ty_args);
+}
+
+const Binding* bind_new(Context& ctx, std::string_view name, const Expr* value, const Node* origin) {
+  const Var* var = ctx.var(name, value->type);
+  const Binding* b = ctx.binding(var, value);
+  if (origin) {
+    ctx.set_origin(var, origin);
+    ctx.set_origin(value, origin);
+    ctx.set_origin(b, origin);
+  }
+  return b;
+}
+
+std::optional<Span<const Expr*>> shape_values(const Expr* shape) {
+  if (const auto* s = as<ShapeExpr>(shape)) return s->values;
+  const auto* t = as<ShapeType>(shape->type);
+  if (t && t->has_values) return t->values;
+  return std::nullopt;
+}
+
+bool all_int_literals(Span<const Expr*> values) {
+  for (const Expr* v : values)
+    if (!isa<IntImm>(v)) return false;
+  return true;
+}
+
+bool is_void(const Type* t) {
+  const auto* tuple = as<TupleType>(t);
+  return tuple && tuple->fields.empty();
+}
+
+}  // namespace rldb::passes

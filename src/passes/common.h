@@ -1,0 +1,57 @@
+// What the passes share: their prototypes (from pass.def), options, and small builders over Relax bodies.
+//
+// Nodes are made with the type that the lowering knows (Context::call_typed), so a pass needs no operator row to
+// succeed. `origin` arguments record provenance: the new node came from that one. Inside src/passes only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/ir/context.h"
+#include "rldb/passes/pass.h"
+
+namespace rldb::passes {
+
+#define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
+  ir::Result<const ir::Module*> Fn(PassEnv& env, const ir::Module* module, const PassOptions& options);
+#include "rldb/passes/pass.def"
+
+// ---- options (checked against the row already) ----
+// The option of that name, or the positional one at `index`; null when not given.
+const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name);
+std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback);
+bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback);
+// `[a, "b"]` or `a`: the names without quotes.
+std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name);
+std::string_view unquote(std::string_view text);
+
+// ---- modules and functions ----
+using FunctionFn = std::function<ir::Result<const ir::Function*>(std::string_view, const ir::Function*)>;
+// Maps the Relax functions; shares the module when none changed.
+ir::Result<const ir::Module*> map_functions(PassEnv& env, const ir::Module* module, const FunctionFn& f);
+const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir::SeqExpr* body);
+const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
+// A sequence in normal form: empty blocks dropped, neighbours of one kind merged.
+const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
+                            const ir::Node* origin);
+
+// ---- expressions ----
+const ir::Call* as_call_of(const ir::Expr* e, std::string_view op);  // full operator name
+const ir::Call* op_call(ir::Context& ctx, std::string_view op, std::initializer_list<const ir::Expr*> args,
+                        const ir::Type* type, std::initializer_list<const ir::Type*> ty_args = {});
+// A call of a packed function by name.
+const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::span<const ir::Expr* const> args,
+                            const ir::Type* type, std::initializer_list<const ir::Type*> ty_args);
+const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::initializer_list<const ir::Expr*> args,
+                            const ir::Type* type, std::initializer_list<const ir::Type*> ty_args);
+// A binding of a new variable of the value's type.
+const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::Expr* value, const ir::Node* origin);
+// The values of a shape argument: of an R.shape(...), or of the type of a variable; nullopt when not known.
+std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
+bool all_int_literals(ir::Span<const ir::Expr*> values);
+bool is_void(const ir::Type* t);
+
+}  // namespace rldb::passes

@@ -1,0 +1,102 @@
+// The table behind pass.h: rows of pass.def, other spellings of their names, named pipelines.
+#include "passes/common.h"
+
+namespace rldb::passes {
+
+namespace {
+
+// Old names of passes that TVM still accepts or that bug reports use.
+struct Alias {
+  std::string_view alias;
+  std::string_view name;
+};
+constexpr Alias kAliases[] = {
+    {"VMBuiltinLower", "LowerRuntimeBuiltin"},
+    {"CallTIRRewritePass", "CallTIRRewrite"},
+};
+
+// Passes of a pipeline that this build does not have are no part of its text: `:pipeline default` says what will run.
+struct NamedPipeline {
+  std::string_view name;
+  std::string_view wanted;
+  std::string_view doc;
+  bool complete;  // only offered when every pass exists
+};
+constexpr NamedPipeline kPipelines[] = {
+    {"minimum",
+     "LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,"
+     "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+     "any valid module to what the machine runs", false},
+    {"default",
+     "DispatchSampling,DispatchSortScan,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,"
+     "CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,"
+     "ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+     "TVM's default build for a CPU", false},
+    {"default_build",
+     "DispatchSampling,DispatchSortScan,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,"
+     "CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,"
+     "ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+     "another name of `default`", false},
+    {"zero", "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR",
+     "TVM's optimisation pipeline: legalise, fold, fuse", true},
+};
+
+// The passes of a comma list that exist; `all` becomes false when one does not.
+std::string existing(std::string_view wanted, bool& all) {
+  std::string text;
+  all = true;
+  while (!wanted.empty()) {
+    const std::size_t comma = wanted.find(',');
+    const std::string_view name = wanted.substr(0, comma);
+    wanted = comma == std::string_view::npos ? std::string_view() : wanted.substr(comma + 1);
+    if (!find_pass(name)) {
+      all = false;
+      continue;
+    }
+    if (!text.empty()) text += ',';
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
+
+const std::vector<PassInfo>& all_passes() {
+  static const std::vector<PassInfo> table = {
+#define RLDB_PASS(Name, Fn, Kind, Options, Doc) {PassId::Name, #Name, PassKind::Kind, Options, Doc, &passes::Fn},
+#include "rldb/passes/pass.def"
+  };
+  return table;
+}
+
+const PassInfo& info(PassId id) { return all_passes()[std::size_t(id)]; }
+
+const PassInfo* find_pass(std::string_view name) {
+  for (const Alias& a : kAliases)
+    if (a.alias == name) name = a.name;
+  for (const PassInfo& p : all_passes())
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+const std::vector<PipelineInfo>& named_pipelines() {
+  // Texts are built once and live as long as the program.
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> t;
+    for (const NamedPipeline& p : kPipelines) {
+      bool all = true;
+      std::string text = existing(p.wanted, all);
+      t.push_back(p.complete && !all ? std::string() : std::move(text));
+    }
+    return t;
+  }();
+  static const std::vector<PipelineInfo> pipelines = [] {
+    std::vector<PipelineInfo> made;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if (!texts[i].empty()) made.push_back({kPipelines[i].name, texts[i], kPipelines[i].doc});
+    return made;
+  }();
+  return pipelines;
+}
+
+}  // namespace rldb::passes
