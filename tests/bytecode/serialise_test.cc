@@ -1,0 +1,190 @@
+// Files: round trip, TVM's own layouts, and every way to damage one.
+#include "rldb/bytecode/serialise.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "bytes.h"
+#include "format.h"
+#include "rldb/bytecode/builder.h"
+#include "rldb/bytecode/disassemble.h"
+
+using namespace rldb;
+using namespace rldb::bytecode;
+using runtime::DType;
+using runtime::Value;
+
+namespace {
+
+Executable sample() {
+  ExecutableBuilder b;
+  FunctionDebug fd;
+  fd.heap_register = 1;
+  fd.location = {1, 12, 5};
+  fd.slots = {{"n", true, "parameter `x`, dimension 0", DType::Int(64)}, {"n * 2", false, "computed"}};
+  fd.variables = {{"x", 7, 0, 0, 4, true, "R.Tensor((n,), dtype=\"float32\")"}};
+  b.begin_function("main", {"x"}, fd);
+  InstructionDebug d;
+  d.variable = "lv";
+  d.location = {1, 13, 9};
+  d.slots_read = {0};
+  d.slots_written = {1};
+  b.at(d);
+  auto t = runtime::Tensor::empty({2, 3}, DType::Float(32)).value();
+  for (int i = 0; i < 6; ++i) store_double(t->data() + 4 * i, DType::Float(32), i * 0.5);
+  auto flags = runtime::Tensor::empty({2}, DType::Bool()).value();
+  std::memset(flags->data(), 1, 2);
+  b.call(
+      "f",
+      {Arg::reg(0), Arg::vm(), b.constant(Value(t), "global.texture"), b.constant(Value::of_int(std::int64_t(1) << 60)),
+       b.constant(Value::of_float(2.5)), b.constant(Value::of_string("text")), b.constant(Value::of_shape({1, 2, 3})),
+       b.constant(Value::of_dtype(DType::BFloat16(4))), b.constant(Value(flags)), b.constant_function("main")},
+      2);
+  b.ret(2);
+  b.end_function();
+  Executable exe = b.finish();
+  exe.debug.files = {"model.py"};
+  exe.kernels = {{"add", std::string("\0object\xff", 8)}};
+  exe.metadata = {{"rldb.engine", "jit"}};
+  return exe;
+}
+
+std::string bytes_of(const Executable& exe) {
+  auto bytes = serialise(exe);
+  REQUIRE(bytes.ok());
+  return bytes.value();
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read") {
+  Executable exe = sample();
+  std::string bytes = bytes_of(exe);
+  CHECK(is_executable_file(bytes));
+  auto loaded = load(bytes);
+  REQUIRE_MESSAGE(loaded.ok(), (loaded.ok() ? "" : loaded.error().message));
+  const Executable& back = loaded.value();
+  CHECK(as_text(back) == as_text(exe));
+  CHECK(back.instr_data == exe.instr_data);
+  CHECK(back.functions[0].param_names == std::vector<std::string>{"x"});
+  REQUIRE(back.constants.size() == exe.constants.size());
+  for (std::size_t i = 0; i < exe.constants.size(); ++i) {
+    CHECK(back.constants[i].kind() == exe.constants[i].kind());
+    CHECK(compare(back.constants[i], exe.constants[i], {0, 0}) == "");
+  }
+  CHECK(back.memory_scopes == exe.memory_scopes);
+  CHECK(back.kernels == exe.kernels);
+  CHECK(back.metadata == exe.metadata);
+  CHECK(back.debug.files == exe.debug.files);
+  CHECK(back.debug.functions[0].slots[1].text == "n * 2");
+  CHECK(back.debug.functions[0].slots[0].is_variable);
+  CHECK(back.debug.functions[0].variables[0].type == exe.debug.functions[0].variables[0].type);
+  CHECK(back.debug.instructions[0].location == Location{1, 13, 9});
+  CHECK(back.debug.instructions[0].slots_written == std::vector<std::int32_t>{1});
+  CHECK(bytes_of(back) == bytes);
+}
+
+TEST_CASE("files of TVM: no sections of ours, version 1, old tags of constants") {
+  ByteWriter out;
+  out.u64(format::kMagicV1);
+  out.string("0.14");
+  out.u64(1);
+  out.i32(1);
+  out.string("main");
+  for (std::int64_t v : {0, 1, 1, 1}) out.i64(v);
+  out.u64(1);
+  out.string("x");
+  std::string head = out.take();
+  auto code = [] {
+    ByteWriter w;
+    w.u64(1);
+    w.i64(0);
+    w.u64(2);
+    w.i64(2);
+    w.i64(0);
+    return w.take();
+  };
+  SUBCASE("tags of tvm-ffi") {
+    ByteWriter c;
+    c.u64(2);
+    c.i32(1);
+    c.i64(77);
+    c.i32(65);
+    c.string("s");
+    auto exe = load(head + c.take() + code());
+    REQUIRE(exe.ok());
+    CHECK(exe->constants[0].as_int() == 77);
+    CHECK(exe->constants[1].as_string() == "s");
+  }
+  SUBCASE("tags of the VM's own enumeration") {
+    ByteWriter c;
+    c.u64(3);
+    c.i32(4);
+    c.i64(77);
+    c.i32(3);
+    c.string("s");
+    c.i32(2);
+    c.u64(1);
+    c.i64(9);
+    auto exe = load(head + c.take() + code());
+    REQUIRE(exe.ok());
+    CHECK(exe->constants[0].as_int() == 77);
+    CHECK(exe->constants[1].as_string() == "s");
+    CHECK(exe->constants[2].as_shape() == std::vector<std::int64_t>{9});
+  }
+}
+
+TEST_CASE("a constant without a place in the format is refused by name") {
+  Executable exe = sample();
+  exe.constants.push_back(Value::of_tuple({}));
+  auto bytes = serialise(exe);
+  REQUIRE_FALSE(bytes.ok());
+  CHECK(bytes.error().kind == runtime::ErrorKind::Unsupported);
+}
+
+TEST_CASE("every truncation is an error") {
+  std::string bytes = bytes_of(sample());
+  // The one prefix that is a whole file of TVM's ends where our sections begin.
+  std::size_t accepted = 0;
+  for (std::size_t n = 0; n < bytes.size(); ++n) accepted += load(bytes.substr(0, n)).ok();
+  CHECK(accepted == 1);
+}
+
+TEST_CASE("no damaged byte crashes the loader, and what it accepts is verified") {
+  std::string bytes = bytes_of(sample());
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (int change : {0x01, 0x80, 0xff}) {
+      std::string bad = bytes;
+      bad[at] = char(bad[at] ^ change);
+      auto loaded = load(bad);
+      if (!loaded.ok()) {
+        ++refused;
+        CHECK_FALSE(loaded.error().message.empty());
+        continue;
+      }
+      CHECK(verify(loaded.value()).ok());
+      as_text(loaded.value());
+      listing(loaded.value(), 0);
+      stats(loaded.value());
+      bytes_of(loaded.value());
+    }
+  }
+  CHECK(refused > bytes.size());  // most changes are noticed
+}
+
+TEST_CASE("things that are not executables") {
+  CHECK_FALSE(load("").ok());
+  CHECK_FALSE(load("from tvm.script import ir as I\n").ok());
+  CHECK_FALSE(is_executable_file("from tvm"));
+  CHECK_FALSE(is_executable_file(""));
+  std::string bytes = bytes_of(sample());
+  CHECK(load(bytes + "x").error().message.find("after the last section") != std::string::npos);
+  // A function count that no file could hold.
+  ByteWriter out;
+  out.u64(format::kMagicV2);
+  out.string("0.14");
+  out.u64(~std::uint64_t(0));
+  CHECK(load(out.take()).error().message.find("more functions than bytes left") != std::string::npos);
+}
