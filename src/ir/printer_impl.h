@@ -1,0 +1,237 @@
+// Printer: the one writer behind every function of ir/printer.h.
+//
+// Appends to one string, line by line; a line remembers the node it starts. Lines that turn out to be needed above
+// what is already written (`n = T.int64()`, `cls = Module`, header comments) are inserted once per function, so the
+// whole is linear. Layout follows TVM's own output (tvm_facts sections 0 to 4). Split over printer_*.cc by subject.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "printer_names.h"
+#include "rldb/ir/context.h"
+#include "rldb/ir/printer.h"
+
+namespace rldb::ir::print_detail {
+
+// Python's precedences, the ones that occur.
+enum Precedence : int { kAny = 0, kLambda = 1, kOr, kAnd, kNot, kCompare, kAdd, kMul, kAtom };
+
+struct LineRecord {
+  std::size_t begin;
+  const Node* node;
+};
+
+// A place to insert lines at later: after the last line written so far.
+struct Mark {
+  std::size_t text;
+  std::size_t line;
+  int indent;
+};
+
+class Printer {
+ public:
+  Printer(const PrintOptions& options, const Module* module) : opt_(options), module_(module) {}
+
+  // ---- whole things (printer.cc) ----
+  std::string print_module();
+  std::string print_lone_function(std::string_view name, const Expr* f);
+  std::string finish(Decorator* decorator);
+  std::string take() { return std::move(out_); }
+  bool was_cut() const { return cut_; }
+  // Fragments print names that nothing defines as they are.
+  void begin_fragment(bool in_tir) {
+    fragment_ = true;
+    in_tir_ = in_tir;
+  }
+
+  // ---- lines ----
+  void line(const Node* node);
+  Mark mark() const { return {out_.size(), lines_.size(), indent_}; }
+  void insert_lines(const Mark& at, const std::vector<std::string>& lines, bool pad_empty = false);
+
+  // ---- literals, attributes (printer_literal.cc) ----
+  void string_literal(std::string_view text);
+  void float_literal(double v);
+  void scalar_literal(DType dtype, double v);
+  void dtype_literal(DType t);
+  void attr(const Attr* a);
+  void attr_dict(Span<NamedAttr> fields, std::string_view skip = {});
+  void keyword_attrs(Span<NamedAttr> attrs, bool& first);
+  void constant(const Constant* c);
+  void metadata_reference(std::string_view key, std::int64_t index);
+
+  // ---- types (printer_type.cc) ----
+  void type(const Type* t);
+  void dims(Span<const Expr*> values);  // comma separated, quoted where the place demands it
+  void dim(const Expr* e);
+  void vdevice(const VDevice* v);
+
+  // ---- scalar expressions (printer_expr.cc) ----
+  void expr(const Expr* e, int min_precedence = kAny);
+  void exprs(Span<const Expr*> items);
+  void sum(const Expr* a, const Expr* b);  // a + b as TVM's operators would fold it
+  void var_use(const Var* v);
+  void lambda(Span<const Var*> a, Span<const Var*> b, Span<const Expr*> results, bool always_tuple);
+  void tir_call(const Call* call);
+  void buffer_use(const Buffer* b);
+  void indices(Span<const Expr*> items);
+
+  // ---- Relax (printer_relax.cc, printer_call.cc) ----
+  void function(std::string_view name, const Function* f, bool global);
+  void seq_blocks(const SeqExpr* s);
+  void block(const BindingBlock* b);
+  void binding(const Binding* b);
+  void if_binding(const Binding* b, const If* e);
+  void branch(const SeqExpr* s, std::string_view name, const Binding* b);
+  void match_cast(const Binding* b);
+  void call(const Call* c);
+  void call_relax_op(const Call* c, std::string_view op);
+  void call_with_out_type(const Call* c, std::string_view op);
+  void call_out_types(const Call* c);
+  void call_rfc_output(const Type* t);
+  void call_args(Span<const Expr*> args, bool& first);
+  void call_ty_args(const Call* c, bool& first);
+  void callee(const Expr* e);
+  void comma(bool& first) {
+    if (!first) out_ += ", ";
+    first = false;
+  }
+
+  // ---- TensorIR (printer_prim.cc, printer_stmt.cc) ----
+  void prim_func(std::string_view name, const PrimFunc* f);
+  void stmt(const Stmt* s, bool last);
+  void body(const Stmt* s);
+  void region(const BufferRegion& r);
+
+  std::string out_;
+
+ private:
+  bool current() const { return opt_.syntax == Syntax::Current; }
+  bool rfc() const { return opt_.syntax == Syntax::Rfc; }
+  void t(std::string_view name) {  // T.name
+    used_tir_ = true;
+    out_ += "T.";
+    out_ += name;
+  }
+  void r(std::string_view name) {  // R.name
+    used_relax_ = true;
+    out_ += "R.";
+    out_ += name;
+  }
+  void i(std::string_view name) {
+    used_ir_ = true;
+    out_ += "I.";
+    out_ += name;
+  }
+
+  // printer.cc
+  void module_members();
+  void extern_member(std::string_view name, const ExternFunc* f);
+  void opaque_member(const OpaqueFunc* f);
+  void global_infos();
+  std::vector<std::string> header_lines() const;
+  std::vector<std::string> type_var_lines(const std::vector<std::string>& names);
+  void member(std::string_view name, const Expr* f);
+  void metadata_trailer();
+
+  // printer_relax.cc
+  struct Signature {
+    std::vector<const Var*> symbols;     // symbolic variables that the signature defines, in order
+    std::vector<std::string> type_vars;  // their names, sorted: lines above the function
+  };
+  void collect_symbols(std::span<const Type* const> types, const std::unordered_set<const Node*>& params,
+                       Signature& out);
+  void define_symbols(Signature& s);
+  void leave_symbols(const Signature& s);
+  void generics(const Signature& s);
+  void function_decorator(const Function* f, bool global);
+  void require_alias();
+  void prelude(std::string text);
+  void finish_local(const Mark& at, const Signature& s);
+  bool annotation_shown(const Binding* b) const;
+
+  // printer_expr.cc
+  std::string_view sugar(const BinaryExpr* e) const;  // " + ", or empty when the node form must be written
+  int precedence(const Expr* e) const;
+  void binary(const BinaryExpr* e);
+  void node_form(std::string_view name, const Expr* a, const Expr* b);
+  void define_undefined(const Var* v);
+  bool too_deep();
+
+  // printer_prim.cc
+  void prim_params(const PrimFunc* f, Signature& s);
+  void prim_params_old(const PrimFunc* f, std::vector<const PrimParam*>& to_match);
+  void param_buffer(const Buffer* b);
+  void buffer_arguments(const Buffer* b, bool param, bool with_data, bool always_dtype, bool& first);
+  void buffer_keywords(const Buffer* b, bool param, bool with_data, bool& first);
+  void buffer_dims(Span<const Expr*> dims, bool param);
+  void buffer_dim(const Expr* e, bool param);
+  void declare_fresh(const Buffer* b);
+  void define_buffer(const Buffer* b);
+  void var_creation(const Var* v, std::string& to);
+  void variable_lines(const std::vector<const Var*>& fresh);
+  bool has_implicit_root(const PrimFunc* f) const;
+  void parameter_type(const Type* t);
+
+  // printer_stmt.cc
+  void bind_stmt(const BindStmt* s);
+  void attr_stmt(const AttrStmt* s, bool last);
+  void assert_stmt(const AssertStmt* s);
+  void store(const BufferStore* s);
+  void sblock_alloc(const Buffer* b);
+  void alloc_stmt(const AllocBuffer* s);
+  void decl_stmt(const DeclBuffer* s);
+  void allocate_stmt(const AllocateStmt* s);
+  void allocate_const_stmt(const AllocateConstStmt* s);
+  void for_stmt(const ForStmt* s);
+  void grid(const std::vector<const ForStmt*>& loops);
+  void if_stmt(const IfThenElse* s);
+  void evaluate(const Evaluate* s);
+  void sblock(const SBlock* b, const SBlockRealize* realize);
+  void axes(const SBlock* b, const SBlockRealize* realize);
+  void axis(const IterVar& v, const Expr* value, const Node* node);
+  void nested(const Stmt* s);
+  const ForStmt* loop_of(const Var* v) const;
+
+  struct FunctionState {
+    Mark at{};
+    std::vector<std::string> prelude;
+    bool alias_written = false;
+    std::size_t depth = 0;
+  };
+
+  const PrintOptions& opt_;
+  const Module* module_;
+  std::vector<LineRecord> lines_;
+  int indent_ = 0;
+  int depth_ = 0;
+  bool cut_ = false;  // something was nested too deep to print
+  Names names_;
+  FunctionState* outer_ = nullptr;  // the outermost function being printed
+  bool fragment_ = false;
+  bool in_tir_ = false;
+  bool in_signature_ = false;
+  bool used_ir_ = false;
+  bool used_tir_ = false;
+  bool used_relax_ = false;
+  bool used_typing_ = false;
+  bool has_python_ = false;
+  std::unordered_set<const Node*> type_vars_;    // printed as TypeVars (or in strings): cannot be computed with
+  std::unordered_set<const Node*> param_vars_;   // scalar parameters of the function being printed
+  std::unordered_set<const Node*> met_;          // PrimFunc: variables that the signature has named so far
+  std::unordered_set<const Node*> env_threads_;  // thread variables used by several launches
+  std::unordered_map<const Var*, const ForStmt*> loops_;
+  std::vector<std::string> module_type_vars_;
+  std::unordered_set<std::string> module_type_var_set_;
+  std::vector<const Constant*> constants_;
+  std::unordered_map<const Constant*, std::int64_t> constant_index_;
+};
+
+inline constexpr int kMaxDepth = 1000;  // of nested expressions, types, statements
+
+}  // namespace rldb::ir::print_detail

@@ -1,0 +1,232 @@
+// Types: annotations of Relax and of TensorIR, in three spellings.
+#include "printer_impl.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::ir::print_detail {
+
+void Printer::vdevice(const VDevice* v) {
+  // The middle number counts the module's devices of the same kind.
+  int index = 0;
+  bool found = false;
+  if (module_ != nullptr) {
+    for (const VDevice* other : module_->vdevices) {
+      if (other == v || (v->global_index >= 0 && other->global_index == v->global_index)) {
+        found = true;
+        break;
+      }
+      if (other->target_kind == v->target_kind) ++index;
+    }
+  }
+  if (!found) index = v->device_id;
+  out_ += '"';
+  out_ += v->target_kind;
+  out_ += ':' + std::to_string(index) + ':';
+  out_ += v->memory_scope;
+  out_ += '"';
+}
+
+// In a signature a dimension is bare when Python can evaluate it there: a number or a type variable. Everything that
+// computes with type variables is a string.
+void Printer::dim(const Expr* e) {
+  if (!in_signature_ || isa<IntImm>(e)) return expr(e);
+  bool quote = false;
+  if (current() && !opt_.pep695) {
+    if (const auto* v = as<Var>(e)) {
+      quote = type_vars_.count(v) == 0 && !names_.has(v);
+      quote = quote || param_vars_.count(v) != 0;
+    } else {
+      std::vector<const Var*> vars;
+      collect_vars(e, vars);
+      for (const Var* v : vars) quote = quote || type_vars_.count(v) != 0 || param_vars_.count(v) != 0;
+    }
+  } else if (opt_.syntax == Syntax::Sinfo) {
+    std::vector<const Var*> vars;
+    collect_vars(e, vars);
+    quote = !vars.empty();
+  }
+  if (!quote) return expr(e);
+  std::size_t at = out_.size();
+  expr(e);
+  std::string text = out_.substr(at);
+  out_.resize(at);
+  string_literal(text);
+}
+
+void Printer::dims(Span<const Expr*> values) {
+  bool first = true;
+  for (const Expr* e : values) {
+    comma(first);
+    dim(e);
+  }
+}
+
+void Printer::type(const Type* ty) {
+  if (ty == nullptr) {
+    out_ += "None";
+    return;
+  }
+  if (too_deep()) return;
+  ++depth_;
+  switch (ty->kind) {
+    case TypeKind::Any:
+      r(current() ? "Any" : "Object");
+      break;
+    case TypeKind::Prim: {
+      const auto* p = as<PrimType>(ty);
+      if (current() || in_tir_) {
+        t(runtime::to_string(p->dtype));
+      } else {
+        r("Prim(");
+        dtype_literal(p->dtype);
+        out_ += ')';
+      }
+      break;
+    }
+    case TypeKind::Shape: {
+      const auto* s = as<ShapeType>(ty);
+      if (rfc()) {
+        r("Shape");
+      } else if (s->has_values) {
+        r("Shape([");
+        dims(s->values);
+        out_ += "])";
+      } else {
+        r("Shape(ndim=");
+        out_ += std::to_string(s->ndim) + ")";
+      }
+      break;
+    }
+    case TypeKind::Tensor: {
+      const auto* x = as<TensorType>(ty);
+      if (rfc()) {
+        r("Tensor[");
+        if (x->has_shape) {
+          out_ += '(';
+          dims(x->shape);
+          if (x->shape.size() == 1) out_ += ',';
+          out_ += ')';
+        } else if (x->shape_var != nullptr) {
+          expr(x->shape_var);
+        } else {
+          out_ += '_';
+        }
+        out_ += ", ";
+        if (x->dtype.is_void())
+          out_ += '_';
+        else
+          dtype_literal(x->dtype);
+        out_ += ']';
+        break;
+      }
+      r("Tensor");
+      bool shaped = x->has_shape || x->shape_var != nullptr;
+      bool ranked = !shaped && x->ndim != kUnknownNdim;
+      if (!shaped && !ranked && x->dtype.is_void() && x->vdevice == nullptr) break;
+      out_ += '(';
+      bool first = true;
+      if (x->has_shape) {
+        comma(first);
+        out_ += '(';
+        dims(x->shape);
+        if (x->shape.size() == 1) out_ += ',';
+        out_ += ')';
+      } else if (x->shape_var != nullptr) {
+        comma(first);
+        expr(x->shape_var);
+      }
+      if (!x->dtype.is_void()) {
+        comma(first);
+        out_ += "dtype=";
+        dtype_literal(x->dtype);
+      }
+      if (ranked) {
+        comma(first);
+        out_ += "ndim=" + std::to_string(x->ndim);
+      }
+      if (x->vdevice != nullptr) {
+        comma(first);
+        out_ += "vdevice=";
+        vdevice(x->vdevice);
+      }
+      out_ += ')';
+      break;
+    }
+    case TypeKind::DTensor: {
+      const auto* x = as<DTensorType>(ty);
+      const TensorType* inner = x->tensor;
+      r("DTensor(");
+      bool first = true;
+      if (inner->has_shape) {
+        comma(first);
+        out_ += '(';
+        dims(inner->shape);
+        if (inner->shape.size() == 1) out_ += ',';
+        out_ += ')';
+      }
+      if (!inner->dtype.is_void()) {
+        comma(first);
+        dtype_literal(inner->dtype);
+      }
+      comma(first);
+      attr(x->device_mesh);
+      out_ += ", ";
+      string_literal(x->placement);
+      out_ += ')';
+      break;
+    }
+    case TypeKind::Tuple: {
+      const auto* x = as<TupleType>(ty);
+      r("Tuple");
+      if (x->fields.empty()) break;
+      out_ += '(';
+      bool first = true;
+      for (const Type* f : x->fields) {
+        comma(first);
+        type(f);
+      }
+      out_ += ')';
+      break;
+    }
+    case TypeKind::Func: {
+      const auto* f = as<FuncType>(ty);
+      r("Callable");
+      bool first = true;
+      if (f->opaque) {
+        bool any = f->ret == nullptr || f->ret->kind == TypeKind::Any;
+        if (any && !f->pure && f->derive_func.empty()) break;
+        out_ += '(';
+        if (!f->derive_func.empty()) {
+          comma(first);
+          out_ += "derive_func=";
+          string_literal(f->derive_func);
+        } else {
+          comma(first);
+          out_ += "ret=";
+          type(f->ret);
+        }
+        if (f->pure) {
+          comma(first);
+          out_ += "purity=True";
+        }
+        out_ += ')';
+        break;
+      }
+      out_ += "((";
+      for (const Type* p : f->params) {
+        comma(first);
+        type(p);
+      }
+      if (f->params.size() == 1) out_ += ',';
+      out_ += "), ";
+      type(f->ret);
+      out_ += f->pure ? ", True)" : ", False)";
+      break;
+    }
+    case TypeKind::Pointer:
+      parameter_type(ty);
+      break;
+  }
+  --depth_;
+}
+
+}  // namespace rldb::ir::print_detail
