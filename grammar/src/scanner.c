@@ -35,7 +35,7 @@ enum Token {
   ERROR_SENTINEL,
 };
 
-enum { kMaxDepth = 500, kMaxIndent = 0xffff, kTabWidth = 8, kMaxMark = 32, kGroupLines = 32 };
+enum { kMaxDepth = 500, kMaxIndent = 0xffff, kTabWidth = 8, kMaxMark = 32, kGroupLines = 32, kComments = 64 };
 
 // levels[0 .. depth) are the indentations of the open blocks; below them lies `base`, that of the first line.
 typedef struct {
@@ -93,7 +93,9 @@ typedef struct {
 enum TokenEnd { END_HERE, END_AT_SAME_LEVEL, END_AT_DEEPER_LEVEL };
 
 // From a line end to the first character of the next line of code. `skip`: the characters passed are not of the token.
-static NextLine find_next_line(TSLexer* lexer, uint32_t level, enum TokenEnd end, bool skip) {
+// At most `comments` lines of comment are looked through: callers that would look again after each of many comments
+// pass few, lest the work grow with the square.
+static NextLine find_next_line(TSLexer* lexer, uint32_t level, enum TokenEnd end, bool skip, uint32_t comments) {
   NextLine next = {0, false, 0, false};
   uint32_t indent = 0;
   for (;;) {
@@ -118,6 +120,7 @@ static NextLine find_next_line(TSLexer* lexer, uint32_t level, enum TokenEnd end
           next.comment_first = true;
           next.comment_indent = indent;
         }
+        if (comments-- == 0) return next;
         while (!at_line_end(lexer) && !lexer->eof(lexer)) lexer->advance(lexer, skip);
         continue;
       default:
@@ -141,52 +144,59 @@ static bool emit(TSLexer* lexer, enum Token token) {
 typedef struct {
   const char* text;
   enum Token token;
-  bool prefix;  // the name may go on
 } Mark;
 
+// clang-format off
 static const Mark kDecoratorMarks[] = {
-    {"R.function", RELAX_MARK, false},     {"R.func", RELAX_MARK, false},
-    {"relax.function", RELAX_MARK, false}, {"tvm.script.relax.function", RELAX_MARK, false},
-    {"T.prim_func", PRIM_MARK, false},     {"tir.prim_func", PRIM_MARK, false},
-    {"tirx.prim_func", PRIM_MARK, false},  {"tvm.script.tir.prim_func", PRIM_MARK, false},
-    {"I.pyfunc", PYTHON_MARK, false},      {"R.macro", MACRO_MARK, false},
-    {"T.macro", MACRO_MARK, false},        {"T.inline", MACRO_MARK, false},
-    {NULL, ERROR_SENTINEL, false},
+    {"R.function", RELAX_MARK},
+    {"R.func", RELAX_MARK},
+    {"relax.function", RELAX_MARK},
+    {"tvm.script.relax.function", RELAX_MARK},
+    {"T.prim_func", PRIM_MARK},
+    {"tir.prim_func", PRIM_MARK},
+    {"tirx.prim_func", PRIM_MARK},
+    {"tvm.script.tir.prim_func", PRIM_MARK},
+    {"I.pyfunc", PYTHON_MARK},
+    {"R.macro", MACRO_MARK},
+    {"T.macro", MACRO_MARK},
+    {"T.inline", MACRO_MARK},
+    {NULL, ERROR_SENTINEL},
 };
 
 static const Mark kWithMarks[] = {
-    {"R.dataflow", DATAFLOW_MARK, false}, {"relax.dataflow", DATAFLOW_MARK, false},
-    {"T.sblock", SBLOCK_MARK, false},     {"T.block", SBLOCK_MARK, false},
-    {"T.init", INIT_MARK, false},         {NULL, ERROR_SENTINEL, false},
+    {"R.dataflow", DATAFLOW_MARK},
+    {"relax.dataflow", DATAFLOW_MARK},
+    {"T.sblock", SBLOCK_MARK},
+    {"T.block", SBLOCK_MARK},
+    {"T.init", INIT_MARK},
+    {NULL, ERROR_SENTINEL},
 };
-
-static const Mark kValueMarks[] = {
-    {"T.axis.", AXIS_MARK, true},
-    {NULL, ERROR_SENTINEL, false},
-};
+// clang-format on
 
 // Reads the dotted name ahead, without taking it, and looks it up.
 static bool scan_mark(TSLexer* lexer, const Mark* marks) {
   char name[kMaxMark + 1];
   size_t length = 0;
   lexer->mark_end(lexer);
-  if (lexer->lookahead != 'R' && lexer->lookahead != 'T' && lexer->lookahead != 'I' && lexer->lookahead != 'r' &&
-      lexer->lookahead != 't') {
-    return false;
-  }
-  while (length < kMaxMark && (is_name_char(lexer->lookahead) || lexer->lookahead == '.')) {
-    if (lexer->lookahead >= 0x80) return false;
+  while (length < kMaxMark && lexer->lookahead < 0x80 && (is_name_char(lexer->lookahead) || lexer->lookahead == '.')) {
     name[length++] = (char)lexer->lookahead;
     advance(lexer);
-    // Most values are no axis: look no further than needed.
-    if (marks == kValueMarks && strncmp(name, marks->text, length) != 0) return false;
-    if (marks == kValueMarks && length == strlen(marks->text)) return emit(lexer, marks->token);
   }
   name[length] = '\0';
   for (; marks->text; marks++) {
     if (strcmp(name, marks->text) == 0) return emit(lexer, marks->token);
   }
   return false;
+}
+
+// The value of a binding: an axis? Most are not, so look no further than needed.
+static bool scan_axis_mark(TSLexer* lexer) {
+  lexer->mark_end(lexer);
+  for (const char* c = "T.axis."; *c; c++) {
+    if (lexer->lookahead != *c) return false;
+    advance(lexer);
+  }
+  return emit(lexer, AXIS_MARK);
 }
 
 // ---------------------------------------------------------------- lines
@@ -206,7 +216,7 @@ static bool scan_recovery(Scanner* scanner, TSLexer* lexer) {
   uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
   if (at_line_end(lexer)) advance(lexer);
-  NextLine next = find_next_line(lexer, level, END_HERE, false);
+  NextLine next = find_next_line(lexer, level, END_HERE, false, 0);
   if (next.indent < level && scanner->depth > 0) {
     scanner->depth--;
     return emit(lexer, DEDENT);
@@ -219,7 +229,7 @@ static bool scan_recovery(Scanner* scanner, TSLexer* lexer) {
 // Before the first line of code: its indentation is that of the whole text.
 static bool scan_base(Scanner* scanner, TSLexer* lexer) {
   lexer->mark_end(lexer);
-  uint32_t indent = at_line_end(lexer) ? find_next_line(lexer, 0, END_HERE, true).indent : lexer->get_column(lexer);
+  uint32_t indent = at_line_end(lexer) ? find_next_line(lexer, 0, END_HERE, true, 0).indent : lexer->get_column(lexer);
   if (indent == 0) return false;
   scanner->base = (uint16_t)(indent < kMaxIndent ? indent : kMaxIndent);
   return emit(lexer, BASE_INDENT);
@@ -242,27 +252,40 @@ static bool scan_statement_end(Scanner* scanner, TSLexer* lexer, const bool* val
   uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
   if (lexer->eof(lexer)) return emit(lexer, NEWLINE);
-  NextLine next = find_next_line(lexer, level, END_AT_SAME_LEVEL, false);
+  NextLine next = find_next_line(lexer, level, END_AT_SAME_LEVEL, false, 0);
   bool same_block = next.code && next.indent == level;
   return emit(lexer, valid[GROUP_NEWLINE] && same_block && group_ends_before(lexer) ? GROUP_NEWLINE : NEWLINE);
 }
 
-// At a line end before a statement, or after the colon of a header.
+// At a line end after the colon of a header: a block, or none.
+static bool scan_block_start(Scanner* scanner, TSLexer* lexer) {
+  uint32_t level = current_level(scanner);
+  lexer->mark_end(lexer);
+  NextLine next = find_next_line(lexer, level, END_AT_DEEPER_LEVEL, true, UINT32_MAX);
+  if (next.code && next.indent > level && push_level(scanner, next.indent)) return emit(lexer, INDENT);
+  return emit(lexer, NEWLINE);
+}
+
+// At a line end before a statement: the block ends, or a deeper line begins one that nothing asks for. A comment that
+// is indented like the block belongs to it.
 static bool scan_indentation(Scanner* scanner, TSLexer* lexer, const bool* valid) {
   uint32_t level = current_level(scanner);
   lexer->mark_end(lexer);
-  NextLine next = find_next_line(lexer, level, valid[DEDENT] ? END_HERE : END_AT_DEEPER_LEVEL, true);
-  if (valid[INDENT] && next.code && next.indent > level && push_level(scanner, next.indent)) {
+  NextLine next = find_next_line(lexer, level, END_HERE, true, 0);
+  if (next.comment_first) {
+    if (next.comment_indent >= level || scanner->depth == 0) return false;
+    next = find_next_line(lexer, level, END_HERE, true, kComments);
+    if (!next.code && !lexer->eof(lexer)) return false;
+    next.comment_first = true;
+  }
+  if (valid[INDENT] && next.code && next.indent > level && !next.comment_first && push_level(scanner, next.indent)) {
     return emit(lexer, INDENT);
   }
   if (valid[DEDENT] && next.indent < level && scanner->depth > 0) {
-    // A comment that is indented like the block belongs to it.
-    if (next.comment_first && next.comment_indent >= level) return false;
     scanner->depth--;
     return emit(lexer, DEDENT);
   }
-  // A header without a body.
-  return valid[NEWLINE] && emit(lexer, NEWLINE);
+  return false;
 }
 
 bool tree_sitter_tvmscript_external_scanner_scan(void* payload, TSLexer* lexer, const bool* valid) {
@@ -272,12 +295,13 @@ bool tree_sitter_tvmscript_external_scanner_scan(void* payload, TSLexer* lexer, 
   bool line_ends = at_line_end(lexer) || lexer->eof(lexer);
   if (valid[BASE_INDENT] && lexer->lookahead != '#' && !lexer->eof(lexer)) return scan_base(scanner, lexer);
   if (line_ends) {
+    if (valid[INDENT] && valid[NEWLINE]) return scan_block_start(scanner, lexer);
     if (valid[INDENT] || valid[DEDENT]) return scan_indentation(scanner, lexer, valid);
     return valid[NEWLINE] && scan_statement_end(scanner, lexer, valid);
   }
   if (valid[RELAX_MARK]) return scan_mark(lexer, kDecoratorMarks);
   if (valid[DATAFLOW_MARK]) return scan_mark(lexer, kWithMarks);
-  if (valid[AXIS_MARK]) return scan_mark(lexer, kValueMarks);
+  if (valid[AXIS_MARK]) return scan_axis_mark(lexer);
   return false;
 }
 
