@@ -153,31 +153,39 @@ std::size_t operand_count(Code code) {
 
 // --- binding --------------------------------------------------------------------------------------
 
-// Binds a call's arguments to a signature. The good path only compares words; everything that a
-// message needs (who bound a variable) is found again when there is something to say.
+// Binds a call's arguments to a signature. This is on the path of every kernel call: the good path
+// only compares words and returns bools; an Error is made, and everything that its message needs (who
+// bound a variable) is found again, when there is something to say.
 class Binder {
  public:
   Binder(const KernelSignature& signature, PackedArgs args, std::vector<std::int64_t>& variables)
       : signature_(signature), args_(args), variables_(variables) {}
 
   Result<support::Unit> run() {
+    if (bind()) return support::Unit{};
+    return support::Failure(std::move(*error_));
+  }
+
+ private:
+  bool bind() {
     if (args_.size() != signature_.params.size()) return wrong_count();
     variables_.assign(signature_.variables.size(), 0);
     if (variables_.size() > 64) many_bound_.assign(variables_.size(), false);
     bool compound = false;
     for (std::size_t i = 0; i < args_.size(); ++i) {
-      RLDB_TRY_VOID(bind_simple(i, compound));
+      if (!bind_simple(i, compound)) return false;
     }
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       if (!is_bound(v)) return unbound(v);
     }
     if (compound) {
-      for (std::size_t i = 0; i < args_.size(); ++i) RLDB_TRY_VOID(check_compound(i));
+      for (std::size_t i = 0; i < args_.size(); ++i) {
+        if (!check_compound(i)) return false;
+      }
     }
-    return support::Unit{};
+    return true;
   }
 
- private:
   bool is_bound(std::size_t v) const { return many_bound_.empty() ? ((bound_ >> v) & 1) != 0 : many_bound_[v]; }
   void mark_bound(std::size_t v) {
     if (many_bound_.empty()) {
@@ -188,9 +196,9 @@ class Binder {
   }
 
   // First pass: kinds, ranks, dtypes, constants, and the dims and scalars that are a bare variable.
-  Result<support::Unit> bind_simple(std::size_t i, bool& compound) {
+  bool bind_simple(std::size_t i, bool& compound) {
     const KernelParam& param = signature_.params[i];
-    if (param.opaque) return support::Unit{};
+    if (param.opaque) return true;
     if (!param.is_tensor) return bind_scalar(i);
     const Value& arg = args_[i];
     if (!arg.is(ValueKind::Tensor)) return wrong_kind(i, "a tensor");
@@ -212,7 +220,7 @@ class Binder {
         if (op.value != shape[d]) return wrong_constant(i, d, op.value);
       } else if (op.code == Code::Var) {
         const auto v = static_cast<std::size_t>(op.value);
-        if (v >= variables_.size()) return bad_expr(dim, "it names no variable of the signature");
+        if (v >= variables_.size()) return give_up(bad_expr(dim, "it names no variable of the signature"));
         if (!is_bound(v)) {
           variables_[v] = shape[d];
           mark_bound(v);
@@ -220,20 +228,20 @@ class Binder {
           return wrong_variable(i, d, v);
         }
       } else {
-        return bad_expr(dim, "an operator without operands");
+        return give_up(bad_expr(dim, "an operator without operands"));
       }
     }
-    return support::Unit{};
+    return true;
   }
 
-  Result<support::Unit> bind_scalar(std::size_t i) {
+  bool bind_scalar(std::size_t i) {
     const KernelParam& param = signature_.params[i];
     const Value& arg = args_[i];
     if (param.dtype.is_float()) {
       if (!arg.is(ValueKind::Float) && !arg.is(ValueKind::Int)) return wrong_kind(i, "a float");
-      return support::Unit{};
+      return true;
     }
-    if (param.dtype.is_handle()) return support::Unit{};
+    if (param.dtype.is_handle()) return true;
     if (!arg.is(ValueKind::Int) && !arg.is(ValueKind::Bool)) {
       return wrong_kind(i, param.dtype.is_bool() ? "a bool" : "an int");
     }
@@ -242,11 +250,11 @@ class Binder {
       return mismatch(ErrorKind::TypeMismatch, i,
                       fmt::format("{} does not fit into `{}`", value, to_string(param.dtype)));
     }
-    if (param.variable < 0) return support::Unit{};
+    if (param.variable < 0) return true;
     const auto v = static_cast<std::size_t>(param.variable);
     if (v >= variables_.size()) {
-      return fail(ErrorKind::TypeMismatch,
-                  fmt::format("`{}`: parameter {} names no variable of the signature", signature_.name, i));
+      return give_up(fail(ErrorKind::TypeMismatch,
+                          fmt::format("`{}`: parameter {} names no variable of the signature", signature_.name, i)));
     }
     if (!is_bound(v)) {
       variables_[v] = value;
@@ -256,7 +264,7 @@ class Binder {
           ErrorKind::ShapeMismatch, i,
           fmt::format("value is {}, but `{}` is {} ({})", value, signature_.variables[v], variables_[v], binder_of(v)));
     }
-    return support::Unit{};
+    return true;
   }
 
   static bool fits(std::int64_t value, DType t) {
@@ -268,9 +276,9 @@ class Binder {
   }
 
   // Second pass: dims such as `n * 2`.
-  Result<support::Unit> check_compound(std::size_t i) {
+  bool check_compound(std::size_t i) {
     const KernelParam& param = signature_.params[i];
-    if (!param.is_tensor || param.opaque) return support::Unit{};
+    if (!param.is_tensor || param.opaque) return true;
     const auto& shape = args_[i].as_tensor().shape();
     for (std::size_t d = 0; d < param.shape.size(); ++d) {
       const DimExpr& dim = param.shape[d];
@@ -279,36 +287,41 @@ class Binder {
       if (!expected.ok()) {
         Error error = std::move(expected).error();
         error.message = fmt::format("{}: dimension {}: {}", where(i), d, error.message);
-        return support::Failure(std::move(error));
+        return give_up(support::Failure(std::move(error)));
       }
       if (*expected != shape[d]) return wrong_compound(i, d, *expected);
     }
-    return support::Unit{};
+    return true;
   }
 
-  // --- messages ---
+  // --- messages: each records the error and is false ---
+
+  bool give_up(support::Failure<Error> failure) {
+    error_ = std::move(failure.error);
+    return false;
+  }
 
   std::string where(std::size_t i) const {
     const std::string& name = signature_.params[i].name;
     return fmt::format("`{}`: argument {}{}", signature_.name, i, name.empty() ? "" : fmt::format(" (`{}`)", name));
   }
-  support::Failure<Error> mismatch(ErrorKind kind, std::size_t i, std::string_view what) const {
-    return fail(kind, fmt::format("{}: {}", where(i), what));
+  bool mismatch(ErrorKind kind, std::size_t i, std::string_view what) {
+    return give_up(fail(kind, fmt::format("{}: {}", where(i), what)));
   }
-  support::Failure<Error> wrong_count() const {
+  bool wrong_count() {
     std::string names;
     for (const KernelParam& param : signature_.params) {
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", param.name);
     }
-    return fail(ErrorKind::ArgumentCount,
-                fmt::format("`{}` takes {} argument{}{}, got {}", signature_.name, signature_.params.size(),
-                            signature_.params.size() == 1 ? "" : "s", names.empty() ? "" : fmt::format(" ({})", names),
-                            args_.size()));
+    return give_up(
+        fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} argument{}{}, got {}", signature_.name,
+                                                   signature_.params.size(), signature_.params.size() == 1 ? "" : "s",
+                                                   names.empty() ? "" : fmt::format(" ({})", names), args_.size())));
   }
-  support::Failure<Error> wrong_kind(std::size_t i, std::string_view expected) const {
+  bool wrong_kind(std::size_t i, std::string_view expected) {
     return mismatch(ErrorKind::TypeMismatch, i, fmt::format("expected {}, got {}", expected, describe(args_[i])));
   }
-  support::Failure<Error> wrong_rank(std::size_t i, std::size_t rank) const {
+  bool wrong_rank(std::size_t i, std::size_t rank) {
     std::string dims;
     for (const DimExpr& dim : signature_.params[i].shape) {
       dims += fmt::format("{}{}", dims.empty() ? "" : ", ", dim.text);
@@ -317,15 +330,15 @@ class Binder {
                     fmt::format("rank is {}, expected {}, shape ({})", rank, signature_.params[i].shape.size(), dims));
   }
   std::int64_t dim_of(std::size_t i, std::size_t d) const { return args_[i].as_tensor().shape()[d]; }
-  support::Failure<Error> wrong_constant(std::size_t i, std::size_t d, std::int64_t want) const {
+  bool wrong_constant(std::size_t i, std::size_t d, std::int64_t want) {
     return mismatch(ErrorKind::ShapeMismatch, i, fmt::format("dimension {} is {}, expected {}", d, dim_of(i, d), want));
   }
-  support::Failure<Error> wrong_variable(std::size_t i, std::size_t d, std::size_t v) const {
+  bool wrong_variable(std::size_t i, std::size_t d, std::size_t v) {
     return mismatch(ErrorKind::ShapeMismatch, i,
                     fmt::format("dimension {} is {}, but `{}` is {} ({})", d, dim_of(i, d), signature_.variables[v],
                                 variables_[v], binder_of(v)));
   }
-  support::Failure<Error> wrong_compound(std::size_t i, std::size_t d, std::int64_t want) const {
+  bool wrong_compound(std::size_t i, std::size_t d, std::int64_t want) {
     const DimExpr& dim = signature_.params[i].shape[d];
     std::string values;
     std::vector<bool> seen(variables_.size(), false);
@@ -339,11 +352,11 @@ class Binder {
     return mismatch(ErrorKind::ShapeMismatch, i,
                     fmt::format("dimension {} is {}, expected `{}` = {}{}", d, dim_of(i, d), dim.text, want, values));
   }
-  support::Failure<Error> unbound(std::size_t v) const {
-    return fail(ErrorKind::TypeMismatch,
-                fmt::format("`{}`: no argument binds `{}`: no parameter has it as a dimension by "
-                            "itself",
-                            signature_.name, signature_.variables[v]));
+  bool unbound(std::size_t v) {
+    return give_up(
+        fail(ErrorKind::TypeMismatch, fmt::format("`{}`: no argument binds `{}`: no parameter has it as a dimension by "
+                                                  "itself",
+                                                  signature_.name, signature_.variables[v])));
   }
 
   // "bound by argument 0 (`A`), dimension 1": the first place in binding order.
@@ -366,6 +379,7 @@ class Binder {
   const KernelSignature& signature_;
   PackedArgs args_;
   std::vector<std::int64_t>& variables_;
+  std::optional<Error> error_;
   std::uint64_t bound_ = 0;
   std::vector<bool> many_bound_;  // instead of bound_ when there are more than 64 variables
 };
