@@ -134,7 +134,7 @@ const Binding* bind_new(Context& ctx, std::string_view name, const Expr* value, 
   const Binding* b = ctx.binding(var, value);
   if (origin) {
     ctx.set_origin(var, origin);
-    ctx.set_origin(value, origin);
+    if (isa<Call>(value) && value != origin) ctx.set_origin(value, origin);
     ctx.set_origin(b, origin);
   }
   return b;

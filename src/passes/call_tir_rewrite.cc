@@ -1,0 +1,163 @@
+// CallTIRRewrite: call_tir, call_tir_inplace and call_dps_packed become an R.builtin.alloc_tensor an output and a
+// destination-passing call bound to `_`, outputs after inputs (in-place ones are inputs already).
+//
+// A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
+#include "passes/common.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::DiagId;
+using source::message;
+using support::Failure;
+
+namespace {
+
+enum class CallForm { None, Plain, Inplace };
+
+CallForm form_of(const Call* call) {
+  const auto* op = as<Op>(call->callee);
+  if (!op || call->args.size() < 2) return CallForm::None;
+  if (op->name == "relax.call_tir" || op->name == "relax.call_dps_packed") return CallForm::Plain;
+  if (op->name == "relax.call_tir_inplace") return CallForm::Inplace;
+  return CallForm::None;
+}
+
+class CallRewriter : public Rewriter {
+ public:
+  CallRewriter(Context& ctx, const Module* module) : Rewriter(ctx), module_(module) {}
+  std::optional<source::Message> error;
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    std::vector<const Binding*> out;
+    for (const Binding* made : default_binding(b)) {
+      const auto* call = as<Call>(made->value);
+      const CallForm form = call ? form_of(call) : CallForm::None;
+      if (form == CallForm::None) {
+        out.push_back(made);
+      } else {
+        lower(made, call, form, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  void lower(const Binding* b, const Call* call, CallForm form, std::vector<const Binding*>& out) {
+    std::vector<const Expr*> inputs;
+    flatten(call->args[1], inputs, out, b);
+    std::vector<const Type*> fields;
+    const auto* several = as<TupleType>(call->type);
+    if (several) {
+      fields.assign(several->fields.begin(), several->fields.end());
+    } else {
+      fields.push_back(call->type);
+    }
+    std::vector<const Expr*> outputs;
+    std::vector<const Expr*> args = inputs;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (const Expr* reused = form == CallForm::Inplace ? inplace_input(call, i, inputs) : nullptr) {
+        outputs.push_back(reused);
+        continue;
+      }
+      const Binding* alloc = allocate(fields[i], call, b);
+      if (!alloc) return;
+      out.push_back(alloc);
+      outputs.push_back(alloc->var);
+      args.push_back(alloc->var);
+    }
+    const Call* lowered = nullptr;
+    if (call->args.size() == 2) {
+      lowered = ctx_.call_typed(call->args[0], args, result_type(call->args[0]));
+    } else {
+      // The old third operand: scalars as a shape, unpacked when it is called.
+      args.push_back(call->args[2]);
+      lowered = op_call(ctx_, "relax.vm.call_tir_dyn", {call->args[0], ctx_.tuple(args)}, ctx_.void_type());
+    }
+    out.push_back(bind_new(ctx_, "_", lowered, call));
+    const Expr* value = several ? static_cast<const Expr*>(ctx_.tuple(outputs)) : outputs[0];
+    const Binding* made =
+        b->is_match_cast() ? ctx_.match_cast(b->var, value, b->cast_type) : ctx_.binding(b->var, value);
+    ctx_.set_origin(made, b);
+    if (several) ctx_.set_origin(value, call);
+    out.push_back(made);
+  }
+
+  // The fields of the argument tuple, those of nested tuples in place.
+  void flatten(const Expr* e, std::vector<const Expr*>& into, std::vector<const Binding*>& out, const Binding* b) {
+    if (const auto* t = as<Tuple>(e)) {
+      for (const Expr* item : t->items) flatten(item, into, out, b);
+      return;
+    }
+    const auto* type = as<TupleType>(e->type);
+    if (!type) return into.push_back(e);
+    for (std::size_t i = 0; i < type->fields.size(); ++i) {
+      Result<const TupleGetItem*> field = ctx_.tuple_get(e, std::int64_t(i));
+      RLDB_CHECK(field.ok(), "a tuple has its fields");
+      const Binding* made = bind_new(ctx_, "lv", *field, b);
+      out.push_back(made);
+      flatten(made->var, into, out, b);
+    }
+  }
+
+  const Type* result_type(const Expr* callee) {
+    const auto* f = as<FuncType>(callee->type);
+    return f && !isa<GlobalVar>(callee) ? f->ret : ctx_.void_type();
+  }
+
+  const Expr* inplace_input(const Call* call, std::size_t output, const std::vector<const Expr*>& inputs) {
+    const Attr* indices = find_attr(call->attrs, "inplace_indices");
+    if (!indices) return nullptr;
+    std::int64_t index = -1;
+    if (indices->is(AttrKind::Int) && output == 0) index = indices->integer;
+    if (indices->is(AttrKind::List) && output < indices->items.size()) index = indices->items[output]->integer;
+    return index >= 0 && std::size_t(index) < inputs.size() ? inputs[std::size_t(index)] : nullptr;
+  }
+
+  const Binding* allocate(const Type* type, const Call* call, const Binding* b) {
+    const auto* t = as<TensorType>(type);
+    std::optional<Span<const Expr*>> dims;
+    if (t && t->has_shape) dims = t->shape;
+    if (t && t->shape_var) dims = shape_values(t->shape_var);
+    if (!dims || t->dtype.is_void()) {
+      if (!error) {
+        error = message(DiagId::PassUnsupported, print_expr(call),
+                        "an output needs a known shape and dtype, but is " + print_type(type));
+        error->notes.push_back({ctx_.span_of(b), "the binding"});
+      }
+      return nullptr;
+    }
+    const VDevice* device = t->vdevice;
+    const Call* alloc = op_call(ctx_, "relax.builtin.alloc_tensor",
+                                {ctx_.shape(*dims), ctx_.dtype(t->dtype), ctx_.i64(device_index(device)),
+                                 ctx_.string(device ? device->memory_scope : "global")},
+                                type, {type});
+    return bind_new(ctx_, "alloc", alloc, call);
+  }
+
+  std::int64_t device_index(const VDevice* device) const {
+    if (!device) return 0;
+    if (device->global_index >= 0) return device->global_index;
+    for (std::size_t i = 0; i < module_->vdevices.size(); ++i)
+      if (module_->vdevices[i] == device) return std::int64_t(i);
+    return 0;
+  }
+
+  const Module* module_;
+};
+
+}  // namespace
+
+Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
+  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    CallRewriter rewriter(env.ctx, module);
+    const Function* made = rewriter.rewrite_function(f);
+    if (rewriter.error) return Failure(std::move(*rewriter.error));
+    return made;
+  });
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,123 @@
+// LegalizeOps: an operator with a tensor-expression body becomes a call_tir of a generated PrimFunc (or simpler
+// bindings); again until what legalisation brings in is legal too.
+//
+// Left as they are, as in TVM: operators without a body, calls whose shapes are not known, operators named by
+// skip_ops, and functions that are already one kernel or belong to another code generator. What stays is diagnosed by
+// code generation, which knows that it has no instruction for it.
+#include <algorithm>
+
+#include "passes/common.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/legalize.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+// An operator whose legalisation brings in operators is at most a few levels deep.
+constexpr int kMaxRounds = 16;
+
+struct LegalizeOptions {
+  std::vector<std::string> skip;
+  bool warn = false;
+};
+
+class OpLegalizer : public Rewriter {
+ public:
+  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, const LegalizeOptions& options)
+      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), options_(options) {}
+
+ protected:
+  const BindingBlock* visit_block(const BindingBlock* b) override {
+    const bool outer = dataflow_;
+    dataflow_ = b->is_dataflow();
+    const BindingBlock* made = default_block(b);
+    dataflow_ = outer;
+    return made;
+  }
+
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    std::vector<const Binding*> out;
+    for (const Binding* made : default_binding(b)) legalize(made, out, 0);
+    return out;
+  }
+
+ private:
+  void legalize(const Binding* b, std::vector<const Binding*>& out, int round) {
+    const auto* call = as<Call>(b->value);
+    if (b->is_match_cast() || !call || !wanted(call) || round == kMaxRounds) return out.push_back(b);
+    BlockBuilder blocks(ctx_);
+    blocks.begin_scope();
+    if (dataflow_) blocks.begin_dataflow();
+    Result<const Expr*> value = legalizer_.legalize(call, blocks);
+    if (dataflow_) blocks.end_dataflow();
+    if (!value.ok()) {
+      blocks.end_scope(b->var);
+      if (options_.warn) note(call, value.error());
+      return out.push_back(b);
+    }
+    for (const BindingBlock* block : blocks.end_scope(*value)->blocks) {
+      for (const Binding* extra : block->bindings) {
+        if (ctx_.origins().get(extra).empty()) ctx_.set_origin(extra, b);
+        if (ctx_.origins().get(extra->value).empty() && extra->value->id > call->id) ctx_.set_origin(extra->value, call);
+        legalize(extra, out, round + 1);
+      }
+    }
+    if (*value == call) return out.push_back(b);
+    if ((*value)->id > call->id && ctx_.origins().get(*value).empty()) ctx_.set_origin(*value, call);
+    const Binding* made = ctx_.binding(b->var, *value);
+    ctx_.set_origin(made, b);
+    legalize(made, out, round + 1);
+  }
+
+  bool wanted(const Call* call) const {
+    const auto* op = as<Op>(call->callee);
+    if (!op || !ops::Legalizer::has_body(call)) return false;
+    std::string_view name = op->name;
+    const bool skipped = std::any_of(options_.skip.begin(), options_.skip.end(), [&](const std::string& s) {
+      return s == name || (name.starts_with("relax.") && s == name.substr(6));
+    });
+    return !skipped;
+  }
+
+  void note(const Call* call, source::Message why) {
+    source::Diagnostic d = source::at(ctx_.span_of(call), std::move(why));
+    d.severity = source::Severity::Warning;
+    env_.diagnostics.add(std::move(d));
+  }
+
+  PassEnv& env_;
+  ops::Legalizer& legalizer_;
+  const LegalizeOptions& options_;
+  bool dataflow_ = false;
+};
+
+// Already one kernel, or somebody else's to compile.
+bool is_left_alone(const Function* f) {
+  const Attr* primitive = find_attr(f->attrs, "Primitive");
+  return (primitive && primitive->integer != 0) || find_attr(f->attrs, "Composite") || find_attr(f->attrs, "Codegen");
+}
+
+}  // namespace
+
+Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const PassOptions& options) {
+  LegalizeOptions what;
+  what.skip = names_option(options, 0, "skip_ops");
+  what.warn = bool_option(options, 1, "enable_warning", false);
+  ModuleBuilder builder(env.ctx, *module);
+  ops::Legalizer legalizer(env.ctx, builder);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (!f || is_left_alone(f)) continue;
+    const Function* made = OpLegalizer(env, legalizer, what).rewrite_function(f);
+    if (made == f) continue;
+    builder.set(e.name, made);
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+}  // namespace rldb::passes
