@@ -1,0 +1,31 @@
+#include "rldb/codegen/vm/compile.h"
+
+#include <fmt/format.h>
+
+#include "codegen/vm/function_compiler.h"
+
+namespace rldb::codegen {
+
+ir::Result<bytecode::Executable> compile_vm(ir::Context& ctx, const ir::Module* module, source::Diagnostics& out) {
+  using source::DiagId;
+  std::size_t before = out.error_count();
+  bytecode::ExecutableBuilder builder;
+  FunctionCompiler compiler(ctx, module, builder, out);
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f) continue;
+    // Mentioned before its callees, as in TVM.
+    builder.function(entry.name, bytecode::FunctionKind::Bytecode);
+    VirtualCode code = compiler.compile(entry.name, f);
+    if (out.error_count() == before) emit(code, builder);
+  }
+  if (std::size_t errors = out.error_count() - before; errors > 0)
+    return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("module `{}`", module->name),
+                                            fmt::format("{} error{} in it", errors, errors == 1 ? "" : "s")));
+  bytecode::Executable exe = builder.finish();
+  auto verified = bytecode::verify(exe);
+  RLDB_CHECK(verified.ok(), verified.ok() ? std::string() : verified.error().message);
+  return exe;
+}
+
+}  // namespace rldb::codegen

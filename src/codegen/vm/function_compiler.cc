@@ -1,0 +1,414 @@
+#include "codegen/vm/function_compiler.h"
+
+#include <fmt/format.h>
+
+#include "rldb/ir/printer.h"
+
+namespace rldb::codegen {
+namespace {
+
+using namespace ir;
+using bytecode::FunctionKind;
+using bytecode::kVoidRegister;
+using bytecode::Opcode;
+using runtime::Value;
+
+// Branches and tuples nest in the C++ stack.
+constexpr int kMaxDepth = 1000;
+
+bool is_void(const Type* type) {
+  const auto* t = as<TupleType>(type);
+  return t && t->fields.empty();
+}
+
+// A text for a diagnostic: one line, not too long.
+std::string brief(const Expr* e) {
+  std::string text = print_expr(e);
+  if (std::size_t line = text.find('\n'); line != std::string::npos) text = text.substr(0, line) + " ...";
+  constexpr std::size_t kWidth = 100;
+  if (text.size() > kWidth) text = text.substr(0, kWidth - 4) + " ...";
+  return "`" + text + "`";
+}
+
+}  // namespace
+
+VirtualCode FunctionCompiler::compile(std::string_view name, const Function* f) {
+  code_ = {};
+  code_.name = name;
+  code_.debug.node = f->id;
+  code_.debug.span = ctx_.span_of(f);
+  slots_ = SlotTable(module_);
+  slots_.set_parameters(f->params);
+  registers_.clear();
+  for (const Var* p : f->params) {
+    code_.params.emplace_back(p->name);
+    RegName reg = fresh();
+    code_.variables.push_back({std::string(p->name), p->id, reg, 0, ~std::size_t(0), true, print_type(p->type)});
+    registers_.insert_or_assign(p, Arg::reg(reg));
+  }
+  Arg result = sequence(f->body);
+  debug_ = {};
+  debug_.node = f->body->body->id;
+  debug_.span = ctx_.span_of(f->body->body);
+  VirtualInstruction ret;
+  ret.op = Opcode::Ret;
+  ret.reg = in_register(result);
+  emit(std::move(ret));
+  code_.debug.slots = slots_.finish();
+  if (slots_.heap())
+    if (auto it = registers_.find(slots_.heap()); it != registers_.end()) code_.heap = it->second.value();
+  return std::move(code_);
+}
+
+// ---- sequences and bindings ----
+
+Arg FunctionCompiler::sequence(const SeqExpr* seq) {
+  for (const BindingBlock* block : seq->blocks)
+    for (const Binding* b : block->bindings) binding(b);
+  return value(seq->body);
+}
+
+void FunctionCompiler::binding(const Binding* b) {
+  debug_ = {};
+  debug_.node = b->value->id;
+  debug_.binding = b->var->id;
+  debug_.variable = b->var->name;
+  debug_.span = ctx_.span_of(b);
+  if (!debug_.span) debug_.span = ctx_.span_of(b->value);
+  if (!debug_.span) debug_.span = ctx_.span_of(b->var);
+  slots_.see(b, debug_);
+  Arg result = value(b->value);
+  // A variable that is another's value gets a register of its own: killing one must not kill the other. A match_cast
+  // is a name only; its checks are code already.
+  if (!b->is_match_cast() && !isa<Call>(b->value) && !isa<If>(b->value) && !isa<Tuple>(b->value) &&
+      !isa<TupleGetItem>(b->value) && !isa<SeqExpr>(b->value))
+    result = emit_call("vm.builtin.copy", {result}, b->value->type);
+  bind(b->var, result);
+}
+
+void FunctionCompiler::bind(const Var* var, Arg result) {
+  registers_.insert_or_assign(var, result);
+  if (result.kind() != bytecode::ArgKind::Register || bytecode::is_special(result.value())) return;
+  if (var->name == "_") return;
+  code_.variables.push_back(
+      {std::string(var->name), var->id, result.value(), position(), ~std::size_t(0), false, print_type(var->type)});
+}
+
+// ---- values ----
+
+Arg FunctionCompiler::value(const Expr* e) {
+  if (++depth_ > kMaxDepth) {
+    --depth_;
+    return fail(e, "this expression", "it nests too deep");
+  }
+  struct Leave {
+    int& depth;
+    ~Leave() { --depth; }
+  } leave{depth_};
+  switch (e->kind) {
+    case NodeKind::Var:
+    case NodeKind::DataflowVar:
+      return variable(cast<Var>(e));
+    case NodeKind::Constant:
+      return constant(cast<Constant>(e));
+    case NodeKind::IntImm:
+      return builder_.integer(cast<IntImm>(e)->value);
+    case NodeKind::FloatImm:
+      return builder_.constant(Value::of_float(cast<FloatImm>(e)->value));
+    case NodeKind::StringImm:
+      return builder_.constant(Value::of_string(std::string(cast<StringImm>(e)->value)));
+    case NodeKind::DTypeImm:
+      return builder_.constant(Value::of_dtype(cast<DTypeImm>(e)->value));
+    case NodeKind::ShapeExpr:
+      return shape(cast<ShapeExpr>(e));
+    case NodeKind::GlobalVar:
+      return function_name(cast<GlobalVar>(e));
+    case NodeKind::ExternFunc:
+      return builder_.constant_function(cast<ExternFunc>(e)->symbol);
+    case NodeKind::Tuple:
+      return tuple(cast<Tuple>(e));
+    case NodeKind::TupleGetItem: {
+      const auto* get = cast<TupleGetItem>(e);
+      return emit_call("vm.builtin.tuple_getitem", {value(get->tuple), builder_.integer(get->index)}, e->type);
+    }
+    case NodeKind::Call:
+      return call(cast<Call>(e));
+    case NodeKind::If:
+      return conditional(cast<If>(e));
+    case NodeKind::SeqExpr:
+      return sequence(cast<SeqExpr>(e));
+    case NodeKind::Function:
+      return fail(e, "a local function", "it must be lifted into the module first (LambdaLift)");
+    case NodeKind::MetaConstant:
+      return fail(e, "a constant of a metadata section", "the text did not bring the section");
+    case NodeKind::Op:
+      return fail(e, brief(e), "an operator is not a value");
+    case NodeKind::PrimFunc:
+    case NodeKind::OpaqueFunc:
+      return fail(e, "a function inside an expression", "it must be a function of the module");
+    case NodeKind::Add:
+    case NodeKind::Sub:
+    case NodeKind::Mul:
+    case NodeKind::Div:
+    case NodeKind::Mod:
+    case NodeKind::FloorDiv:
+    case NodeKind::FloorMod:
+    case NodeKind::Min:
+    case NodeKind::Max:
+    case NodeKind::EQ:
+    case NodeKind::NE:
+    case NodeKind::LT:
+    case NodeKind::LE:
+    case NodeKind::GT:
+    case NodeKind::GE:
+    case NodeKind::And:
+    case NodeKind::Or:
+    case NodeKind::Not:
+    case NodeKind::Cast:
+    case NodeKind::Select:
+    case NodeKind::Let:
+      return fail(e, "the scalar expression " + brief(e),
+                  "ComputePrimValue and VMShapeLower have not turned it into code");
+    case NodeKind::BufferLoad:
+    case NodeKind::ProducerLoad:
+    case NodeKind::Ramp:
+    case NodeKind::Broadcast:
+    case NodeKind::Shuffle:
+    case NodeKind::CommReducer:
+    case NodeKind::Lambda:
+    case NodeKind::Bind:
+    case NodeKind::Attr:
+    case NodeKind::Assert:
+    case NodeKind::BufferStore:
+    case NodeKind::AllocBuffer:
+    case NodeKind::DeclBuffer:
+    case NodeKind::Allocate:
+    case NodeKind::AllocateConst:
+    case NodeKind::For:
+    case NodeKind::While:
+    case NodeKind::IfThenElse:
+    case NodeKind::Seq:
+    case NodeKind::Evaluate:
+    case NodeKind::SBlock:
+    case NodeKind::SBlockRealize:
+    case NodeKind::Buffer:
+    case NodeKind::VarBinding:
+    case NodeKind::MatchCast:
+    case NodeKind::BindingBlock:
+    case NodeKind::DataflowBlock:
+      return fail(e, "a " + std::string(to_string(e->kind)), "it has no place in a Relax function");
+  }
+  RLDB_UNREACHABLE("node kind");
+}
+
+Arg FunctionCompiler::variable(const Var* v) {
+  auto it = registers_.find(v);
+  if (it != registers_.end()) return it->second;
+  return fail(v, fmt::format("the variable `{}`", v->name),
+              "it has no value here: a symbolic variable that VMShapeLower has not turned into code");
+}
+
+Arg FunctionCompiler::constant(const Constant* c) {
+  const auto* t = as<TensorType>(c->type);
+  std::string_view scope = t && t->vdevice ? t->vdevice->memory_scope : std::string_view();
+  return builder_.constant(*c->value, scope == "global" ? std::string_view() : scope);
+}
+
+Arg FunctionCompiler::shape(const ShapeExpr* s) {
+  std::vector<std::int64_t> dims;
+  for (const Expr* d : s->values) {
+    const auto* i = as<IntImm>(d);
+    if (!i) return fail(s, "the symbolic shape " + brief(s), "VMShapeLower has not turned it into code");
+    dims.push_back(i->value);
+  }
+  return builder_.constant(Value::of_shape(std::move(dims)));
+}
+
+Arg FunctionCompiler::tuple(const Tuple* t) { return emit_call("vm.builtin.make_tuple", values(t->items), nullptr); }
+
+Arg FunctionCompiler::function_name(const GlobalVar* g) {
+  const Expr* f = module_->find(g->name);
+  if (const auto* external = as<ExternFunc>(f)) return builder_.constant_function(external->symbol);
+  if (!f) return fail(g, fmt::format("the function `{}`", g->name), "the module does not have it");
+  return Arg::function(builder_.function(g->name, isa<Function>(f) ? FunctionKind::Bytecode : FunctionKind::Packed));
+}
+
+std::vector<Arg> FunctionCompiler::values(Span<const Expr*> list) {
+  std::vector<Arg> args;
+  args.reserve(list.size() + 1);
+  for (const Expr* e : list) args.push_back(value(e));
+  return args;
+}
+
+std::vector<Arg> FunctionCompiler::packed_arguments(const Expr* e) {
+  if (const auto* t = as<Tuple>(e)) return values(t->items);
+  // A tuple that is a variable: its fields one by one.
+  std::vector<Arg> args;
+  const auto* type = as<TupleType>(e->type);
+  if (!type) return {fail(e, "the arguments " + brief(e), "they are not a tuple")};
+  Arg whole = value(e);
+  for (std::size_t i = 0; i < type->fields.size(); ++i)
+    args.push_back(emit_call("vm.builtin.tuple_getitem", {whole, builder_.integer(std::int64_t(i))}, type->fields[i]));
+  return args;
+}
+
+Arg FunctionCompiler::conditional(const If* e) {
+  bytecode::InstructionDebug outer = debug_;
+  RegName merge = is_void(e->type) ? kVoidRegister : fresh();
+  Arg cond = emit_call("vm.builtin.read_if_cond", {value(e->cond)}, nullptr);
+  VirtualInstruction branch;
+  branch.op = Opcode::If;
+  branch.reg = cond.value();
+  std::size_t if_at = emit(std::move(branch));
+  auto arm = [&](const SeqExpr* body) {
+    std::size_t first = code_.variables.size();
+    Arg result = sequence(body);
+    debug_ = outer;
+    if (merge != kVoidRegister) emit_call_to("vm.builtin.copy", {result}, merge);
+    // Names of a branch end with it.
+    for (std::size_t v = first; v < code_.variables.size(); ++v)
+      code_.variables[v].end = std::min(code_.variables[v].end, position());
+  };
+  arm(e->then_branch);
+  VirtualInstruction over;
+  over.op = Opcode::Goto;
+  std::size_t goto_at = emit(std::move(over));
+  code_.instructions[if_at].target = position();
+  arm(e->else_branch);
+  // An empty else: the If and the Goto both land here.
+  code_.instructions[goto_at].target = position();
+  return Arg::reg(merge);
+}
+
+// ---- calls ----
+
+Arg FunctionCompiler::call(const Call* c) {
+  if (const auto* op = as<Op>(c->callee)) return call_operator(c, op->name);
+  if (const auto* f = as<ExternFunc>(c->callee)) return emit_call(f->symbol, values(c->args), c->type);
+  if (const auto* g = as<GlobalVar>(c->callee)) return call_global(c, g);
+  if (const auto* v = as<Var>(c->callee)) {
+    std::vector<Arg> args{Arg::vm(), variable(v)};
+    for (Arg a : values(c->args)) args.push_back(a);
+    return emit_call("vm.builtin.invoke_closure", std::move(args), c->type);
+  }
+  return fail(c, "the call " + brief(c), "its callee is neither a function of the module nor a variable");
+}
+
+Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
+  const Expr* f = module_->find(g->name);
+  if (const auto* external = as<ExternFunc>(f)) return emit_call(external->symbol, values(c->args), c->type);
+  if (const auto* relax = as<Function>(f)) {
+    if (relax->params.size() != c->args.size())
+      return fail(c, "the call " + brief(c),
+                  fmt::format("`{}` takes {} arguments but gets {}", g->name, relax->params.size(), c->args.size()));
+    return emit_call(g->name, values(c->args), c->type, FunctionKind::Bytecode);
+  }
+  if (isa<PrimFunc>(f)) return emit_call(g->name, values(c->args), c->type);
+  return fail(c, fmt::format("the call of `{}`", g->name),
+              f ? "it is not a function that runs here" : "the module does not have it");
+}
+
+Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
+  if (op == "relax.call_builtin_with_ctx") return call_with_context(c);
+  if (op == "relax.vm.alloc_storage") return alloc_storage(c);
+  if (op == "relax.vm.alloc_tensor") return alloc_tensor(c);
+  if (op == "relax.vm.kill_object") return kill_object(c);
+  if (op == "relax.null_value") return emit_call("vm.builtin.null_value", {}, c->type);
+  if (c->args.size() == 2) {
+    if (op == "relax.vm.call_tir_dyn" || op == "relax.make_closure") {
+      std::vector<Arg> args{value(c->args[0])};
+      for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
+      return emit_call(op == "relax.make_closure" ? "vm.builtin.make_closure" : "vm.builtin.call_tir_dyn",
+                       std::move(args), c->type);
+    }
+    if (op == "relax.invoke_closure" || op == "relax.invoke_pure_closure") {
+      std::vector<Arg> args{Arg::vm(), value(c->args[0])};
+      for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
+      return emit_call("vm.builtin.invoke_closure", std::move(args), c->type);
+    }
+  }
+  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op));
+}
+
+Arg FunctionCompiler::call_with_context(const Call* c) {
+  const auto* f = c->args.empty() ? nullptr : as<ExternFunc>(c->args[0]);
+  if (!f || c->args.size() != 2) return fail(c, brief(c), "it needs a function's name and a tuple of arguments");
+  std::vector<Arg> args{Arg::vm()};
+  for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
+  return emit_call(f->symbol, std::move(args), c->type);
+}
+
+// Operands: shape, device index, dtype, scope.
+Arg FunctionCompiler::alloc_storage(const Call* c) {
+  if (c->args.size() != 4) return fail(c, brief(c), "it needs a shape, a device index, a dtype and a scope");
+  std::vector<Arg> args{Arg::vm()};
+  for (Arg a : values(c->args)) args.push_back(a);
+  return emit_call("vm.builtin.alloc_storage", std::move(args), c->type);
+}
+
+// Operands: storage, offset, shape, dtype, and the index of a device whose memory scope goes along.
+Arg FunctionCompiler::alloc_tensor(const Call* c) {
+  if (c->args.size() != 5)
+    return fail(c, brief(c), "it needs a storage, an offset, a shape, a dtype and a device index");
+  std::vector<Arg> args = values(c->args.first(4));
+  const auto* index = as<IntImm>(c->args[4]);
+  if (!index) return fail(c, brief(c), "its device index is not a literal");
+  if (index->value >= 0 && std::size_t(index->value) < module_->vdevices.size())
+    args.push_back(
+        builder_.constant(Value::of_string(std::string(module_->vdevices[std::size_t(index->value)]->memory_scope))));
+  return emit_call("vm.builtin.alloc_tensor", std::move(args), c->type);
+}
+
+Arg FunctionCompiler::kill_object(const Call* c) {
+  const auto* var = c->args.size() == 1 ? as<Var>(c->args[0]) : nullptr;
+  if (!var) return fail(c, brief(c), "only a variable can be killed");
+  Arg victim = variable(var);
+  if (victim.kind() == bytecode::ArgKind::Register && !bytecode::is_special(victim.value()))
+    emit_call_to("vm.builtin.null_value", {}, victim.value());
+  return Arg::reg(kVoidRegister);
+}
+
+// ---- instructions ----
+
+Arg FunctionCompiler::emit_call(std::string_view callee, std::vector<Arg> args, const Type* type, FunctionKind kind) {
+  RegName dst = type && is_void(type) ? kVoidRegister : fresh();
+  emit_call_to(callee, std::move(args), dst, kind);
+  return Arg::reg(dst);
+}
+
+void FunctionCompiler::emit_call_to(std::string_view callee, std::vector<Arg> args, RegName dst, FunctionKind kind) {
+  VirtualInstruction i;
+  i.op = Opcode::Call;
+  i.callee = callee;
+  i.callee_kind = kind;
+  i.args = std::move(args);
+  i.dst = dst;
+  builder_.function(callee, kind);
+  emit(std::move(i));
+}
+
+RegName FunctionCompiler::in_register(Arg a) {
+  if (a.kind() == bytecode::ArgKind::Register) return a.value();
+  return emit_call("vm.builtin.copy", {a}, nullptr).value();
+}
+
+std::size_t FunctionCompiler::emit(VirtualInstruction i) {
+  i.debug = debug_;
+  // The slots belong to the binding's own call, which is the last instruction that it makes; helpers before it (reading
+  // fields of an argument tuple) are rare and do not touch the heap.
+  const bool touches_heap = i.op == Opcode::Call && i.callee != "vm.builtin.tuple_getitem";
+  if (!touches_heap) {
+    i.debug.slots_read.clear();
+    i.debug.slots_written.clear();
+  }
+  code_.instructions.push_back(std::move(i));
+  return position() - 1;
+}
+
+Arg FunctionCompiler::fail(const Node* at, std::string what, std::string why) {
+  source::Span span = ctx_.span_of(at);
+  out_.add(span ? span : debug_.span, source::message(source::DiagId::CodegenUnsupported, what, why));
+  return Arg::reg(kVoidRegister);
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,77 @@
+// FunctionCompiler: one lowered Relax function -> VirtualCode (tvm_facts section 5.2).
+//
+// Bindings in order; every value becomes an argument word: a virtual register, an immediate, a constant, a function.
+// Faults are diagnosed at the guilty expression and compilation goes on, so that all of a module are reported.
+#pragma once
+
+#include <unordered_map>
+
+#include "codegen/vm/slots.h"
+#include "codegen/vm/virtual_code.h"
+#include "rldb/ir/context.h"
+
+namespace rldb::codegen {
+
+class FunctionCompiler {
+ public:
+  // `builder` gets the constants and the table entries that the code mentions; the code itself is emitted later.
+  FunctionCompiler(ir::Context& ctx, const ir::Module* module, bytecode::ExecutableBuilder& builder,
+                   source::Diagnostics& out)
+      : ctx_(ctx), module_(module), builder_(builder), out_(out), slots_(module) {}
+
+  VirtualCode compile(std::string_view name, const ir::Function* f);
+
+ private:
+  // What a binding's instructions say in debug info.
+  struct Place {
+    const ir::Node* node = nullptr;
+    const ir::Var* var = nullptr;
+  };
+
+  // Values. `into` is where a call's result goes: kFresh for a new register.
+  Arg value(const ir::Expr* e);
+  Arg sequence(const ir::SeqExpr* seq);
+  Arg conditional(const ir::If* e);
+  Arg call(const ir::Call* call);
+  Arg call_operator(const ir::Call* call, std::string_view op);
+  Arg call_with_context(const ir::Call* call);
+  Arg alloc_storage(const ir::Call* call);
+  Arg alloc_tensor(const ir::Call* call);
+  Arg kill_object(const ir::Call* call);
+  Arg call_global(const ir::Call* call, const ir::GlobalVar* g);
+  Arg function_name(const ir::GlobalVar* g);
+  Arg tuple(const ir::Tuple* t);
+  Arg shape(const ir::ShapeExpr* s);
+  Arg constant(const ir::Constant* c);
+  Arg variable(const ir::Var* v);
+  std::vector<Arg> values(ir::Span<const ir::Expr*> list);
+  // The second operand of operators that take their arguments as a tuple.
+  std::vector<Arg> packed_arguments(const ir::Expr* e);
+
+  void binding(const ir::Binding* b);
+  void bind(const ir::Var* var, Arg value);
+
+  // Instructions.
+  Arg emit_call(std::string_view callee, std::vector<Arg> args, const ir::Type* type,
+                bytecode::FunctionKind kind = bytecode::FunctionKind::Packed);
+  void emit_call_to(std::string_view callee, std::vector<Arg> args, RegName dst,
+                    bytecode::FunctionKind kind = bytecode::FunctionKind::Packed);
+  RegName in_register(Arg a);
+  std::size_t emit(VirtualInstruction i);
+  RegName fresh() { return code_.register_count++; }
+  std::size_t position() const { return code_.instructions.size(); }
+
+  Arg fail(const ir::Node* at, std::string what, std::string why);
+
+  ir::Context& ctx_;
+  const ir::Module* module_;
+  bytecode::ExecutableBuilder& builder_;
+  source::Diagnostics& out_;
+  SlotTable slots_;
+  VirtualCode code_;
+  std::unordered_map<const ir::Var*, Arg> registers_;
+  bytecode::InstructionDebug debug_;  // of the binding in progress
+  int depth_ = 0;
+};
+
+}  // namespace rldb::codegen

@@ -1,0 +1,232 @@
+#include "codegen/vm/slots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::codegen {
+namespace {
+
+using namespace ir;
+
+// The dims of a value's type, when they are known.
+Span<const Expr*> dims_of(const Type* type) {
+  if (const auto* t = as<TensorType>(type); t && t->has_shape) return t->shape;
+  if (const auto* s = as<ShapeType>(type); s && s->has_values) return s->values;
+  return {};
+}
+
+// "x" of `ErrorContext(fn=main, loc=param[0], param=x, annotation=...)`.
+std::string_view context_field(std::string_view context, std::string_view key) {
+  std::size_t at = context.find(key);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = context.substr(at + key.size());
+  return rest.substr(0, rest.find_first_of(",)"));
+}
+
+void add_slot(std::vector<std::int32_t>& slots, std::int64_t slot) {
+  auto s = std::int32_t(slot);
+  if (std::find(slots.begin(), slots.end(), s) == slots.end()) slots.push_back(s);
+}
+
+// An expression of a computing PrimFunc, with heap loads replaced by what their slots stand for.
+class TextOf {
+ public:
+  TextOf(const Buffer* heap, const std::vector<bytecode::SlotDebug>& slots) : heap_(heap), slots_(slots) {}
+
+  std::string text(const Expr* e, int depth = 0) const {
+    constexpr int kMaxDepth = 200;
+    if (depth > kMaxDepth) return "...";
+    if (const auto* load = as<BufferLoad>(e); load && load->buffer == heap_) {
+      auto index = load->indices.size() == 1 ? const_int(load->indices[0]) : std::nullopt;
+      if (index && *index >= 0 && std::size_t(*index) < slots_.size() && !slots_[std::size_t(*index)].text.empty())
+        return slots_[std::size_t(*index)].text;
+    }
+    if (const auto* b = as<BinaryExpr>(e)) {
+      if (const char* sign = infix(b->kind))
+        return fmt::format("{} {} {}", operand(b->a, depth), sign, operand(b->b, depth));
+      if (b->kind == NodeKind::Min || b->kind == NodeKind::Max)
+        return fmt::format("{}({}, {})", b->kind == NodeKind::Min ? "min" : "max", text(b->a, depth + 1),
+                           text(b->b, depth + 1));
+    }
+    if (const auto* c = as<CastExpr>(e)) return text(c->value, depth + 1);
+    if (auto i = const_int(e)) return std::to_string(*i);
+    return print_expr(e);
+  }
+
+ private:
+  std::string operand(const Expr* e, int depth) const {
+    std::string t = text(e, depth + 1);
+    return t.find(' ') == std::string::npos ? t : "(" + t + ")";
+  }
+  static const char* infix(NodeKind kind) {
+    // Only arithmetic stands in shapes; anything else is printed as it is.
+    if (kind == NodeKind::Add) return "+";
+    if (kind == NodeKind::Sub) return "-";
+    if (kind == NodeKind::Mul) return "*";
+    if (kind == NodeKind::Div || kind == NodeKind::FloorDiv) return "//";
+    if (kind == NodeKind::Mod || kind == NodeKind::FloorMod) return "%";
+    return nullptr;
+  }
+  const Buffer* heap_;
+  const std::vector<bytecode::SlotDebug>& slots_;
+};
+
+}  // namespace
+
+bytecode::SlotDebug* SlotTable::slot(std::int64_t index) {
+  if (index < 0 || std::size_t(index) >= slots_.size()) return nullptr;
+  return &slots_[std::size_t(index)];
+}
+
+void SlotTable::name(std::int64_t index, const Expr* value) {
+  bytecode::SlotDebug* s = slot(index);
+  if (!s || !value || !s->text.empty()) return;
+  s->text = print_expr(value);
+  s->is_variable = isa<Var>(value);
+}
+
+void SlotTable::store(std::int64_t index, const Expr* value, std::string bound_by) {
+  bytecode::SlotDebug* s = slot(index);
+  if (!s) return;
+  name(index, value);
+  if (s->bound_by.empty()) s->bound_by = std::move(bound_by);
+}
+
+std::string SlotTable::place(const Expr* matched, std::string_view context, std::size_t dimension) const {
+  std::string of;
+  std::string_view param = context_field(context, "param=");
+  const auto* var = as<Var>(matched);
+  const bool is_param = var && std::find(params_.begin(), params_.end(), var) != params_.end();
+  if (!param.empty())
+    of = fmt::format("parameter `{}`", param);
+  else if (is_param)
+    of = fmt::format("parameter `{}`", var->name);
+  else if (context.find("loc=return") != std::string_view::npos)
+    of = "the return value";
+  else
+    of = var ? fmt::format("match_cast of `{}`", var->name) : "match_cast";
+  return fmt::format("{}, dimension {}", of, dimension);
+}
+
+void SlotTable::see(const Binding* binding, bytecode::InstructionDebug& debug) {
+  if (binding->is_match_cast()) return see_match_cast(binding);
+  const auto* call = as<Call>(binding->value);
+  if (!call) return;
+  if (const auto* f = as<ExternFunc>(call->callee)) return see_call(call, f->symbol, binding->var, debug);
+  if (const auto* op = as<Op>(call->callee)) {
+    if (op->name != "relax.call_builtin_with_ctx" || call->args.empty()) return;
+    if (const auto* f = as<ExternFunc>(call->args[0])) see_call(call, f->symbol, binding->var, debug);
+    return;
+  }
+  if (const auto* g = as<GlobalVar>(call->callee)) {
+    const bool uses_heap = std::any_of(call->args.begin(), call->args.end(), [&](const Expr* a) { return is_heap(a); });
+    if (uses_heap) see_prim_func(as<PrimFunc>(module_->find(g->name)), call, debug);
+  }
+}
+
+void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* bound,
+                         bytecode::InstructionDebug& debug) {
+  if (symbol == "vm.builtin.alloc_shape_heap") {
+    heap_ = bound;
+    Span<const Expr*> args = call->args;
+    if (args.size() == 2)
+      if (const auto* t = as<Tuple>(args[1])) args = t->items;
+    constexpr std::int64_t kMaxSlots = 1 << 20;
+    if (args.size() == 1)
+      if (auto size = const_int(args[0]); size && *size >= 0 && *size <= kMaxSlots) slots_.resize(std::size_t(*size));
+    return;
+  }
+  if (symbol == "vm.builtin.match_shape") return see_match(call, debug);
+  if (symbol == "vm.builtin.make_shape") return see_make_shape(call, debug);
+  if (symbol == "vm.builtin.match_prim_value" && call->args.size() == 5) {
+    auto code = const_int(call->args[2]), index = const_int(call->args[3]);
+    if (!code || !index) return;
+    if (*code == 1) {
+      add_slot(debug.slots_written, *index);
+      store(*index, call->args[0], "a scalar");
+    }
+    if (*code == 3) add_slot(debug.slots_read, *index);
+  }
+  if (symbol == "vm.builtin.make_prim_value" && call->args.size() == 3) {
+    auto code = const_int(call->args[1]), index = const_int(call->args[2]);
+    if (code && index && *code == 1) add_slot(debug.slots_read, *index);
+  }
+}
+
+void SlotTable::see_match(const Call* call, bytecode::InstructionDebug& debug) {
+  if (call->args.size() < 4) return;
+  std::string_view context;
+  if (const auto* s = as<StringImm>(call->args.back())) context = s->value;
+  Span<const Expr*> dims = dims_of(call->args[0]->type);
+  std::size_t pairs = (call->args.size() - 4) / 2;
+  for (std::size_t d = 0; d < pairs; ++d) {
+    auto code = const_int(call->args[3 + 2 * d]), index = const_int(call->args[4 + 2 * d]);
+    if (!code || !index) continue;
+    if (*code == 3) add_slot(debug.slots_read, *index);
+    if (*code != 1) continue;
+    add_slot(debug.slots_written, *index);
+    const Expr* symbol = d < dims.size() ? dims[d] : nullptr;
+    // A match_cast gives dims to a value whose own type does not have them (or has others).
+    const bool from_cast = context.find("match_cast") != std::string_view::npos || !symbol;
+    if (from_cast) pending_.push_back({call->args[0], d, *index});
+    store(*index, from_cast ? nullptr : symbol, place(call->args[0], context, d));
+  }
+}
+
+void SlotTable::see_match_cast(const Binding* binding) {
+  Span<const Expr*> dims = dims_of(binding->cast_type);
+  for (const Store& s : pending_) {
+    if (s.value != binding->value || s.dimension >= dims.size()) continue;
+    name(s.slot, dims[s.dimension]);
+    if (bytecode::SlotDebug* slot_debug = slot(s.slot))
+      slot_debug->bound_by = fmt::format("match_cast to `{}`, dimension {}", binding->var->name, s.dimension);
+  }
+  std::erase_if(pending_, [&](const Store& s) { return s.value == binding->value; });
+}
+
+void SlotTable::see_make_shape(const Call* call, bytecode::InstructionDebug& debug) {
+  if (call->args.size() < 2) return;
+  Span<const Expr*> dims = dims_of(call->type);
+  std::size_t pairs = (call->args.size() - 2) / 2;
+  for (std::size_t d = 0; d < pairs; ++d) {
+    auto code = const_int(call->args[2 + 2 * d]), index = const_int(call->args[3 + 2 * d]);
+    if (!code || !index || *code != 1) continue;
+    add_slot(debug.slots_read, *index);
+    if (d < dims.size()) name(*index, dims[d]);
+  }
+}
+
+void SlotTable::see_prim_func(const PrimFunc* f, const Call* call, bytecode::InstructionDebug& debug) {
+  if (!f) return;
+  const Buffer* heap = nullptr;
+  for (std::size_t i = 0; i < call->args.size() && i < f->params.size(); ++i)
+    if (is_heap(call->args[i])) heap = f->params[i].buffer;
+  if (!heap) return;
+  walk(f, [&](const Node* n) {
+    if (const auto* s = as<BufferStore>(n); s && s->buffer == heap && s->indices.size() == 1) {
+      if (auto index = const_int(s->indices[0])) {
+        add_slot(debug.slots_written, *index);
+        bytecode::SlotDebug* entry = slot(*index);
+        if (entry && entry->text.empty()) entry->text = TextOf(heap, slots_).text(s->value);
+        if (entry && entry->bound_by.empty()) entry->bound_by = "computed";
+      }
+    }
+    if (const auto* l = as<BufferLoad>(n); l && l->buffer == heap && l->indices.size() == 1)
+      if (auto index = const_int(l->indices[0])) add_slot(debug.slots_read, *index);
+    return true;
+  });
+}
+
+std::vector<bytecode::SlotDebug> SlotTable::finish() {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].text.empty()) slots_[i].text = fmt::format("slot {}", i);
+  return std::move(slots_);
+}
+
+}  // namespace rldb::codegen

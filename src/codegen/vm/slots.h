@@ -1,0 +1,52 @@
+// SlotTable: what the slots of a function's shape heap stand for, read back from lowered code.
+//
+// VMShapeLower leaves numbers; the types beside them still say the symbols. A store by match_shape names its dimension
+// through the type of what is matched (or of the match_cast that follows), a make_shape through its result type, a
+// computing PrimFunc through its body. Also tells which slots a call reads and writes.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "rldb/bytecode/debug_info.h"
+#include "rldb/ir/context.h"
+
+namespace rldb::codegen {
+
+class SlotTable {
+ public:
+  explicit SlotTable(const ir::Module* module) : module_(module) {}
+
+  bool is_heap(const ir::Expr* e) const { return heap_ && e == heap_; }
+  const ir::Var* heap() const { return heap_; }
+
+  // Every binding of the function in order. Fills slots_read and slots_written of the call's instruction.
+  void see(const ir::Binding* binding, bytecode::InstructionDebug& debug);
+  void set_parameters(ir::Span<const ir::Var*> params) { params_ = params; }
+  // Slots whose text was never found are "slot N".
+  std::vector<bytecode::SlotDebug> finish();
+
+ private:
+  struct Store {  // a dimension stored before its symbol was known
+    const ir::Expr* value;
+    std::size_t dimension;
+    std::int64_t slot;
+  };
+  void see_call(const ir::Call* call, std::string_view symbol, const ir::Var* bound, bytecode::InstructionDebug& debug);
+  void see_match(const ir::Call* call, bytecode::InstructionDebug& debug);
+  void see_make_shape(const ir::Call* call, bytecode::InstructionDebug& debug);
+  void see_prim_func(const ir::PrimFunc* f, const ir::Call* call, bytecode::InstructionDebug& debug);
+  void see_match_cast(const ir::Binding* binding);
+  bytecode::SlotDebug* slot(std::int64_t index);
+  void name(std::int64_t index, const ir::Expr* value);
+  void store(std::int64_t index, const ir::Expr* value, std::string bound_by);
+  std::string place(const ir::Expr* matched, std::string_view context, std::size_t dimension) const;
+
+  const ir::Module* module_;
+  ir::Span<const ir::Var*> params_;
+  const ir::Var* heap_ = nullptr;
+  std::vector<bytecode::SlotDebug> slots_;
+  std::vector<Store> pending_;
+};
+
+}  // namespace rldb::codegen
