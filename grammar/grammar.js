@@ -148,7 +148,7 @@ module.exports = grammar({
       $.scope_statement,
     ),
 
-    expression_statement: $ => field('value', $._expressions),
+    expression_statement: $ => field('value', choice($._expressions, $.yield)),
 
     // x = e, x: A = e, a, b = e, x = y = e (several targets)
     binding: $ => choice(
