@@ -130,6 +130,19 @@ class Session {
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
 
+  // ---- kernels ----
+  struct KernelState {
+    std::string name;
+    bool compiled = false;
+    bool from_cache = false;
+    std::uint64_t compile_ns = 0;
+  };
+  std::vector<KernelState> kernel_states() const;
+  // Of a PrimFunc of the module or of what it lowers to (legalised operators, shape functions). Empty: diagnosed.
+  enum class KernelText { Llvm, Assembly };
+  std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
+  bool compile_kernel(std::string_view name, Diagnostics& out);
+
   // ---- values and entries at the prompt ----
   // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.
   EntryResult enter(std::string_view text, Diagnostics& out);
@@ -148,6 +161,7 @@ class Session {
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);
+  const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
   std::shared_ptr<const Build> link_executable(std::shared_ptr<const bytecode::Executable> exe, const std::string& path,
                                                Diagnostics& out);

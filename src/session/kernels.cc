@@ -1,0 +1,52 @@
+// Questions about the kernels of a program: state, LLVM IR, assembly.
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using source::DiagId;
+
+std::vector<Session::KernelState> Session::kernel_states() const {
+  std::vector<KernelState> states;
+  if (!engines_->jit) return states;
+  for (const codegen::KernelStats& k : engines_->jit->stats())
+    states.push_back({k.name, k.compiled, k.from_cache, k.compile_ns});
+  return states;
+}
+
+const ir::PrimFunc* Session::find_kernel(std::string_view name, Diagnostics& out) {
+  if (module())
+    if (const auto* f = ir::as<ir::PrimFunc>(module()->find(name))) return f;
+  auto built = build(out);
+  if (!built) return nullptr;
+  if (built->lowered)
+    if (const auto* f = ir::as<ir::PrimFunc>(built->lowered->find(name))) return f;
+  out.add({}, source::message(DiagId::NoSuchThing, "kernel", name));
+  return nullptr;
+}
+
+std::optional<std::string> Session::kernel_text(std::string_view name, KernelText what, Diagnostics& out) {
+  const ir::PrimFunc* f = find_kernel(name, out);
+  codegen::Jit* compiler = f ? jit(out) : nullptr;
+  if (!compiler) return std::nullopt;
+  auto text = what == KernelText::Llvm ? compiler->llvm_ir(f, name) : compiler->assembly(f, name);
+  if (text.ok()) return std::move(text).value();
+  out.add(ctx_->span_of(f), std::move(text).error());
+  return std::nullopt;
+}
+
+bool Session::compile_kernel(std::string_view name, Diagnostics& out) {
+  const ir::PrimFunc* f = find_kernel(name, out);
+  codegen::Jit* compiler = f ? jit(out) : nullptr;
+  if (!compiler) return false;
+  auto added = compiler->add(f, name);
+  if (!added.ok()) {
+    out.add(ctx_->span_of(f), std::move(added).error());
+    return false;
+  }
+  auto compiled = compiler->compile(name);
+  if (compiled.ok()) return true;
+  out.add(ctx_->span_of(f), std::move(compiled).error());
+  return false;
+}
+
+}  // namespace rldb::session

@@ -1,0 +1,49 @@
+// The command table of the prompt and the look-up in it: names, aliases, unique prefixes, did-you-mean.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rldb::ui {
+
+class Repl;
+
+enum class CommandGroup : std::uint8_t { Module, Passes, Run, Debug, Session };
+enum class Completion : std::uint8_t { None, File, Function, Name, Pass, Engine, Command, Option };
+enum CommandFlags : unsigned { kRepeat = 1, kBare = 2 };
+
+// Failed: an error was reported. Usage: the arguments make no sense; the usage line is shown.
+enum class Status : std::uint8_t { Good, Failed, Usage, Quit };
+
+struct Command {
+  std::string_view name;
+  std::string_view aliases;
+  std::string_view arguments;
+  CommandGroup group;
+  Completion completion;
+  unsigned flags;
+  std::string_view doc;
+  std::string_view more;
+  Status (*run)(Repl&, std::string_view rest);
+};
+
+#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, doc, more) \
+  Status command_##id(Repl& repl, std::string_view rest);
+#include "rldb/ui/command.def"
+
+const std::vector<Command>& commands();
+struct Lookup {
+  const Command* command = nullptr;
+  std::vector<std::string_view> candidates;  // several: ambiguous; one: the nearest spelling
+};
+Lookup find_command(std::string_view word);
+// The same among debugger verbs only (no prefixes: a variable's name must not become a verb).
+const Command* find_bare_verb(std::string_view word);
+
+// Words of an argument text: blanks separate, quotes hold together.
+std::vector<std::string> split_words(std::string_view text);
+std::string_view trim(std::string_view text);
+
+}  // namespace rldb::ui

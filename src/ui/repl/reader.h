@@ -1,0 +1,41 @@
+// ScriptReader: cuts a text into entries as the prompt would take them: one command a line, here-documents
+// (`:load <<END` ... `END`), and TVMScript over as many lines as the parse tree wants. Pasted prompts at line starts
+// are stripped, so a transcript replays; comments and blank lines between entries are skipped; in `.session` files
+// the lines starting with `#|` after an entry are its expected output.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rldb::ui {
+
+struct ScriptEntry {
+  std::string text;                    // without prompts
+  std::uint32_t line = 0;              // 1-based, of its first line
+  std::uint32_t end_line = 0;          // of its last line
+  std::vector<std::string> expected;   // `#| ` lines, without the mark
+  std::uint32_t expected_end = 0;      // last line of them; end_line when there are none
+};
+
+class ScriptReader {
+ public:
+  explicit ScriptReader(std::string_view text);
+  std::optional<ScriptEntry> next();
+  const std::vector<std::string_view>& lines() const { return lines_; }
+
+ private:
+  std::string_view line_at(std::size_t i) const;
+  std::vector<std::string_view> lines_;
+  std::size_t next_ = 0;
+};
+
+// Does the text so far want more lines? `last_was_empty`: an empty line was entered, which ends an open block.
+bool wants_more(std::string_view text, bool last_was_empty);
+// `:load <<END`: the mark, or empty.
+std::string_view here_document_mark(std::string_view first_line);
+std::string_view strip_prompt(std::string_view line);
+
+}  // namespace rldb::ui

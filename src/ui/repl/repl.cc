@@ -1,0 +1,127 @@
+#include "ui/repl/repl.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+
+#include "rldb/support/file.h"
+#include "ui/batch/batch.h"
+#include "ui/exit_code.h"
+#include "ui/repl/complete.h"
+#include "ui/repl/reader.h"
+#include "ui/repl/state.h"
+#include "ui/repl/view.h"
+#include "ui/term/line_editor.h"
+
+namespace rldb::ui {
+
+namespace {
+
+std::atomic<bool>* g_interrupt = nullptr;
+
+// ^C stops a run; it never ends the session.
+void on_interrupt(int) {
+  if (g_interrupt) *g_interrupt = true;
+}
+
+void install_interrupt(Repl& repl) {
+  g_interrupt = &repl.session().interrupt();
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+std::string home_file(const char* name) {
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/" + name : std::string();
+}
+
+// Files and plugins of the command line. kGood, or how to leave in batch mode.
+int open_files(Repl& repl, const CommandLine& line) {
+  int code = kGood;
+  for (const std::string& plugin : line.plugins)
+    if (repl.execute(":plugin " + plugin) == Status::Failed) code = kUsage;
+  for (const std::string& file : line.files) {
+    source::Diagnostics diagnostics;
+    const bool ok = repl.session().load_file(file, diagnostics);
+    repl.report(diagnostics);
+    if (!ok) code = kBadText;
+  }
+  return code;
+}
+
+// -x and -ex in the order given. False: leave.
+bool run_startup(Repl& repl, const CommandLine& line, int& code) {
+  for (const auto& [is_file, text] : line.startup) {
+    const Status status = is_file ? repl.execute(":source " + text) : repl.execute(text);
+    if (status == Status::Quit) return false;
+    if (status != Status::Good && code == kGood) code = kFailed;
+    if (status != Status::Good && line.batch) return false;
+  }
+  return true;
+}
+
+int run_pipe(Repl& repl, Console& console) {
+  std::string text;
+  char chunk[1 << 16];
+  while (true) {
+    const std::size_t n = std::fread(chunk, 1, sizeof chunk, stdin);
+    if (n == 0) break;
+    text.append(chunk, n);
+  }
+  (void)console;
+  const Status status = repl.run_script(text, "<stdin>");
+  return status == Status::Failed ? kFailed : repl.exit_code();
+}
+
+int run_interactive(Repl& repl, const CommandLine& line, Console& console) {
+  LineEditorHooks hooks;
+  hooks.wants_more = [](std::string_view text, bool empty) {
+    const std::string_view first = text.substr(0, text.find('\n'));
+    if (const std::string_view mark = here_document_mark(first); !mark.empty()) {
+      const auto last = text.rfind('\n');
+      return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
+    }
+    return wants_more(text, empty);
+  };
+  hooks.paint = [](std::string_view text) { return paint_entry(text); };
+  hooks.complete = [&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
+    return complete_entry(repl, text, cursor, start);
+  };
+  hooks.indent = [](std::string_view text) { return frontend::next_indent(text); };
+  auto editor = make_terminal_editor(std::move(hooks), home_file(".rldb_history"), console.color());
+  if (!line.quiet) console.write("rldb 0.1.0: a REPL and debugger for Relax IR. `:help` lists the commands.\n");
+  while (true) {
+    const LineResult read = editor->read(repl.prompt());
+    if (read.kind == LineResult::Kind::End) break;
+    if (read.kind == LineResult::Kind::Cancelled) continue;
+    repl.session().interrupt() = false;
+    const bool empty = trim(read.text).empty();
+    if (!empty) editor->remember(read.text);
+    if ((empty ? repl.repeat_last() : repl.execute(read.text)) == Status::Quit) break;
+  }
+  return repl.exit_code();
+}
+
+}  // namespace
+
+int run_repl(const CommandLine& line, Console& console) {
+  Repl repl(line, console);
+  install_interrupt(repl);
+  int code = open_files(repl, line);
+  if (code != kGood && line.batch) return code;
+  const std::string init = home_file(".rldbinit");
+  if (!line.no_init && !line.batch && !init.empty() && support::file_exists(init)) repl.execute(":source " + init);
+  if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
+  if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
+  if (!::isatty(STDIN_FILENO) || line.batch) {
+    const int piped = run_pipe(repl, console);
+    return code != kGood ? code : piped;
+  }
+  return run_interactive(repl, line, console);
+}
+
+}  // namespace rldb::ui

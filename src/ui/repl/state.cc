@@ -1,0 +1,215 @@
+#include "ui/repl/state.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdlib>
+
+#include "rldb/ir/printer.h"
+#include "ui/exit_code.h"
+#include "ui/repl/reader.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+// Passes everything on and keeps a copy, for `:expect output`.
+class Repl::Tee : public Console {
+ public:
+  explicit Tee(Console& to) : to_(to) { set_color(to.color()); }
+  void write(std::string_view text) override {
+    keep(text);
+    to_.write(text);
+  }
+  void error(std::string_view text) override {
+    keep(text);
+    to_.error(text);
+  }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  // A program that prints for hours must not fill the memory.
+  static constexpr std::size_t kMost = std::size_t(16) << 20;
+  void keep(std::string_view text) {
+    if (text_.size() < kMost) text_ += text;
+  }
+  Console& to_;
+  std::string text_;
+};
+
+Repl::Repl(const CommandLine& line, Console& console)
+    : line_(line),
+      tee_(std::make_unique<Tee>(console)),
+      console_(tee_.get()),
+      session_(std::make_unique<session::Session>(line.options, tee_.get())),
+      debugger_(std::make_unique<debug::Debugger>(*session_)) {}
+
+Repl::~Repl() = default;
+
+std::string Repl::prompt() const {
+  if (!debugger_->active()) return "rldb> ";
+  const debug::Position& where = debugger_->last_stop().where;
+  return "(rldb " + where.function + (where.binding.empty() ? "" : ":" + where.binding) + ") ";
+}
+
+Status Repl::execute(std::string_view entry) {
+  entry = trim(entry);
+  if (entry.empty() || entry.front() == '#') return Status::Good;
+  const bool checks = entry.starts_with(":expect");
+  const std::string_view text = entry;
+  if (!checks) {
+    last_ = {};
+    tee_->take();
+  }
+  const Status status = dispatch(text);
+  if (!checks) {
+    last_.output = tee_->take();
+    last_.failed = status == Status::Failed || status == Status::Usage;
+  }
+  if (status != Status::Usage) entered_.emplace_back(entry);
+  return status;
+}
+
+Status Repl::repeat_last() {
+  if (repeatable_.empty()) return Status::Good;
+  return execute(std::string(repeatable_));
+}
+
+Status Repl::dispatch(std::string_view entry) {
+  if (entry.front() == '!') return run_shell(trim(entry.substr(1)));
+  if (entry.front() == '?') return run_command(*find_command("help").command, trim(entry.substr(1)));
+  const bool colon = entry.front() == ':';
+  const std::string_view body = colon ? trim(entry.substr(1)) : entry;
+  std::size_t end = 0;
+  while (end < body.size() && (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_')) ++end;
+  const std::string_view word = body.substr(0, end);
+  const std::string_view rest = trim(body.substr(end));
+
+  if (!colon) {
+    // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
+    const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end]));
+    const bool assignment = rest.starts_with("=") || rest.starts_with(":");
+    if (debugger_->active() && wordlike && !assignment)
+      if (const Command* verb = find_bare_verb(word)) return run_command(*verb, rest);
+    return run_entry(entry);
+  }
+  if (word.empty()) {
+    if (!body.empty() && body.front() == '?') return run_command(*find_command("help").command, trim(body.substr(1)));
+    return fail(source::message(DiagId::UnknownCommand, body));
+  }
+  const Lookup found = find_command(word);
+  if (found.command) return run_command(*found.command, rest);
+  if (found.candidates.size() > 1)
+    return fail(source::message(DiagId::AmbiguousCommand, word, fmt::format("{}", fmt::join(found.candidates, ", "))));
+  source::Message m = source::message(DiagId::UnknownCommand, word);
+  if (!found.candidates.empty()) m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
+  return fail(std::move(m));
+}
+
+Status Repl::run_command(const Command& command, std::string_view rest) {
+  const Status status = command.run(*this, rest);
+  if (status == Status::Usage) {
+    source::Message m = source::message(DiagId::CommandUsage, command.name, command.arguments);
+    last_.errors.push_back(m.text);
+    source::Diagnostics d;
+    d.add({}, std::move(m));
+    console_->diagnose(d, session_->sources());
+  }
+  if (command.flags & kRepeat)
+    repeatable_ = ":" + std::string(command.name) + (rest.empty() ? "" : " " + std::string(rest));
+  else
+    repeatable_.clear();
+  return status;
+}
+
+Status Repl::run_entry(std::string_view text) {
+  repeatable_.clear();
+  source::Diagnostics diagnostics;
+  session::EntryResult result = session_->enter(text, diagnostics);
+  const Status status = report(diagnostics);
+  if (!result.ok || status == Status::Failed) return Status::Failed;
+  for (const session::EntryResult::Item& item : result.items) {
+    last_.type = item.type;
+    switch (item.kind) {
+      case frontend::ItemKind::Module:
+        print("module {} ({} functions)\n", item.name, session_->module()->entries.size());
+        break;
+      case frontend::ItemKind::Function:
+        print("defined {}\n", item.name);
+        break;
+      case frontend::ItemKind::Binding:
+      case frontend::ItemKind::Expression:
+        last_.value = item.value;
+        if (item.value && !item.value->is_null()) show_value(*item.value, item.name);
+        break;
+      case frontend::ItemKind::Symbols:
+        break;
+    }
+  }
+  debugger_->resolve_breakpoints();
+  return Status::Good;
+}
+
+Status Repl::run_shell(std::string_view command) {
+  console_->write("");
+  const int status = std::system(std::string(command).c_str());
+  return status == 0 ? Status::Good : Status::Failed;
+}
+
+Status Repl::report(const source::Diagnostics& diagnostics) {
+  if (diagnostics.all().empty()) return Status::Good;
+  console_->diagnose(diagnostics, session_->sources());
+  for (const source::Diagnostic& d : diagnostics.all()) {
+    if (d.severity != source::Severity::Error) continue;
+    std::string text = d.message;
+    for (const source::Note& note : d.notes) text += "\n" + note.text;
+    last_.errors.push_back(std::move(text));
+  }
+  return diagnostics.has_errors() ? Status::Failed : Status::Good;
+}
+
+Status Repl::fail(source::Message message) {
+  source::Diagnostics d;
+  d.add({}, std::move(message));
+  return report(d);
+}
+
+void Repl::show_value(const runtime::Value& value, std::string_view name) {
+  const std::string text = runtime::format_value(value);
+  if (name.empty())
+    print("{}\n", text);
+  else if (text.find('\n') == std::string::npos)
+    print("{} = {}\n", name, text);
+  else
+    print("{} =\n{}\n", name, text);
+}
+
+void Repl::forgive() { last_.failed = false; }
+
+Status Repl::run_script(std::string_view text, const std::string& name) {
+  // A script that sources itself must end.
+  if (script_depth_ >= 16) return fail(source::message(DiagId::ScriptsNested, name));
+  ++script_depth_;
+  ScriptReader reader(text);
+  Status status = Status::Good;
+  bool pending = false;  // the entry before failed; an `:expect error` may follow
+  std::uint32_t pending_line = 0;
+  while (auto entry = reader.next()) {
+    if (pending && !trim(entry->text).starts_with(":expect")) break;
+    status = execute(entry->text);
+    if (status == Status::Quit) break;
+    const bool expectation = trim(entry->text).starts_with(":expect");
+    if (expectation && status == Status::Failed) {
+      pending = true, pending_line = entry->line;
+      break;
+    }
+    pending = last_.failed;
+    pending_line = entry->line;
+  }
+  --script_depth_;
+  if (!pending) return status == Status::Quit ? Status::Quit : Status::Good;
+  console_->print_error("{}:{}: stopped here\n", name, pending_line);
+  return Status::Failed;
+}
+
+}  // namespace rldb::ui

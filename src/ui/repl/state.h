@@ -1,0 +1,90 @@
+// Repl: the state behind the prompt: session, debugger, options of showing, and the last result that `:expect` checks.
+//
+// `execute` runs one entry (a command with its colon, a bare debugger verb while stopped, `?name`, `!shell`, or
+// TVMScript) and says how it went. It reads no input and knows no terminal, so that the prompt, scripts, `-ex`,
+// `.session` tests share it. Command handlers are free functions over this class, grouped by file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/debug/debugger.h"
+#include "rldb/session/session.h"
+#include "ui/cli.h"
+#include "ui/console.h"
+#include "ui/repl/command.h"
+
+namespace rldb::ui {
+
+// What the last entry left behind, for `:expect`, `_` and the exit code.
+struct LastResult {
+  std::optional<runtime::Value> value;
+  const ir::Type* type = nullptr;
+  std::vector<std::string> errors;  // messages with their notes
+  std::string output;               // everything that was written
+  bool failed = false;
+};
+
+class Repl {
+ public:
+  Repl(const CommandLine& line, Console& console);
+  ~Repl();
+
+  Status execute(std::string_view entry);
+  // An empty line at the prompt: repeats a stepping command.
+  Status repeat_last();
+  bool can_repeat() const { return !repeatable_.empty(); }
+
+  session::Session& session() { return *session_; }
+  debug::Debugger& debugger() { return *debugger_; }
+  Console& console() { return *console_; }
+  LastResult& last() { return last_; }
+  const CommandLine& line() const { return line_; }
+  int& frame() { return frame_; }
+  int exit_code() const { return exit_code_; }
+  void set_exit_code(int code) { exit_code_ = code; }
+  std::string prompt() const;
+  const std::vector<std::string>& entered() const { return entered_; }
+
+  // ---- for the handlers ----
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    console_->write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Writes the diagnostics and remembers them for `:expect error`. Failed when there was an error.
+  Status report(const source::Diagnostics& diagnostics);
+  Status fail(source::Message message);
+  void show_value(const runtime::Value& value, std::string_view name = {});
+  Status show_stop(const debug::StopReport& stop);
+  // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
+  Status run_script(std::string_view text, const std::string& name);
+  // The last failure was expected after all.
+  void forgive();
+  // Options of `:set`.
+  bool highlight = true;
+  std::size_t list_lines = 7;
+
+ private:
+  class Tee;
+  Status dispatch(std::string_view entry);
+  Status run_command(const Command& command, std::string_view rest);
+  Status run_entry(std::string_view text);
+  Status run_shell(std::string_view command);
+
+  CommandLine line_;
+  std::unique_ptr<Tee> tee_;
+  Console* console_;
+  std::unique_ptr<session::Session> session_;
+  std::unique_ptr<debug::Debugger> debugger_;
+  LastResult last_;
+  std::string repeatable_;
+  std::vector<std::string> entered_;
+  int frame_ = 0;
+  int exit_code_ = 0;
+  int script_depth_ = 0;
+};
+
+}  // namespace rldb::ui

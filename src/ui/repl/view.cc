@@ -1,0 +1,184 @@
+#include "ui/repl/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "rldb/ir/printer.h"
+#include "ui/repl/complete.h"
+
+namespace rldb::ui {
+
+namespace {
+
+std::string shape_text(ir::Span<const ir::Expr*> dims) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + ir::print_expr(dims[i]);
+  return text + (dims.size() == 1 ? ",)" : ")");
+}
+
+std::string rank_and_dtype(const ir::TensorType* t) {
+  return fmt::format("checked type: tensor of rank {}, dtype {}",
+                     t->ndim == ir::kUnknownNdim ? std::string("unknown") : std::to_string(t->ndim),
+                     t->dtype.is_void() ? "unknown" : runtime::to_string(t->dtype));
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string brief(const runtime::Value& value) {
+  runtime::FormatOptions options;
+  options.max_elements = 8;
+  options.edge_items = 2;
+  options.line_width = 1 << 20;
+  std::string text = runtime::format_value(value, options);
+  std::string line;
+  for (const char c : text) {
+    if (c != '\n' && !(c == ' ' && !line.empty() && line.back() == ' ')) line += c;
+    if (c == '\n' && !line.empty() && line.back() != ' ') line += ' ';
+    if (line.size() > 120) return line + "...";
+  }
+  return line;
+}
+
+std::vector<std::string> explain_type(const ir::Type* type) {
+  if (const auto* t = ir::as<ir::TensorType>(type)) {
+    std::vector<std::string> lines{rank_and_dtype(t)};
+    if (t->has_shape)
+      lines.push_back("shape (V0, symbolic or static): " + shape_text(t->shape));
+    else if (t->shape_var)
+      lines.push_back("shape (V1, the value of an expression): " + ir::print_expr(t->shape_var));
+    else
+      lines.push_back("shape (V2): known only at run time");
+    return lines;
+  }
+  if (const auto* t = ir::as<ir::ShapeType>(type)) {
+    if (t->has_values) return {"shape value (V0): " + shape_text(t->values)};
+    return {t->ndim == ir::kUnknownNdim ? std::string("shape value of unknown rank (V2)")
+                                        : fmt::format("shape value of rank {}, dims known only at run time (V2)", t->ndim)};
+  }
+  if (const auto* t = ir::as<ir::FuncType>(type))
+    return {t->opaque ? "opaque callable" : t->pure ? "pure function" : "impure function"};
+  return {};
+}
+
+void show_text(Repl& repl, const std::string& text) {
+  if (!repl.console().color() || !repl.highlight) {
+    repl.console().write(text);
+    return;
+  }
+  repl.console().write(paint_script(text));
+}
+
+std::string describe_position(const Repl& repl, const debug::Position& where) {
+  std::string text = where.function;
+  if (!where.binding.empty()) text += ":" + where.binding;
+  const source::SourceManager& sources = const_cast<Repl&>(repl).session().sources();
+  if (const source::Buffer* buffer = sources.find(where.span.file))
+    text += fmt::format(" at {}:{}", buffer->name(), buffer->line_column(where.span.begin).line);
+  if (where.pc >= 0) text += fmt::format(" [pc {}]", where.pc);
+  return text;
+}
+
+void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
+  const source::Buffer* buffer = repl.session().sources().find(where.span.file);
+  if (!buffer) return;
+  const std::uint32_t current = buffer->line_column(where.span.begin).line;
+  const auto half = std::uint32_t(lines / 2);
+  const std::uint32_t first = current > half ? current - half : 1;
+  const std::uint32_t last = std::min(buffer->line_count(), first + std::uint32_t(lines) - 1);
+  for (std::uint32_t n = first; n <= last; ++n)
+    repl.print("{} {:>5}  {}\n", n == current ? "=>" : "  ", n, buffer->line(n));
+}
+
+Status Repl::show_stop(const debug::StopReport& stop) {
+  frame_ = 0;
+  using debug::StopKind;
+  switch (stop.kind) {
+    case StopKind::None:
+      return Status::Failed;
+    case StopKind::Finished:
+      last_.value = stop.value;
+      print("finished after {} instructions\n", stop.time);
+      if (!stop.value.is_null()) show_value(stop.value);
+      return Status::Good;
+    case StopKind::Fault: {
+      source::Message m = source::message(source::DiagId::RunFailed, stop.fault ? stop.fault->error.message : "");
+      if (stop.fault)
+        for (const std::string& note : stop.fault->error.notes) m.notes.push_back({{}, note});
+      source::Diagnostics d;
+      d.add(stop.where.span, std::move(m));
+      report(d);
+      print("stopped in {} after {} instructions\n", describe_position(*this, stop.where), stop.time);
+      return Status::Failed;
+    }
+    case StopKind::Entry:
+      print("started {}\n", describe_position(*this, stop.where));
+      break;
+    case StopKind::Breakpoint:
+      for (const int number : stop.breakpoints) print("breakpoint {}, {}\n", number, describe_position(*this, stop.where));
+      break;
+    case StopKind::Step:
+      if (!stop.returned_from.empty()) print("returned from {}: {}\n", stop.returned_from, brief(stop.returned));
+      print("{}\n", describe_position(*this, stop.where));
+      break;
+    case StopKind::Interrupted:
+      print("interrupted in {}\n", describe_position(*this, stop.where));
+      break;
+    case StopKind::HistoryEnd:
+      print("no earlier history: {}\n", describe_position(*this, stop.where));
+      break;
+  }
+  if (stop.in_kernel) {
+    if (const auto at = debugger_->kernel_position()) {
+      print("in kernel {}: {}\n", at->kernel, at->text);
+      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, brief(value));
+    }
+    return Status::Good;
+  }
+  show_source_around(*this, stop.where, list_lines);
+  return Status::Good;
+}
+
+void show_breakpoints(Repl& repl) {
+  if (repl.debugger().breakpoints().empty()) {
+    repl.print("no breakpoints\n");
+    return;
+  }
+  for (const auto& [number, b] : repl.debugger().breakpoints()) {
+    repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
+               b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(b.sites, ", ")));
+    if (!b.condition.empty()) repl.print("  if {}", b.condition);
+    if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
+    if (b.temporary) repl.print("  once");
+    repl.print("\n");
+  }
+}
+
+void show_operator(Repl& repl, const ops::OpInfo& op) {
+  repl.print("R.{}({})\n  {}\n", op.short_name(), op.signature, op.doc);
+  repl.print("  {}, {}\n", op.purity == ops::Purity::Pure ? "pure" : "impure",
+             op.legalize ? "legalised through a tensor expression" : "no legalisation");
+}
+
+void show_program(Repl& repl) {
+  session::Session& s = repl.session();
+  if (s.program_path().empty() && !s.module()) {
+    repl.print("no program is loaded\n");
+    return;
+  }
+  repl.print("program: {}\n", s.program_path().empty() ? "entered at the prompt" : s.program_path());
+  repl.print("functions: {}\n", fmt::join(s.function_names(), ", "));
+  if (s.module()) repl.print("version: {} of {}\n", s.history().position(), s.history().size() - 1);
+  repl.print("engine: {}\n", session::to_string(s.options().engine));
+  if (repl.debugger().active()) repl.print("stopped: {}\n", describe_position(repl, repl.debugger().last_stop().where));
+}
+
+}  // namespace rldb::ui

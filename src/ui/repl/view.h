@@ -1,0 +1,29 @@
+// Views: how the prompt shows things: stops with the source around them, types, operators, tables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/debug/debugger.h"
+#include "rldb/ops/op_info.h"
+#include "ui/repl/state.h"
+
+namespace rldb::ui {
+
+// Source lines around a position with an arrow at the current one and marks at breakpoints.
+void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
+void show_breakpoints(Repl& repl);
+void show_operator(Repl& repl, const ops::OpInfo& op);
+void show_program(Repl& repl);
+// TVMScript, highlighted when the console has colour.
+void show_text(Repl& repl, const std::string& text);
+std::string describe_position(const Repl& repl, const debug::Position& where);
+// The checked type and the three kinds of shape, in RFC 0089's words.
+std::vector<std::string> explain_type(const ir::Type* type);
+std::optional<std::uint64_t> parse_count(std::string_view text);
+// A value on one line, cut short.
+std::string brief(const runtime::Value& value);
+
+}  // namespace rldb::ui

@@ -1,0 +1,42 @@
+// LineEditor: one entry from the terminal: multi-line, highlighted as typed, completed, remembered.
+//
+// Knows nothing of sessions: what it needs (is the entry complete, how to colour it, what completes it) comes in as
+// functions. Two implementations: readline's (a real terminal) and plain lines (a dumb terminal or a pipe).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rldb::ui {
+
+struct LineEditorHooks {
+  // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
+  std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
+  // The text with colour escapes that do not change its width.
+  std::function<std::string(std::string_view text)> paint;
+  // Candidates for the word that ends at `cursor`; `start` is where that word begins.
+  std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
+  // Blanks that the next line starts with.
+  std::function<int(std::string_view text)> indent;
+};
+
+struct LineResult {
+  enum class Kind { Entry, Cancelled, End } kind = Kind::Entry;  // ^C cancels the entry; ^D on an empty line ends
+  std::string text;
+};
+
+class LineEditor {
+ public:
+  virtual ~LineEditor() = default;
+  virtual LineResult read(const std::string& prompt) = 0;
+  virtual void remember(const std::string& /*entry*/) {}
+};
+
+// `history_file` may be empty. Falls back to plain lines when the terminal is dumb.
+std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color);
+
+}  // namespace rldb::ui
