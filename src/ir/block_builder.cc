@@ -1,0 +1,105 @@
+#include "rldb/ir/block_builder.h"
+
+namespace rldb::ir {
+
+bool is_leaf(const Expr* e) {
+  switch (e->kind) {
+    case NodeKind::Var:
+    case NodeKind::DataflowVar:
+    case NodeKind::GlobalVar:
+    case NodeKind::Constant:
+    case NodeKind::MetaConstant:
+    case NodeKind::ShapeExpr:
+    case NodeKind::ExternFunc:
+    case NodeKind::Op:
+    case NodeKind::StringImm:
+    case NodeKind::DTypeImm:
+      return true;
+    case NodeKind::Call: {
+      // An intrinsic is part of scalar arithmetic.
+      const auto* o = as<Op>(static_cast<const Call*>(e)->callee);
+      return o && o->name.starts_with("tir.");
+    }
+    case NodeKind::Tuple:
+    case NodeKind::TupleGetItem:
+    case NodeKind::If:
+    case NodeKind::SeqExpr:
+    case NodeKind::Function:
+    case NodeKind::PrimFunc:
+    case NodeKind::OpaqueFunc:
+      return false;
+    default:
+      return isa<Expr>(e) && e->type->kind == TypeKind::Prim;  // scalar expressions are values in place
+  }
+}
+
+void BlockBuilder::begin_scope() { scopes_.emplace_back(); }
+
+const SeqExpr* BlockBuilder::end_scope(const Expr* result) {
+  RLDB_CHECK(!scopes_.empty(), "end_scope without begin_scope");
+  RLDB_CHECK(!scopes_.back().dataflow, "end_scope inside a dataflow block");
+  flush();
+  const SeqExpr* seq = ctx_.seq(scopes_.back().blocks, result);
+  scopes_.pop_back();
+  return seq;
+}
+
+void BlockBuilder::begin_dataflow() {
+  RLDB_CHECK(!scopes_.empty() && !scopes_.back().dataflow, "a dataflow block stands in a scope, not in another");
+  flush();
+  scopes_.back().dataflow = true;
+}
+void BlockBuilder::end_dataflow() {
+  RLDB_CHECK(in_dataflow(), "end_dataflow outside of a dataflow block");
+  flush();
+  scopes_.back().dataflow = false;
+}
+bool BlockBuilder::in_dataflow() const { return !scopes_.empty() && scopes_.back().dataflow; }
+
+void BlockBuilder::flush() {
+  Scope& s = scopes_.back();
+  if (!s.current.empty()) s.blocks.push_back(ctx_.block(s.current, s.dataflow));
+  s.current.clear();
+}
+
+void BlockBuilder::append(const Binding* b) {
+  RLDB_CHECK(!scopes_.empty(), "a binding stands in a scope");
+  scopes_.back().current.push_back(b);
+}
+
+const Var* BlockBuilder::emit(const Expr* value, std::string_view hint) {
+  const std::string_view name = unique_name(hint);
+  const Var* v = in_dataflow() ? ctx_.dataflow_var(name, value->type) : ctx_.var(name, value->type);
+  append(ctx_.binding(v, value));
+  return v;
+}
+const Var* BlockBuilder::emit_output(const Expr* value, std::string_view hint) {
+  const Var* v = ctx_.var(unique_name(hint), value->type);
+  append(ctx_.binding(v, value));
+  return v;
+}
+const Var* BlockBuilder::emit_match_cast(const Expr* value, const Type* type, std::string_view hint) {
+  const std::string_view name = unique_name(hint);
+  const Var* v = in_dataflow() ? ctx_.dataflow_var(name, type) : ctx_.var(name, type);
+  append(ctx_.match_cast(v, value, type));
+  return v;
+}
+
+const Expr* BlockBuilder::normalize_leaf(const Expr* e) { return is_leaf(e) ? e : emit(e); }
+
+void BlockBuilder::reserve_name(std::string_view name) { names_.try_emplace(ctx_.str(name), 1); }
+
+// lv, lv1, lv2, ... as TVM numbers them.
+std::string_view BlockBuilder::unique_name(std::string_view hint) {
+  const auto [it, fresh] = names_.try_emplace(ctx_.str(hint), 1);
+  if (fresh) return it->first;
+  for (;;) {
+    const std::string candidate = std::string(hint) + std::to_string(it->second++);
+    if (names_.count(candidate)) continue;
+    const std::string_view name = ctx_.str(candidate);
+    names_.try_emplace(name, 1);
+    return name;
+  }
+}
+
+}  // namespace rldb::ir
