@@ -79,11 +79,8 @@ class CallRewriter : public Rewriter {
     }
     out.push_back(bind_new(ctx_, "_", lowered, call));
     const Expr* value = several ? static_cast<const Expr*>(ctx_.tuple(outputs)) : outputs[0];
-    const Binding* made =
-        b->is_match_cast() ? ctx_.match_cast(b->var, value, b->cast_type) : ctx_.binding(b->var, value);
-    ctx_.set_origin(made, b);
     if (several) ctx_.set_origin(value, call);
-    out.push_back(made);
+    out.push_back(remake_binding(ctx_, b, b->var, value));
   }
 
   // The fields of the argument tuple, those of nested tuples in place.

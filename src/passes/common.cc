@@ -140,6 +140,13 @@ const Binding* bind_new(Context& ctx, std::string_view name, const Expr* value, 
   return b;
 }
 
+const Binding* remake_binding(Context& ctx, const Binding* b, const Var* var, const Expr* value) {
+  if (var == b->var && value == b->value) return b;
+  const Binding* made = b->is_match_cast() ? ctx.match_cast(var, value, b->cast_type) : ctx.binding(var, value);
+  ctx.set_origin(made, b);
+  return made;
+}
+
 std::optional<Span<const Expr*>> shape_values(const Expr* shape) {
   if (const auto* s = as<ShapeExpr>(shape)) return s->values;
   const auto* t = as<ShapeType>(shape->type);

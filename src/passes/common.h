@@ -38,6 +38,11 @@ const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::stri
 const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
                             const ir::Node* origin);
 
+// CanonicalizeBindings of one function: other passes start from it (canonicalize_bindings.cc).
+const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
+// The same binding with another variable or value.
+const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
+
 // ---- expressions ----
 const ir::Call* as_call_of(const ir::Expr* e, std::string_view op);  // full operator name
 const ir::Call* op_call(ir::Context& ctx, std::string_view op, std::initializer_list<const ir::Expr*> args,

@@ -16,6 +16,19 @@ using namespace ir;
 
 namespace {
 
+// Operators that are a packed function: their arguments are the function's.
+struct PackedOp {
+  std::string_view op;
+  std::string_view symbol;
+  bool pure;
+};
+constexpr PackedOp kPackedOps[] = {
+    {"relax.print", "relax.run.print", false},
+    {"relax.assert_op", "relax.run.assert_op", false},
+    {"relax.unique", "relax.run.unique", true},
+    {"relax.nonzero", "relax.run.nonzero", true},
+};
+
 // An operator whose legalisation brings in operators is at most a few levels deep.
 constexpr int kMaxRounds = 16;
 
@@ -47,7 +60,9 @@ class OpLegalizer : public Rewriter {
  private:
   void legalize(const Binding* b, std::vector<const Binding*>& out, int round) {
     const auto* call = as<Call>(b->value);
-    if (b->is_match_cast() || !call || !wanted(call) || round == kMaxRounds) return out.push_back(b);
+    if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
+    if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
+    if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     if (dataflow_) blocks.begin_dataflow();
@@ -61,25 +76,40 @@ class OpLegalizer : public Rewriter {
     for (const BindingBlock* block : blocks.end_scope(*value)->blocks) {
       for (const Binding* extra : block->bindings) {
         if (ctx_.origins().get(extra).empty()) ctx_.set_origin(extra, b);
-        if (ctx_.origins().get(extra->value).empty() && extra->value->id > call->id) ctx_.set_origin(extra->value, call);
+        if (ctx_.origins().get(extra->value).empty() && extra->value->id > call->id)
+          ctx_.set_origin(extra->value, call);
         legalize(extra, out, round + 1);
       }
     }
     if (*value == call) return out.push_back(b);
     if ((*value)->id > call->id && ctx_.origins().get(*value).empty()) ctx_.set_origin(*value, call);
-    const Binding* made = ctx_.binding(b->var, *value);
-    ctx_.set_origin(made, b);
-    legalize(made, out, round + 1);
+    legalize(remake_binding(ctx_, b, b->var, *value), out, round + 1);
   }
 
-  bool wanted(const Call* call) const {
+  bool is_skipped(const Call* call) const {
     const auto* op = as<Op>(call->callee);
-    if (!op || !ops::Legalizer::has_body(call)) return false;
-    std::string_view name = op->name;
-    const bool skipped = std::any_of(options_.skip.begin(), options_.skip.end(), [&](const std::string& s) {
+    if (!op) return true;
+    const std::string_view name = op->name;
+    return std::any_of(options_.skip.begin(), options_.skip.end(), [&](const std::string& s) {
       return s == name || (name.starts_with("relax.") && s == name.substr(6));
     });
-    return !skipped;
+  }
+
+  const Call* as_packed(const Call* call) {
+    for (const PackedOp& row : kPackedOps) {
+      if (as<Op>(call->callee)->name != row.op) continue;
+      std::vector<const Expr*> args(call->args.begin(), call->args.end());
+      const Expr* callee = ctx_.extern_func(row.symbol);
+      if (row.pure) {
+        args.insert(args.begin(), callee);
+        callee = ctx_.op("relax.call_pure_packed");
+      }
+      const Type* const ty_args[] = {call->type};
+      const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);
+      ctx_.set_origin(made, call);
+      return made;
+    }
+    return nullptr;
   }
 
   void note(const Call* call, source::Message why) {

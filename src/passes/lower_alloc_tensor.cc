@@ -54,10 +54,7 @@ class AllocLowerer : public Rewriter {
     const Call* tensor = op_call(ctx_, "relax.memory.alloc_tensor",
                                  {storage->var, ctx_.i64(0), call->args[0], dtype, call->args[2]}, call->type);
     ctx_.set_origin(tensor, call);
-    const Binding* made =
-        b->is_match_cast() ? ctx_.match_cast(b->var, tensor, b->cast_type) : ctx_.binding(b->var, tensor);
-    ctx_.set_origin(made, b);
-    out.push_back(made);
+    out.push_back(remake_binding(ctx_, b, b->var, tensor));
   }
 };
 

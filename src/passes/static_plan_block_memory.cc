@@ -69,10 +69,7 @@ class PlanApplier : public Rewriter {
     const Call* made = op_call(ctx_, "relax.memory.alloc_tensor",
                                {storage, ctx_.i64(0), call->args[0], call->args[1], device}, call->type);
     ctx_.set_origin(made, call);
-    const Binding* binding =
-        b->is_match_cast() ? ctx_.match_cast(b->var, made, b->cast_type) : ctx_.binding(b->var, made);
-    ctx_.set_origin(binding, b);
-    return binding;
+    return remake_binding(ctx_, b, b->var, made);
   }
 
   const StoragePlan& plan_;

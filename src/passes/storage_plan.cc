@@ -210,8 +210,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
     }
     return nullptr;
   }
-  const std::int64_t top =
-      size > std::numeric_limits<std::int64_t>::max() / kMatchRange ? size : size * kMatchRange;
+  const std::int64_t top = size > std::numeric_limits<std::int64_t>::max() / kMatchRange ? size : size * kMatchRange;
   const auto begin = pool.lower_bound(size / kMatchRange);
   auto mid = pool.lower_bound(size);
   const auto end = pool.upper_bound(top);

@@ -21,11 +21,13 @@ class PlainBlocks : public Rewriter {
     remap(b->var, plain);
     std::vector<const Binding*> out = default_binding(b);
     for (const Binding*& made : out) {
-      if (made->var != b->var) continue;
-      const Binding* renamed = made->is_match_cast() ? ctx_.match_cast(plain, made->value, made->cast_type)
-                                                     : ctx_.binding(plain, made->value);
-      ctx_.set_origin(renamed, b);
-      made = renamed;
+      const Var* to = plain;
+      if (made->var->type != plain->type) {
+        to = ctx_.var(plain->name, made->var->type);  // the value's type changed with a variable in it
+        ctx_.set_origin(to, b->var);
+        remap(b->var, to);
+      }
+      made = remake_binding(ctx_, made, to, made->value);
     }
     return out;
   }

@@ -1,0 +1,170 @@
+// KillAfterLastUse: after the last use of a storage, tensor or other object, a binding that frees it.
+//
+// Starts from canonical bindings, so that an alias does not outlive what it names. A use inside a branch counts as a
+// use by the whole `if`. Never killed: parameters, results, constants, functions, shapes and scalars, and what a local
+// function captures (nobody knows when that runs).
+#include <unordered_set>
+
+#include "passes/common.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+// A trivial binding that nobody reads.
+class AliasRemover : public Rewriter {
+ public:
+  AliasRemover(Context& ctx, const Function* f) : Rewriter(ctx) {
+    walk(f, [&](const Node* n) {
+      if (const auto* v = as<Var>(n)) used_.insert(v);
+      return true;
+    });
+  }
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    const bool trivial = isa<Var>(b->value) && (!b->is_match_cast() || b->var->type == b->value->type);
+    if (trivial && !used_.count(b->var)) return {};
+    return default_binding(b);
+  }
+
+ private:
+  std::unordered_set<const Var*> used_;
+};
+
+struct Kills {
+  std::vector<const Var*> tensors;
+  std::vector<const Var*> storages;
+  std::vector<const Var*> objects;
+};
+using KillsAfter = std::unordered_map<const Binding*, Kills>;
+
+bool is_storage(const Expr* value) {
+  return as_call_of(value, "relax.memory.alloc_storage") || as_call_of(value, "relax.vm.alloc_storage");
+}
+bool is_kill(const Expr* value) {
+  return as_call_of(value, "relax.memory.kill_tensor") || as_call_of(value, "relax.memory.kill_storage") ||
+         as_call_of(value, "relax.vm.kill_object");
+}
+
+// What lives in a register of its own.
+bool in_register(const Type* t) {
+  switch (t->kind) {
+    case TypeKind::Func:
+    case TypeKind::Shape:
+    case TypeKind::Prim:
+    case TypeKind::Pointer:
+      return false;
+    case TypeKind::Any:
+    case TypeKind::Tensor:
+    case TypeKind::DTensor:
+    case TypeKind::Tuple:
+      return true;
+  }
+  return false;
+}
+
+// The kills of one sequence: variables that it binds itself, by the binding of this sequence that uses them last.
+KillsAfter kills_of(const SeqExpr* s) {
+  struct Info {
+    const Binding* last = nullptr;
+    bool kept = false;
+    const Binding* defined = nullptr;
+  };
+  std::unordered_map<const Var*, Info> infos;
+  std::vector<const Var*> order;
+  const auto use = [&](const Expr* e, const Binding* by) {
+    walk(e, [&](const Node* n) {
+      if (const auto* v = as<Var>(n)) {
+        const auto found = infos.find(v);
+        if (found != infos.end()) found->second.last = by;
+      }
+      if (const auto* f = as<Function>(n)) {
+        for (const Var* v : free_vars(f))
+          if (const auto found = infos.find(v); found != infos.end()) found->second.kept = true;
+        return false;
+      }
+      return true;
+    });
+  };
+  for (const BindingBlock* block : s->blocks) {
+    for (const Binding* b : block->bindings) {
+      use(b->value, b);
+      if (is_kill(b->value))
+        if (const auto* v = as<Var>(static_cast<const Call*>(b->value)->args[0]); v && infos.count(v))
+          infos[v].kept = true;
+      Info& made = infos[b->var];
+      made.defined = b;
+      made.kept = isa<Constant>(b->value) || !in_register(b->var->type);
+      order.push_back(b->var);
+    }
+  }
+  // The result outlives the sequence.
+  walk(s->body, [&](const Node* n) {
+    if (const auto* v = as<Var>(n))
+      if (const auto found = infos.find(v); found != infos.end()) found->second.kept = true;
+    return true;
+  });
+  KillsAfter kills;
+  for (const Var* v : order) {
+    const Info& info = infos[v];
+    if (!info.last || info.kept) continue;
+    Kills& at = kills[info.last];
+    if (is_storage(info.defined->value)) {
+      at.storages.push_back(v);
+    } else if (as<TensorType>(v->type)) {
+      at.tensors.push_back(v);
+    } else {
+      at.objects.push_back(v);
+    }
+  }
+  return kills;
+}
+
+class KillInserter : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+ protected:
+  const SeqExpr* visit_seq(const SeqExpr* s) override {
+    KillsAfter mine = kills_of(s);
+    std::swap(mine, kills_);
+    const SeqExpr* made = default_seq(s);
+    std::swap(mine, kills_);
+    return made;
+  }
+
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    std::vector<const Binding*> out = default_binding(b);
+    const auto found = kills_.find(b);
+    if (found == kills_.end()) return out;
+    const Kills& k = found->second;
+    kill("relax.memory.kill_tensor", k.tensors, b, out);
+    kill("relax.memory.kill_storage", k.storages, b, out);
+    kill("relax.vm.kill_object", k.objects, b, out);
+    return out;
+  }
+
+ private:
+  void kill(std::string_view op, const std::vector<const Var*>& vars, const Binding* b,
+            std::vector<const Binding*>& out) {
+    for (const Var* v : vars) out.push_back(bind_new(ctx_, "_", op_call(ctx_, op, {lookup(v)}, ctx_.void_type()), b));
+  }
+
+  KillsAfter kills_;
+};
+
+}  // namespace
+
+Result<const Module*> kill_after_last_use(PassEnv& env, const Module* module, const PassOptions&) {
+  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    const Function* plain = canonicalize(env.ctx, f);
+    plain = AliasRemover(env.ctx, plain).rewrite_function(plain);
+    return KillInserter(env.ctx).rewrite_function(plain);
+  });
+}
+
+}  // namespace rldb::passes

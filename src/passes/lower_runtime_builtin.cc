@@ -1,0 +1,170 @@
+// LowerRuntimeBuiltin (old name VMBuiltinLower): operators that the machine runs itself become calls of vm.builtin.*
+// functions, memory operators become R.vm.*.
+//
+// The result type of a closure's call is kept (TVM forgets it), so that what uses it stays well typed.
+#include "passes/common.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::DiagId;
+using source::message;
+using support::Failure;
+
+namespace {
+
+// DLPack's device numbers, by the kind of the target.
+std::int64_t device_type(std::string_view kind) {
+  struct Row {
+    std::string_view kind;
+    std::int64_t number;
+  };
+  constexpr Row kDevices[] = {{"cuda", 2},   {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
+                              {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
+                              {"nvptx", 2},  {"hexagon", 16}, {"webgpu", 15}, {"ext_dev", 12}};
+  for (const Row& r : kDevices)
+    if (r.kind == kind) return r.number;
+  return 1;  // llvm, c and whatever else runs here
+}
+
+class BuiltinLowerer : public Rewriter {
+ public:
+  BuiltinLowerer(Context& ctx, std::string_view function) : Rewriter(ctx), function_(function) {}
+  std::optional<source::Message> error;
+
+ protected:
+  const Expr* visit_call(const Call* call) override {
+    const auto* made = as<Call>(Rewriter::visit_call(call));
+    const auto* op = made ? as<Op>(made->callee) : nullptr;
+    if (!op || !op->name.starts_with("relax.")) return made;
+    const Call* lowered = lower(made, op->name.substr(6));
+    if (lowered != made) ctx_.set_origin(lowered, call);
+    return lowered;
+  }
+
+ private:
+  const Call* lower(const Call* c, std::string_view op) {
+    const std::size_t n = c->args.size();
+    if (op == "builtin.alloc_tensor") return fail(c, message(DiagId::AllocTensorLeft, function_));
+    if (op == "memory.alloc_storage" && n == 4) {
+      // The storage is bytes whatever the tensors in it hold.
+      return op_call(ctx_, "relax.vm.alloc_storage", {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]},
+                     c->type);
+    }
+    if (op == "memory.alloc_tensor") return renamed(c, "relax.vm.alloc_tensor");
+    if (op == "memory.kill_storage" || op == "memory.kill_tensor") return renamed(c, "relax.vm.kill_object");
+    if (op == "memory.view" && n >= 1) return view(c);
+    if (op == "memory.ensure_zero_offset") {
+      return derived(c, "vm.builtin.ensure_zero_offset", "tvm.relax.type.infer_ensure_zero_offset_ty", c->args);
+    }
+    if (op == "reshape") return reshape(c);
+    if (op == "shape_of") return packed(c, "vm.builtin.shape_of", c->args);
+    if (op == "tensor_to_shape") return packed(c, "vm.builtin.tensor_to_shape", c->args);
+    if (op == "to_vdevice" && n == 1) return to_device(c);
+    if (op == "vm.call_tir_dyn" && n == 2) return with_tuple(c, "vm.builtin.call_tir_dyn", ctx_.void_type());
+    if (op == "make_closure" && n == 2) return with_tuple(c, "vm.builtin.make_closure", ctx_.any());
+    if (op == "invoke_closure" && n == 2) return invoke_closure(c);
+    if (op == "call_py_func" && n == 2) {
+      const Expr* const both[] = {c->args[0], c->args[1]};
+      const Expr* const args[] = {ctx_.tuple(both)};
+      return ctx_.call_typed(ctx_.extern_func("vm.builtin.call_py_func"), args, c->type, c->attrs, c->ty_args);
+    }
+    return c;
+  }
+
+  const Call* fail(const Call* c, source::Message m) {
+    if (!error) error = std::move(m).with_note(ctx_.span_of(c), print_expr(c));
+    return c;
+  }
+
+  const Call* renamed(const Call* c, std::string_view op) { return ctx_.call_typed(ctx_.op(op), c->args, c->type); }
+
+  const Call* packed(const Call* c, std::string_view symbol, Span<const Expr*> args) {
+    return packed_call(ctx_, symbol, args, c->type, {c->type});
+  }
+
+  // A packed function whose result type TVM derives by a registered function of that name.
+  const Call* derived(const Call* c, std::string_view symbol, std::string_view derive, Span<const Expr*> args) {
+    const FuncType* type = ctx_.opaque_func_type(nullptr, true, derive);
+    return ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type);
+  }
+
+  const Call* reshape(const Call* c) {
+    if (c->args.size() != 2 || c->args[1]->type->kind != TypeKind::Shape) {
+      return fail(c, message(DiagId::PassUnsupported, "R.reshape", "its new shape is not a value of shape type"));
+    }
+    return packed(c, "vm.builtin.reshape", c->args);
+  }
+
+  // What was left out is the input's own: shape, dtype, offset 0.
+  const Call* view(const Call* c) {
+    const auto* data = as<TensorType>(c->args[0]->type);
+    const auto* out = as<TensorType>(c->type);
+    std::vector<const Expr*> args(c->args.begin(), c->args.end());
+    args.resize(4, nullptr);
+    if (absent(args[1])) {
+      const TensorType* from = data && data->has_shape ? data : nullptr;
+      if (!from) return fail(c, message(DiagId::PassUnsupported, "R.memory.view", "neither shape is known"));
+      args[1] = ctx_.shape(from->shape);
+    }
+    if (absent(args[2])) {
+      const DType dtype = data ? data->dtype : out ? out->dtype : DType::Void();
+      if (dtype.is_void()) return fail(c, message(DiagId::PassUnsupported, "R.memory.view", "neither dtype is known"));
+      args[2] = ctx_.dtype(dtype);
+    }
+    if (absent(args[3])) args[3] = ctx_.i64(0);
+    return derived(c, "runtime.TVMTensorCreateView", "tvm.relax.type.infer_view_ty", args);
+  }
+
+  // An optional argument that was not given: nothing, an empty tuple, or a null value.
+  static bool absent(const Expr* e) {
+    if (!e || is_void(e->type)) return true;
+    return (isa<Var>(e) || isa<Call>(e)) && e->type->kind == TypeKind::Any;
+  }
+
+  const Call* to_device(const Call* c) {
+    const VDevice* device = as<TensorType>(c->type) ? as<TensorType>(c->type)->vdevice : nullptr;
+    if (!device) return fail(c, message(DiagId::PassUnsupported, "R.to_vdevice", "its device is not known"));
+    const Expr* const args[] = {c->args[0], ctx_.i64(device_type(device->target_kind)), ctx_.i64(device->device_id),
+                                ctx_.string(device->memory_scope)};
+    return packed(c, "vm.builtin.to_device", args);
+  }
+
+  // (f, (a, b)) to packed(f, a, b)
+  const Call* with_tuple(const Call* c, std::string_view symbol, const Type* type) {
+    return packed_call(ctx_, symbol, spread(c), type, {type});
+  }
+
+  std::vector<const Expr*> spread(const Call* c) {
+    std::vector<const Expr*> args{c->args[0]};
+    if (const auto* t = as<Tuple>(c->args[1])) {
+      args.insert(args.end(), t->items.begin(), t->items.end());
+    } else {
+      fail(c, message(DiagId::PassUnsupported, print_expr(c), "its arguments are not an in-line tuple"));
+    }
+    return args;
+  }
+
+  const Call* invoke_closure(const Call* c) {
+    const std::vector<const Expr*> args = spread(c);
+    return op_call(ctx_, "relax.call_builtin_with_ctx",
+                   {ctx_.extern_func("vm.builtin.invoke_closure"), ctx_.tuple(args)}, c->type, {c->type});
+  }
+
+  std::string_view function_;
+};
+
+}  // namespace
+
+Result<const Module*> lower_runtime_builtin(PassEnv& env, const Module* module, const PassOptions&) {
+  return map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
+    BuiltinLowerer lowerer(env.ctx, name);
+    const Function* made = lowerer.rewrite_function(f);
+    if (lowerer.error) return Failure(std::move(*lowerer.error));
+    return made;
+  });
+}
+
+}  // namespace rldb::passes
