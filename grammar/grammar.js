@@ -16,15 +16,16 @@ const PREC = {
   and: 11,
   not: 12,
   compare: 13,
-  bit_or: 14,
-  bit_xor: 15,
-  bit_and: 16,
-  shift: 17,
-  sum: 18,
-  product: 19,
-  unary: 20,
-  power: 21,
-  postfix: 22,
+  compare_next: 14, // above `compare`: a further operator joins the chain, it does not nest it
+  bit_or: 15,
+  bit_xor: 16,
+  bit_and: 17,
+  shift: 18,
+  sum: 19,
+  product: 20,
+  unary: 21,
+  power: 22,
+  postfix: 23,
 };
 
 const sep1 = (rule, separator) => seq(rule, repeat(seq(separator, rule)));
@@ -73,6 +74,7 @@ module.exports = grammar({
 
   inline: $ => [
     $._expressions,
+    $._comparison_step,
     $._element,
     $._argument,
     $._parameter,
@@ -436,15 +438,18 @@ module.exports = grammar({
     not_expression: $ => prec(PREC.not, seq('not', field('operand', $._expression))),
 
     // a < b <= c is one node with three operands.
-    comparison: $ => prec.right(PREC.compare, seq(
+    comparison: $ => prec.right(PREC.compare, seq(field('operand', $._expression), $._comparison_tail)),
+    // A further operator joins the chain, it does not nest it: the longer tail wins.
+    _comparison_tail: $ => choice(
+      prec.right(PREC.compare, seq($._comparison_step)),
+      prec.right(PREC.compare_next, seq($._comparison_step, $._comparison_tail)),
+    ),
+    _comparison_step: $ => prec.right(PREC.compare, seq(
+      field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', $.not_in, 'is', $.is_not)),
       field('operand', $._expression),
-      repeat1(prec.left(PREC.compare, seq(
-        field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', $.not_in, 'is', $.is_not)),
-        field('operand', $._expression),
-      ))),
     )),
     not_in: _ => seq('not', 'in'),
-    is_not: _ => seq('is', 'not'),
+    is_not: _ => prec(PREC.unary, seq('is', 'not')),
 
     binary_expression: $ => choice(
       ...[
