@@ -169,7 +169,8 @@ class Binder {
  private:
   bool bind() {
     if (args_.size() != signature_.params.size()) return wrong_count();
-    variables_.assign(signature_.variables.size(), 0);
+    // Not cleared: no value is read before it is bound.
+    variables_.resize(signature_.variables.size());
     if (variables_.size() > 64) many_bound_.assign(variables_.size(), false);
     bool compound = false;
     for (std::size_t i = 0; i < args_.size(); ++i) {

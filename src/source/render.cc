@@ -147,6 +147,8 @@ class Renderer {
   // Shows a line with [begin, end) marked; an empty range gets a single mark.
   void marked_line(std::uint32_t number, std::string_view text, std::size_t begin, std::size_t end, bool caret,
                    std::string_view color) {
+    const std::size_t room = std::max<std::size_t>(options_.max_line_width, 20);
+    keep_near_mark(text, begin, end, room);
     const Line line = layout(text);
     std::size_t mark_begin = line.width;
     std::size_t mark_end = line.width;
@@ -163,7 +165,6 @@ class Renderer {
     // The window of columns that is shown.
     std::size_t from = 0;
     std::size_t to = std::max(line.width, mark_begin + 1);
-    const std::size_t room = std::max<std::size_t>(options_.max_line_width, 20);
     if (line.width > room) {
       const std::size_t context = room / 3;
       from = mark_begin > context ? mark_begin - context : 0;
@@ -185,6 +186,23 @@ class Renderer {
     if (caret) marks[0] = '^';
     paint(color, marks);
     out_ += '\n';
+  }
+
+  // A line may be a whole file. Only the part that the window can come from is laid out: twice the room
+  // on either side of the mark, at four bytes a character, so that the window still finds a cut to show.
+  static void keep_near_mark(std::string_view& text, std::size_t& begin, std::size_t& end, std::size_t room) {
+    const std::size_t reach = 8 * room;
+    begin = std::min(begin, text.size());
+    if (text.size() - begin > reach) {
+      text = text.substr(0, begin + reach);
+      end = std::min(end, text.size());
+    }
+    if (begin <= reach) return;
+    std::size_t cut = begin - reach;
+    while (cut < begin && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) ++cut;
+    text.remove_prefix(cut);
+    begin -= cut;
+    end -= std::min(cut, end);
   }
 
   // Writes the cells of the window, with `...` where something is cut; returns the column of the

@@ -175,6 +175,26 @@ TEST_CASE("render: long lines are cut around the caret") {
         "      | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
 }
 
+TEST_CASE("render: a line of many megabytes looks as any long line") {
+  SourceManager sources;
+  const std::string wide = "\xE6\xBC\xA2";
+  std::string text(20'000'000, 'a');
+  text += "bad";
+  for (int i = 0; i < 1'000'000; ++i) text += wide;
+  const FileId file = sources.add("f", text);
+  RenderOptions options;
+  options.max_line_width = 30;
+  CHECK(render(error_at({file, 20'000'000, 20'000'003}), sources, options) ==
+        "f:1:20000001: error: something is wrong\n"
+        "    1 | ...aaaaaaaaaabad" +
+            wide + wide + wide + wide + wide + wide + wide + wide +
+            "...\n"
+            "      |              ^~~\n");
+  CHECK(render(error_at({file, 20'000'006, 20'000'009}), sources, options).find("^~\n") != std::string::npos);
+  CHECK(
+      render(error_at({file, 0, 23'000'003}), sources, options).ends_with("| " + ("^" + std::string(29, '~')) + "\n"));
+}
+
 TEST_CASE("render: control and broken bytes cannot reach the terminal") {
   SourceManager sources;
   const FileId file = sources.add("f", "a\033[31m\xFF bad\n");
