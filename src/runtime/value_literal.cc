@@ -10,6 +10,7 @@
 
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/file.h"
+#include "runtime/literal.h"
 #include "runtime/small_float.h"
 
 namespace rldb::runtime {
@@ -19,26 +20,6 @@ namespace {
 constexpr int kMaxDepth = 64;  // of nested tuples
 
 support::Failure<Error> bad(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-template <class T>
-bool parse_all(std::string_view text, T& out) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return false;
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
 
 struct ShortName {
   std::string_view name;
@@ -97,43 +78,6 @@ Result<TypeText> parse_type(std::string_view text) {
   return type;
 }
 
-bool integer_fits(std::int64_t v, DType t) {
-  if (t.bits >= 64) return !t.is_uint() || v >= 0;
-  if (t.is_uint()) return v >= 0 && v < (std::int64_t(1) << t.bits);
-  const std::int64_t half = std::int64_t(1) << (t.bits - 1);
-  return v >= -half && v < half;
-}
-
-// One element of a list.
-Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
-  const auto wrong = [&](std::string_view why) { return bad(fmt::format("`{}` {} `{}`", text, why, to_string(t))); };
-  const bool is_true = text == "True" || text == "true";
-  const bool is_false = text == "False" || text == "false";
-  if (t.is_float()) {
-    double v = 0;
-    if (is_true || is_false || !parse_all(text, v)) return wrong("is not a number of");
-    store_double(to, t, v);
-    return support::Unit{};
-  }
-  std::int64_t v = is_true ? 1 : 0;
-  std::uint64_t u = 0;
-  if (t.is_bool()) {
-    if (!is_true && !is_false && (!parse_all(text, v) || (v != 0 && v != 1))) {
-      return wrong("is not a value of");
-    }
-  } else if (is_true || is_false) {
-    return wrong("is not a number of");
-  } else if (t.is_uint() && t.bits == 64 && parse_all(text, u)) {
-    v = static_cast<std::int64_t>(u);
-  } else if (!parse_all(text, v)) {
-    return wrong("is not an integer that fits into");
-  } else if (!integer_fits(v, t)) {
-    return wrong("does not fit into");
-  }
-  store_int(to, t, v);
-  return support::Unit{};
-}
-
 Result<Value> from_list(const TypeText& type, std::string_view list) {
   // The elements are counted before memory is asked for: `99999999999xf32=1` is a short text.
   std::int64_t given = 1;
@@ -158,6 +102,14 @@ Result<Value> from_list(const TypeText& type, std::string_view list) {
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return Value(std::move(tensor));
+}
+
+// "2x2xf32=[[1, 2], [3, 4]]": the brackets must say the same shape.
+Result<Value> from_nested_list(const TypeText& type, std::string_view list) {
+  RLDB_TRY(Value value, parse_list(list, type.dtype));
+  if (value.as_tensor().shape() == type.shape) return value;
+  return fail(ErrorKind::ShapeMismatch, fmt::format("the list is {}, expected shape ({}{})", describe(value),
+                                                    fmt::join(type.shape, ", "), type.shape.size() == 1 ? "," : ""));
 }
 
 // zeros, ones, arange: element i is start + i * step.
@@ -206,6 +158,7 @@ Result<Value> parse_tensor(std::string_view left, std::string_view right) {
   if (right == "ones") return ramp(type, 1, 0);
   if (right == "arange") return ramp(type, 0, 1);
   if (right.starts_with("rand")) return parse_rand(type, right);
+  if (right.starts_with('[')) return from_nested_list(type, right);
   return from_list(type, right);
 }
 

@@ -395,6 +395,33 @@ TEST_CASE("literals: errors") {
   CHECK(message(std::string(100000, '(') + std::string(100000, ')')) == "tuples nested deeper than 64");
 }
 
+TEST_CASE("literals: nested lists") {
+  const auto shape_of = [](std::string_view text) { return good(parse_list(text, kF32)).as_tensor().shape(); };
+  using Shape = std::vector<std::int64_t>;
+  CHECK(elements(good(parse_list("[[1, 2.5], [-3, nan]]", kF32))).at(1) == 2.5);
+  CHECK(shape_of("[[1, 2, 3], [4, 5, 6]]") == Shape{2, 3});
+  CHECK(shape_of("[[1. 2. 3.]\n [4. 5. 6.]]") == Shape{2, 3});
+  CHECK(shape_of("[[[1],[2]],[[3],[4]],]") == Shape{2, 2, 1});
+  CHECK(shape_of("[]") == Shape{0});
+  CHECK(shape_of("[[], []]") == Shape{2, 0});
+  CHECK(elements(good(parse_list("[True, False]", DType::Bool()))) == std::vector<double>{1, 0});
+  CHECK(elements(good(parse_value_literal("2x2xi8=[[1, 2], [3, 4]]"))) == std::vector<double>{1, 2, 3, 4});
+  CHECK_FALSE(parse_value_literal("4xi8=[[1, 2], [3, 4]]").ok());
+  // What is printed is read back.
+  const Value v = Value(tensor({2, 2}, kF32, {1, -2.5, 1e10, 0}));
+  const std::string text = format_value(v);
+  CHECK(compare(good(parse_list(text.substr(text.find('\n')), kF32)), v).empty());
+
+  for (const char* wrong :
+       {"", "1", "[1", "1]", "[1]]", "[1] 2", "[1][2]", "[[1, 2], [3]]", "[1, [2]]", "[[1], 2]", "[, 1]", "[1,, 2]",
+        "[[], [1]]", "[[1], []]", "[a]", "[[[]], []]", "[[], [[]]]", "[1.5.2]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_list(wrong, kF32).ok());
+  }
+  CHECK_FALSE(parse_list(std::string(100000, '['), kF32).ok());
+  CHECK(parse_list("[[1, 2], [3]]", kF32).error().message == "lists of 2 and of 1 side by side");
+}
+
 TEST_CASE("random: seeded, in range, the same everywhere") {
   const Value a = good(parse_value_literal("1000xf32=rand(seed=1)"));
   const Value b = good(parse_value_literal("1000xf32=rand(1)"));
