@@ -347,7 +347,9 @@ Result<Value> load_tensor(std::string_view path_and_member) {
     path.resize(at + extension.size() - 1);
     break;
   }
-  RLDB_TRY(const std::string bytes, read_file(path));
+  const auto file = read_file(path);
+  if (!file.ok()) return support::Failure(file.error());
+  const std::string& bytes = *file;
   if (bytes.starts_with("\x93NUMPY")) return read_npy(bytes, path);
   if (bytes.starts_with("PK")) {
     RLDB_TRY(const auto tensors, read_npz(bytes, path));
