@@ -1,0 +1,216 @@
+#include "eval/relax_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+namespace rldb::eval {
+
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+Result<const Tensor*> tensor_arg(PackedArgs args, std::size_t i, std::string_view who) {
+  if (i < args.size() && args[i].is(ValueKind::Tensor)) return &args[i].as_tensor();
+  return fail(ErrorKind::TypeMismatch, fmt::format("{} wants a tensor as argument {}", who, i));
+}
+
+bool flag_arg(PackedArgs args, std::size_t i) {
+  if (i >= args.size()) return false;
+  if (args[i].is(ValueKind::Tensor)) return args[i].as_tensor().element_count() > 0 && args[i].as_tensor().at(0) != 0;
+  return (args[i].is(ValueKind::Int) || args[i].is(ValueKind::Bool)) && args[i].as_int() != 0;
+}
+
+Result<Value> int64_tensor(const std::vector<std::int64_t>& values, std::vector<std::int64_t> shape) {
+  RLDB_TRY(runtime::Ref<Tensor> t, Tensor::empty(std::move(shape), runtime::DType::Int(64)));
+  if (!values.empty()) std::memcpy(t->data(), values.data(), values.size() * sizeof(std::int64_t));
+  return Value(std::move(t));
+}
+
+Result<Value> shape_of(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "shape_of"));
+  return Value::of_shape(t->shape());
+}
+
+Result<Value> tensor_to_shape(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "tensor_to_shape"));
+  if (t->ndim() != 1 || !t->dtype().is_integral()) return fail(ErrorKind::TypeMismatch, "tensor_to_shape wants a vector of integers");
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = 0; i < t->element_count(); ++i)
+    dims.push_back(runtime::load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
+  return Value::of_shape(std::move(dims));
+}
+
+Result<Value> shape_to_tensor(PackedArgs args) {
+  if (args.empty() || !args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "shape_to_tensor wants a shape");
+  return int64_tensor(args[0].as_shape(), {std::int64_t(args[0].as_shape().size())});
+}
+
+Result<Value> nonzero(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "nonzero"));
+  const auto rank = std::size_t(std::max(t->ndim(), 1));
+  std::vector<std::vector<std::int64_t>> columns(rank);
+  for (std::int64_t flat = 0; flat < t->element_count(); ++flat) {
+    if (t->at(flat) == 0) continue;
+    std::int64_t rest = flat;
+    for (std::size_t d = rank; d-- > 0;) {
+      const std::int64_t size = t->ndim() == 0 ? 1 : t->shape()[d];
+      columns[d].push_back(rest % size);
+      rest /= size;
+    }
+  }
+  std::vector<std::int64_t> flat;
+  for (const auto& c : columns) flat.insert(flat.end(), c.begin(), c.end());
+  return int64_tensor(flat, {std::int64_t(rank), std::int64_t(columns[0].size())});
+}
+
+// NumPy's unique: arguments are the tensor, sorted, return_index, return_inverse, return_counts, and maybe an axis.
+Result<Value> unique(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "unique"));
+  const bool has_axis = args.size() > 5 && args[5].is(ValueKind::Int);
+  if (has_axis && t->ndim() != 1) return fail(ErrorKind::Unsupported, "the evaluator knows unique over all elements, not along an axis");
+  std::map<double, std::vector<std::int64_t>> groups;
+  for (std::int64_t i = 0; i < t->element_count(); ++i) groups[t->at(i)].push_back(i);
+  std::vector<std::int64_t> firsts, counts, inverse(std::size_t(t->element_count()));
+  for (const auto& [value, members] : groups) {
+    for (const std::int64_t m : members) inverse[std::size_t(m)] = std::int64_t(firsts.size());
+    firsts.push_back(members.front());
+    counts.push_back(std::int64_t(members.size()));
+  }
+  const auto n = std::int64_t(firsts.size());
+  RLDB_TRY(runtime::Ref<Tensor> out, Tensor::empty({n}, t->dtype()));
+  const std::size_t width = t->dtype().bytes();
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    std::memcpy(out->data() + i * width, t->data() + std::size_t(firsts[i]) * width, width);
+  std::vector<Value> results{Value(std::move(out))};
+  if (flag_arg(args, 2)) {
+    RLDB_TRY(Value v, int64_tensor(firsts, {n}));
+    results.push_back(std::move(v));
+  }
+  if (flag_arg(args, 3)) {
+    const auto size = std::int64_t(inverse.size());
+    RLDB_TRY(Value v, int64_tensor(inverse, {size}));
+    results.push_back(std::move(v));
+  }
+  if (flag_arg(args, 4)) {
+    RLDB_TRY(Value v, int64_tensor(counts, {n}));
+    results.push_back(std::move(v));
+  }
+  return results.size() == 1 ? results[0] : Value::of_tuple(std::move(results));
+}
+
+// Python's format with `{}` places only, as R.print and R.assert_op use it.
+std::string fill(std::string_view format, PackedArgs values) {
+  std::string text;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    if (format.substr(i).starts_with("{}") && next < values.size()) {
+      text += runtime::format_value(values[next++]);
+      ++i;
+    } else {
+      text += format[i];
+    }
+  }
+  if (!format.empty() && next > 0) return text;
+  for (; next < values.size(); ++next) text += (text.empty() ? "" : " ") + runtime::format_value(values[next]);
+  return text;
+}
+
+// print(format, values...)
+Result<Value> print(PackedArgs args, runtime::Output* output) {
+  const bool has_format = !args.empty() && args[0].is(ValueKind::String);
+  const std::string text = fill(has_format ? args[0].as_string() : "", args.subspan(has_format ? 1 : 0));
+  (output ? *output : runtime::stdout_output()).write(text + "\n");
+  return Value::null();
+}
+
+// assert_op(condition, format, values...)
+Result<Value> assert_op(PackedArgs args) {
+  if (args.empty()) return fail(ErrorKind::ArgumentCount, "assert_op wants a condition");
+  if (flag_arg(args, 0)) return Value::null();
+  const bool has_format = args.size() > 1 && args[1].is(ValueKind::String);
+  const std::string text = fill(has_format ? args[1].as_string() : "", args.subspan(has_format ? 2 : 1));
+  return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
+}
+
+Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, what));
+  if (what == "tensor_ndim") return Value::of_int(t->ndim());
+  if (what == "tensor_dtype_code") return Value::of_int(std::int64_t(t->dtype().code));
+  if (what == "tensor_dtype_bits") return Value::of_int(t->dtype().bits);
+  if (what == "tensor_dtype_lanes") return Value::of_int(t->dtype().lanes);
+  if (what == "tensor_byte_offset") return Value::of_int(0);
+  if (what == "tensor_elem_offset") return Value::of_int(0);
+  if (args.size() < 2 || !args[1].is(ValueKind::Int)) return fail(ErrorKind::TypeMismatch, fmt::format("inspect.{} wants an axis", what));
+  const std::int64_t axis = args[1].as_int();
+  if (axis < 0 || axis >= t->ndim())
+    return fail(ErrorKind::OutOfBounds, fmt::format("inspect.{}: axis {} of a tensor of rank {}", what, axis, t->ndim()));
+  if (what == "tensor_shape_i") return Value::of_int(t->shape()[std::size_t(axis)]);
+  std::int64_t stride = 1;
+  for (std::size_t d = std::size_t(axis) + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
+  return Value::of_int(stride);
+}
+
+}  // namespace
+
+bool is_call_family(std::string_view op) {
+  static constexpr std::string_view kNames[] = {
+      "relax.call_tir",        "relax.call_tir_with_grad",  "relax.call_dps_packed", "relax.call_tir_inplace",
+      "relax.invoke_closure",  "relax.invoke_pure_closure", "relax.make_closure",    "relax.call_pure_packed",
+      "relax.call_inplace_packed"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+bool has_relax_op(std::string_view op) {
+  static constexpr std::string_view kNames[] = {
+      "relax.shape_of", "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.nonzero",    "relax.unique",
+      "relax.print",    "relax.assert_op",       "relax.null_value",      "relax.reshape",    "relax.hint_on_device",
+      "relax.to_vdevice", "relax.builtin.stop_lift_params", "relax.grad.no_grad", "relax.grad.start_checkpoint",
+      "relax.grad.end_checkpoint", "relax.memory.ensure_zero_offset", "relax.wrap_param"};
+  return op.starts_with("relax.inspect.") || std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args, runtime::Output* output) {
+  if (op == "relax.shape_of") return shape_of(args);
+  if (op == "relax.tensor_to_shape") return tensor_to_shape(args);
+  if (op == "relax.shape_to_tensor") return shape_to_tensor(args);
+  if (op == "relax.nonzero") return nonzero(args);
+  if (op == "relax.unique") return unique(args);
+  if (op == "relax.print") return print(args, output);
+  if (op == "relax.assert_op") return assert_op(args);
+  if (op == "relax.null_value") return Value::null();
+  if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
+  if (op == "relax.reshape") {
+    RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
+    if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
+    RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
+    if (view->element_count() != t->element_count())
+      return fail(ErrorKind::ShapeMismatch, fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
+    return Value(std::move(view));
+  }
+  // The rest are identities of their first argument on one device.
+  if (args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", op));
+  return args[0];
+}
+
+std::optional<Result<Value>> call_runtime_function(std::string_view name, PackedArgs args, runtime::Output* output) {
+  if (name == "relax.run.unique") return unique(args);
+  if (name == "relax.run.nonzero") return nonzero(args);
+  if (name == "relax.run.shape_to_tensor") return shape_to_tensor(args);
+  if (name == "relax.run.print") return print(args, output);
+  if (name == "relax.run.assert_op") return assert_op(args);
+  if (name == "vm.builtin.shape_of") return shape_of(args);
+  if (name == "vm.builtin.tensor_to_shape") return tensor_to_shape(args);
+  return std::nullopt;
+}
+
+}  // namespace rldb::eval

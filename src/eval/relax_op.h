@@ -1,0 +1,24 @@
+// Relax operators that the evaluator knows by itself: those that no legalisation gives a body (data-dependent shapes,
+// printing, shapes as values), and the `relax.run.*` functions that legalised programs call instead.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rldb/ir/expr.h"
+#include "rldb/runtime/packed.h"
+
+namespace rldb::eval {
+
+// call_tir and friends, closures, packed calls: known to the evaluator's core.
+bool is_call_family(std::string_view op);
+bool has_relax_op(std::string_view op);
+runtime::Result<runtime::Value> call_relax_op(std::string_view op, const ir::Call* call,
+                                              const std::vector<runtime::Value>& args, runtime::Output* output);
+// `relax.run.unique` and its kin; nullopt: not one of them.
+std::optional<runtime::Result<runtime::Value>> call_runtime_function(std::string_view name, runtime::PackedArgs args,
+                                                                     runtime::Output* output);
+
+}  // namespace rldb::eval
