@@ -42,6 +42,8 @@ enum class AttrType : std::uint8_t {
   Pads2,
   Pads3,
   Floats,
+  Scalar,   // one float literal that keeps a dtype: T.float32(0.5)
+  Scalars,  // a list of them
   Any,  // as it is
 };
 

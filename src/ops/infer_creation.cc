@@ -1,0 +1,199 @@
+// Type inference: creation, shapes as tensors, inspection.
+#include "ops/infer_util.h"
+
+namespace rldb::ops::infer {
+
+namespace {
+
+// A tensor of the shape that an argument says; its variable when the shape is held by one.
+Result<const Type*> of_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, std::size_t index,
+                             DType out) {
+  RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, index));
+  const Expr* e = call.args[index];
+  if (const auto* lit = ir::as<ir::ShapeExpr>(e)) return static_cast<const Type*>(ctx.tensor(lit->values, out));
+  if (ir::isa<ir::Var>(e)) return static_cast<const Type*>(ctx.tensor_of(e, s->ndim, out));
+  if (s->has_values) return static_cast<const Type*>(ctx.tensor(s->values, out));
+  return static_cast<const Type*>(ctx.tensor_ndim(s->ndim, out));
+}
+
+const Expr* prim(const ir::CallSpec& call, std::size_t i) { return call.args[i]; }
+
+Result<const Expr*> integer(const OpInfo& info, const ir::CallSpec& call, std::size_t i) {
+  const Expr* e = prim(call, i);
+  if (!e->dtype().is_integral())
+    return type_error(info, std::string(info.args[i].name) + " must be an integer scalar, it is " + describe(e),
+                      int(i));
+  return e;
+}
+
+}  // namespace
+
+Result<const Type*> full(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* fill, tensor_or_prim_arg(info, call, 1));
+  if (fill && fill->ndim != ir::kUnknownNdim && fill->ndim != 0)
+    return type_error(info, "the fill value must be a scalar, it has " + std::to_string(fill->ndim) + " dims", 1);
+  DType out = attr_dtype(call, "dtype");
+  if (out.is_void()) out = fill ? fill->dtype : call.args[1]->dtype();
+  return of_shape(ctx, info, call, 0, out);
+}
+
+Result<const Type*> full_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  RLDB_TRY(const TensorType* fill, tensor_or_prim_arg(info, call, 1));
+  if (fill && fill->ndim != ir::kUnknownNdim && fill->ndim != 0)
+    return type_error(info, "the fill value must be a scalar, it has " + std::to_string(fill->ndim) + " dims", 1);
+  DType out = attr_dtype(call, "dtype");
+  return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
+}
+
+Result<const Type*> ones_zeros(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return of_shape(ctx, info, call, 0, attr_dtype(call, "dtype"));
+}
+
+Result<const Type*> ones_zeros_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  DType out = attr_dtype(call, "dtype");
+  return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
+}
+
+Result<const Type*> eye(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const Expr* n, integer(info, call, 0));
+  RLDB_TRY(const Expr* m, integer(info, call, 1));
+  RLDB_TRY_VOID(integer(info, call, 2));
+  return static_cast<const Type*>(make_tensor(ctx, {n, m}, attr_dtype(call, "dtype"), nullptr));
+}
+
+Result<const Type*> eye_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (x->ndim != ir::kUnknownNdim && x->ndim != 2)
+    return type_error(info, "the input must have 2 dims, it has " + std::to_string(x->ndim), 0);
+  DType out = attr_dtype(call, "dtype");
+  return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
+}
+
+Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  DType out = attr_dtype(call, "dtype");
+  const Expr* start = prim(call, 0);
+  const Expr* end = prim(call, 1);
+  const Expr* step = prim(call, 2);
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!ir::as<ir::PrimType>(call.args[i]->type))
+      return type_error(info, std::string(info.args[i].name) + " must be a scalar, it is " + describe(call.args[i]),
+                        int(i));
+  auto value = [](const Expr* e) -> std::optional<double> {
+    if (const auto* f = ir::as<ir::FloatImm>(e)) return f->value;
+    if (auto i = ir::const_int(e)) return double(*i);
+    return std::nullopt;
+  };
+  auto a = value(start);
+  auto b = value(end);
+  auto s = value(step);
+  if (s && *s == 0) return type_error(info, "the step must not be 0", 2);
+  if (a && b && s) {
+    double count = (*b - *a) / *s;
+    std::int64_t n = std::int64_t(count);
+    if (double(n) < count) ++n;
+    return static_cast<const Type*>(make_tensor(ctx, {ctx.i64(std::max<std::int64_t>(n, 0))}, out, nullptr));
+  }
+  bool integral = start->dtype().is_integral() && end->dtype().is_integral() && step->dtype().is_integral();
+  if (!integral) return static_cast<const Type*>(make_ndim(ctx, 1, out, nullptr));
+  auto step_value = ir::const_int(step);
+  const Expr* span = ir::sub(ctx, end, start);
+  const Expr* n = span;
+  if (!step_value || *step_value != 1) n = ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, span, step), ctx.i64(1)), step);
+  return static_cast<const Type*>(make_tensor(ctx, {simplify(ctx, ir::cast_to(ctx, DType::Int(64), n))}, out, nullptr));
+}
+
+Result<const Type*> hamming_window(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const Expr* n, integer(info, call, 0));
+  if (auto c = ir::const_int(n); c && *c <= 0) return type_error(info, "the window size must be positive", 0);
+  DType out = attr_dtype(call, "dtype");
+  if (!out.is_float()) return type_error(info, "the dtype must be a float dtype, it is " + to_string(out));
+  return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
+}
+
+Result<const Type*> tril(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  (void)ctx;
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (x->ndim != ir::kUnknownNdim && x->ndim < 2)
+    return type_error(info, "the input must have at least 2 dims, it has " + std::to_string(x->ndim), 0);
+  return static_cast<const Type*>(x);
+}
+
+Result<const Type*> one_hot(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (!x->dtype.is_void() && !x->dtype.is_int() && !x->dtype.is_uint())
+    return type_error(info, "the indices must have an integer dtype, they have " + to_string(x->dtype), 0);
+  DType out = call.args[1]->dtype();
+  if (out != call.args[2]->dtype()) return type_error(info, "on_value and off_value must have the same dtype", 2);
+  std::int64_t depth = attr_int(call, "depth");
+  if (depth <= 0) return type_error(info, "the depth must be positive, it is " + std::to_string(depth));
+  int ndim = x->ndim == ir::kUnknownNdim ? ir::kUnknownNdim : x->ndim + 1;
+  if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, ndim, out, x));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), ndim));
+  Dims dims = dims_of(x);
+  dims.insert(dims.begin() + axis, ctx.i64(depth));
+  return static_cast<const Type*>(make_tensor(ctx, dims, out, x));
+}
+
+Result<const Type*> shape_of(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (x->has_shape) return static_cast<const Type*>(ctx.shape_type(x->shape));
+  if (x->shape_var)
+    if (const auto* s = ir::as<ir::ShapeType>(x->shape_var->type)) return static_cast<const Type*>(s);
+  return static_cast<const Type*>(ctx.shape_type_ndim(x->ndim));
+}
+
+Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (x->ndim != ir::kUnknownNdim && x->ndim != 1)
+    return type_error(info, "the input must be 1-dimensional, it has " + std::to_string(x->ndim) + " dims", 0);
+  if (!x->dtype.is_void() && !x->dtype.is_integral())
+    return type_error(info, "the input must have an integer dtype, it has " + to_string(x->dtype), 0);
+  int ndim = ir::kUnknownNdim;
+  if (x->has_shape)
+    if (auto n = ir::const_int(x->shape[0])) ndim = int(*n);
+  return static_cast<const Type*>(ctx.shape_type_ndim(ndim));
+}
+
+Result<const Type*> shape_to_tensor(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 0));
+  if (s->ndim == ir::kUnknownNdim) return static_cast<const Type*>(ctx.tensor_ndim(1, DType::Int(64)));
+  return static_cast<const Type*>(make_tensor(ctx, {ctx.i64(s->ndim)}, DType::Int(64), nullptr));
+}
+
+Result<const Type*> size(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  return static_cast<const Type*>(make_tensor(ctx, {}, DType::Int(64), x));
+}
+
+namespace {
+Result<const Type*> inspected(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, DType out) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  if (call.args.size() > 1) {
+    RLDB_TRY(const Expr* axis, integer(info, call, 1));
+    auto a = ir::const_int(axis);
+    if (a && x->ndim != ir::kUnknownNdim && (*a < 0 || *a >= x->ndim))
+      return type_error(
+          info,
+          "the axis " + std::to_string(*a) + " is out of range for a tensor of " + std::to_string(x->ndim) + " dims",
+          1);
+  }
+  return static_cast<const Type*>(ctx.prim(out));
+}
+}  // namespace
+
+Result<const Type*> inspect_i32(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return inspected(ctx, info, call, DType::Int(32));
+}
+Result<const Type*> inspect_u8(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return inspected(ctx, info, call, DType::UInt(8));
+}
+Result<const Type*> inspect_u16(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return inspected(ctx, info, call, DType::UInt(16));
+}
+Result<const Type*> inspect_i64(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return inspected(ctx, info, call, DType::Int(64));
+}
+
+}  // namespace rldb::ops::infer

@@ -1,0 +1,14 @@
+// Declares the type inference functions that the rows of op.def name.
+#pragma once
+
+#include "rldb/ops/op_info.h"
+
+namespace rldb::ops {
+
+namespace infer {
+#define RLDB_OP(name, signature, infer_fn, legal_fn, purity, mixed, doc) \
+  Result<const ir::Type*> infer_fn(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
+#include "rldb/ops/op.def"
+}  // namespace infer
+
+}  // namespace rldb::ops

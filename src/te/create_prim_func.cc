@@ -1,0 +1,271 @@
+#include "rldb/te/create_prim_func.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rldb/ir/arith.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::te {
+namespace {
+
+using ir::IterVar;
+using ir::NodeKind;
+using ir::Stmt;
+
+// Names of one function's buffers and blocks, made unique with a number.
+class Names {
+ public:
+  std::string take(std::string_view name) {
+    std::string base(name.empty() ? "T" : name);
+    int& n = used_[base];
+    std::string out = n == 0 ? base : base + "_" + std::to_string(n);
+    ++n;
+    while (n > 1 && used_.count(out)) out = base + "_" + std::to_string(n++);
+    if (out != base) used_[out] = 1;
+    return out;
+  }
+
+ private:
+  std::unordered_map<std::string, int> used_;
+};
+
+class Builder {
+ public:
+  explicit Builder(ir::Context& ctx) : ctx_(ctx) {}
+  const ir::PrimFunc* build(std::span<const Param> params);
+
+ private:
+  void order(const Operation* op);
+  std::vector<Tensor> inputs_of(const Operation* op);
+  const ir::Buffer* buffer_of(Tensor t) { return buffers_.at(t); }
+  Stmt const* stage(const Operation* op);
+  const Stmt* compute(const Operation* op);
+  const Stmt* reduce(const Operation* op);
+  const Stmt* block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name);
+  const Stmt* extern_block(const Operation* op);
+  const Expr* lower(const Expr* e, ir::Analyzer& ana);
+  const Expr* lower_parts(const Expr* e, ir::Analyzer& ana);
+  void bind_axes(const Operation* op, ir::Analyzer& ana);
+  std::vector<const Expr*> store_indices(const Operation* op);
+
+  ir::Context& ctx_;
+  std::vector<const Operation*> stages_;
+  std::unordered_set<const Operation*> seen_;
+  std::unordered_map<Tensor, const ir::Buffer*> buffers_;
+  Names buffer_names_;
+  Names block_names_;
+};
+
+std::vector<Tensor> Builder::inputs_of(const Operation* op) {
+  std::vector<Tensor> out = op->inputs;
+  for (const Expr* body : op->bodies)
+    ir::walk(body, [&](const ir::Node* n) {
+      if (const auto* load = ir::as<ir::ProducerLoad>(n)) out.push_back(tensor_of(load));
+      return true;
+    });
+  return out;
+}
+
+// Inputs before users. A chain of stages is as deep as an operator's body is long, so recursion is fine.
+void Builder::order(const Operation* op) {
+  if (!seen_.insert(op).second) return;
+  for (Tensor t : inputs_of(op)) order(t->op);
+  stages_.push_back(op);
+}
+
+const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
+  if (const auto* load = ir::as<ir::ProducerLoad>(e)) {
+    std::vector<const Expr*> indices;
+    for (const Expr* i : load->indices) indices.push_back(lower(i, ana));
+    return ctx_.load(buffer_of(tensor_of(load)), indices);
+  }
+  if (const auto* b = ir::as<ir::BinaryExpr>(e)) {
+    const Expr* x = lower_parts(b->a, ana);
+    const Expr* y = lower_parts(b->b, ana);
+    return x == b->a && y == b->b ? e : ctx_.binary(b->kind, x, y);
+  }
+  if (const auto* n = ir::as<ir::NotExpr>(e)) return ctx_.not_(lower_parts(n->a, ana));
+  if (const auto* c = ir::as<ir::CastExpr>(e)) {
+    const Expr* v = lower_parts(c->value, ana);
+    return v == c->value ? e : ctx_.cast(c->dtype(), v);
+  }
+  if (const auto* s = ir::as<ir::SelectExpr>(e))
+    return ctx_.select(lower(s->cond, ana), lower_parts(s->true_value, ana), lower_parts(s->false_value, ana));
+  if (const auto* c = ir::as<ir::Call>(e)) {
+    std::vector<const Expr*> args;
+    for (const Expr* a : c->args) args.push_back(a->dtype().is_integral() ? lower(a, ana) : lower_parts(a, ana));
+    const auto* op = ir::as<ir::Op>(c->callee);
+    // A condition that always or never holds.
+    if (op && op->name == "tir.if_then_else")
+      if (const auto* cond = ir::as<ir::IntImm>(args[0])) return cond->value ? args[1] : args[2];
+    return ctx_.call_typed(c->callee, args, c->type, c->attrs);
+  }
+  if (const auto* l = ir::as<ir::LetExpr>(e))
+    return ctx_.let(l->var, lower_parts(l->value, ana), lower_parts(l->body, ana));
+  return e;
+}
+
+const Expr* Builder::lower(const Expr* e, ir::Analyzer& ana) { return ana.simplify(lower_parts(e, ana)); }
+
+void Builder::bind_axes(const Operation* op, ir::Analyzer& ana) {
+  std::vector<const ir::Var*> vars;
+  for (const auto* list : {&op->axes, &op->reduce_axes})
+    for (const IterVar& a : *list) ir::collect_vars(a.dom.extent, vars);
+  for (Tensor t : inputs_of(op))
+    for (const Expr* d : t->shape) ir::collect_vars(d, vars);
+  for (const ir::Var* v : vars) ana.mark_non_negative(v);
+  for (const auto* list : {&op->axes, &op->reduce_axes})
+    for (const IterVar& a : *list) ana.bind_range(a.var, a.dom);
+}
+
+std::vector<const Expr*> Builder::store_indices(const Operation* op) {
+  std::vector<const Expr*> out;
+  for (const IterVar& a : op->axes) out.push_back(a.var);
+  return out;
+}
+
+const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name) {
+  std::vector<IterVar> axes = op->axes;
+  axes.insert(axes.end(), op->reduce_axes.begin(), op->reduce_axes.end());
+  std::vector<const Expr*> values;
+  std::vector<const ir::Var*> loops;
+  if (axes.empty()) {
+    axes.push_back({ctx_.var("vi", ctx_.int64()), {ctx_.i64(0), ctx_.i64(1)}, ir::IterKind::Spatial});
+    values.push_back(ctx_.i64(0));
+  } else {
+    for (const IterVar& a : axes) {
+      std::string_view name_of = a.var->name;
+      if (name_of.starts_with("v_")) name_of.remove_prefix(2);
+      loops.push_back(ctx_.var(name_of, ctx_.int64()));
+      values.push_back(loops.back());
+    }
+  }
+  Regions regions = infer_regions(ctx_, axes, init, body);
+  ir::SBlock fields{};
+  fields.name = ctx_.str(block_names_.take(name));
+  fields.iter_vars = ctx_.list(axes);
+  fields.reads = ctx_.list(regions.reads);
+  fields.writes = ctx_.list(regions.writes);
+  fields.annotations = ctx_.list(op->attrs);
+  fields.init = init;
+  fields.body = body;
+  const Stmt* s = ctx_.realize(values, ctx_.bool_imm(true), ctx_.sblock(fields));
+  for (std::size_t i = loops.size(); i-- > 0;)
+    s = ctx_.for_stmt(loops[i], axes[i].dom.min, axes[i].dom.extent, ir::ForKind::Serial, s);
+  return s;
+}
+
+const Stmt* Builder::compute(const Operation* op) {
+  ir::Analyzer ana(ctx_);
+  bind_axes(op, ana);
+  std::vector<const Stmt*> parts;
+  for (std::size_t i = 0; i < op->bodies.size(); ++i) {
+    const Stmt* store = ctx_.store(buffer_of(op->outputs[i]), lower(op->bodies[i], ana), store_indices(op));
+    parts.push_back(block_in_loops(op, nullptr, store, op->outputs[i]->name));
+  }
+  return ctx_.seq_stmt(parts);
+}
+
+const Stmt* Builder::reduce(const Operation* op) {
+  ir::Analyzer ana(ctx_);
+  bind_axes(op, ana);
+  std::vector<const Expr*> indices = store_indices(op);
+  std::size_t n = op->bodies.size();
+  ir::VarMap map;
+  std::vector<const Stmt*> init;
+  for (std::size_t i = 0; i < n; ++i) {
+    const ir::Buffer* b = buffer_of(op->outputs[i]);
+    map[op->reducer->lhs[i]] = ctx_.load(b, indices);
+    map[op->reducer->rhs[i]] = lower(op->bodies[i], ana);
+    init.push_back(ctx_.store(b, op->reducer->identities[i], indices));
+  }
+  std::vector<const Stmt*> body;
+  std::vector<const Expr*> results;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Expr* r = ana.simplify(ir::substitute(ctx_, op->reducer->results[i], map));
+    if (n > 1) {
+      // All results are computed before the first is stored.
+      const ir::Var* v = ctx_.var("v_" + std::string(op->outputs[i]->name), r->type);
+      body.push_back(ctx_.bind(v, r));
+      r = v;
+    }
+    results.push_back(r);
+  }
+  for (std::size_t i = 0; i < n; ++i) body.push_back(ctx_.store(buffer_of(op->outputs[i]), results[i], indices));
+  const Stmt* all = ctx_.seq_stmt(body);
+  if (op->condition) all = ctx_.if_stmt(lower(op->condition, ana), all);
+  return block_in_loops(op, ctx_.seq_stmt(init), all, op->name);
+}
+
+const Stmt* Builder::extern_block(const Operation* op) {
+  std::vector<const ir::Buffer*> in;
+  std::vector<const ir::Buffer*> out;
+  for (Tensor t : op->inputs) in.push_back(buffer_of(t));
+  for (Tensor t : op->outputs) out.push_back(buffer_of(t));
+  const Stmt* body = op->write(in, out);
+  Regions regions = infer_regions(ctx_, {}, nullptr, body);
+  ir::SBlock fields{};
+  fields.name = ctx_.str(block_names_.take(op->name));
+  fields.reads = ctx_.list(regions.reads);
+  fields.writes = ctx_.list(regions.writes);
+  fields.body = body;
+  return ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(fields));
+}
+
+const Stmt* Builder::stage(const Operation* op) {
+  switch (op->kind) {
+    case OperationKind::Placeholder:
+      return nullptr;
+    case OperationKind::Compute:
+      return compute(op);
+    case OperationKind::Reduce:
+      return reduce(op);
+    case OperationKind::Extern:
+      return extern_block(op);
+  }
+  return nullptr;
+}
+
+const ir::PrimFunc* Builder::build(std::span<const Param> params) {
+  for (const Param& p : params)
+    if (p.tensor) order(p.tensor->op);
+  std::vector<ir::PrimParam> out;
+  for (const Param& p : params) {
+    if (!p.tensor) {
+      out.push_back({p.var, nullptr});
+      continue;
+    }
+    // A tensor that is both an input and an output has two parameters; the second is copied to below.
+    const ir::Buffer* b = ctx_.buffer(buffer_names_.take(p.tensor->name), p.tensor->shape, p.tensor->dtype);
+    buffers_.emplace(p.tensor, b);
+    out.push_back({b->data, b});
+  }
+  std::vector<const ir::Buffer*> local;
+  for (const Operation* op : stages_)
+    for (Tensor t : op->outputs)
+      if (!buffers_.count(t)) {
+        const ir::Buffer* b = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
+        buffers_.emplace(t, b);
+        local.push_back(b);
+      }
+  std::vector<const Stmt*> body;
+  for (const Operation* op : stages_)
+    if (const Stmt* s = stage(op)) body.push_back(s);
+  ir::SBlock root{};
+  root.name = "root";
+  root.alloc_buffers = ctx_.list(local);
+  root.body = ctx_.seq_stmt(body);
+  const Stmt* whole = ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
+  ir::NamedAttr attrs[] = {ctx_.named("tirx.noalias", ctx_.attr(true))};
+  return ctx_.prim_func(out, ctx_.void_type(), whole, attrs, true);
+}
+
+}  // namespace
+
+const ir::PrimFunc* create_prim_func(ir::Context& ctx, std::span<const Param> params) {
+  return Builder(ctx).build(params);
+}
+
+}  // namespace rldb::te
