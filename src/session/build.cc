@@ -123,10 +123,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   build->lowered = lowered.value();
 
   auto compiled = codegen::compile_vm(*ctx_, build->lowered, out);
-  if (!compiled.ok()) {
-    out.add({}, std::move(compiled).error());
-    return nullptr;
-  }
+  if (!compiled.ok()) return nullptr;  // each fault is in `out`, at its place
   bytecode::Executable exe = std::move(compiled).value();
   bytecode::resolve_locations(exe.debug, sources_);
   build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
