@@ -1,0 +1,14 @@
+// Round trip: print a module, read that text again, compare. What `check --roundtrip` and the conformance runs ask.
+#pragma once
+
+#include <string>
+
+#include "rldb/session/session.h"
+
+namespace rldb::repro {
+
+// Of the session's current module, constants included. Empty: parse(print(m)) equals m and prints the same bytes.
+// Diagnostics of the second reading go to `out`.
+std::string roundtrip(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out);
+
+}  // namespace rldb::repro

@@ -1,0 +1,39 @@
+// Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs) and says what passes.
+//
+// Cases are listed, then run by worker processes (a crash or a hang costs one case, not the run), then counted by test
+// file. A case's name is stable: it is what the expected-failures list names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rldb::conformance {
+
+enum class Kind { Parse, Raises, Pairs, Trace, Runs };
+
+struct Case {
+  Kind kind{};
+  std::string name;    // "parse/relax-test_x__f__M", "runs/12:test_y jit"
+  std::string group;   // test file: a row of the table
+  std::string path;    // of the module (or the pair's folder)
+  std::string pass;    // pairs, trace: the pass with its arguments, as in Python
+  std::string after;   // trace: path of the expected module
+  std::string outcome; // trace: "ok" or an error
+  std::string function;
+  std::string values;  // runs: path of the .npz
+  std::string engine;  // runs: jit or eval
+};
+
+struct Outcome {
+  bool passed = false;
+  std::string reason;  // first diagnostic or difference, one line
+};
+
+// All cases of a corpus folder (or of one of its parts, when `root` is that part). Sorted by name.
+std::vector<Case> list_cases(const std::string& root);
+Outcome run_case(const Case& c);
+// In worker processes; results in the order of `cases`. A worker that dies or is silent for `seconds` fails its case.
+std::vector<Outcome> run_cases(const std::vector<Case>& cases, int workers, double seconds);
+
+}  // namespace rldb::conformance

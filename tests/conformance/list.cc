@@ -1,0 +1,135 @@
+// Finding the cases of a corpus.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "conformance/conformance.h"
+
+namespace rldb::conformance {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& e : fs::directory_iterator(folder, ignored)) found.push_back(e.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// relax-test_x__test_f__M -> relax-test_x
+std::string group_of(const std::string& name) { return name.substr(0, name.find("__")); }
+
+std::vector<std::string> split_tabs(const std::string& line) {
+  std::vector<std::string> cells;
+  std::stringstream in(line);
+  for (std::string cell; std::getline(in, cell, '\t');) cells.push_back(cell);
+  return cells;
+}
+
+std::vector<std::vector<std::string>> rows(const fs::path& index) {
+  std::vector<std::vector<std::string>> out;
+  std::ifstream in(index);
+  std::string line;
+  std::getline(in, line);  // the heading
+  while (std::getline(in, line)) out.push_back(split_tabs(line));
+  return out;
+}
+
+void add_texts(const fs::path& folder, Kind kind, const std::string& prefix, std::vector<Case>& cases) {
+  for (const fs::path& p : entries(folder)) {
+    if (p.extension() != ".py") continue;
+    Case c;
+    c.kind = kind;
+    c.name = prefix + "/" + p.stem().string();
+    c.group = group_of(p.stem().string());
+    c.path = p.string();
+    cases.push_back(std::move(c));
+  }
+}
+
+void add_pairs(const fs::path& folder, std::vector<Case>& cases) {
+  for (const fs::path& p : entries(folder)) {
+    std::ifstream in(p / "pass.txt");
+    Case c;
+    c.kind = Kind::Pairs;
+    c.name = "pairs/" + p.filename().string();
+    c.path = p.string();
+    std::getline(in, c.pass);
+    c.group = c.pass.substr(0, c.pass.find('('));
+    if (!c.pass.empty()) cases.push_back(std::move(c));
+  }
+}
+
+void add_modules(const fs::path& folder, const std::string& prefix, std::vector<Case>& cases) {
+  for (const fs::path& p : entries(folder)) {
+    if (p.extension() != ".py") continue;
+    Case c;
+    c.kind = Kind::Parse;
+    c.name = prefix + "/" + p.stem().string();
+    c.group = prefix;
+    c.path = p.string();
+    cases.push_back(std::move(c));
+  }
+}
+
+void add_trace(const fs::path& folder, std::vector<Case>& cases) {
+  add_modules(folder / "mod", "trace/mod", cases);
+  int number = 0;
+  for (const auto& row : rows(folder / "index.tsv")) {
+    ++number;
+    if (row.size() < 6) continue;
+    Case c;
+    c.kind = Kind::Trace;
+    c.name = "trace/" + std::to_string(number) + ":" + row[1];
+    c.group = row[1];
+    c.pass = row[1] + "(" + row[2] + ")";
+    c.path = (folder / "mod" / (row[3] + ".py")).string();
+    c.after = (folder / "mod" / (row[4] + ".py")).string();
+    c.outcome = row[5];
+    cases.push_back(std::move(c));
+  }
+}
+
+void add_runs(const fs::path& folder, std::vector<Case>& cases) {
+  add_modules(folder / "mod", "runs/mod", cases);
+  int number = 0;
+  for (const auto& row : rows(folder / "index.tsv")) {
+    ++number;
+    if (row.size() < 4) continue;
+    const std::string test = row[0].substr(0, row[0].find("::"));
+    for (const char* engine : {"jit", "eval"}) {
+      Case c;
+      c.kind = Kind::Runs;
+      c.name = "runs/" + std::to_string(number) + " " + engine;
+      c.group = test.substr(test.rfind('/') + 1) + " " + engine;
+      c.path = (folder / "mod" / (row[1] + ".py")).string();
+      c.function = row[2];
+      c.values = (folder / "io" / row[3]).string();
+      c.engine = engine;
+      cases.push_back(std::move(c));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Case> list_cases(const std::string& root) {
+  std::vector<Case> cases;
+  const auto part = [&](const char* name) {
+    const fs::path base = fs::path(root).lexically_normal();
+    const fs::path last = base.has_filename() ? base.filename() : base.parent_path().filename();
+    return last == name ? base : base / name;
+  };
+  add_texts(part("parse"), Kind::Parse, "parse", cases);
+  add_texts(part("raises"), Kind::Raises, "raises", cases);
+  add_pairs(part("pairs"), cases);
+  add_trace(part("trace"), cases);
+  add_runs(part("runs"), cases);
+  return cases;
+}
+
+}  // namespace rldb::conformance
