@@ -20,7 +20,6 @@ bool is_leaf(const Expr* e) {
       const auto* o = as<Op>(static_cast<const Call*>(e)->callee);
       return o && o->name.starts_with("tir.");
     }
-    case NodeKind::Tuple:
     case NodeKind::TupleGetItem:
     case NodeKind::If:
     case NodeKind::SeqExpr:
