@@ -270,7 +270,7 @@ std::string print_function(std::string_view name, const Expr* function, const Pr
 
 std::string print_expr(const Expr* e, const PrintOptions& options) {
   Printer p(options, nullptr);
-  p.begin_fragment(false);
+  p.begin_fragment(options.tensor_ir);
   if (const auto* f = as<Function>(e)) {
     p.function("main", f, false);
   } else if (const auto* f = as<PrimFunc>(e)) {
@@ -304,7 +304,7 @@ std::string print_type(const Type* t, const PrintOptions& options) {
 
 std::string print_attr(const Attr* a, const PrintOptions& options) {
   Printer p(options, nullptr);
-  p.begin_fragment(false);
+  p.begin_fragment(options.tensor_ir);
   p.attr(a);
   return p.take();
 }

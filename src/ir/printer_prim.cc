@@ -57,6 +57,9 @@ void Printer::var_creation(const Var* v, std::string& to) {
     t("var(");
     dtype_literal(v->dtype());
     out_ += ')';
+  } else if (p == nullptr) {
+    t(runtime::to_string(v->dtype()));
+    out_ += "()";
   } else {
     parameter_type(v->type);
     if (out_.back() != ')') out_ += "()";

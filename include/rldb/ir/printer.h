@@ -2,6 +2,7 @@
 //
 // Text round-trips: parse(print(m)) is structurally equal to m. Canonical, stable, idempotent. Listing, verifier
 // errors, the debugger's gutter and pass diffs all go through the Decorator. Sources: tvm_facts sections 0 to 4.
+// No text ends in a newline (as TVM's `script()`), and no line is wrapped: both are what TVM writes. docs/printer.md.
 #pragma once
 
 #include <string>
@@ -16,22 +17,24 @@ enum class Syntax : std::uint8_t { Current, Sinfo, Rfc };
 
 struct PrintOptions {
   Syntax syntax = Syntax::Current;
-  bool show_meta = false;      // bring constants in a metadata block
-  bool show_all_ty = true;     // false drops every annotation that can be inferred
-  bool header = true;          // `# from tvm.script import ...` comment lines
-  bool pep695 = false;         // def main[n](...) instead of TypeVar lines
-  int line_width = 100;
+  bool show_meta = false;   // bring constants in a metadata block
+  bool show_all_ty = true;  // false drops every annotation that can be inferred
+  bool header = true;       // `# from tvm.script import ...` comment lines
+  bool pep695 = false;      // def main[n](...) instead of TypeVar lines
+  bool tensor_ir = false;   // print_expr, print_attr: literals as in a PrimFunc (`1` is an int32, not an int64)
   std::string module_alias = "cls";
 };
 
-// Called as lines are finished. `node` is the binding, statement or function that the line starts (null for others).
+// Called line by line. `node` is what the line starts: the function (decorator, `def`, `func_attr`), the binding, the
+// statement, the BindingBlock (`with R.dataflow()`, `R.output`), the SeqExpr (`return`, the last line of a branch);
+// null for lines that stand for nothing (header, `else:`, `n = T.int64()`, blank lines).
 class Decorator {
  public:
   virtual ~Decorator() = default;
   virtual std::string gutter(const Node* /*node*/) { return {}; }   // put before the line
   virtual std::string trailer(const Node* /*node*/) { return {}; }  // put after it, e.g. a live value
   virtual std::string below(const Node* /*node*/) { return {}; }    // whole lines after it, e.g. an error
-  virtual void line(int /*line_number*/, const Node* /*node*/) {}   // 1-based: lets callers map lines to nodes
+  virtual void line(int /*line_number*/, const Node* /*node*/) {}   // 1-based, without lines of `below`
 };
 
 std::string print(const Module* m, const PrintOptions& options = {}, Decorator* decorator = nullptr);
