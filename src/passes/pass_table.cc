@@ -24,8 +24,9 @@ struct NamedPipeline {
 };
 constexpr NamedPipeline kPipelines[] = {
     {"minimum",
-     "LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,"
-     "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+     "LambdaLift,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,"
+     "StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,"
+     "AttachGlobalSymbol",
      "any valid module to what the machine runs", false},
     {"default",
      "DispatchSampling,DispatchSortScan,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,"

@@ -3,7 +3,6 @@
 // User: vm_shape_lower.cc.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,7 +16,6 @@ struct ShapeSlot {
   std::vector<int> users;  // slots of compound expressions that mention this variable
   int missing = 0;         // variables of this compound expression that are not bound yet
   bool ready = false;      // the value is in the heap
-  std::string bound_by;
 };
 
 class ShapeSlots {

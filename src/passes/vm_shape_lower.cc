@@ -6,9 +6,8 @@
 // A match_cast does the same for its value; the result is checked where its type does not say enough. Symbolic
 // R.shape(...) values become vm.builtin.make_shape, symbolic scalars vm.builtin.make_prim_value.
 //
-// For code generation the function carries the attribute `rldb.shape_slots` (not part of what structural equality
-// compares): a list, by slot, of {"slot": int, "expr": "n * 2", "bound_by": "parameter `x`, dimension 0",
-// "is_variable": bool}.
+// Code generation reads back from the lowered code which slot is which symbol and who bound it: types of values are
+// left as they were, so a store names its symbol through the type of what it matches.
 #include <algorithm>
 
 #include "passes/shape_slots.h"
@@ -37,7 +36,6 @@ struct MatchItem {
   const Expr* value;
   Span<const Expr*> dims;
   std::string context;
-  std::string source;  // for people: "parameter `x`"
 };
 
 // Host functions that compute shapes, shared by the functions of the module.
@@ -78,9 +76,7 @@ class ShapeLowerer {
     blocks.push_back(take_block(false));
     if (error_) return Failure(std::move(*error_));
     const SeqExpr* body = make_seq(ctx_, blocks, result, function_->body);
-    const Function* made = with_body(ctx_, function_, body);
-    if (slots_.size() > 0) made = with_attr(ctx_, made, "rldb.shape_slots", slot_table());
-    return made;
+    return with_body(ctx_, function_, body);
   }
 
  private:
@@ -131,7 +127,7 @@ class ShapeLowerer {
       origin_ = p;
       const std::string where = "ErrorContext(fn=" + std::string(name_) + ", loc=param[" + std::to_string(i) +
                                 "], param=" + std::string(p->name) + ", annotation=" + print_type(p->type) + ") ";
-      check(p->type, p, true, i >= num_input, where, "parameter `" + std::string(p->name) + "`", items);
+      check(p->type, p, true, i >= num_input, where, items);
       bind_scalar(p);
     }
     origin_ = nullptr;
@@ -142,7 +138,7 @@ class ShapeLowerer {
     std::vector<MatchItem> items;
     const std::string where =
         "ErrorContext(fn=" + std::string(name_) + ", loc=return, annotation=" + print_type(function_->ret_type) + ") ";
-    check(function_->ret_type, result, false, false, where, "the result", items);
+    check(function_->ret_type, result, false, false, where, items);
     match_round(items, true);
   }
 
@@ -153,7 +149,6 @@ class ShapeLowerer {
     emit_check("vm.builtin.match_prim_value",
                {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), context("")});
     slot->ready = true;
-    slot->bound_by = "value of `" + std::string(v->name) + "`";
     ready_.push_back(slot->index);
     compute();
   }
@@ -174,9 +169,7 @@ class ShapeLowerer {
     if (b->is_match_cast()) {
       const Expr* value = leaf(b->value);
       std::vector<MatchItem> items;
-      const auto* v = as<Var>(b->value);
-      check(b->cast_type, value, false, false, "ErrorContext(match_cast, ty=" + print_type(b->cast_type) + ") ",
-            v ? "match_cast of `" + std::string(v->name) + "`" : std::string("match_cast"), items);
+      check(b->cast_type, value, false, false, "ErrorContext(match_cast, ty=" + print_type(b->cast_type) + ") ", items);
       match(std::move(items));
       return out_.push_back(remake_binding(ctx_, b, b->var, value));
     }
@@ -350,7 +343,6 @@ class ShapeLowerer {
     if (slot && slot->ready) return add(kAssertSlot, slot->index);
     if (slot && isa<Var>(dim) && !last) {
       slot->ready = true;
-      slot->bound_by = item.source + ", dimension " + std::to_string(i);
       ready_.push_back(slot->index);
       return add(kStore, slot->index);
     }
@@ -380,7 +372,6 @@ class ShapeLowerer {
     for (int i : now) {
       ShapeSlot& s = slots_.at(i);
       s.ready = true;
-      s.bound_by = "computed";
       const Expr* const index[] = {ctx_.i64(i)};
       stores.push_back(ctx_.store(heap, cast_to(ctx_, DType::Int(64), substitute(ctx_, s.expr, loads)), index));
     }
@@ -396,7 +387,7 @@ class ShapeLowerer {
   // ---- checks of types ----
   // `always`: even when the value's type says enough (parameters: that is the calling convention).
   void check(const Type* type, const Expr* value, bool always, bool dynamic_only, const std::string& where,
-             const std::string& source, std::vector<MatchItem>& items) {
+             std::vector<MatchItem>& items) {
     if (!always && is_base_of(ctx_, type, value->type)) return;
     switch (type->kind) {
       case TypeKind::Any:
@@ -407,13 +398,13 @@ class ShapeLowerer {
                    {get(value), ctx_.dtype(as<PrimType>(type)->dtype), context(where)});
         return;
       case TypeKind::Shape:
-        return check_shape(as<ShapeType>(type), value, always, where, source, items);
+        return check_shape(as<ShapeType>(type), value, always, where, items);
       case TypeKind::DTensor:
-        return check_tensor(as<DTensorType>(type)->tensor, value, always, dynamic_only, where, source, items);
+        return check_tensor(as<DTensorType>(type)->tensor, value, always, dynamic_only, where, items);
       case TypeKind::Tensor:
-        return check_tensor(as<TensorType>(type), value, always, dynamic_only, where, source, items);
+        return check_tensor(as<TensorType>(type), value, always, dynamic_only, where, items);
       case TypeKind::Tuple:
-        return check_tuple(as<TupleType>(type), value, always, dynamic_only, where, source, items);
+        return check_tuple(as<TupleType>(type), value, always, dynamic_only, where, items);
       case TypeKind::Func:
         if (always || value->type->kind != TypeKind::Func)
           emit_check("vm.builtin.check_func_info", {get(value), context(where)});
@@ -422,24 +413,24 @@ class ShapeLowerer {
   }
 
   void check_shape(const ShapeType* t, const Expr* value, bool always, const std::string& where,
-                   const std::string& source, std::vector<MatchItem>& items) {
+                   std::vector<MatchItem>& items) {
     if (always || !is_base_of(ctx_, ctx_.shape_type_ndim(t->ndim), value->type))
       emit_check("vm.builtin.check_shape_info", {get(value), ctx_.i64(t->ndim), context(where)});
-    if (t->has_values) items.push_back({get(value), t->values, where, source});
+    if (t->has_values) items.push_back({get(value), t->values, where});
   }
 
   // A shape held by a variable is checked by rank and dtype only.
   void check_tensor(const TensorType* t, const Expr* value, bool always, bool dynamic_only, const std::string& where,
-                    const std::string& source, std::vector<MatchItem>& items) {
+                    std::vector<MatchItem>& items) {
     if (dynamic_only && t->has_shape && all_int_literals(t->shape)) return;
     if (always || !is_base_of(ctx_, ctx_.tensor_ndim(t->ndim, t->dtype), value->type)) {
       emit_check("vm.builtin.check_tensor_info", {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), context(where)});
     }
-    if (t->has_shape) items.push_back({get(value), t->shape, where, source});
+    if (t->has_shape) items.push_back({get(value), t->shape, where});
   }
 
   void check_tuple(const TupleType* t, const Expr* value, bool always, bool dynamic_only, const std::string& where,
-                   const std::string& source, std::vector<MatchItem>& items) {
+                   std::vector<MatchItem>& items) {
     const auto* known = as<TupleType>(value->type);
     if (known && known->fields.size() != t->fields.size()) {
       return fail(message(DiagId::PassUnsupported, where,
@@ -450,7 +441,7 @@ class ShapeLowerer {
       emit_check("vm.builtin.check_tuple_info", {get(value), ctx_.i64(std::int64_t(t->fields.size())), context(where)});
     }
     for (std::size_t i = 0; i < t->fields.size(); ++i) {
-      check(t->fields[i], field(value, i), always, dynamic_only, where, source + "[" + std::to_string(i) + "]", items);
+      check(t->fields[i], field(value, i), always, dynamic_only, where, items);
     }
   }
 
@@ -482,19 +473,6 @@ class ShapeLowerer {
     const Var* v = emit("gv", made);
     fields_[value] = v;
     return v;
-  }
-
-  // ---- for code generation ----
-  const Attr* slot_table() {
-    std::vector<const Attr*> rows;
-    for (const ShapeSlot& s : slots_.all()) {
-      const NamedAttr row[] = {ctx_.named("slot", ctx_.attr(s.index)),
-                               ctx_.named("expr", ctx_.attr(std::string_view(print_expr(s.expr)))),
-                               ctx_.named("bound_by", ctx_.attr(std::string_view(s.bound_by))),
-                               ctx_.named("is_variable", ctx_.attr(isa<Var>(s.expr)))};
-      rows.push_back(ctx_.attr_dict(row));
-    }
-    return ctx_.attr_list(rows);
   }
 
   Context& ctx_;
