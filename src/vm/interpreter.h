@@ -54,7 +54,8 @@ class Interpreter {
     return a >= 0 ? regs[a] : impl_.literals[std::size_t(~a)];
   }
 
-  // Arguments into the machine's scratch buffer; `Release` empties it whatever happens.
+  // Arguments into the machine's scratch buffer, whose values are null between calls; `Release` empties it whatever
+  // happens.
   PackedArgs gather(const Decoded& d, const Value* regs) {
     if (m_.scratch_.size() < d.args_count) m_.scratch_.resize(d.args_count);
     Value* to = m_.scratch_.data();
@@ -69,6 +70,12 @@ class Interpreter {
       for (std::uint32_t i = 0; i < count; ++i) scratch[i] = Value();
     }
   };
+  // Consecutive registers are an argument list as they are: a native callee cannot change them.
+  bool is_direct(const Decoded& d) const { return d.first_register >= 0; }
+  PackedArgs arguments(const Decoded& d, const Value* regs) {
+    if (is_direct(d)) return {regs + d.first_register, d.args_count};
+    return gather(d, regs);
+  }
 
   Result<Value> call_kernel(runtime::Kernel& kernel, PackedArgs args) {
     RLDB_TRY_VOID(bind_arguments(kernel.signature(), args, m_.kernel_variables_));
@@ -158,8 +165,8 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
       case Op::CallKernel:
       case Op::CallPacked:
       case Op::CallUnresolved: {
-        PackedArgs args = gather(d, regs);
-        Release release{m_.scratch_, d.args_count};
+        PackedArgs args = arguments(d, regs);
+        Release release{m_.scratch_, is_direct(d) ? 0 : d.args_count};
         if constexpr (Policy::kCalls) {
           if (policy.hook.before_call(m_, {pc, d.callee, args}) == CallAction::Skip) {
             ++frame->pc;

@@ -199,6 +199,15 @@ class Linker {
     d.args_begin = std::uint32_t(out_.args.size());
     d.args_count = std::uint32_t(i.args.size());
     for (std::size_t a = 0; a < i.args.size(); ++a) out_.args.push_back(decode_arg(i.arg(a)));
+    d.first_register = consecutive(std::span(out_.args).subspan(d.args_begin));
+  }
+
+  // The first of registers r, r + 1, r + 2, ...; -1 when the arguments are anything else.
+  static std::int32_t consecutive(std::span<const std::int32_t> args) {
+    if (args.empty() || args[0] < 0) return -1;
+    for (std::size_t a = 1; a < args.size(); ++a)
+      if (args[a] != args[0] + std::int32_t(a)) return -1;
+    return args[0];
   }
 
   std::int32_t decode_arg(Arg arg) {

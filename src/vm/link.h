@@ -46,6 +46,7 @@ struct Decoded {
   std::int32_t jump = 0;           // Goto, If: offset
   std::uint32_t args_begin = 0;
   std::uint32_t args_count = 0;
+  std::int32_t first_register = -1;  // arguments are consecutive registers from here: passed without copying
   union {
     BuiltinFn builtin = nullptr;
     runtime::Kernel* kernel;

@@ -227,6 +227,12 @@ Outcome Machine::step(std::uint64_t count, Hook& hook) {
   return Interpreter(*this).run(HookPolicy{hook}, count);
 }
 
+Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
+  if (auto done = run_without_frames()) return *std::move(done);
+  RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
+  return Interpreter(*this).run(StopSetPolicy{stops}, count);
+}
+
 const Value* Machine::read_register(std::size_t frame, RegName reg) const {
   if (frame >= frames_.size() || reg < 0 || std::size_t(reg) >= frames_[frame].size) return nullptr;
   return &registers_[frames_[frame].base + std::size_t(reg)];

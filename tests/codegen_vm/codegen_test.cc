@@ -268,6 +268,40 @@ TEST_CASE("the shape heap's slots get their names back") {
   CHECK(back->debug.function(back->find_function("main"))->slots[1].text == "n * 2");
 }
 
+TEST_CASE("symbols bound by a match_cast of a tuple are found through its fields") {
+  Writer w;
+  Context& c = w.ctx;
+  const Var* k = c.var("k", c.int64());
+  const Type* unknown = c.tensor_ndim(1, runtime::DType::Float(32));
+  const Var* x = c.var("x", c.tuple_type(std::vector<const Type*>{unknown, unknown}));
+  const Type* known = c.tensor(std::vector<const Expr*>{k}, runtime::DType::Float(32));
+  w.begin({x});
+  const Var* heap =
+      w.bind("h", w.builtin("vm.builtin.alloc_shape_heap", {c.i64(2)}, c.tensor_ndim(1, runtime::DType::Int(64))));
+  const Var* field = w.bind("f", c.tuple_get(x, 1).value());
+  w.bind("_",
+         w.packed("vm.builtin.match_shape", {field, heap, c.i64(1), c.i64(1), c.i64(1), c.string("")}, c.void_type()));
+  w.bind("_", w.packed("vm.builtin.match_prim_value", {k, heap, c.i64(2), c.i64(0), c.string("")}, c.void_type()));
+  w.match_cast("y", x, c.tuple_type(std::vector<const Type*>{unknown, known}));
+  w.end("main", field);
+  // `k` itself has no register here: only the slots matter.
+  CHECK_FALSE(w.compile().ok());
+  w.begin({x, k});
+  const Var* heap2 =
+      w.bind("h", w.builtin("vm.builtin.alloc_shape_heap", {c.i64(2)}, c.tensor_ndim(1, runtime::DType::Int(64))));
+  const Var* field2 = w.bind("f", c.tuple_get(x, 1).value());
+  w.bind("_", w.packed("vm.builtin.match_shape", {field2, heap2, c.i64(1), c.i64(1), c.i64(1), c.string("")},
+                       c.void_type()));
+  w.match_cast("y", x, c.tuple_type(std::vector<const Type*>{unknown, known}));
+  w.bind("_", w.packed("vm.builtin.match_prim_value", {k, heap2, c.i64(1), c.i64(0), c.string("")}, c.void_type()));
+  w.end("main", field2);
+  Executable exe = w.good();
+  const bytecode::FunctionDebug& d = *exe.debug.function(exe.find_function("main"));
+  CHECK(d.slots[1].text == "k");
+  CHECK(d.slots[1].bound_by == "match_cast to `y`, dimension 0");
+  CHECK(d.slots[0].bound_by == "parameter `k`");
+}
+
 TEST_CASE("what has no code is diagnosed, all of it") {
   Writer w;
   Context& c = w.ctx;

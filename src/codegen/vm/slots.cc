@@ -116,6 +116,7 @@ std::string SlotTable::place(const Expr* matched, std::string_view context, std:
 
 void SlotTable::see(const Binding* binding, bytecode::InstructionDebug& debug) {
   if (binding->is_match_cast()) return see_match_cast(binding);
+  if (const auto* get = as<TupleGetItem>(binding->value)) fields_[binding->var] = {get->tuple, get->index};
   const auto* call = as<Call>(binding->value);
   if (!call) return;
   if (const auto* f = as<ExternFunc>(call->callee)) return see_call(call, f->symbol, binding->var, debug);
@@ -149,7 +150,9 @@ void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* b
     if (!code || !index) return;
     if (*code == 1) {
       add_slot(debug.slots_written, *index);
-      store(*index, call->args[0], "a scalar");
+      const auto* var = as<Var>(call->args[0]);
+      const bool is_param = var && std::find(params_.begin(), params_.end(), var) != params_.end();
+      store(*index, call->args[0], var ? fmt::format("{}`{}`", is_param ? "parameter " : "", var->name) : "a scalar");
     }
     if (*code == 3) add_slot(debug.slots_read, *index);
   }
@@ -179,15 +182,36 @@ void SlotTable::see_match(const Call* call, bytecode::InstructionDebug& debug) {
   }
 }
 
-void SlotTable::see_match_cast(const Binding* binding) {
-  Span<const Expr*> dims = dims_of(binding->cast_type);
-  for (const Store& s : pending_) {
-    if (s.value != binding->value || s.dimension >= dims.size()) continue;
-    name(s.slot, dims[s.dimension]);
-    if (bytecode::SlotDebug* slot_debug = slot(s.slot))
-      slot_debug->bound_by = fmt::format("match_cast to `{}`, dimension {}", binding->var->name, s.dimension);
+// The type of `part` when `of` has the type: itself, a field of it, a field of a field. Null when it is no part of it.
+const Type* SlotTable::type_inside(const Type* type, const Expr* of, const Expr* part) const {
+  std::vector<std::int64_t> path;
+  constexpr std::size_t kMaxPath = 100;
+  while (part != of) {
+    auto field = fields_.find(part);
+    if (field == fields_.end() || path.size() == kMaxPath) return nullptr;
+    path.push_back(field->second.second);
+    part = field->second.first;
   }
-  std::erase_if(pending_, [&](const Store& s) { return s.value == binding->value; });
+  for (auto index = path.rbegin(); index != path.rend(); ++index) {
+    const auto* tuple = as<TupleType>(type);
+    if (!tuple || *index < 0 || std::size_t(*index) >= tuple->fields.size()) return nullptr;
+    type = tuple->fields[std::size_t(*index)];
+  }
+  return type;
+}
+
+void SlotTable::see_match_cast(const Binding* binding) {
+  std::erase_if(pending_, [&](const Store& s) {
+    const Type* type = type_inside(binding->cast_type, binding->value, s.value);
+    if (!type) return false;
+    Span<const Expr*> dims = dims_of(type);
+    if (s.dimension < dims.size()) {
+      name(s.slot, dims[s.dimension]);
+      if (bytecode::SlotDebug* debug = slot(s.slot))
+        debug->bound_by = fmt::format("match_cast to `{}`, dimension {}", binding->var->name, s.dimension);
+    }
+    return true;
+  });
 }
 
 void SlotTable::see_make_shape(const Call* call, bytecode::InstructionDebug& debug) {

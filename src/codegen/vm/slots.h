@@ -40,6 +40,7 @@ class SlotTable {
   bytecode::SlotDebug* slot(std::int64_t index);
   void name(std::int64_t index, const ir::Expr* value);
   void store(std::int64_t index, const ir::Expr* value, std::string bound_by);
+  const ir::Type* type_inside(const ir::Type* type, const ir::Expr* of, const ir::Expr* part) const;
   std::string place(const ir::Expr* matched, std::string_view context, std::size_t dimension) const;
 
   const ir::Module* module_;
@@ -47,6 +48,8 @@ class SlotTable {
   const ir::Var* heap_ = nullptr;
   std::vector<bytecode::SlotDebug> slots_;
   std::vector<Store> pending_;
+  // Variables that are fields of others: matches of a tuple go field by field.
+  std::map<const ir::Expr*, std::pair<const ir::Expr*, std::int64_t>> fields_;
 };
 
 }  // namespace rldb::codegen

@@ -17,9 +17,10 @@ class Args {
  public:
   Args(bytecode::BuiltinId id, PackedArgs args) : row_(bytecode::info(id)), args_(args) {}
 
-  Result<support::Unit> check_count() const {
-    if (int(args_.size()) >= row_.min_args && (row_.max_args < 0 || int(args_.size()) <= row_.max_args))
-      return support::Unit{};
+  bool count_fits() const {
+    return int(args_.size()) >= row_.min_args && (row_.max_args < 0 || int(args_.size()) <= row_.max_args);
+  }
+  support::Failure<Error> wrong_count() const {
     return runtime::fail(ErrorKind::ArgumentCount,
                          fmt::format("{} takes ({}) but {} given", row_.name, row_.arguments, args_.size()));
   }
@@ -78,4 +79,4 @@ class Args {
 // First lines of a builtin: `a` are its checked arguments.
 #define RLDB_ARGS(Id)                    \
   Args a(bytecode::BuiltinId::Id, args); \
-  RLDB_TRY_VOID(a.check_count())
+  if (!a.count_fits()) return a.wrong_count()

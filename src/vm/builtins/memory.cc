@@ -38,7 +38,7 @@ Result<Value> view_of(const Args& a, const runtime::Tensor& t, std::vector<std::
 
 Result<Value> memory_view(bytecode::BuiltinId id, PackedArgs args) {
   Args a(id, args);
-  RLDB_TRY_VOID(a.check_count());
+  if (!a.count_fits()) return a.wrong_count();
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   std::vector<std::int64_t> shape = t->shape();
   if (!a[1].is_null()) {
