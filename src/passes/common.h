@@ -40,6 +40,8 @@ const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::Bindin
 
 // CanonicalizeBindings of one function: other passes start from it (canonicalize_bindings.cc).
 const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
+// Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
+const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
 // The same binding with another variable or value.
 const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
 

@@ -1,0 +1,153 @@
+// RewriteDataflowReshape: in dataflow blocks, a call_tir of a PrimFunc that only copies elements in row-major order to
+// another shape becomes R.reshape, which costs nothing at run time. Outputs of a block are left: they may be kept by
+// somebody who does not expect to share memory.
+//
+// "Only copies in order" is proved from the loop nest: one store, every axis of the destination its own block axis (or
+// loop), and the flat index of the load equal to the flat index of the store. What cannot be proved stays a kernel.
+#include <algorithm>
+
+#include "passes/common.h"
+#include "rldb/ir/arith.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+// The copying nest of a PrimFunc: its only store and the axes around it.
+struct CopyNest {
+  const BufferStore* store = nullptr;
+  const BufferLoad* load = nullptr;
+  std::vector<std::pair<const Var*, Range>> axes;
+  bool plain = true;  // nothing that would make it more than a copy
+};
+
+CopyNest find_nest(const PrimFunc* f) {
+  CopyNest nest;
+  walk(f->body, [&](const Node* n) {
+    if (const auto* s = as<BufferStore>(n)) {
+      nest.plain = nest.plain && !nest.store && !s->predicate;
+      nest.store = s;
+      nest.load = as<BufferLoad>(s->value);
+      return false;
+    }
+    if (const auto* loop = as<ForStmt>(n)) {
+      nest.plain = nest.plain && (!loop->step || is_const(loop->step, 1));
+      nest.axes.push_back({loop->var, {loop->min, loop->extent}});
+      return true;
+    }
+    if (const auto* realize = as<SBlockRealize>(n)) {
+      nest.plain = nest.plain && is_const(realize->predicate, 1);
+      return true;
+    }
+    if (const auto* block = as<SBlock>(n)) {
+      for (const IterVar& v : block->iter_vars) {
+        nest.plain = nest.plain && v.kind == IterKind::Spatial;
+        nest.axes.push_back({v.var, v.dom});
+      }
+      nest.plain = nest.plain && !block->init && block->alloc_buffers.empty() && block->match_buffers.empty();
+      return true;
+    }
+    if (as<Stmt>(n) && !isa<SeqStmt>(n)) nest.plain = false;
+    return isa<Stmt>(n);
+  });
+  nest.plain = nest.plain && nest.store && nest.load && !nest.load->predicate;
+  return nest;
+}
+
+const Expr* flat_index(Context& ctx, Span<const Expr*> indices, Span<const Expr*> shape) {
+  const Expr* flat = ctx.i64(0);
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    flat = add(ctx, mul(ctx, flat, cast_to(ctx, DType::Int(64), shape[i])), cast_to(ctx, DType::Int(64), indices[i]));
+  return flat;
+}
+
+// Index of the parameter that the function reshapes into its last one, or -1.
+int reshaped_param(Context& ctx, const PrimFunc* f) {
+  if (f->params.size() < 2 || !f->params.back().buffer) return -1;
+  const CopyNest nest = find_nest(f);
+  if (!nest.plain || nest.store->buffer != f->params.back().buffer) return -1;
+  const auto from = std::find_if(f->params.begin(), f->params.end() - 1,
+                                 [&](const PrimParam& p) { return p.buffer && p.buffer == nest.load->buffer; });
+  if (from == f->params.end() - 1) return -1;
+
+  Analyzer analyzer(ctx);
+  const Buffer* to = nest.store->buffer;
+  if (nest.store->indices.size() != to->shape.size() || !to->strides.empty() || !nest.load->buffer->strides.empty())
+    return -1;
+  for (const auto& [var, range] : nest.axes) analyzer.bind_range(var, range);
+  std::vector<const Expr*> seen;
+  for (std::size_t i = 0; i < to->shape.size(); ++i) {
+    const Expr* index = nest.store->indices[i];
+    if (is_const(index, 0) && is_const(to->shape[i], 1)) continue;
+    const auto axis = std::find_if(nest.axes.begin(), nest.axes.end(), [&](const auto& a) { return a.first == index; });
+    if (axis == nest.axes.end() || std::find(seen.begin(), seen.end(), index) != seen.end()) return -1;
+    if (!is_const(axis->second.min, 0) || !analyzer.prove_equal(axis->second.extent, to->shape[i])) return -1;
+    seen.push_back(index);
+  }
+  const Expr* read = flat_index(ctx, nest.load->indices, nest.load->buffer->shape);
+  const Expr* written = flat_index(ctx, nest.store->indices, to->shape);
+  return analyzer.prove_equal(read, written) ? int(from - f->params.begin()) : -1;
+}
+
+class ReshapeRewriter : public Rewriter {
+ public:
+  ReshapeRewriter(Context& ctx, const Module* module, std::unordered_map<const PrimFunc*, int>& known)
+      : Rewriter(ctx), module_(module), known_(known) {}
+
+ protected:
+  const BindingBlock* visit_block(const BindingBlock* b) override {
+    const bool outer = dataflow_;
+    dataflow_ = b->is_dataflow();
+    const BindingBlock* made = default_block(b);
+    dataflow_ = outer;
+    return made;
+  }
+
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    const Call* call = as_call_of(b->value, "relax.call_tir");
+    if (dataflow_ && b->var->is_dataflow() && !b->is_match_cast() && call) {
+      if (const Call* made = reshape(call)) return {remake_binding(ctx_, b, b->var, made)};
+    }
+    return default_binding(b);
+  }
+
+ private:
+  const Call* reshape(const Call* call) {
+    const auto* g = as<GlobalVar>(call->args[0]);
+    const auto* args = call->args.size() == 2 ? as<Tuple>(call->args[1]) : nullptr;
+    const auto* f = g ? as<PrimFunc>(module_->find(g->name)) : nullptr;
+    const auto* out = as<TensorType>(call->type);
+    if (!f || !args || !out || !out->has_shape) return nullptr;
+    auto [found, fresh] = known_.try_emplace(f, -1);
+    if (fresh) found->second = reshaped_param(ctx_, f);
+    const int index = found->second;
+    if (index < 0 || std::size_t(index) >= args->items.size()) return nullptr;
+    const Expr* input = args->items[std::size_t(index)];
+    const auto* in = as<TensorType>(input->type);
+    if (!in || !in->has_shape || in->dtype != out->dtype || in->dtype.is_void()) return nullptr;
+    Analyzer analyzer(ctx_);
+    if (!analyzer.prove_equal(product(ctx_, in->shape), product(ctx_, out->shape))) return nullptr;
+    const Call* made = op_call(ctx_, "relax.reshape", {input, ctx_.shape(out->shape)}, call->type);
+    ctx_.set_origin(made, call);
+    return made;
+  }
+
+  const Module* module_;
+  std::unordered_map<const PrimFunc*, int>& known_;
+  bool dataflow_ = false;
+};
+
+}  // namespace
+
+Result<const Module*> rewrite_dataflow_reshape(PassEnv& env, const Module* module, const PassOptions&) {
+  std::unordered_map<const PrimFunc*, int> known;
+  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    return ReshapeRewriter(env.ctx, module, known).rewrite_function(f);
+  });
+}
+
+}  // namespace rldb::passes
