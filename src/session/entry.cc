@@ -177,6 +177,20 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out) {
   return result;
 }
 
+std::optional<Value> Session::evaluate_with(std::string_view text,
+                                            std::span<const std::pair<std::string, Value>> scope, Diagnostics& out) {
+  std::vector<NamedValue> values = values_;
+  for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
+  const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(module(), values), out);
+  if (!parsed.ok) return std::nullopt;
+  if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
+    out.add({file, 0, std::uint32_t(text.size())}, source::message(DiagId::NoSuchThing, "expression", text));
+    return std::nullopt;
+  }
+  return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, out);
+}
+
 const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {
   if (module()) {
     if (const ir::Expr* f = module()->find(text)) return f->type;

@@ -36,8 +36,12 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
 
 }  // namespace
 
+std::shared_ptr<const Build> Session::runnable(Diagnostics& out) {
+  return loaded_executable_ ? engines_->build : build(out);
+}
+
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
-  auto built = loaded_executable_ ? engines_->build : build(out);
+  auto built = runnable(out);
   if (!built) return {};
   return run_build(*built, function, args, out);
 }
@@ -87,7 +91,7 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
 }
 
 std::optional<vm::Machine> Session::start(std::string_view function, std::span<const Value> args, Diagnostics& out) {
-  auto built = loaded_executable_ ? engines_->build : build(out);
+  auto built = runnable(out);
   if (!built) return std::nullopt;
   interrupt_ = false;
   vm::Machine machine(built->program);

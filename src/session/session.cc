@@ -28,7 +28,8 @@ std::string_view to_string(Engine engine) {
 Session::Session(Options options, runtime::Output* output)
     : options_(std::move(options)),
       ctx_(std::make_unique<ir::Context>()),
-      output_(output ? output : &runtime::stdout_output()),
+      gate_(std::make_unique<Gate>(output ? *output : runtime::stdout_output())),
+      output_(gate_.get()),
       engines_(std::make_unique<Engines>()) {
   ops::install(*ctx_);
   runtime::register_test_functions(registry_, *output_);

@@ -129,6 +129,11 @@ class Session {
   // A machine with the call on it, nothing run yet: what the debugger steps.
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
+  // What a run now would run: the build of the current version, or of a loaded executable. Whoever keeps a machine
+  // keeps this too: it owns the kernels.
+  std::shared_ptr<const Build> runnable(Diagnostics& out);
+  // While muted, what programs print is dropped: execution that only repeats what was seen already.
+  void mute(bool on) { gate_->muted = on; }
 
   // ---- kernels ----
   struct KernelState {
@@ -151,12 +156,25 @@ class Session {
   void set_value(std::string name, runtime::Value value);
   const runtime::Value* find_value(std::string_view name) const;
   const std::vector<NamedValue>& values() const { return values_; }
+  // The value of one expression over more names than the session's: a debugger's locals. They hide namesakes.
+  // Nothing of the session changes.
+  std::optional<runtime::Value> evaluate_with(std::string_view text,
+                                              std::span<const std::pair<std::string, runtime::Value>> scope,
+                                              Diagnostics& out);
 
   // ---- plugins ----
   bool load_plugin(const std::string& path, Diagnostics& out);
 
  private:
   struct Engines;
+  struct Gate : runtime::Output {
+    explicit Gate(runtime::Output& to) : to(to) {}
+    void write(std::string_view text) override {
+      if (!muted) to.write(text);
+    }
+    runtime::Output& to;
+    bool muted = false;
+  };
   void adopt(const ir::Module* module, std::string path);
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
@@ -178,7 +196,8 @@ class Session {
   std::unique_ptr<ir::Context> ctx_;
   source::SourceManager sources_;
   runtime::PackedRegistry registry_;
-  runtime::Output* output_;
+  std::unique_ptr<Gate> gate_;
+  runtime::Output* output_;  // the gate
   std::atomic<bool> interrupt_{false};
   std::string path_;
   passes::History history_;

@@ -127,6 +127,9 @@ class Machine {
   // Runs `count` instructions.
   Outcome step(std::uint64_t count = 1);
   Outcome step(std::uint64_t count, Hook& hook);
+  // At most `count` instructions, to the next one of the set (which is asked about the first one too after a stop that
+  // no set or hook made). The set has to be one for this executable.
+  Outcome step(std::uint64_t count, const StopSet& stops);
 
   const Program& program() const { return *program_; }
   const std::shared_ptr<const Program>& program_ptr() const { return program_; }
