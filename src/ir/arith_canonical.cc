@@ -51,14 +51,20 @@ Poly Canonicaliser::atom(const Expr* e) {
   const std::uint64_t hash = expr_hash(e);
   if (shared)
     if (const Expr* known = atom_table_.find(hash, [&](const Expr* o) { return expr_equal(o, e); }))
-      return Poly::of_atom(atom_ids_[known]);
+      return remember(e, Poly::of_atom(atom_ids_[known]));
   const auto id = std::uint32_t(atoms_.size());
   atoms_.push_back(e);
   if (shared) {
     atom_table_.insert(hash, e);
     atom_ids_[e] = id;
   }
-  return Poly::of_atom(id);
+  return remember(e, Poly::of_atom(id));
+}
+
+// What is made of canonical parts is canonical: asked again (for bounds, say), it must not be taken apart again.
+Poly Canonicaliser::remember(const Expr* e, Poly p) {
+  if (!isa<Var>(e) && !isa<IntImm>(e)) polys_.emplace(e, p);
+  return p;
 }
 
 Poly Canonicaliser::atom_or_const(const Expr* e) {
@@ -408,6 +414,12 @@ const Expr* Canonicaliser::monomial(const Term& t, std::int64_t coef, DType dtyp
 
 // Positive terms first, then what is subtracted, the literal last.
 const Expr* Canonicaliser::to_expr(const Poly& p, DType t) {
+  const Expr* out = built(p, t);
+  remember(out, p);
+  return out;
+}
+
+const Expr* Canonicaliser::built(const Poly& p, DType t) {
   const Expr* out = nullptr;
   for (const Term& x : p.terms)
     if (x.coef > 0) {

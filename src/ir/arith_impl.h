@@ -41,6 +41,7 @@ class Canonicaliser {
   Poly sum_poly(const Expr* e);
   Poly leaf_poly(const Expr* e);
   Poly atom(const Expr* e);
+  Poly remember(const Expr* e, Poly p);
   Poly atom_or_const(const Expr* e);
   Poly divide(const BinaryExpr* e);
   Poly truncated(const BinaryExpr* e, const Poly& a, const Poly& b);
@@ -53,6 +54,7 @@ class Canonicaliser {
   Poly merge_div_mod(Poly p, DType t);
   Poly expand_mods(const Poly& p, DType t, int depth = 0);
   const Expr* to_expr(const Poly& p, DType t);
+  const Expr* built(const Poly& p, DType t);
   const Expr* monomial(const Term& t, std::int64_t coef, DType dtype);
   const Expr* canonical(const Expr* e);
 

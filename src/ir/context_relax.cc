@@ -78,7 +78,7 @@ Result<const TupleGetItem*> Context::tuple_get(const Expr* tuple, std::int64_t i
       return Failure(source::message(DiagId::TupleIndexRange, index, t->fields.size()));
     type = t->fields[std::size_t(index)];
   } else if (tuple->type->kind != TypeKind::Any) {
-    return Failure(source::message(DiagId::NotATuple, describe(tuple->type)));
+    return Failure(source::message(DiagId::TupleOfNoTuple, describe(tuple->type)));
   }
   return make_expr<TupleGetItem>(NodeKind::TupleGetItem, type, tuple, index);
 }
