@@ -214,7 +214,7 @@ static bool function_params(const Session& session, std::string_view function, s
   }
   const std::vector<std::string> names = session.function_names();
   const std::vector<std::string_view> views(names.begin(), names.end());
-  source::Message m = source::message(DiagId::UnknownFunction, function);
+  source::Message m = source::message(DiagId::NoFunctionToRun, function);
   const std::string_view near = source::nearest(function, views);
   if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
   else if (!names.empty()) m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
@@ -248,7 +248,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       index = position;
     }
     if (index == ps.size()) {
-      out.add({}, source::message(DiagId::TooManyArguments, function, ps.size(), texts.size())
+      out.add({}, source::message(DiagId::TooManyInputs, function, ps.size(), texts.size())
                       .with_hint("parameters: " + join_names(ps)));
       return std::nullopt;
     }

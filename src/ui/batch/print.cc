@@ -31,7 +31,7 @@ int batch_print(const CommandLine& line, Console& console) {
   }
   const ir::Expr* f = session->module()->find(line.function);
   if (!f) {
-    diagnostics.add({}, source::message(DiagId::UnknownFunction, line.function)
+    diagnostics.add({}, source::message(DiagId::NoFunctionToRun, line.function)
                             .with_hint(fmt::format("functions: {}", fmt::join(session->function_names(), ", "))));
     report(diagnostics, *session, line, console);
     return kUsage;
