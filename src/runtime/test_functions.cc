@@ -207,10 +207,31 @@ Result<Value> tuple_add_in_place(PackedArgs args) {
   return Value::of_tuple({args[0], sum});
 }
 
+// In place: every element plus one, so that an update can be seen.
+Result<Value> increment_in_place(PackedArgs args) {
+  RLDB_TRY(Tensor * t, tensor_at(args, 0));
+  const std::size_t width = t->dtype().bytes();
+  for (std::int64_t i = 0; i < t->element_count(); ++i)
+    store_double(t->data() + std::size_t(i) * width, t->dtype(), t->at(i) + 1);
+  return Value::null();
+}
+
+// DPS: the bytes of argument 0, whatever the two shapes are, as long as the sizes agree.
+Result<Value> flatten_into(PackedArgs args) {
+  RLDB_TRY(Tensor * from, tensor_at(args, 0));
+  RLDB_TRY(Tensor * to, tensor_at(args, 1));
+  if (from->dtype() != to->dtype() || from->element_count() != to->element_count()) {
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("cannot lay {} out as {}", describe(args[0]), describe(args[1])));
+  }
+  std::memmove(to->data(), from->data(), from->byte_size());
+  return Value::null();
+}
+
 }  // namespace
 
 void register_test_functions(PackedRegistry& r, Output& out) {
-  // RFC 0089, section 4.1.
+  // RFC 0089, sections 3 and 4.
   r.register_function("custom_add", add, "the sum of two tensors", 2);
   r.register_function("custom_tile", tile_into, "DPS: argument 0 twice along the last axis", 2);
   r.register_function(
@@ -220,6 +241,10 @@ void register_test_functions(PackedRegistry& r, Output& out) {
         return Value::null();
       },
       "prints its argument", 1);
+  r.register_function("custom_inplace_update", increment_in_place, "in place: argument 0 plus one", 1);
+  r.register_function("custom_func", copy_into, "DPS: copies argument 0 into argument 1", 2);
+  r.register_function("myshape_func", first_argument, "a shape function: its argument", 1);
+  r.register_function("flatten", flatten_into, "DPS: argument 0 laid out as argument 1", 2);
 
   // TVM's helpers.
   r.register_function("test.vm.move", first_argument, "its argument", 1);
