@@ -8,6 +8,7 @@
 #include "rldb/passes/pass.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/repl/command_docs.h"
 #include "ui/repl/option.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
@@ -56,6 +57,10 @@ void help_command(Repl& repl, const Command& c) {
 Status command_Help(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     list_commands(repl);
+    return Status::Good;
+  }
+  if (rest == "--markdown") {  // scripts/gen_docs
+    repl.console().write(commands_markdown());
     return Status::Good;
   }
   std::string_view name = rest;

@@ -1,0 +1,57 @@
+#include "ui/repl/command.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ui/repl/command_docs.h"
+
+using namespace rldb::ui;
+
+TEST_CASE("names, aliases and unique prefixes find commands") {
+  REQUIRE(find_command("break").command);
+  CHECK(find_command("b").command->name == "break");
+  CHECK(find_command("heap").command->name == "heap");
+  CHECK(find_command("registers").command->name == "registers");
+  CHECK(find_command("vali").command->name == "validate");
+  const Lookup ambiguous = find_command("re");
+  CHECK(!ambiguous.command);
+  CHECK(ambiguous.candidates.size() > 1);
+  const Lookup near = find_command("brek");
+  CHECK(!near.command);
+  REQUIRE(near.candidates.size() == 1);
+  CHECK(near.candidates[0] == "break");
+}
+
+TEST_CASE("no name or alias is taken twice") {
+  std::set<std::string> seen;
+  for (const Command& c : commands()) {
+    CHECK_MESSAGE(seen.insert(std::string(c.name)).second, c.name);
+    for (const std::string& alias : split_words(c.aliases)) CHECK_MESSAGE(seen.insert(alias).second, alias);
+  }
+}
+
+TEST_CASE("only debugger verbs work bare, and by full name or alias only") {
+  CHECK(find_bare_verb("next"));
+  CHECK(find_bare_verb("n"));
+  CHECK(!find_bare_verb("nex"));
+  CHECK(!find_bare_verb("load"));
+  CHECK(!find_bare_verb("run-pass"));
+}
+
+TEST_CASE("words hold quotes together") {
+  const auto words = split_words("  a \"b c\"  d='e f' it's ");
+  REQUIRE(words.size() == 4);
+  CHECK(words[1] == "b c");
+  CHECK(words[2] == "d=e f");
+  CHECK(words[3] == "it's ");
+}
+
+TEST_CASE("docs/commands.md is current: scripts/gen_docs") {
+  std::ifstream in(RLDB_SOURCE_DIR "/docs/commands.md");
+  std::stringstream text;
+  text << in.rdbuf();
+  CHECK(text.str() == commands_markdown());
+}
