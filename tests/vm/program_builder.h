@@ -31,8 +31,8 @@ class Fixture {
       registry.register_function(
           name, [op](PackedArgs a) -> Result<Value> { return Value::of_int(op(a[0].as_int(), a[1].as_int())); }, "", 2);
     };
-    binary("test.add", [](std::int64_t a, std::int64_t b) { return a + b; });
-    binary("test.sub", [](std::int64_t a, std::int64_t b) { return a - b; });
+    binary("test.add", [](std::uint64_t a, std::uint64_t b) { return std::int64_t(a + b); });
+    binary("test.sub", [](std::uint64_t a, std::uint64_t b) { return std::int64_t(a - b); });
     binary("test.less", [](std::int64_t a, std::int64_t b) { return std::int64_t(a < b); });
     registry.register_function(
         "test.fail",
