@@ -58,6 +58,17 @@ Result<Value> run_nested(const std::shared_ptr<const Program>& program, const Va
   return support::Failure(std::move(error));
 }
 
+// A kernel as a value. The table that owns it lives at least as long as the program, and the value may live longer.
+Value kernel_value(const std::string& name, runtime::Kernel* kernel, std::weak_ptr<const Program> weak) {
+  return Value(
+      support::make_ref<runtime::Function>(name, [kernel, weak = std::move(weak)](PackedArgs args) -> Result<Value> {
+        auto program = weak.lock();
+        if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
+        RLDB_TRY_VOID(call_kernel(*kernel, args));
+        return Value();
+      }));
+}
+
 class Linker {
  public:
   Linker(const Program& program, Program::Impl& out) : program_(program), exe_(program.executable()), out_(out) {}
@@ -116,13 +127,8 @@ class Linker {
           return code(CallSite{*program}, args);
         });
       }
-      case TargetKind::Kernel: {
-        runtime::Kernel* kernel = t.kernel;
-        return native(f.name, [kernel](PackedArgs args) -> Result<Value> {
-          RLDB_TRY_VOID(call_kernel(*kernel, args));
-          return Value();
-        });
-      }
+      case TargetKind::Kernel:
+        return kernel_value(f.name, t.kernel, std::move(weak));
       case TargetKind::Packed:
         return Value(t.packed->function);
       case TargetKind::Unresolved:
@@ -300,10 +306,7 @@ Value Program::find_function(std::string_view name) const {
   if (Index f = exe_->find_function(name); f >= 0) return function_value(f);
   if (env_.kernels) {
     if (runtime::Kernel* kernel = env_.kernels->find(name))
-      return Value(support::make_ref<runtime::Function>(std::string(name), [kernel](PackedArgs args) -> Result<Value> {
-        RLDB_TRY_VOID(call_kernel(*kernel, args));
-        return Value();
-      }));
+      return kernel_value(std::string(name), kernel, weak_from_this());
   }
   if (env_.registry) {
     if (const runtime::PackedInfo* packed = env_.registry->find(name)) return Value(packed->function);
