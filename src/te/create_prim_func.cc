@@ -47,7 +47,6 @@ class Builder {
   const Stmt* extern_block(const Operation* op);
   const Expr* lower(const Expr* e, ir::Analyzer& ana);
   const Expr* lower_parts(const Expr* e, ir::Analyzer& ana);
-  void bind_axes(const Operation* op, ir::Analyzer& ana);
   std::vector<const Expr*> store_indices(const Operation* op);
 
   ir::Context& ctx_;
@@ -109,17 +108,6 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
 
 const Expr* Builder::lower(const Expr* e, ir::Analyzer& ana) { return ana.simplify(lower_parts(e, ana)); }
 
-void Builder::bind_axes(const Operation* op, ir::Analyzer& ana) {
-  std::vector<const ir::Var*> vars;
-  for (const auto* list : {&op->axes, &op->reduce_axes})
-    for (const IterVar& a : *list) ir::collect_vars(a.dom.extent, vars);
-  for (Tensor t : inputs_of(op))
-    for (const Expr* d : t->shape) ir::collect_vars(d, vars);
-  for (const ir::Var* v : vars) ana.mark_non_negative(v);
-  for (const auto* list : {&op->axes, &op->reduce_axes})
-    for (const IterVar& a : *list) ana.bind_range(a.var, a.dom);
-}
-
 std::vector<const Expr*> Builder::store_indices(const Operation* op) {
   std::vector<const Expr*> out;
   for (const IterVar& a : op->axes) out.push_back(a.var);
@@ -158,8 +146,8 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
 }
 
 const Stmt* Builder::compute(const Operation* op) {
+  // Nothing is said of the axes: TVM simplifies without their ranges too, and lowered programs compare equal.
   ir::Analyzer ana(ctx_);
-  bind_axes(op, ana);
   std::vector<const Stmt*> parts;
   for (std::size_t i = 0; i < op->bodies.size(); ++i) {
     const Stmt* store = ctx_.store(buffer_of(op->outputs[i]), lower(op->bodies[i], ana), store_indices(op));
@@ -170,7 +158,6 @@ const Stmt* Builder::compute(const Operation* op) {
 
 const Stmt* Builder::reduce(const Operation* op) {
   ir::Analyzer ana(ctx_);
-  bind_axes(op, ana);
   std::vector<const Expr*> indices = store_indices(op);
   std::size_t n = op->bodies.size();
   ir::VarMap map;
@@ -184,7 +171,7 @@ const Stmt* Builder::reduce(const Operation* op) {
   std::vector<const Stmt*> body;
   std::vector<const Expr*> results;
   for (std::size_t i = 0; i < n; ++i) {
-    const Expr* r = ana.simplify(ir::substitute(ctx_, op->reducer->results[i], map));
+    const Expr* r = ir::substitute(ctx_, op->reducer->results[i], map);
     if (n > 1) {
       // All results are computed before the first is stored.
       const ir::Var* v = ctx_.var("v_" + std::string(op->outputs[i]->name), r->type);

@@ -25,13 +25,20 @@ class Legalizer {
   // Can legalise in principle: has a body. Says nothing about shapes.
   static bool has_body(const ir::Call* call);
 
-  // ---- for the bodies ----
+  // ---- for the bodies (src/ops/legal_*.cc) ----
   ir::BlockBuilder& blocks() { return *blocks_; }
-  // Runs `body` over placeholders of the call's arguments and makes the call_tir. Tensors become placeholders, scalars
-  // become scalar parameters, tuples are flattened; `attr`-like values are captured by `body`.
-  using Inputs = std::vector<te::Tensor>;
-  using Body = std::function<Result<std::vector<te::Tensor>>(te::Graph&, const std::vector<te::Tensor>&,
-                                                             const std::vector<const ir::Expr*>& scalars)>;
+  // What a body works with. The function has symbolic variables of its own: every expression of the caller that goes
+  // into it (target shapes, slice bounds, scalars) passes through `map`.
+  struct Te {
+    te::Graph& graph;
+    ir::Context& ctx;
+    std::vector<te::Tensor> in;  // the tensor arguments, tuples flattened
+    std::function<const ir::Expr*(const ir::Expr*)> map;
+  };
+  using Body = std::function<std::vector<te::Tensor>(Te&)>;
+  // Runs `body` over placeholders of `args` (tensors or tuples of tensors) and makes the call_tir. Variables that no
+  // parameter's shape binds become scalar parameters. `out`: the type of the call when its shape is known, else the
+  // type comes from the tensors that `body` returns.
   Result<const ir::Expr*> call_te(std::string_view func_name, std::span<const ir::Expr* const> args,
                                   const ir::Type* out, const Body& body);
   // Adds (or finds an equal) function; the name it has.
