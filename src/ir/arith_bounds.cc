@@ -113,7 +113,7 @@ Bounds Canonicaliser::bounds_of_term(const Term& t) {
 
 Bounds Canonicaliser::bounds_of_atom(std::uint32_t id) {
   if (const auto found = atom_bounds_.find(id); found != atom_bounds_.end()) return found->second;
-  if (depth_ > kMaxDepth) return range_of(atoms_[id]->dtype());
+  if (depth_ > kMaxDepth) return atom_bounds_[id] = range_of(atoms_[id]->dtype());
   ++depth_;
   const Bounds b = met(compute_atom_bounds(atoms_[id]), range_of(atoms_[id]->dtype()));
   --depth_;

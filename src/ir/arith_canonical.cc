@@ -75,7 +75,12 @@ Poly Canonicaliser::atom_or_const(const Expr* e) {
 Poly Canonicaliser::to_poly(const Expr* e) {
   if (const auto v = const_int(e)) return Poly::of(*v);
   if (const auto found = polys_.find(e); found != polys_.end()) return found->second;
-  if (depth_ > kMaxDepth) return atom(e);
+  if (depth_ > kMaxDepth) {
+    Poly p = atom(e);
+    // Nor are its bounds looked for later, from a place less deep: that would walk the whole nest again and again.
+    atom_bounds_.try_emplace(p.terms[0].atoms[0], Bounds{});
+    return p;
+  }
   DepthGuard guard(depth_);
   Poly p = sum_poly(e);
   if (p.overflow) p = atom(e);

@@ -313,7 +313,7 @@ bool Comparison::compare_var(const Item& item, const Var* a, const Var* b) {
   const Node* to = left_.get(a);
   const Node* from = right_.get(b);
   if (to || from) return to == b && from == a ? true : differ(item, a, b);
-  if (a == b && !item.defines) return true;
+  if (a == b && !item.defines && !options_.map_free_vars) return true;
   if (!item.defines && !options_.map_free_vars) return differ(item, a, b);
   if (a->type != b->type) push(ItemKind::Type, a->type, b->type, step(item.path, "type"), true);
   return map(a, b);
