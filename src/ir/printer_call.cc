@@ -123,18 +123,10 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
         expr(c->args[k]);
     }
   }
-  const Attr* device = find_attr(c->attrs, "device_type");
-  const Attr* index = find_attr(c->attrs, "index");
-  if (op == "hint_on_device" && device != nullptr && index != nullptr) {
-    comma(first);
-    r("device(device_type=");
-    attr(device);
-    out_ += ", index=";
-    attr(index);
-    out_ += ')';
-    if (const Attr* scope = find_attr(c->attrs, "memory_scope")) {
-      out_ += ", ";
-      attr(scope);
+  if (op == "hint_on_device") {  // the only operator whose attributes are positional in the text
+    for (const NamedAttr& a : c->attrs) {
+      comma(first);
+      attr(a.value);
     }
   } else {
     keyword_attrs(c->attrs, first);
