@@ -29,20 +29,20 @@ struct Breakpoint {
   std::string spec;
   bool enabled = true;
   bool temporary = false;
-  std::string condition;              // a scalar expression over what is visible at the stop
+  std::string condition;  // a scalar expression over what is visible at the stop
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Index> sites;           // empty: not resolved now (pending)
+  std::vector<Index> sites;  // empty: not resolved now (pending)
 };
 
 enum class StopKind : std::uint8_t {
-  None,        // not running
-  Entry,       // started, nothing run
+  None,   // not running
+  Entry,  // started, nothing run
   Breakpoint,
   Step,
-  Finished,    // the outermost function returned
-  Fault,       // the program stopped by itself
+  Finished,  // the outermost function returned
+  Fault,     // the program stopped by itself
   Interrupted,
   HistoryEnd,  // reached the first instruction going backwards
 };
@@ -51,21 +51,22 @@ enum class StopKind : std::uint8_t {
 struct Position {
   std::string function;
   Index pc = -1;
-  std::string binding;       // variable that the current binding defines; empty when not known
-  std::uint32_t node = 0;    // ir node id of the binding; 0: not known
-  source::Span span;         // of the binding in the text; no place when not known
+  std::string binding;     // variable that the current binding defines; empty when not known
+  std::uint32_t node = 0;  // ir node id of the binding; 0: not known
+  source::Span span;       // of the binding in the text; no place when not known
 };
 
 struct StopReport {
   StopKind kind = StopKind::None;
-  std::vector<int> breakpoints;       // numbers that were hit
+  std::vector<int> breakpoints;  // numbers that were hit
   Position where;
-  std::uint64_t time = 0;             // instructions completed in this run
-  runtime::Value value;               // Finished: the result
-  std::optional<vm::Fault> fault;     // Fault
-  std::string returned_from;          // finish: function that returned, and what
+  std::uint64_t time = 0;          // instructions completed in this run
+  runtime::Value value;            // Finished: the result
+  std::optional<vm::Fault> fault;  // Fault
+  std::string returned_from;       // finish: function that returned, and what
   runtime::Value returned;
-  bool in_kernel = false;             // stopped at a TensorIR statement; see kernel_position
+  bool in_kernel = false;  // stopped at a TensorIR statement; see kernel_position
+  std::string note;        // what else there is to know: a condition that cannot be evaluated, no history
 };
 
 struct FrameInfo {
@@ -85,8 +86,8 @@ struct SlotInfo {
   Index slot = 0;
   std::string expression;  // `n`, `n * 2`
   std::int64_t value = 0;
-  bool set = false;        // written already in this frame
-  std::string bound_by;    // `parameter x, dimension 0`, `match_cast lv5`, `computed`
+  bool set = false;      // written already in this frame
+  std::string bound_by;  // `parameter x, dimension 0`, `match_cast lv5`, `computed`
 };
 
 class Debugger {
@@ -104,10 +105,11 @@ class Debugger {
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
-  StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
-  StopReport resume();                        // continue
-  StopReport step(std::uint64_t count = 1);   // bindings, into calls
-  StopReport next(std::uint64_t count = 1);   // bindings, over calls
+  StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry,
+                   source::Diagnostics& out);
+  StopReport resume();                       // continue
+  StopReport step(std::uint64_t count = 1);  // bindings, into calls
+  StopReport next(std::uint64_t count = 1);  // bindings, over calls
   StopReport finish();
   StopReport until(std::string_view spec, source::Diagnostics& out);
   StopReport step_instruction(std::uint64_t count = 1);
@@ -119,6 +121,8 @@ class Debugger {
   StopReport reverse_next(std::uint64_t count = 1);
   StopReport reverse_finish();
   StopReport reverse_step_instruction(std::uint64_t count = 1);
+  StopReport reverse_step_statement(
+      std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport go_to(std::uint64_t time);
   void kill();
   const StopReport& last_stop() const;

@@ -1,0 +1,301 @@
+// Breakpoints: from what the user said to instructions, and whether one stops the machine where it is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "debug/impl.h"
+
+namespace rldb::debug {
+
+using bytecode::Arg;
+using bytecode::ArgKind;
+using bytecode::FunctionKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using source::DiagId;
+
+namespace {
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// `mlp.py` names `models/mlp.py`.
+bool names_file(std::string_view said, std::string_view file) {
+  if (said == file) return true;
+  return file.size() > said.size() && file.ends_with(said) && file[file.size() - said.size() - 1] == '/';
+}
+
+source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
+  source::Message m = source::message(DiagId::NoSuchThing, what, name);
+  std::vector<std::string_view> views(candidates.begin(), candidates.end());
+  std::sort(views.begin(), views.end());
+  views.erase(std::unique(views.begin(), views.end()), views.end());
+  if (const std::string_view near = source::nearest(name, views); !near.empty())
+    m.hint = fmt::format("did you mean `{}`?", near);
+  return m;
+}
+
+void add_sorted(std::vector<Index>& sites, const std::vector<Index>& more) {
+  sites.insert(sites.end(), more.begin(), more.end());
+  std::sort(sites.begin(), sites.end());
+  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
+}
+
+}  // namespace
+
+// ---- the program ----
+
+std::shared_ptr<const CodeMap> Debugger::Impl::code_of(std::shared_ptr<const session::Build> build) {
+  if (!code || code->build() != build) code = std::make_shared<const CodeMap>(std::move(build), session);
+  return code;
+}
+
+std::shared_ptr<const CodeMap> Debugger::Impl::current_code() {
+  if (run && last.kind != StopKind::Finished) return code_of(run->code().build());
+  if (!session.module() && !session.has_executable()) return nullptr;
+  source::Diagnostics ignored;  // a program that does not build is diagnosed when it is run
+  auto build = session.runnable(ignored);
+  return build ? code_of(std::move(build)) : nullptr;
+}
+
+// ---- specs ----
+
+Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const CodeMap* map) const {
+  if (!map) return {{}, true, source::message(DiagId::NoProgram)};
+  if (spec.starts_with('*')) {
+    const auto pc = number(spec.substr(1));
+    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Index(*pc)}, false, {}};
+    return {{}, false, source::message(DiagId::NoSuchThing, "instruction", spec.substr(1))};
+  }
+  if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
+  if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
+    const std::string_view before = spec.substr(0, colon), after = spec.substr(colon + 1);
+    if (const auto line = number(after)) return resolve_line(before, *line, *map);
+    return resolve_binding(before, after, *map);
+  }
+  return resolve_name(spec, *map);
+}
+
+std::string Debugger::Impl::default_file(const CodeMap& map) const {
+  if (const source::Buffer* b = session.sources().find(last.where.span.file); b && run) return b->name();
+  for (const UserBinding& b : map.bindings())
+    if (b.file == session.program_path()) return b.file;
+  for (const UserBinding& b : map.bindings())
+    if (!b.file.empty()) return b.file;
+  return session.program_path();
+}
+
+// The nearest binding at or after the line, in the function that the line is in.
+Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
+                                                      const CodeMap& map) const {
+  struct Extent {
+    std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+  };
+  std::map<std::string_view, Extent> functions;
+  bool file_known = false;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    if (!names_file(file, b.file)) continue;
+    file_known = true;
+    Extent& e = functions[b.function];
+    e.first = std::min(e.first, b.line);
+    e.last = std::max(e.last, b.line);
+  }
+  if (map.build()->source) {
+    for (auto& [name, e] : functions) {
+      const ir::Expr* f = map.build()->source->find(name);
+      const source::Span span = f ? session.context().span_of(f) : source::Span{};
+      const source::Buffer* buffer = session.sources().find(span.file);
+      if (!buffer || !names_file(file, buffer->name())) continue;
+      e.first = std::min(e.first, buffer->line_column(span.begin).line);
+    }
+  }
+  if (!file_known) {
+    std::vector<std::string> files;
+    for (const UserBinding& b : map.bindings()) files.push_back(b.file);
+    return {{}, true, unknown("loaded file", file, files)};
+  }
+  std::uint32_t best = std::numeric_limits<std::uint32_t>::max();
+  for (const UserBinding& b : map.bindings()) {
+    if (!names_file(file, b.file) || b.line < line || b.line >= best) continue;
+    const Extent& e = functions[b.function];
+    if (line >= e.first && line <= e.last) best = b.line;
+  }
+  Resolved r;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    if (names_file(file, b.file) && b.line == best) add_sorted(r.sites, map.starts_of(int(i)));
+  }
+  if (r.sites.empty())
+    r.problem = source::message(DiagId::NoSuchThing, "binding at or after line", fmt::format("{}:{}", file, line));
+  return r;
+}
+
+Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view function, std::string_view name,
+                                                         const CodeMap& map) const {
+  Resolved r;
+  std::vector<std::string> names;
+  bool function_known = false, exists = false;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    if (b.function != function) continue;
+    function_known = true;
+    names.push_back(b.name);
+    if (b.name != name) continue;
+    exists = true;
+    add_sorted(r.sites, map.starts_of(int(i)));
+  }
+  if (!r.sites.empty()) return r;
+  // The variable of an executable without that detail, or of code that a pass made.
+  const Index f = map.executable().find_function(function);
+  if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
+    function_known = true;
+    const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f)];
+    for (Index pc = entry.start; pc < entry.end; ++pc) {
+      const bytecode::InstructionDebug* debug = map.executable().debug.instruction(pc);
+      if (!debug || debug->variable != name) continue;
+      r.sites.push_back(pc);
+      return r;
+    }
+  }
+  if (exists) {
+    r.problem =
+        source::message(DiagId::NoSuchThing, fmt::format("code in function `{}` for the binding", function), name)
+            .with_hint("it became no instruction of its own");
+    return r;
+  }
+  if (function_known) {
+    r.problem = unknown(fmt::format("binding in function `{}`", function), name, names);
+    return r;
+  }
+  if (function.find('.') != std::string_view::npos) {  // file.py:name
+    r.pending = true;
+    r.problem = source::message(DiagId::NoSuchThing, "loaded file", function);
+    return r;
+  }
+  r.problem = unknown("function", function, session.function_names());
+  return r;
+}
+
+Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, const CodeMap& map) const {
+  const bytecode::Executable& exe = map.executable();
+  const Index f = exe.find_function(name);
+  if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{map.entry(f)}, false, {}};
+  Resolved r;
+  if (f >= 0) {
+    for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+      const Instruction i = exe.instruction(pc);
+      if (i.op != Opcode::Call) continue;
+      bool calls = i.callee == f;
+      // Kernels of runtime-dependent shapes are called through a builtin.
+      for (std::size_t a = 0; a < i.args.size(); ++a) calls = calls || i.arg(a) == Arg::function(f);
+      if (calls) r.sites.push_back(pc);
+    }
+    if (!r.sites.empty()) return r;
+  }
+  if (session.module() && session.module()->find(name)) {
+    r.problem = source::message(DiagId::NoSuchThing, "call of the function", name)
+                    .with_hint("nothing that the program runs calls it");
+    return r;
+  }
+  std::vector<std::string> names = session.function_names();
+  for (const bytecode::FunctionEntry& entry : exe.functions) names.push_back(entry.name);
+  r.problem = unknown("function or callee", name, names);
+  for (const UserBinding& b : map.bindings()) {
+    if (b.name != name) continue;
+    r.problem->hint = fmt::format("`{}:{}` is the binding of that name", b.function, b.name);
+    break;
+  }
+  return r;
+}
+
+// ---- the table ----
+
+const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out) {
+  Impl& d = *impl_;
+  const auto map = d.current_code();
+  Impl::Resolved r = d.resolve(spec, map.get());
+  if (r.sites.empty() && !r.pending) {
+    out.add({}, r.problem ? *std::move(r.problem) : source::message(DiagId::NoSuchThing, "place", spec));
+    return nullptr;
+  }
+  Breakpoint b;
+  b.number = d.next_number++;
+  b.spec = spec;
+  b.temporary = temporary;
+  b.sites = std::move(r.sites);
+  return &(d.breakpoints[b.number] = std::move(b));
+}
+
+Breakpoint* Debugger::find_breakpoint(int number) {
+  const auto it = impl_->breakpoints.find(number);
+  return it == impl_->breakpoints.end() ? nullptr : &it->second;
+}
+
+bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }
+
+const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
+
+void Debugger::resolve_breakpoints() {
+  if (impl_->breakpoints.empty()) return;
+  const auto map = impl_->current_code();
+  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve(b.spec, map.get()).sites;
+}
+
+// ---- at a stop ----
+
+void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
+  for (const auto& [number, b] : breakpoints) {
+    if (!b.enabled) continue;
+    for (const Index pc : b.sites)
+      if (pc < stops.size()) stops.set(pc);
+  }
+}
+
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const {
+  if (b.condition.empty()) return true;
+  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
+    runtime::Value v;
+    switch (find_name(m, run->code(), m.frames().size() - 1, name, v)) {
+      case Found::Yes:
+        return v;
+      case Found::Freed:
+        return runtime::fail(runtime::ErrorKind::Raised, fmt::format("the value of `{}` is freed here", name));
+      case Found::No:
+        break;
+    }
+    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+  };
+  auto value = evaluate_expression(b.condition, lookup);
+  auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
+  if (holds.ok()) return holds.value();
+  *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
+                       b.number, b.condition, holds.error().message);
+  return true;
+}
+
+std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std::string* note) {
+  std::vector<int> numbers;
+  const Index pc = m.frame().pc;
+  for (auto& [number, b] : breakpoints) {
+    if (!b.enabled || std::find(b.sites.begin(), b.sites.end(), pc) == b.sites.end()) continue;
+    if (!condition_holds(b, m, note)) continue;
+    if (count) {
+      ++b.hits;
+      if (b.ignore > 0) {
+        --b.ignore;
+        continue;
+      }
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,81 @@
+// Debugger's state and the verbs it is made of. Room-private.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "debug/expression.h"
+#include "debug/run.h"
+
+namespace rldb::debug {
+
+struct Debugger::Impl {
+  explicit Impl(session::Session& s) : session(s) {}
+
+  session::Session& session;
+  std::map<int, Breakpoint> breakpoints;
+  int next_number = 1;
+  std::unique_ptr<Run> run;
+  std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
+  StopReport last;
+
+  // ---- breakpoints (breakpoints.cc) ----
+  // The map of what would run now; null when there is no program, or it does not build.
+  std::shared_ptr<const CodeMap> current_code();
+  std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
+  struct Resolved {
+    std::vector<Index> sites;
+    bool pending = false;                    // may mean something later
+    std::optional<source::Message> problem;  // when it does not mean anything now
+  };
+  Resolved resolve(std::string_view spec, const CodeMap* map) const;
+  Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
+  Resolved resolve_name(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
+  std::string default_file(const CodeMap& map) const;
+  void add_breakpoint_sites(vm::StopSet& stops) const;
+  // Numbers of the breakpoints that stop a machine where it is. `count` counts hits and uses up ignores.
+  std::vector<int> triggered(const vm::Machine& m, bool count, std::string* note);
+  bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const;
+
+  // ---- stops (stepping.cc) ----
+  StopReport report(StopKind kind);
+  StopReport report_outcome(vm::Outcome outcome);
+  StopReport not_running();
+  // What to do at a stop that a verb asked for.
+  using Accept = std::function<bool()>;
+  // Runs to a breakpoint, or to a stop of `mine` that `accept` takes. A kernel in progress is finished first.
+  StopReport forward(vm::StopSet mine, const Accept& accept, std::uint64_t until = Run::kForever);
+  std::optional<StopReport> leave_kernel();
+  std::optional<StopReport> breakpoint_here();
+  template <class Verb>
+  StopReport repeat(std::uint64_t count, Verb verb);
+  StopReport step_once();
+  StopReport next_once();
+  StopReport next_instruction_once();
+  StopReport to_kernel_of_binding();
+  vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
+
+  // ---- backwards (reverse.cc) ----
+  // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.
+  using Candidate = std::function<bool(const vm::Machine&)>;
+  StopReport backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive);
+  StopReport arrive(std::uint64_t time, StopKind kind);
+  template <class Verb>
+  StopReport repeat_back(std::uint64_t count, Verb verb);
+
+  // ---- questions (inspect.cc) ----
+  std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
+  std::vector<SlotInfo> heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
+  enum class Found { No, Yes, Freed };
+  // A name of the frame: local, then symbol; then a value of the session.
+  Found find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame, std::string_view name,
+                  runtime::Value& out) const;
+  Found find_kernel_name(std::string_view name, runtime::Value& out) const;
+};
+
+// Frames are numbered from the innermost for users, from the outermost by the machine. False: no such frame.
+bool frame_index(const vm::Machine& m, int frame, std::size_t& index);
+
+}  // namespace rldb::debug

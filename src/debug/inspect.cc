@@ -1,0 +1,237 @@
+// Questions about a stopped run: frames, locals, shape heap, values of names and expressions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+#include "debug/impl.h"
+#include "rldb/ir/printer.h"
+
+namespace rldb::debug {
+
+using runtime::Value;
+using source::DiagId;
+
+bool frame_index(const vm::Machine& m, int frame, std::size_t& index) {
+  const std::size_t count = m.frames().size();
+  if (frame < 0 || std::size_t(frame) >= count) return false;
+  index = count - 1 - std::size_t(frame);
+  return true;
+}
+
+std::vector<FrameInfo> Debugger::frames() const {
+  std::vector<FrameInfo> list;
+  if (!impl_->run) return list;
+  const auto frames = impl_->run->machine().frames();
+  for (std::size_t i = frames.size(); i-- > 0;)
+    list.push_back({int(list.size()), impl_->run->code().position(frames[i].pc)});
+  return list;
+}
+
+// ---- locals ----
+
+// One row a name, the latest definition that was executed; in the order of definition.
+std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame) const {
+  const vm::Frame& f = m.frames()[frame];
+  const bytecode::FunctionDebug* debug = map.executable().debug.function(f.function);
+  std::vector<LocalInfo> list;
+  if (!debug) {
+    const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
+    for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
+      list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
+    return list;
+  }
+  struct Best {
+    const bytecode::VariableRange* range;
+    bool live;
+  };
+  std::vector<Best> rows;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (const bytecode::VariableRange& v : debug->variables) {
+    const bool live = f.pc >= v.begin && f.pc < v.end;
+    // Defined on every way to here, unless it is a name of the other branch of an if.
+    if (!live && (v.begin > f.pc || !(v.is_parameter || map.runs_before(v.begin - 1, f.pc)))) continue;
+    if (!map.is_user_variable(v)) continue;
+    const auto [it, fresh] = by_name.try_emplace(v.name, rows.size());
+    if (fresh)
+      rows.push_back({&v, live});
+    else if (live || !rows[it->second].live)
+      if (v.begin >= rows[it->second].range->begin || live) rows[it->second] = {&v, live};
+  }
+  for (const Best& row : rows) {
+    LocalInfo info;
+    info.name = row.range->name;
+    info.reg = row.range->reg;
+    info.type = row.range->type;
+    info.live = row.live;
+    if (const Value* v = row.live ? m.read_register(frame, row.range->reg) : nullptr) info.value = *v;
+    list.push_back(std::move(info));
+  }
+  return list;
+}
+
+std::vector<LocalInfo> Debugger::locals(int frame) const {
+  std::size_t index = 0;
+  if (!impl_->run || !frame_index(impl_->run->machine(), frame, index)) return {};
+  return impl_->locals(impl_->run->machine(), impl_->run->code(), index);
+}
+
+// ---- the shape heap ----
+
+std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const {
+  const vm::Frame& f = m.frames()[frame];
+  const bytecode::FunctionDebug* debug = map.executable().debug.function(f.function);
+  if (!debug) return {};
+  const auto values = m.shape_heap(frame);
+  std::vector<SlotInfo> slots;
+  for (std::size_t i = 0; i < debug->slots.size(); ++i)
+    slots.push_back({Index(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
+  const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f.function)];
+  for (Index pc = entry.start; pc < f.pc; ++pc) {
+    const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
+    if (!at || at->slots_written.empty()) continue;
+    const bool surely = map.runs_before(pc, f.pc);
+    for (const std::int32_t slot : at->slots_written) {
+      if (slot < 0 || std::size_t(slot) >= slots.size() || std::size_t(slot) >= values.size()) continue;
+      // Written in a branch: a heap begins with zeros, so another value says that the branch was taken.
+      if (surely || values[std::size_t(slot)] != 0) slots[std::size_t(slot)].set = true;
+    }
+  }
+  for (std::size_t i = 0; i < slots.size() && i < values.size(); ++i)
+    if (slots[i].set) slots[i].value = values[i];
+  return slots;
+}
+
+std::vector<SlotInfo> Debugger::heap(int frame) const {
+  std::size_t index = 0;
+  if (!impl_->run || !frame_index(impl_->run->machine(), frame, index)) return {};
+  return impl_->heap(impl_->run->machine(), impl_->run->code(), index);
+}
+
+// ---- names and expressions ----
+
+Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Value& out) const {
+  if (!run || !run->in_kernel()) return Found::No;
+  const auto variables = run->kernel()->machine.variables();
+  for (auto it = variables.rbegin(); it != variables.rend(); ++it) {
+    if (it->first->name != name) continue;
+    out = it->second;
+    return Found::Yes;
+  }
+  for (const auto& [buffer, value] : run->kernel()->machine.buffers()) {
+    if (buffer->name != name) continue;
+    out = value;
+    return Found::Yes;
+  }
+  return Found::No;
+}
+
+Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame,
+                                                std::string_view name, Value& out) const {
+  bool freed = false;
+  for (const LocalInfo& local : locals(m, map, frame)) {
+    if (local.name != name) continue;
+    freed = !local.live;
+    if (freed) break;
+    out = local.value;
+    return Found::Yes;
+  }
+  for (const SlotInfo& slot : heap(m, map, frame)) {
+    if (slot.expression != name || !slot.set) continue;
+    out = Value::of_int(slot.value);
+    return Found::Yes;
+  }
+  if (freed) return Found::Freed;
+  if (const Value* v = session.find_value(name)) {
+    out = *v;
+    return Found::Yes;
+  }
+  return Found::No;
+}
+
+namespace {
+
+// Does it look like TVMScript rather than like the language of conditions?
+bool is_script(std::string_view text) {
+  for (const std::string_view prefix : {"R.", "T.", "I."})
+    if (const auto at = text.find(prefix); at != std::string_view::npos)
+      if (at == 0 || (!std::isalnum(static_cast<unsigned char>(text[at - 1])) && text[at - 1] != '_')) return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source::Diagnostics& out) const {
+  const Impl& d = *impl_;
+  std::size_t index = 0;
+  const bool framed = d.run && frame_index(d.run->machine(), frame, index);
+  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
+    Value v;
+    if (frame == 0 && d.find_kernel_name(name, v) == Impl::Found::Yes) return v;
+    if (framed) {
+      switch (d.find_name(d.run->machine(), d.run->code(), index, name, v)) {
+        case Impl::Found::Yes:
+          return v;
+        case Impl::Found::Freed:
+          return runtime::fail(
+              runtime::ErrorKind::Raised,
+              fmt::format("the value of `{}` is gone: its register was freed after the last use", name));
+        case Impl::Found::No:
+          break;
+      }
+    } else if (const Value* known = d.session.find_value(name)) {
+      return *known;
+    }
+    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+  };
+  auto simple = evaluate_expression(text, lookup);
+  if (simple.ok()) return std::move(simple).value();
+
+  // Names of the frame hide those of the session.
+  std::vector<std::pair<std::string, Value>> scope;
+  if (framed) {
+    for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
+      if (s.set) scope.emplace_back(s.expression, Value::of_int(s.value));
+    for (const LocalInfo& l : d.locals(d.run->machine(), d.run->code(), index))
+      if (l.live) scope.emplace_back(l.name, l.value);
+  }
+  std::erase_if(scope, [](const auto& s) {
+    return !std::all_of(s.first.begin(), s.first.end(),
+                        [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; });
+  });
+  source::Diagnostics script;
+  // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
+  if (is_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+    auto value = d.session.evaluate_with(text, scope, script);
+    if (value) return value;
+    if (is_script(text)) {
+      for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);
+      return std::nullopt;
+    }
+  }
+  source::Message m = source::message(DiagId::RunFailed, simple.error().message);
+  for (const std::string& note : simple.error().notes) m.notes.push_back({{}, note});
+  out.add({}, std::move(m));
+  return std::nullopt;
+}
+
+// ---- kernels ----
+
+std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
+  if (!impl_->run || !impl_->run->in_kernel()) return std::nullopt;
+  const KernelStepper& k = *impl_->run->kernel();
+  KernelPosition p;
+  p.kernel = k.name;
+  if (const ir::Stmt* s = k.machine.current()) {
+    p.statement = s->id;
+    p.text = ir::print_stmt(s);
+    // The head of a loop or block, not all that is in it.
+    if (const auto line = p.text.find('\n'); line != std::string::npos) p.text.resize(line);
+  }
+  for (const auto& [var, value] : k.machine.variables()) p.variables.emplace_back(var->name, value);
+  for (const auto& [buffer, value] : k.machine.buffers()) p.buffers.emplace_back(buffer->name, value);
+  return p;
+}
+
+}  // namespace rldb::debug

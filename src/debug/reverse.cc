@@ -1,0 +1,199 @@
+// Backwards: every verb is a search for the latest earlier moment that fits, then a restore and a run to it.
+#include <algorithm>
+#include <limits>
+
+#include "debug/impl.h"
+
+namespace rldb::debug {
+
+using bytecode::Opcode;
+
+namespace {
+
+// The latest fitting moment of a search, and (when asked) only of frames that are still there now.
+//
+// Moments come window by window, the latest window first, in order of time inside one. A frame of depth d is gone when
+// a Ret of depth d runs later.
+class Latest {
+ public:
+  Latest(bool frames_alive, std::size_t depth_now) : frames_alive_(frames_alive), alive_(depth_now) {}
+
+  void found(std::size_t depth, std::uint64_t time) {
+    if (!frames_alive_) {
+      best_ = time;
+      return;
+    }
+    if (depth > alive_) return;  // later windows saw it return
+    if (by_depth_.size() <= depth) by_depth_.resize(depth + 1);
+    by_depth_[depth] = time;
+  }
+  void returns(std::size_t depth) {
+    if (!frames_alive_) return;
+    if (by_depth_.size() > depth) by_depth_.resize(depth);
+    lowest_return_ = std::min(lowest_return_, depth);
+  }
+  bool end_of_window() {
+    for (const auto& t : by_depth_)
+      if (t && (!best_ || *t > *best_)) best_ = t;
+    by_depth_.clear();
+    alive_ = std::min(alive_, lowest_return_ == kNone ? alive_ : lowest_return_ - 1);
+    lowest_return_ = kNone;
+    return best_.has_value();
+  }
+  const std::optional<std::uint64_t>& best() const { return best_; }
+
+ private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  bool frames_alive_;
+  std::size_t alive_;
+  std::size_t lowest_return_ = kNone;
+  std::vector<std::optional<std::uint64_t>> by_depth_;
+  std::optional<std::uint64_t> best_;
+};
+
+}  // namespace
+
+StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind) {
+  vm::Outcome ended;
+  switch (run->go_to(time, &ended)) {
+    case Run::Seek::Done:
+      break;
+    case Run::Seek::Interrupted:
+      return report(StopKind::Interrupted);
+    case Run::Seek::Ended:
+      return report_outcome(std::move(ended));
+    case Run::Seek::NoHistory: {
+      StopReport r = report(run->fault() ? StopKind::Fault : StopKind::HistoryEnd);
+      r.note = "this run keeps no history: its values are larger than the limit on checkpoints";
+      if (run->fault()) r.fault = run->fault();
+      return last = r;
+    }
+  }
+  return report(kind);
+}
+
+StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive) {
+  // From the middle of a kernel, back is before its call.
+  if (run->timeline().empty()) return arrive(0, StopKind::HistoryEnd);
+  const CodeMap& map = run->code();
+  vm::StopSet stops = mine;
+  add_breakpoint_sites(stops);
+  const std::size_t depth_now = run->depth();
+  if (frames_alive)
+    for (Index pc = 0; pc < stops.size(); ++pc)
+      if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
+  Latest latest(frames_alive, depth_now);
+  std::optional<std::uint64_t> breakpoint;
+  std::vector<int> hits;
+  const Run::Seek seek = run->search(
+      stops,
+      [&](const vm::Machine& m) {
+        const Index pc = m.frame().pc;
+        std::string ignored;
+        std::vector<int> here = triggered(m, false, &ignored);
+        if (!here.empty()) {
+          breakpoint = m.instructions();
+          hits = std::move(here);
+        }
+        if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
+        if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
+      },
+      [&] { return latest.end_of_window() || breakpoint.has_value(); });
+  if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
+  const auto& best = latest.best();
+  if (breakpoint && (!best || *breakpoint >= *best)) {
+    StopReport r = arrive(*breakpoint, StopKind::Breakpoint);
+    if (r.kind == StopKind::Breakpoint) r.breakpoints = std::move(hits);
+    return last = r;
+  }
+  if (best) return arrive(*best, StopKind::Step);
+  return arrive(0, StopKind::HistoryEnd);
+}
+
+template <class Verb>
+StopReport Debugger::Impl::repeat_back(std::uint64_t count, Verb verb) {
+  if (!run) return not_running();
+  StopReport r = last;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    r = verb();
+    if (r.kind != StopKind::Step) break;
+  }
+  return r;
+}
+
+StopReport Debugger::reverse_step(std::uint64_t count) {
+  Impl& d = *impl_;
+  return d.repeat_back(count, [&] {
+    return d.backward(
+        d.run->code().starts(), [](const vm::Machine&) { return true; }, false);
+  });
+}
+
+StopReport Debugger::reverse_next(std::uint64_t count) {
+  Impl& d = *impl_;
+  return d.repeat_back(count, [&] {
+    // From the end of the run, where no frame is left: the last binding of the outermost function.
+    const bool ended = d.run->depth() == 0;
+    return d.backward(
+        d.run->code().starts(), [ended](const vm::Machine& m) { return !ended || m.frames().size() == 1; }, !ended);
+  });
+}
+
+StopReport Debugger::reverse_finish() {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  const auto frames = d.run->machine().frames();
+  if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
+  // The caller stands at its Call.
+  const std::size_t depth = frames.size() - 1;
+  const Index call = frames[depth - 1].pc;
+  vm::StopSet mine = d.no_stops();
+  mine.set(call);
+  return d.backward(
+      std::move(mine), [depth](const vm::Machine& m) { return m.frames().size() == depth; }, false);
+}
+
+StopReport Debugger::reverse_resume() {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  return d.backward(
+      d.no_stops(), [](const vm::Machine&) { return false; }, false);
+}
+
+StopReport Debugger::reverse_step_instruction(std::uint64_t count) {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  const std::uint64_t now = d.run->time();
+  // Inside a kernel: back to before its call is the first of them.
+  if (d.run->in_kernel() && count > 0) --count;
+  if (count > now) return d.arrive(0, StopKind::HistoryEnd);
+  return d.arrive(now - count, StopKind::Step);
+}
+
+StopReport Debugger::reverse_step_statement(std::uint64_t count) {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  if (!d.run->in_kernel()) {
+    StopReport r = d.last;
+    r.kind = StopKind::HistoryEnd;
+    r.note = "not inside a kernel";
+    return r;
+  }
+  const std::uint64_t steps = d.run->kernel()->machine.steps();
+  StopReport r = d.arrive(d.run->time(), StopKind::Step);
+  if (r.kind != StopKind::Step || count > steps) return r;
+  if (!d.run->enter_kernel()) return r;
+  for (std::uint64_t i = 0; i < steps - count && d.run->in_kernel(); ++i) {
+    vm::Outcome o = d.run->step_kernel();
+    if (!o.stopped()) return d.report_outcome(std::move(o));
+  }
+  return d.report(StopKind::Step);
+}
+
+StopReport Debugger::go_to(std::uint64_t time) {
+  Impl& d = *impl_;
+  if (!d.run) return d.not_running();
+  return d.arrive(time, time == 0 ? StopKind::Entry : StopKind::Step);
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,79 @@
+// Run: one execution being debugged: its machine, its timeline, the kernel that is being stepped.
+//
+// Moves the machine forward (to stops, or by a number of instructions) and backwards (nearest checkpoint, then forward
+// again with the program's output muted). Knows instructions and times; what a binding or a breakpoint is, is
+// Debugger's. Packed functions with effects outside the machine are called again on the way; see docs/debug.md.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "debug/code_map.h"
+#include "debug/timeline.h"
+#include "rldb/eval/eval.h"
+
+namespace rldb::debug {
+
+// A kernel call that the evaluator does in the machine's place, a statement at a time, on the same tensors.
+struct KernelStepper {
+  std::string name;
+  const ir::PrimFunc* function = nullptr;
+  bytecode::RegName dst = bytecode::kVoidRegister;
+  eval::TirMachine machine;
+};
+
+class Run {
+ public:
+  Run(std::shared_ptr<const CodeMap> code, vm::Machine machine, session::Session& session)
+      : code_(std::move(code)), machine_(std::move(machine)), session_(session) {
+    timeline_.begin(machine_);
+  }
+
+  const CodeMap& code() const { return *code_; }
+  const vm::Machine& machine() const { return machine_; }
+  const Timeline& timeline() const { return timeline_; }
+  Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
+  std::size_t depth() const { return machine_.frames().size(); }
+  std::uint64_t time() const { return machine_.instructions(); }
+  const std::optional<vm::Fault>& fault() const { return kernel_fault_ ? kernel_fault_ : machine_.fault(); }
+
+  // ---- forward ----
+  // At least one instruction, then on to the next stop of the set or to `until` (a time).
+  static constexpr std::uint64_t kForever = ~std::uint64_t(0);
+  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever);
+
+  // ---- backwards ----
+  enum class Seek { Done, NoHistory, Interrupted, Ended };
+  // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
+  Seek go_to(std::uint64_t time, vm::Outcome* ended = nullptr);
+  // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
+  // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
+  Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
+              const std::function<bool()>& leave);
+
+  // ---- kernels ----
+  bool in_kernel() const { return kernel_ != nullptr; }
+  const KernelStepper* kernel() const { return kernel_.get(); }
+  // The PrimFunc that the next instruction calls; null when it calls none, or its TensorIR is not known.
+  const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
+  bool next_is_kernel_call() const;
+  bool enter_kernel();
+  // One statement; when it was the last one the call has been made.
+  vm::Outcome step_kernel();
+  vm::Outcome finish_kernel();
+
+ private:
+  vm::Outcome complete_kernel();
+  vm::Outcome kernel_failed(runtime::Error error);
+  std::optional<runtime::Value> argument(bytecode::Arg arg) const;
+
+  std::shared_ptr<const CodeMap> code_;
+  vm::Machine machine_;
+  session::Session& session_;
+  Timeline timeline_;
+  std::unique_ptr<KernelStepper> kernel_;
+  std::optional<vm::Fault> kernel_fault_;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,297 @@
+// Forward: starting, stepping, finishing, stops.
+#include <fmt/format.h>
+
+#include "debug/impl.h"
+
+namespace rldb::debug {
+
+using bytecode::Instruction;
+using bytecode::Opcode;
+using runtime::Value;
+using vm::Outcome;
+using vm::StopReason;
+
+namespace {
+
+bool ran_out(const Outcome& o) { return o.stopped() && o.reason == StopReason::Stepped; }
+
+// The value that a Ret is about to hand back.
+Value value_to_return(const vm::Machine& m) {
+  const Instruction i = m.executable().instruction(m.frame().pc);
+  if (i.op != Opcode::Ret || bytecode::is_special(i.reg)) return Value();
+  const Value* v = m.read_register(m.frames().size() - 1, i.reg);
+  return v ? *v : Value();
+}
+
+}  // namespace
+
+// ---- reports ----
+
+StopReport Debugger::Impl::report(StopKind kind) {
+  StopReport r;
+  r.kind = kind;
+  if (run) {
+    r.time = run->time();
+    r.where = run->code().position(run->pc());
+    if (run->in_kernel()) {
+      r.in_kernel = true;
+      const ir::Stmt* s = run->kernel()->machine.current();
+      if (const source::Span span = session.context().span_of(s)) r.where.span = span;
+    }
+  }
+  last = r;
+  return r;
+}
+
+StopReport Debugger::Impl::report_outcome(Outcome outcome) {
+  if (outcome.finished()) {
+    StopReport r = report(StopKind::Finished);
+    r.value = std::move(outcome.value);
+    return last = r;
+  }
+  if (outcome.stopped())
+    return report(outcome.reason == StopReason::Interrupted ? StopKind::Interrupted : StopKind::Step);
+  // ^C inside a kernel: back to before the call, so that the run can go on.
+  if (outcome.fault && outcome.fault->error.kind == runtime::ErrorKind::Interrupted && run->machine().running()) {
+    session.interrupt() = false;
+    if (run->go_to(run->time()) == Run::Seek::Done) return report(StopKind::Interrupted);
+  }
+  StopReport r = report(StopKind::Fault);
+  r.fault = std::move(outcome.fault);
+  if (r.fault && r.where.function.empty()) r.where.function = r.fault->function_name;
+  return last = r;
+}
+
+StopReport Debugger::Impl::not_running() { return StopReport{}; }
+
+// ---- the loop behind every verb ----
+
+std::optional<StopReport> Debugger::Impl::breakpoint_here() {
+  if (!run->machine().running()) return std::nullopt;
+  std::string note;
+  std::vector<int> hits = triggered(run->machine(), true, &note);
+  if (hits.empty()) return std::nullopt;
+  for (const int n : hits) {
+    const auto it = breakpoints.find(n);
+    if (it != breakpoints.end() && it->second.temporary) breakpoints.erase(it);
+  }
+  StopReport r = report(StopKind::Breakpoint);
+  r.breakpoints = std::move(hits);
+  r.note = std::move(note);
+  return last = r;
+}
+
+std::optional<StopReport> Debugger::Impl::leave_kernel() {
+  if (run->fault()) {
+    Outcome o;
+    o.kind = Outcome::Kind::Faulted;
+    o.fault = run->fault();
+    return report_outcome(std::move(o));
+  }
+  if (!run->in_kernel()) return std::nullopt;
+  Outcome o = run->finish_kernel();
+  if (ran_out(o)) return std::nullopt;
+  return report_outcome(std::move(o));
+}
+
+StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::uint64_t until) {
+  const bool was_in_kernel = run->in_kernel();
+  if (auto r = leave_kernel()) return *r;
+  // Having finished a kernel is progress: where that leads may be a stop already.
+  if (was_in_kernel) {
+    if (auto r = breakpoint_here()) return *r;
+    if (run->time() >= until || (mine.test(run->pc()) && accept())) return report(StopKind::Step);
+  }
+  vm::StopSet stops = mine;
+  add_breakpoint_sites(stops);
+  const bool any = !stops.empty();
+  for (;;) {
+    Outcome o = run->advance(any ? &stops : nullptr, until);
+    const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
+    if (!arrived) return report_outcome(std::move(o));
+    if (auto r = breakpoint_here()) return *r;
+    if (run->time() >= until || (mine.test(run->pc()) && accept())) return report(StopKind::Step);
+  }
+}
+
+template <class Verb>
+StopReport Debugger::Impl::repeat(std::uint64_t count, Verb verb) {
+  if (!run || last.kind == StopKind::Finished) return not_running();
+  StopReport r = last;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    r = verb();
+    if (r.kind != StopKind::Step) break;
+  }
+  return r;
+}
+
+// ---- verbs ----
+
+StopReport Debugger::Impl::step_once() {
+  return forward(run->code().starts(), [] { return true; });
+}
+
+StopReport Debugger::Impl::next_once() {
+  std::size_t limit = run->depth();
+  vm::StopSet mine = run->code().starts();
+  // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
+  if (run->machine().running())
+    for (const Index pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
+  // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
+  if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
+    --limit;
+  return forward(std::move(mine), [&] {
+    if (run->depth() > limit) return false;
+    const bool is_return = run->code().executable().instruction(run->pc()).op == Opcode::Ret;
+    if (!is_return || run->code().starts().test(run->pc())) return true;
+    if (run->depth() == limit && limit > 1) --limit;
+    return false;
+  });
+}
+
+StopReport Debugger::Impl::next_instruction_once() {
+  const std::size_t depth = run->depth();
+  const Index here = run->pc();
+  StopReport r = forward(
+      no_stops(), [] { return true; }, run->time() + 1);
+  if (r.kind != StopKind::Step || run->depth() <= depth || here < 0) return r;
+  // It was a call: to the instruction after it, in this frame.
+  vm::StopSet mine = no_stops();
+  mine.set(here + 1);
+  return forward(std::move(mine), [&] { return run->depth() <= depth; });
+}
+
+StopReport Debugger::step(std::uint64_t count) {
+  return impl_->repeat(count, [this] { return impl_->step_once(); });
+}
+
+StopReport Debugger::next(std::uint64_t count) {
+  return impl_->repeat(count, [this] { return impl_->next_once(); });
+}
+
+StopReport Debugger::step_instruction(std::uint64_t count) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || count == 0) return d.not_running();
+  const std::uint64_t now = d.run->time();
+  const std::uint64_t until = count > Run::kForever - now ? Run::kForever : now + count;
+  return d.forward(
+      d.no_stops(), [] { return true; }, until);
+}
+
+StopReport Debugger::next_instruction(std::uint64_t count) {
+  return impl_->repeat(count, [this] { return impl_->next_instruction_once(); });
+}
+
+StopReport Debugger::resume() {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
+  return d.forward(d.no_stops(), [] { return false; });
+}
+
+StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
+  Impl::Resolved to = d.resolve(spec, &d.run->code());
+  if (to.sites.empty()) {
+    out.add({}, to.problem ? *std::move(to.problem) : source::message(source::DiagId::NoSuchThing, "place", spec));
+    return d.last;
+  }
+  vm::StopSet mine = d.no_stops();
+  for (const Index pc : to.sites) mine.set(pc);
+  return d.forward(std::move(mine), [] { return true; });
+}
+
+StopReport Debugger::finish() {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
+  if (d.run->in_kernel()) {
+    const std::string name = d.run->kernel()->name;
+    if (auto r = d.leave_kernel()) return *r;
+    StopReport r = d.report(StopKind::Step);
+    r.returned_from = name;
+    return d.last = r;
+  }
+  if (!d.run->machine().running() || d.run->fault()) return resume();
+  const std::size_t depth = d.run->depth();
+  const Index function = d.run->machine().frame().function;
+  const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
+  auto at_return = [&] {
+    return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
+  };
+  if (!at_return()) {
+    vm::StopSet mine = d.no_stops();
+    for (const Index pc : d.run->code().returns(function)) mine.set(pc);
+    StopReport r = d.forward(std::move(mine), at_return);
+    if (r.kind != StopKind::Step) return r;
+  }
+  const Value value = value_to_return(d.run->machine());
+  Outcome o = d.run->advance(nullptr, d.run->time() + 1);
+  StopReport r = d.report_outcome(std::move(o));
+  r.returned_from = name;
+  r.returned = value;
+  return d.last = r;
+}
+
+// ---- TensorIR ----
+
+// From the start of a binding to the kernel call that does its work.
+StopReport Debugger::Impl::to_kernel_of_binding() {
+  const bytecode::Executable& exe = run->code().executable();
+  vm::StopSet mine = run->code().starts();
+  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    const Instruction i = exe.instruction(pc);
+    if (i.op == Opcode::Call && run->machine().program().target_kind(i.callee) == vm::TargetKind::Kernel) mine.set(pc);
+  }
+  return forward(std::move(mine), [] { return true; });
+}
+
+StopReport Debugger::step_statement(std::uint64_t count) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || count == 0) return d.not_running();
+  Run& run = *d.run;
+  if (run.fault()) return *d.leave_kernel();
+  if (!run.in_kernel()) {
+    if (!run.next_is_kernel_call()) {
+      StopReport r = d.to_kernel_of_binding();
+      if (r.kind != StopKind::Step || !run.next_is_kernel_call()) return r;
+    }
+    std::string name;
+    if (!run.next_kernel(&name)) {
+      StopReport r = step_instruction();
+      r.note = fmt::format("kernel `{}` has no TensorIR here, its call was made as a whole", name);
+      return d.last = r;
+    }
+    // Arguments that do not fit: the call itself says so.
+    if (!run.enter_kernel()) return step_instruction();
+    --count;
+  }
+  for (; count > 0 && run.in_kernel(); --count) {
+    if (d.session.interrupt().exchange(false)) return d.report(StopKind::Interrupted);
+    Outcome o = run.step_kernel();
+    if (!ran_out(o)) return d.report_outcome(std::move(o));
+  }
+  return d.report(StopKind::Step);
+}
+
+// ---- starting ----
+
+StopReport Debugger::start(std::string_view function, std::span<const Value> args, bool stop_at_entry,
+                           source::Diagnostics& out) {
+  Impl& d = *impl_;
+  auto build = d.session.runnable(out);
+  if (!build) return d.not_running();
+  std::optional<vm::Machine> machine = d.session.start(function, args, out);
+  if (!machine) return d.not_running();
+  d.run.reset();
+  d.run = std::make_unique<Run>(d.code_of(std::move(build)), *std::move(machine), d.session);
+  resolve_breakpoints();
+  if (stop_at_entry) {
+    StopReport r = d.report(StopKind::Entry);
+    if (r.where.function.empty()) r.where.function = function;
+    return d.last = r;
+  }
+  if (auto r = d.breakpoint_here()) return *r;
+  return d.forward(d.no_stops(), [] { return false; });
+}
+
+}  // namespace rldb::debug
