@@ -1,0 +1,105 @@
+// EliminateCommonSubexpr(call_only=False): a pure expression that is there already becomes an alias of it. Within a
+// scope only: not out of a branch, not from one dataflow block's variables to another's. Allocations stay apart, and so
+// do match_casts that define variables.
+#include <unordered_set>
+
+#include "passes/common.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+bool is_allocation(const Expr* value) {
+  for (std::string_view op : {"relax.builtin.alloc_tensor", "relax.memory.alloc_storage", "relax.memory.alloc_tensor",
+                              "relax.vm.alloc_storage", "relax.vm.alloc_tensor"})
+    if (as_call_of(value, op)) return true;
+  return false;
+}
+
+class Merger : public Rewriter {
+ public:
+  Merger(Context& ctx, bool call_only) : Rewriter(ctx), call_only_(call_only) {}
+
+ protected:
+  // What a sequence finds is not visible outside of it.
+  const SeqExpr* visit_seq(const SeqExpr* s) override {
+    const auto outer = known_;
+    const SeqExpr* made = default_seq(s);
+    known_ = outer;
+    return made;
+  }
+
+  const Expr* visit_expr(const Expr* e) override {
+    const auto* f = as<Function>(e);
+    if (!f) return Rewriter::visit_expr(e);
+    Known outer;
+    std::swap(outer, known_);
+    const Function* made = rewrite_function(f);
+    std::swap(outer, known_);
+    return made;
+  }
+
+  const BindingBlock* visit_block(const BindingBlock* b) override {
+    const BindingBlock* made = default_block(b);
+    if (b->is_dataflow()) std::erase_if(known_, [](const auto& entry) { return entry.second.var->is_dataflow(); });
+    return made;
+  }
+
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    std::vector<const Binding*> out = default_binding(b);
+    if (out.size() != 1 || !eligible(out[0])) return out;
+    const Binding* made = out[0];
+    const std::uint64_t hash = structural_hash(made->value);
+    auto [begin, end] = known_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const Binding* first = it->second.binding;
+      if (first->cast_type != made->cast_type || first->value->type != made->value->type ||
+          !structural_equal(first->value, made->value)) {
+        continue;
+      }
+      const Binding* alias = ctx_.binding(made->var, it->second.var);
+      ctx_.set_origin(alias, b);
+      remap(b->var, it->second.var);
+      return {alias};
+    }
+    known_.emplace(hash, Entry{made, made->var});
+    return out;
+  }
+
+ private:
+  struct Entry {
+    const Binding* binding;
+    const Var* var;
+  };
+  using Known = std::unordered_multimap<std::uint64_t, Entry>;
+
+  bool eligible(const Binding* b) const {
+    const Expr* value = b->value;
+    if (b->is_match_cast()) {
+      std::vector<const Var*> vars;
+      collect_vars(b->cast_type, vars);
+      return !call_only_ && vars.empty();
+    }
+    if (const auto* call = as<Call>(value)) return ops::is_pure_call(call) && !is_allocation(value);
+    return !call_only_ && (isa<Tuple>(value) || isa<TupleGetItem>(value) || isa<ShapeExpr>(value));
+  }
+
+  bool call_only_;
+  Known known_;
+};
+
+}  // namespace
+
+Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module, const PassOptions& options) {
+  const bool call_only = bool_option(options, 0, "call_only", false);
+  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    return Merger(env.ctx, call_only).rewrite_function(f);
+  });
+}
+
+}  // namespace rldb::passes
