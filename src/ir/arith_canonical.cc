@@ -34,20 +34,34 @@ struct DepthGuard {
 
 }  // namespace
 
-bool is_pure(const Expr* e) {
+namespace {
+
+template <class Known>
+bool is_pure_beyond(const Expr* e, Known&& known) {
   bool pure = true;
   walk(e, [&](const Node* n) {
+    if (!isa<Expr>(n) || !pure) return pure;
+    if (known(n)) return false;
     if (const auto* c = as<Call>(n)) {
       const auto* o = as<Op>(c->callee);
-      pure = pure && o && is_pure_intrinsic(o->name);
+      pure = o && is_pure_intrinsic(o->name);
     }
     return pure;
   });
   return pure;
 }
 
+}  // namespace
+
+bool is_pure(const Expr* e) {
+  return is_pure_beyond(e, [](const Node*) { return false; });
+}
+
 Poly Canonicaliser::atom(const Expr* e) {
-  const bool shared = isa<Var>(e) || is_pure(e);
+  // What is an atom already, and shared, is known to be pure: it is not walked again.
+  const bool shared = isa<Var>(e) || is_pure_beyond(e, [this](const Node* n) {
+                        return atom_ids_.count(static_cast<const Expr*>(n)) > 0;
+                      });
   const std::uint64_t hash = expr_hash(e);
   if (shared)
     if (const Expr* known = atom_table_.find(hash, [&](const Expr* o) { return expr_equal(o, e); }))

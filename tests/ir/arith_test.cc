@@ -181,7 +181,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: long chains and deep nesting") {
   for (int i = 0; i < 20000; ++i) e = add(e, c(1));
   CHECK(same(e, add(n, c(20000))));
   e = n;
-  for (int i = 0; i < 2000; ++i) e = op(NodeKind::Max, div(add(e, m), c(2)), k);
+  for (int i = 0; i < 1000; ++i) e = op(NodeKind::Max, div(add(e, m), c(2)), k);
   CHECK(analyzer.simplify(e) != nullptr);
   const Expr* f = ctx.var("f", ctx.prim(DType::Float(32)));
   const Expr* sum = f;
