@@ -1,0 +1,119 @@
+// Is an entry at the prompt complete, and where would its next line start?
+#include "frontend/cst/parser.h"
+#include "frontend/cst/query.h"
+#include "frontend/cst/scan.h"
+
+namespace rldb::frontend::cst {
+
+namespace {
+
+std::string_view trim_right(std::string_view s) {
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\n' || s.back() == '\r'))
+    s.remove_suffix(1);
+  return s;
+}
+
+std::string_view last_line(std::string_view s) {
+  const std::size_t nl = s.rfind('\n');
+  return nl == std::string_view::npos ? s : s.substr(nl + 1);
+}
+
+std::size_t indent_of(std::string_view line) {
+  const std::size_t at = line.find_first_not_of(" \t");
+  return at == std::string_view::npos ? line.size() : at;
+}
+
+bool is_compound(Kind k) {
+  switch (k) {
+    case Kind::Module:
+    case Kind::RelaxFunction:
+    case Kind::PrimFunc:
+    case Kind::PythonFunction:
+    case Kind::MacroDefinition:
+    case Kind::FunctionDefinition:
+    case Kind::DataflowBlock:
+    case Kind::SBlock:
+    case Kind::InitBlock:
+    case Kind::WithStatement:
+    case Kind::Loop:
+    case Kind::WhileLoop:
+    case Kind::IfStatement:
+    case Kind::TryStatement:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Does the text end in an empty line?
+bool ends_in_empty_line(std::string_view text) {
+  const std::string_view rest = text.substr(trim_right(text).size());
+  std::size_t breaks = 0;
+  for (const char c : rest) breaks += c == '\n' ? 1 : 0;
+  return breaks >= 2;
+}
+
+// A comment hides nothing of what stands before it on its line.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#') return trim_right(line.substr(0, i));
+    if (line[i] != '"' && line[i] != '\'') continue;
+    const char quote = line[i];
+    for (++i; i < line.size() && line[i] != quote; ++i)
+      if (line[i] == '\\') ++i;
+  }
+  return line;
+}
+
+}  // namespace
+
+Completeness completeness(std::string_view text) {
+  const std::string_view trimmed = trim_right(text);
+  if (trimmed.empty()) return Completeness::Complete;
+  const Scan scan = scan_brackets(text, 0, text.size());
+  if (scan.stray != Scan::kNone) return Completeness::Complete;
+  if (!scan.open.empty() || scan.long_string != Scan::kNone) return Completeness::Incomplete;
+  if (trimmed.back() == '\\') return Completeness::Incomplete;
+  const Tree tree = parse_tree({}, text);
+  const Node root(&tree, 0);
+  Node last;
+  for (Node s : root.children()) last = s;
+  if (!last) return Completeness::Complete;
+  // A decorator that no definition follows.
+  const std::string_view line = last_line(trimmed);
+  if (line.substr(indent_of(line)).starts_with("@")) return Completeness::Incomplete;
+  // A header without its block is damage that touches the end.
+  for (std::size_t i = tree.rows.size(); i-- > 0;) {
+    const NodeRow& row = tree.rows[i];
+    if (row.kind == Kind::Block && row.next == i + 1 && row.end + 1 >= trimmed.size()) return Completeness::Incomplete;
+    if (row.end < trimmed.size() && row.kind != Kind::Block) break;
+  }
+  if (without_comment(line).ends_with(":")) return Completeness::Incomplete;
+  if (is_compound(last.kind()) || last.is(Kind::Error)) {
+    const bool several_lines = trimmed.find('\n') != std::string_view::npos;
+    if (several_lines || is_compound(last.kind()))
+      return ends_in_empty_line(text) ? Completeness::Complete : Completeness::Open;
+  }
+  return Completeness::Complete;
+}
+
+int next_indent(std::string_view text) {
+  const std::string_view trimmed = trim_right(text);
+  const std::string_view line = last_line(trimmed);
+  const int indent = static_cast<int>(indent_of(line));
+  const Scan scan = scan_brackets(trimmed, 0, trimmed.size());
+  if (scan.long_string != Scan::kNone) return 0;
+  if (!scan.open.empty()) {
+    const std::string_view opener = last_line(trimmed.substr(0, scan.open.back() + 1));
+    return static_cast<int>(indent_of(opener)) + 4;
+  }
+  const std::string_view code = without_comment(line);
+  if (code.ends_with(":")) return indent + 4;
+  const std::string_view word = code.substr(std::min(code.size(), indent_of(code)));
+  for (std::string_view end : {"return", "pass", "break", "continue", "raise"})
+    if (word.starts_with(end) && (word.size() == end.size() || word[end.size()] == ' '))
+      return indent >= 4 ? indent - 4 : 0;
+  return indent;
+}
+
+}  // namespace rldb::frontend::cst

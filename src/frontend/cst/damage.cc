@@ -1,0 +1,169 @@
+#include "frontend/cst/damage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "frontend/cst/scan.h"
+
+namespace rldb::frontend::cst {
+
+using source::DiagId;
+
+namespace {
+
+bool is_keyword(std::string_view s) {
+  static constexpr std::array<std::string_view, 35> kKeywords = {
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  return std::find(kKeywords.begin(), kKeywords.end(), s) != kKeywords.end();
+}
+
+class Reporter {
+ public:
+  Reporter(const Tree& tree, source::Diagnostics& out) : tree_(tree), out_(out) {}
+
+  bool run() {
+    if (tree_.rows.empty()) return false;
+    // Rows are in pre-order: a linear pass, jumping over what a report has covered.
+    const std::uint32_t count = static_cast<std::uint32_t>(tree_.rows.size());
+    std::uint32_t opaque_end = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const NodeRow& row = tree_.rows[i];
+      // The body of a Python function is kept as text and not judged.
+      if (row.kind == Kind::PythonFunction && !row.damaged) opaque_end = std::max(opaque_end, row.next);
+      if (i < opaque_end) continue;
+      if (visit(Node(&tree_, i))) i = std::max(i, row.next - 1);
+    }
+    return reported_;
+  }
+
+ private:
+  // True when the node's inside is covered by what was said.
+  bool visit(Node n) {
+    switch (n.kind()) {
+      case Kind::Error:
+        report_error(n);
+        return true;
+      case Kind::Missing:
+        report_missing(n);
+        return true;
+      case Kind::TooDeep:
+        // Thousands of siblings may be cut off at the same level: one report is enough.
+        if (!too_deep_) say(n.span(), source::message(DiagId::NestedTooDeepText));
+        too_deep_ = true;
+        reported_ = true;
+        return true;
+      case Kind::UnterminatedString:
+        say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(DiagId::UnterminatedString));
+        return true;
+      case Kind::UnexpectedIndent:
+        say(first_line(n), source::message(DiagId::UnexpectedIndent));
+        return false;
+      case Kind::Block:
+        if (n.children().empty()) say(n.span(), source::message(DiagId::MissingBody));
+        return false;
+      case Kind::Identifier:
+        if (is_keyword(n.text())) say(n.span(), source::message(DiagId::KeywordAsName, n.text()));
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  source::Span first_line(Node n) const {
+    source::Span s = n.span();
+    const std::string_view text = n.text();
+    const std::size_t eol = text.find('\n');
+    if (tree_.mapped && eol != std::string_view::npos) s.end = s.begin + static_cast<std::uint32_t>(eol);
+    return s;
+  }
+
+  void say(source::Span span, source::Message m) {
+    reported_ = true;
+    // Two reports on one line are echoes of one mistake.
+    const std::uint32_t offset = tree_.mapped ? span.begin - tree_.text_offset : 0;
+    const std::size_t line = line_start(offset);
+    if (line == last_line_) return;
+    last_line_ = line;
+    out_.add(span, std::move(m));
+  }
+  std::size_t line_start(std::uint32_t offset) const {
+    const std::size_t at = std::min<std::size_t>(offset, tree_.text.size());
+    const std::size_t nl = tree_.text.substr(0, at).rfind('\n');
+    return nl == std::string_view::npos ? 0 : nl + 1;
+  }
+  source::Span span_of(std::size_t begin, std::size_t end) const {
+    if (!tree_.mapped) return tree_.whole;
+    return {tree_.file, static_cast<std::uint32_t>(begin) + tree_.text_offset,
+            static_cast<std::uint32_t>(end) + tree_.text_offset};
+  }
+
+  void report_missing(Node n) {
+    const std::size_t at = n.row().begin;
+    if (report_bracket(line_start(n.row().begin), at)) return;
+    say(span_of(at, at), source::message(DiagId::SyntaxError, "something is missing here"));
+  }
+
+  // An unbalanced bracket explains most damage best.
+  bool report_bracket(std::size_t begin, std::size_t end) {
+    const Scan scan = scan_brackets(tree_.text, begin, end);
+    if (scan.stray != Scan::kNone) {
+      const std::string shown(1, tree_.text[scan.stray]);
+      say(span_of(scan.stray, scan.stray + 1), source::message(DiagId::NeverOpened, shown));
+      return true;
+    }
+    if (scan.open.empty()) return false;
+    const std::size_t at = scan.open.back();
+    say(span_of(at, at + 1), source::message(DiagId::NeverClosed, std::string(1, tree_.text[at])));
+    return true;
+  }
+
+  void report_error(Node n) {
+    const std::size_t begin = n.row().begin, end = n.row().end;
+    if (report_bracket(line_start(n.row().begin), end)) return;
+    // The first token that did not fit: the innermost first leaf past the start of the damage.
+    std::string_view text = tree_.text.substr(begin, end - begin);
+    const std::size_t eol = text.find('\n');
+    if (eol != std::string_view::npos) text = text.substr(0, eol);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+    if (text.empty()) {
+      say(span_of(begin, begin), source::message(DiagId::SyntaxError, "the text ends too early"));
+      return;
+    }
+    const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
+    std::string shown(text.substr(0, 40));
+    if (text.size() > 40) shown += "...";
+    source::Message m = source::message(DiagId::SyntaxError, fmt::format("`{}` is not expected here", shown));
+    if (before.find_first_not_of(" \t") == std::string_view::npos && header_without_colon(begin)) {
+      m = source::message(DiagId::SyntaxError, "a header line ends with `:`");
+    }
+    say(span_of(begin, begin + text.size()), std::move(m));
+  }
+
+  bool header_without_colon(std::size_t at) const {
+    const std::size_t eol = tree_.text.find('\n', at);
+    std::string_view line = tree_.text.substr(at, eol == std::string_view::npos ? eol : eol - at);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.ends_with(":") || line.ends_with("(") || line.ends_with(",")) return false;
+    for (std::string_view word : {"def ", "class ", "with ", "for ", "if ", "while ", "else", "elif "})
+      if (line.starts_with(word)) return true;
+    return false;
+  }
+
+  const Tree& tree_;
+  source::Diagnostics& out_;
+  std::size_t last_line_ = std::string_view::npos;
+  bool reported_ = false;
+  bool too_deep_ = false;
+};
+
+}  // namespace
+
+bool report_damage(const Tree& tree, source::Diagnostics& out) { return Reporter(tree, out).run(); }
+
+}  // namespace rldb::frontend::cst

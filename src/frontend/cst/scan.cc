@@ -1,0 +1,55 @@
+#include "frontend/cst/scan.h"
+
+namespace rldb::frontend::cst {
+
+namespace {
+
+// Position after the string that starts at `i`; `open` when its end is missing and it is a long one.
+std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, bool& open) {
+  const char c = text[i];
+  const bool longer = i + 2 < end && text[i + 1] == c && text[i + 2] == c;
+  std::size_t j = i + (longer ? 3 : 1);
+  for (; j < end; ++j) {
+    if (text[j] == '\\') {
+      ++j;
+    } else if (!longer && text[j] == '\n') {
+      return j;
+    } else if (text[j] == c) {
+      if (!longer) return j + 1;
+      if (j + 2 < end && text[j + 1] == c && text[j + 2] == c) return j + 3;
+    }
+  }
+  open = longer;
+  return end;
+}
+
+}  // namespace
+
+Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
+  Scan out;
+  for (std::size_t i = begin; i < end;) {
+    const char c = text[i];
+    if (c == '#') {
+      while (i < end && text[i] != '\n') ++i;
+    } else if (c == '"' || c == '\'') {
+      bool open = false;
+      const std::size_t next = skip_string(text, i, end, open);
+      if (open) out.long_string = i;
+      i = next;
+    } else {
+      if (c == '(' || c == '[' || c == '{') out.open.push_back(i);
+      if (c == ')' || c == ']' || c == '}') {
+        const char want = c == ')' ? '(' : c == ']' ? '[' : '{';
+        if (out.open.empty() || text[out.open.back()] != want) {
+          out.stray = i;
+          return out;
+        }
+        out.open.pop_back();
+      }
+      ++i;
+    }
+  }
+  return out;
+}
+
+}  // namespace rldb::frontend::cst

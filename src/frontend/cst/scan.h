@@ -1,0 +1,18 @@
+// A look at text below the level of the grammar: brackets, strings and comments. For errors and for the prompt.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace rldb::frontend::cst {
+
+struct Scan {
+  static constexpr std::size_t kNone = std::string_view::npos;
+  std::vector<std::size_t> open;    // brackets that are open at the end, outermost first
+  std::size_t stray = kNone;        // a closing bracket that nothing opened; the scan stops there
+  std::size_t long_string = kNone;  // a triple-quoted string that is open at the end
+};
+Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
+
+}  // namespace rldb::frontend::cst

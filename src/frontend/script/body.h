@@ -1,0 +1,65 @@
+// Body: collects the bindings of a Relax function as they are read: blocks, branches, names for values in between.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::frontend::script {
+
+class Body {
+ public:
+  explicit Body(ir::Context& ctx) : ctx_(ctx) { scopes_.emplace_back(); }
+
+  void append(const ir::Binding* b) { top().current.push_back(b); }
+  void begin_dataflow() {
+    flush();
+    top().dataflow = true;
+  }
+  void end_dataflow() {
+    // An empty dataflow block is kept out: it says nothing.
+    flush();
+    top().dataflow = false;
+  }
+  bool in_dataflow() const { return scopes_.back().dataflow; }
+  void begin_branch() { scopes_.emplace_back(); }
+  // Bindings of the branch that are not closed yet; the last may be taken back.
+  std::vector<const ir::Binding*>& current() { return top().current; }
+  bool branch_is_empty() const { return scopes_.back().current.empty() && scopes_.back().blocks.empty(); }
+  const ir::SeqExpr* end_branch(const ir::Expr* result) {
+    const ir::SeqExpr* seq = finish(result);
+    scopes_.pop_back();
+    return seq;
+  }
+  const ir::SeqExpr* finish(const ir::Expr* result) {
+    flush();
+    return ctx_.seq(top().blocks, result);
+  }
+  // Bindings so far, those of outer scopes not counted.
+  std::size_t size() const {
+    std::size_t n = scopes_.back().current.size();
+    for (const auto* b : scopes_.back().blocks) n += b->bindings.size();
+    return n;
+  }
+  int next_temporary() { return temporaries_++; }
+
+ private:
+  struct Level {
+    std::vector<const ir::BindingBlock*> blocks;
+    std::vector<const ir::Binding*> current;
+    bool dataflow = false;
+  };
+  Level& top() { return scopes_.back(); }
+  void flush() {
+    Level& level = top();
+    if (level.current.empty()) return;
+    level.blocks.push_back(ctx_.block(level.current, level.dataflow));
+    level.current.clear();
+  }
+  ir::Context& ctx_;
+  std::vector<Level> scopes_;
+  int temporaries_ = 0;
+};
+
+}  // namespace rldb::frontend::script

@@ -1,0 +1,274 @@
+#include "frontend/script/metadata.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "frontend/cst/literal.h"
+#include "frontend/script/convert.h"
+#include "frontend/script/expr.h"
+#include "rldb/runtime/value.h"
+
+namespace rldb::frontend::script {
+
+// The graph of nodes that TVM's JSON is: values refer to each other by index.
+struct Metadata {
+  Node text;  // the string in the file
+  bool decoded = false;
+  bool bad = false;
+  nlohmann::json nodes;
+  std::unordered_map<std::string, std::vector<std::int64_t>> by_key;  // "relax.expr.Constant" -> node indices
+  std::unordered_map<std::int64_t, const ir::Constant*> constants;
+};
+
+namespace {
+
+using nlohmann::json;
+
+// ---- base64 and DLPack tensors ----
+
+std::optional<std::vector<std::uint8_t>> decode_base64(std::string_view text) {
+  static const auto table = [] {
+    std::array<std::int8_t, 256> t{};
+    t.fill(-1);
+    const std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t i = 0; i < digits.size(); ++i)
+      t[static_cast<std::uint8_t>(digits[i])] = static_cast<std::int8_t>(i);
+    return t;
+  }();
+  std::vector<std::uint8_t> out;
+  out.reserve(text.size() / 4 * 3);
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    if (c == '\n' || c == '\r' || c == ' ') continue;
+    const std::int8_t d = table[static_cast<std::uint8_t>(c)];
+    if (d < 0) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(d);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out.push_back(static_cast<std::uint8_t>(bits >> count));
+  }
+  return out;
+}
+
+class Bytes {
+ public:
+  explicit Bytes(const std::vector<std::uint8_t>& data) : data_(data) {}
+  template <class T>
+  T read() {
+    T v{};
+    if (data_.size() - at_ < sizeof(T)) {
+      bad_ = true;
+      return v;
+    }
+    std::memcpy(&v, data_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return v;
+  }
+  bool bad() const { return bad_; }
+  std::span<const std::uint8_t> rest() const { return std::span(data_).subspan(at_); }
+
+ private:
+  const std::vector<std::uint8_t>& data_;
+  std::size_t at_ = 0;
+  bool bad_ = false;
+};
+
+std::optional<ir::DType> dtype_of_dlpack(std::uint8_t code, std::uint8_t bits, std::uint16_t lanes) {
+  const auto known = code <= 2 || code == 4 || (code >= 6 && code <= 17);
+  if (!known || bits == 0 || lanes != 1) return std::nullopt;
+  return ir::DType{static_cast<runtime::TypeCode>(code), bits, 1};
+}
+
+// TVM's NDArray blob: magic, reserved, device, ndim, dtype, shape, byte count, data.
+std::optional<runtime::Value> tensor_of_blob(const std::vector<std::uint8_t>& blob, std::string& why) {
+  constexpr std::uint64_t kMagic = 0xDD5E40F096B4A13F;
+  Bytes in(blob);
+  if (in.read<std::uint64_t>() != kMagic) {
+    why = "it does not start with the tensor magic number";
+    return std::nullopt;
+  }
+  in.read<std::uint64_t>();
+  in.read<std::int32_t>();
+  in.read<std::int32_t>();
+  const auto ndim = in.read<std::int32_t>();
+  const auto code = in.read<std::uint8_t>();
+  const auto bits = in.read<std::uint8_t>();
+  const auto lanes = in.read<std::uint16_t>();
+  if (in.bad() || ndim < 0 || ndim > 64) {
+    why = "its header is cut short";
+    return std::nullopt;
+  }
+  const auto dtype = dtype_of_dlpack(code, bits, lanes);
+  if (!dtype) {
+    why = fmt::format("dtype code {} with {} bits and {} lanes is not known", code, bits, lanes);
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> shape;
+  for (int i = 0; i < ndim; ++i) shape.push_back(in.read<std::int64_t>());
+  const auto size = in.read<std::int64_t>();
+  auto tensor = in.bad() ? runtime::Tensor::empty({-1}, *dtype) : runtime::Tensor::empty(shape, *dtype);
+  if (!tensor.ok()) {
+    why = "its shape is not sound";
+    return std::nullopt;
+  }
+  const std::size_t want = (*tensor)->byte_size();
+  if (size < 0 || in.rest().size() < want || std::size_t(size) < want) {
+    why = fmt::format("it holds {} bytes where its shape needs {}", in.rest().size(), want);
+    return std::nullopt;
+  }
+  if (want > 0) std::memcpy((*tensor)->data(), in.rest().data(), want);
+  return runtime::Value(*tensor);
+}
+
+// ---- the node graph ----
+
+class Decoder {
+ public:
+  Decoder(Reader& r, Metadata& m) : r_(r), m_(m) {}
+
+  // Fills `by_key` from the root map.
+  bool index(std::string_view text, Node at) {
+    json doc = json::parse(text, nullptr, false);
+    if (doc.is_discarded() || !doc.is_object() || !doc.contains("nodes") || !doc["nodes"].is_array()) {
+      r_.error(at, DiagId::BadMetadata, "it is not the JSON that TVM writes");
+      return false;
+    }
+    m_.nodes = std::move(doc["nodes"]);
+    const std::int64_t root = int_of(doc.contains("root_index") ? doc["root_index"] : doc.value("root", json(0)));
+    const json* map = node(root);
+    if (!map) return bad(at, "its root is missing");
+    // New form: {"type": "ffi.Map", "data": [key, value, ...]}; old form: {"type_key": "Map", "keys": [...], "data":
+    // [...]}.
+    if (map->contains("keys")) {
+      const json& keys = (*map)["keys"];
+      const json& data = map->value("data", json::array());
+      for (std::size_t i = 0; keys.is_array() && i < keys.size() && i < data.size(); ++i)
+        if (keys[i].is_string()) add(keys[i].get<std::string>(), int_of(data[i]));
+      return true;
+    }
+    const json data = map->value("data", json::array());
+    if (!data.is_array()) return bad(at, "its root is not a map");
+    for (std::size_t i = 0; i + 1 < data.size(); i += 2) {
+      const json* key = node(int_of(data[i]));
+      if (key && key->contains("data") && (*key)["data"].is_string())
+        add((*key)["data"].get<std::string>(), int_of(data[i + 1]));
+    }
+    return true;
+  }
+
+  const ir::Constant* constant(std::int64_t at, std::string& why) {
+    const json* n = node(at);
+    if (!n) {
+      why = "the node is missing";
+      return nullptr;
+    }
+    const json* blob = tensor_node(*n, why);
+    if (!blob) return nullptr;
+    const auto bytes = decode_base64(blob->get<std::string>());
+    if (!bytes) {
+      why = "its data is not base64";
+      return nullptr;
+    }
+    auto value = tensor_of_blob(*bytes, why);
+    return value ? r_.ctx.constant(std::move(*value)) : nullptr;
+  }
+
+ private:
+  bool bad(Node at, std::string_view why) {
+    r_.error(at, DiagId::BadMetadata, why);
+    return false;
+  }
+  static std::int64_t int_of(const json& j) {
+    if (j.is_number_integer()) return j.get<std::int64_t>();
+    if (j.is_string()) return std::strtoll(j.get<std::string>().c_str(), nullptr, 10);
+    return -1;
+  }
+  const json* node(std::int64_t at) const {
+    return at >= 0 && std::size_t(at) < m_.nodes.size() && m_.nodes[std::size_t(at)].is_object()
+               ? &m_.nodes[std::size_t(at)]
+               : nullptr;
+  }
+  void add(std::string key, std::int64_t list) {
+    const json* n = node(list);
+    if (!n) return;
+    const json data = n->value("data", json::array());
+    if (!data.is_array()) return;
+    std::vector<std::int64_t>& out = m_.by_key[std::move(key)];
+    for (const json& item : data) out.push_back(int_of(item));
+  }
+  // The base64 text of a relax.expr.Constant node, in either form.
+  const json* tensor_node(const json& n, std::string& why) const {
+    why = "it is not a tensor constant";
+    for (const char* fields : {"data", "attrs"}) {
+      if (!n.contains(fields) || !n[fields].is_object() || !n[fields].contains("data")) continue;
+      const json* t = node(int_of(n[fields]["data"]));
+      if (t && t->contains("data") && (*t)["data"].is_string()) return &(*t)["data"];
+      if (t && t->contains("repr_b64") && (*t)["repr_b64"].is_string()) return &(*t)["repr_b64"];
+    }
+    return nullptr;
+  }
+
+  Reader& r_;
+  Metadata& m_;
+};
+
+bool decode(Reader& r) {
+  Metadata& m = *r.metadata;
+  if (m.decoded) return !m.bad;
+  m.decoded = true;
+  m.bad = true;
+  const cst::StringLiteral literal = cst::split_string(m.text.text());
+  const auto text = cst::unescape(literal);
+  if (!text) {
+    r.error(m.text, DiagId::BadEscape);
+    return false;
+  }
+  m.bad = !Decoder(r, m).index(*text, m.text);
+  return !m.bad;
+}
+
+const ir::Type* expected_type(Reader& r, Node at) {
+  return r.expected && r.expected_at == at.index() ? r.expected : r.ctx.any();
+}
+
+}  // namespace
+
+void note_metadata(Reader& r, Node value) {
+  if (!value.is(Kind::Call)) return;
+  for (Node a : value.child(Field::Arguments).children())
+    if (a.is(Kind::String)) {
+      r.metadata = std::make_shared<Metadata>();
+      r.metadata->text = a;
+    }
+}
+
+Val metadata_constant(Reader& r, Node key, Node index, Node at) {
+  const Val k = eval(r, key), i = eval(r, index);
+  const auto name = to_str(r, k, key);
+  const auto number = to_int(r, i, index);
+  if (!name || !number) return {};
+  if (!r.metadata)
+    return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.meta_constant(*name, *number, expected_type(r, at)), at)));
+  if (!decode(r)) return {};
+  Metadata& m = *r.metadata;
+  const auto it = m.by_key.find(std::string(*name));
+  if (it == m.by_key.end() || *number < 0 || std::size_t(*number) >= it->second.size())
+    return r.error(at, DiagId::NotInMetadata, *name, *number);
+  const std::int64_t node = it->second[std::size_t(*number)];
+  auto [known, fresh] = m.constants.try_emplace(node, nullptr);
+  if (fresh) {
+    std::string why;
+    known->second = Decoder(r, m).constant(node, why);
+    if (!known->second) return r.error(at, DiagId::BadMetadataConstant, *name, *number, why);
+    r.at(known->second, at);
+  }
+  return Val::of(static_cast<const ir::Expr*>(known->second));
+}
+
+}  // namespace rldb::frontend::script

@@ -1,0 +1,746 @@
+#include "frontend/script/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/script/convert.h"
+#include "frontend/script/metadata.h"
+#include "frontend/script/tir.h"
+#include "frontend/script/types.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::frontend::script {
+
+Member::Member() = default;
+Member::~Member() = default;
+
+namespace {
+
+// Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to what signatures say.
+constexpr int kMaxDemandDepth = 24;
+
+bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
+
+const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type* ret) {
+  std::vector<const ir::Type*> params;
+  for (const ir::Var* p : s.params) params.push_back(p->type);
+  return r.ctx.func_type(params, ret, s.options.pure);
+}
+
+void ensure_signature(Reader& r, Member& m) {
+  if (m.signature) return;
+  m.signature = std::make_unique<Signature>();
+  FunctionState* const before = std::exchange(r.fn, nullptr);
+  read_signature(r, m.node, nullptr, *m.signature);
+  r.fn = before;
+  if (m.signature->ret) m.declared = signature_type(r, *m.signature, m.signature->ret);
+}
+
+void read_relax_member(Reader& r, Member& m) {
+  ensure_signature(r, m);
+  m.state = Member::State::Reading;
+  const std::size_t errors = r.out.error_count();
+  const ir::Function* f = read_body(r, m.node, *m.signature, true);
+  const bool clean = r.out.error_count() == errors;
+  // A cycle of functions without return annotations: its first reading took the result to be anything.
+  if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any()) {
+    const ir::Type* learnt = f->ret_type;
+    m.signature.reset();
+    ensure_signature(r, m);
+    m.declared = signature_type(r, *m.signature, learnt);
+    m.var = nullptr;
+    f = read_body(r, m.node, *m.signature, true);
+  }
+  m.function = f;
+}
+
+void read_member(Reader& r, Member& m) {
+  if (m.state != Member::State::Waiting) return;
+  const std::size_t errors = r.out.error_count();
+  FunctionState* const before = std::exchange(r.fn, nullptr);
+  const ir::Type* const expected = std::exchange(r.expected, nullptr);
+  ++r.module->reading_depth;
+  switch (m.node.kind()) {
+    case Kind::RelaxFunction:
+      read_relax_member(r, m);
+      break;
+    case Kind::PrimFunc:
+      m.state = Member::State::Reading;
+      m.function = read_prim_func(r, m.node);
+      break;
+    case Kind::PythonFunction:
+      m.function = read_python_function(r, m.node);
+      break;
+    default:  // name = R.ExternFunc(...)
+      if (const Val v = eval(r, m.node); v.expr() && ir::isa<ir::ExternFunc>(v.expr())) m.function = v.expr();
+      break;
+  }
+  --r.module->reading_depth;
+  r.fn = before;
+  r.expected = expected;
+  m.broken = r.out.error_count() != errors || m.node.damaged();
+  m.state = m.function ? Member::State::Done : Member::State::Failed;
+}
+
+const ir::GlobalVar* member_var(Reader& r, Member& m) {
+  if (m.var) return m.var;
+  if (m.state == Member::State::Done) {
+    m.var = r.ctx.global_var(m.name, m.declared ? m.declared : m.function->type);
+    return m.var;
+  }
+  if (m.node.is(Kind::RelaxFunction)) {
+    ensure_signature(r, m);
+    if (m.declared) return m.var = r.ctx.global_var(m.name, m.declared);
+    if (m.state == Member::State::Waiting && r.module->reading_depth < kMaxDemandDepth) {
+      read_member(r, m);
+      if (m.state == Member::State::Done) return member_var(r, m);
+    }
+    m.recursive = true;
+    return r.ctx.global_var(m.name, signature_type(r, *m.signature, r.ctx.any()));
+  }
+  if (m.state == Member::State::Waiting && r.module->reading_depth < kMaxDemandDepth) {
+    read_member(r, m);
+    if (m.state == Member::State::Done) return member_var(r, m);
+  }
+  return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
+}
+
+Val global_of(Reader& r, std::string_view name) {
+  if (r.module)
+    if (const auto it = r.module->by_name.find(name); it != r.module->by_name.end())
+      return Val::of(static_cast<const ir::Expr*>(member_var(r, *it->second)));
+  if (r.env && r.env->module)
+    if (const ir::Expr* f = r.env->module->find(name))
+      return Val::of(static_cast<const ir::Expr*>(r.ctx.global_var(name, f->type)));
+  return Val::nothing();
+}
+
+}  // namespace
+
+Val module_name(Reader& r, std::string_view name, Node) {
+  if (Val v = global_of(r, name); !v.is(ValKind::Nothing)) return v;
+  const bool ours = r.module && r.module->name == name;
+  const bool prompts = r.env && r.env->module && (name == "cls" || name == r.env->module->name);
+  if (ours || prompts || (r.module && name == "cls")) return Val::of(ValKind::Module);
+  return Val::nothing();
+}
+
+Val module_member(Reader& r, std::string_view name, Node at) {
+  if (Val v = global_of(r, name); !v.is(ValKind::Nothing)) return v;
+  std::vector<std::string_view> names;
+  if (r.module)
+    for (const Member& m : r.module->members) names.push_back(m.name);
+  if (r.env && r.env->module)
+    for (const ir::ModuleEntry& e : r.env->module->entries) names.push_back(e.name);
+  const std::string_view near = source::nearest(name, names);
+  return r.error_hint(at, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near), DiagId::NoMember,
+                      name);
+}
+
+Val value_of_path(Reader& r, const Val& path) {
+  (void)r;
+  if (path.space == Space::Tir && path.text == "boolean") return Val::of_dtype(ir::DType::Bool());
+  return path;
+}
+
+void define_macro(Reader& r, Node function) {
+  Val v = Val::of(ValKind::Lambda);
+  v.cst = function;
+  Scope& scope = r.fn ? r.fn->scope : r.file_scope;
+  scope.define(function.child(Field::Name).text(), v, function.child(Field::Name).span());
+}
+
+namespace {
+
+// ---- a class ----
+
+void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node) {
+  if (const auto it = m.by_name.find(name); it != m.by_name.end()) {
+    source::Message msg = source::message(DiagId::RepeatedMember, name);
+    msg.notes.push_back({it->second->node.child(Field::Name).span(), "defined before here"});
+    r.report(name_node.span(), std::move(msg));
+    return;
+  }
+  m.members.emplace_back();
+  Member& member = m.members.back();
+  member.name = r.ctx.str(name);
+  member.node = node;
+  m.by_name.emplace(member.name, &member);
+}
+
+bool is_call_to(Reader& r, Node n, Space space, std::string_view name) {
+  if (!n.is(Kind::Call)) return false;
+  const Path p = path_of(r, n.child(Field::Function));
+  return p.space == space && p.rest == name;
+}
+
+void read_module_attrs(Reader& r, ModuleState& m, Node call_node) {
+  for (Node a : call_node.child(Field::Arguments).children()) {
+    const Val v = eval(r, a);
+    if (!v.is(ValKind::Dict)) {
+      if (!v.poison()) r.error(a, DiagId::ExpectedDictionary, describe(r, v));
+      continue;
+    }
+    for (const ir::NamedAttr& f : to_fields(r, v, a)) m.attrs.push_back(f);
+  }
+}
+
+void read_global_infos(Reader& r, ModuleState& m, Node call_node) {
+  for (Node a : call_node.child(Field::Arguments).children()) {
+    const Val v = eval(r, a);
+    if (!v.is(ValKind::Dict)) {
+      if (!v.poison()) r.error(a, DiagId::ExpectedDictionary, describe(r, v));
+      continue;
+    }
+    for (const ir::NamedAttr& f : to_fields(r, v, a)) {
+      if (!f.value->is(ir::AttrKind::List)) {
+        r.error(a, DiagId::ExpectedList, f.name);
+        continue;
+      }
+      m.infos.push_back({f.name, f.value->items});
+      if (f.name != "vdevice") continue;
+      for (const ir::Attr* item : f.value->items)
+        if (const ir::VDevice* d = vdevice_of_attr(r, item)) {
+          ir::VDevice placed = *d;
+          placed.global_index = int(m.vdevices.size());
+          m.vdevices.push_back(r.ctx.vdevice(placed));
+        }
+    }
+  }
+}
+
+void collect_type_var(Reader& r, Node s) {
+  const Node value = s.child(Field::Value);
+  if (value.is(Kind::Call) && value.child(Field::Function).text().ends_with("TypeVar")) {
+    const Node target = s.child(Field::Target);
+    if (target.is(Kind::Identifier)) r.type_vars.insert(target.text());
+  }
+}
+
+bool is_type_var(Node s) {
+  const Node value = s.child(Field::Value);
+  return value.is(Kind::Call) && value.child(Field::Function).text().ends_with("TypeVar");
+}
+
+// A class-level statement that is not a function.
+void read_class_statement(Reader& r, ModuleState& m, Node s) {
+  switch (s.kind()) {
+    case Kind::ExpressionStatement: {
+      const Node value = s.child(Field::Value);
+      if (is_call_to(r, value, Space::Ir, "module_attrs")) return read_module_attrs(r, m, value);
+      if (is_call_to(r, value, Space::Ir, "module_global_infos")) return;  // read before everything else
+      if (value.is(Kind::String) || value.is(Kind::ConcatenatedString) || value.is(Kind::Ellipsis)) return;
+      r.error(value, DiagId::UnsupportedHere, "an expression", "a module");
+      return;
+    }
+    case Kind::Binding: {
+      const Node target = s.child(Field::Target), value = s.child(Field::Value);
+      if (is_type_var(s)) return;
+      if (target.is(Kind::Identifier) && is_call_to(r, value, Space::Relax, "ExternFunc"))
+        return add_member(r, m, target.text(), target, value);
+      if (target.is(Kind::Identifier)) {
+        r.file_scope.define(target.text(), eval(r, value), target.span());
+        return;
+      }
+      r.error(target, DiagId::BadTarget);
+      return;
+    }
+    case Kind::FunctionDefinition:
+      // A plain method of a class derived from BasePyModule.
+      if (m.node.child(Field::Superclasses)) {
+        add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
+        return;
+      }
+      r.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", DiagId::UndecoratedFunction,
+                   s.child(Field::Name).text());
+      return;
+    case Kind::MacroDefinition:
+      return define_macro(r, s);
+    case Kind::UnexpectedIndent:
+      for (Node c : s.children()) {
+        if (is_function(c.kind())) {
+          add_member(r, m, c.child(Field::Name).text(), c.child(Field::Name), c);
+        } else {
+          read_class_statement(r, m, c);
+        }
+      }
+      return;
+    case Kind::PassStatement:
+    case Kind::Error:
+    case Kind::Missing:
+    case Kind::TooDeep:
+    case Kind::ImportStatement:
+    case Kind::ImportFromStatement:
+      return;
+    default:
+      r.error(s, DiagId::UnsupportedHere, cst::to_string(s.kind()), "a module");
+  }
+}
+
+void collect_members(Reader& r, ModuleState& m, Node body) {
+  for (Node s : body.children())
+    if (s.is(Kind::ExpressionStatement) && is_call_to(r, s.child(Field::Value), Space::Ir, "module_global_infos"))
+      read_global_infos(r, m, s.child(Field::Value));
+  for (Node s : body.children()) {
+    if (is_function(s.kind())) {
+      add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
+    } else if (!s.is(Kind::ExpressionStatement) ||
+               !is_call_to(r, s.child(Field::Value), Space::Ir, "module_global_infos")) {
+      read_class_statement(r, m, s);
+    }
+  }
+}
+
+const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
+  for (Member& member : m.members) read_member(r, member);
+  ir::ModuleBuilder builder(r.ctx);
+  builder.set_name(r.ctx.str(m.name));
+  for (Member& member : m.members) {
+    broken = broken || member.broken;
+    if (member.function) builder.set(member.name, member.function);
+  }
+  builder.set_attrs(r.ctx.list(m.attrs));
+  if (!m.infos.empty()) builder.set_global_infos(r.ctx.list(m.infos), r.ctx.list(m.vdevices));
+  return builder.build();
+}
+
+bool decorated_s_tir(Reader& r, Node module) { return read_function_options(r, module).s_tir.value_or(false); }
+
+ParsedItem read_module(Reader& r, Node n) {
+  ModuleState state;
+  state.name = n.child(Field::Name).text();
+  state.node = n;
+  state.s_tir = decorated_s_tir(r, n);
+  ModuleState* const before = std::exchange(r.module, &state);
+  collect_members(r, state, n.child(Field::Body));
+  ParsedItem item{};
+  item.kind = ItemKind::Module;
+  item.span = n.span();
+  item.name = r.ctx.str(state.name);
+  item.broken = n.damaged();
+  item.module = build_module(r, state, item.broken);
+  r.module = before;
+  return item;
+}
+
+// ---- a file ----
+
+Space space_of_module(std::string_view dotted) {
+  if (dotted == "relax" || dotted.ends_with(".relax")) return Space::Relax;
+  if (dotted == "tir" || dotted == "tirx" || dotted.ends_with(".tir") || dotted.ends_with(".tirx") || dotted == "ty")
+    return Space::Tir;
+  if (dotted == "ir" || dotted.ends_with(".ir") || dotted == "script" || dotted.ends_with(".script")) return Space::Ir;
+  if (dotted == "tvm") return Space::Tvm;
+  return Space::Other;
+}
+
+void set_default_spaces(Reader& r) {
+  for (const auto& [name, space] : {std::pair<std::string_view, Space>{"R", Space::Relax},
+                                    {"relax", Space::Relax},
+                                    {"T", Space::Tir},
+                                    {"Tx", Space::Tir},
+                                    {"tir", Space::Tir},
+                                    {"tirx", Space::Tir},
+                                    {"ty", Space::Tir},
+                                    {"I", Space::Ir},
+                                    {"ir", Space::Ir},
+                                    {"tvm", Space::Tvm}})
+    r.spaces[name] = space;
+}
+
+void read_import(Reader& r, Node s) {
+  const bool from = s.is(Kind::ImportFromStatement);
+  const std::string_view module = from ? s.child(Field::Module).text() : std::string_view();
+  for (Node n : s.children()) {
+    if (n.field() != Field::Name) continue;
+    const Node name = n.is(Kind::AliasedImport) ? n.child(Field::Name) : n;
+    const Node alias = n.is(Kind::AliasedImport) ? n.child(Field::Alias) : n;
+    if (from &&
+        (module == "tvm.script" || module == "tvm" || module == "tvm.script.parser" || module.ends_with("script"))) {
+      const Space space = space_of_module(name.text());
+      if (space != Space::Other) r.spaces[alias.text()] = space;
+      if (name.text() == "tirx" && n.is(Kind::AliasedImport)) r.tirx_header = true;
+      if (name.text() == "tir" && n.is(Kind::AliasedImport)) r.old_header = true;
+    } else if (!from) {
+      const std::string_view root = name.text().substr(0, name.text().find('.'));
+      if (n.is(Kind::AliasedImport)) {
+        if (const Space space = space_of_module(name.text()); root == "tvm" && space != Space::Other)
+          r.spaces[alias.text()] = space;
+      }
+    }
+  }
+}
+
+// The header that TVM prints is a comment: `# from tvm.script import tirx as T`.
+void read_comment_header(Reader& r) {
+  const std::string_view head = r.text.substr(0, std::min<std::size_t>(r.text.size(), std::size_t(1) << 20));
+  if (head.find("import tirx as T") != std::string_view::npos) r.tirx_header = true;
+  if (head.find("import tir as T") != std::string_view::npos) r.old_header = true;
+}
+
+// A value of a Python line at file level that is plain enough to read; anything else is left alone.
+bool is_plain_value(Reader& r, Node n) {
+  switch (n.kind()) {
+    case Kind::Integer:
+    case Kind::Float:
+    case Kind::String:
+    case Kind::ConcatenatedString:
+    case Kind::Boolean:
+    case Kind::None:
+      return true;
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Unary:
+    case Kind::Binary:
+    case Kind::Parenthesized:
+      for (Node c : n.children())
+        if (c.field() != Field::Operator && !is_plain_value(r, c)) return false;
+      return true;
+    case Kind::Identifier:
+      return find_name(r, n.text()) != nullptr;
+    default:
+      return false;
+  }
+}
+
+void read_file_binding(Reader& r, Node s, std::vector<const ir::Var*>* symbols) {
+  const Node target = s.child(Field::Target), value = s.child(Field::Value);
+  collect_type_var(r, s);
+  if (!target.is(Kind::Identifier) || is_type_var(s)) return;
+  if (target.text() == "metadata") return note_metadata(r, value);
+  if (const auto dtype = symbol_declaration(r, value)) {
+    const ir::Var* v = r.at(r.ctx.var(target.text(), r.ctx.prim(*dtype)), target);
+    r.file_scope.define(v->name, Val::of(v), target.span());
+    if (symbols) symbols->push_back(v);
+    return;
+  }
+  if (is_plain_value(r, value)) r.file_scope.define(target.text(), eval(r, value), target.span());
+}
+
+std::vector<Node> statements_of(const cst::Tree& tree) {
+  std::vector<Node> out;
+  const Node root(&tree, 0);
+  for (Node s : root.children()) {
+    if (s.is(Kind::UnexpectedIndent)) {
+      for (Node c : s.children()) out.push_back(c);
+    } else {
+      out.push_back(s);
+    }
+  }
+  return out;
+}
+
+// Imports, TypeVars and metadata say how to read the rest, wherever they stand.
+void read_preamble(Reader& r, const std::vector<Node>& statements) {
+  set_default_spaces(r);
+  read_comment_header(r);
+  for (Node s : statements) {
+    if (s.is(Kind::ImportStatement) || s.is(Kind::ImportFromStatement)) read_import(r, s);
+    if (s.is(Kind::Binding)) {
+      collect_type_var(r, s);
+      if (s.child(Field::Target).text() == "metadata") note_metadata(r, s.child(Field::Value));
+    }
+    if (s.is(Kind::MacroDefinition)) define_macro(r, s);
+    if (s.is(Kind::Module))
+      for (Node c : s.child(Field::Body).children())
+        if (c.is(Kind::Binding)) collect_type_var(r, c);
+  }
+}
+
+void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
+  for (Member& m : lone.members) {
+    read_member(r, m);
+    ParsedItem item{};
+    item.kind = ItemKind::Function;
+    item.span = m.node.span();
+    item.name = m.name;
+    item.function = m.function;
+    item.broken = m.broken || !m.function;
+    out.items.push_back(item);
+  }
+}
+
+bool is_tvm_class(Reader& r, Node n) {
+  // Any class with an ir_module decorator, and classes derived from BasePyModule.
+  for (Node d : n.children())
+    if (d.field() == Field::Decorator && d.text().find("ir_module") != std::string_view::npos) return true;
+  (void)r;
+  return n.child(Field::Superclasses).text().find("Module") != std::string_view::npos;
+}
+
+void sort_items(ParseResult& out) {
+  std::stable_sort(out.items.begin(), out.items.end(),
+                   [](const ParsedItem& a, const ParsedItem& b) { return a.span.begin < b.span.begin; });
+}
+
+}  // namespace
+
+ParseResult read_file(Reader& r, const cst::Tree& tree) {
+  ParseResult out;
+  const std::vector<Node> statements = statements_of(tree);
+  read_preamble(r, statements);
+  ModuleState lone;
+  lone.name = "Module";
+  r.module = &lone;
+  bool saw_class = false;
+  for (Node s : statements) {
+    if (is_function(s.kind())) add_member(r, lone, s.child(Field::Name).text(), s.child(Field::Name), s);
+    if (s.is(Kind::Binding)) {
+      if (s.child(Field::Target).is(Kind::Identifier) &&
+          is_call_to(r, s.child(Field::Value), Space::Relax, "ExternFunc")) {
+        add_member(r, lone, s.child(Field::Target).text(), s.child(Field::Target), s.child(Field::Value));
+      } else {
+        read_file_binding(r, s, nullptr);
+      }
+    }
+  }
+  for (Node s : statements) {
+    if (!s.is(Kind::Module)) continue;
+    if (!is_tvm_class(r, s)) {
+      if (s.child(Field::Body).text().find("@") != std::string_view::npos)
+        r.error_hint(s.child(Field::Name), "put `@I.ir_module` above it", DiagId::UndecoratedModule,
+                     s.child(Field::Name).text());
+      continue;
+    }
+    saw_class = true;
+    out.items.push_back(read_module(r, s));
+    if (!out.module) out.module = out.items.back().module;
+  }
+  add_lone_items(r, lone, out);
+  if (!saw_class && !lone.members.empty()) {
+    bool broken = false;
+    out.module = build_module(r, lone, broken);
+  }
+  r.module = nullptr;
+  sort_items(out);
+  if (out.items.empty() && !r.out.has_errors()) r.error(Node(&tree, 0), DiagId::NothingToRead);
+  return out;
+}
+
+// ---- an entry at the prompt ----
+
+namespace {
+
+void define_environment(Reader& r) {
+  for (const ir::Var* v : r.env->symbols) r.file_scope.define(v->name, Val::of(v), {});
+  for (const NamedValue& v : r.env->values) r.file_scope.define(v.name, Val::of(v.value), {});
+}
+
+class EntryReader {
+ public:
+  EntryReader(Reader& r, ParseResult& out) : r_(r), out_(out) {
+    prompt_.dialect = Dialect::Relax;
+    prompt_.name = "<prompt>";
+  }
+
+  void run(const std::vector<Node>& statements) {
+    ModuleState lone;
+    lone.name = r_.env->module ? r_.env->module->name : std::string_view("Module");
+    r_.module = &lone;
+    for (Node s : statements) {
+      if (is_function(s.kind())) add_member(r_, lone, s.child(Field::Name).text(), s.child(Field::Name), s);
+      if (extern_binding(s))
+        add_member(r_, lone, s.child(Field::Target).text(), s.child(Field::Target), s.child(Field::Value));
+    }
+    for (Node s : statements) item(s);
+    add_lone_items(r_, lone, out_);
+    r_.module = nullptr;
+    sort_items(out_);
+  }
+
+ private:
+  bool extern_binding(Node s) {
+    return s.is(Kind::Binding) && s.child(Field::Target).is(Kind::Identifier) &&
+           is_call_to(r_, s.child(Field::Value), Space::Relax, "ExternFunc");
+  }
+
+  void item(Node s) {
+    switch (s.kind()) {
+      case Kind::Module:
+        out_.items.push_back(read_module(r_, s));
+        if (!out_.module) out_.module = out_.items.back().module;
+        return;
+      case Kind::Binding:
+        if (extern_binding(s)) return;
+        if (is_type_var(s)) return symbols_item(s, {type_var(s)});
+        if (const auto dtype = symbol_declaration(r_, s.child(Field::Value));
+            dtype && s.child(Field::Target).is(Kind::Identifier))
+          return declare(s, *dtype);
+        return binding(s);
+      case Kind::ExpressionStatement:
+        return expression(s);
+      case Kind::IfStatement:
+      case Kind::DataflowBlock:
+        return binding(s);
+      case Kind::ReturnStatement:
+        r_.error(s, DiagId::MisplacedReturn);
+        return;
+      case Kind::RelaxFunction:
+      case Kind::PrimFunc:
+      case Kind::PythonFunction:
+      case Kind::MacroDefinition:
+      case Kind::ImportStatement:
+      case Kind::ImportFromStatement:
+      case Kind::PassStatement:
+      case Kind::Error:
+      case Kind::Missing:
+      case Kind::TooDeep:
+        return;
+      default:
+        r_.error(s, DiagId::UnsupportedHere, cst::to_string(s.kind()), "the prompt");
+    }
+  }
+
+  const ir::Var* type_var(Node s) {
+    const Node target = s.child(Field::Target);
+    const ir::Var* v = r_.ctx.var(target.text(), r_.ctx.int64());
+    prompt_.scope.define(v->name, Val::of(v), target.span());
+    return v;
+  }
+
+  void symbols_item(Node s, std::vector<const ir::Var*> symbols) {
+    ParsedItem item{};
+    item.kind = ItemKind::Symbols;
+    item.span = s.span();
+    item.symbols = std::move(symbols);
+    out_.items.push_back(std::move(item));
+  }
+
+  void declare(Node s, ir::DType dtype) {
+    FunctionState* const before = std::exchange(r_.fn, &prompt_);
+    const ir::Var* v = define_symbol(r_, s.child(Field::Target), dtype);
+    r_.fn = before;
+    symbols_item(s, {v});
+  }
+
+  // Reads one statement into a fresh body; `add` makes the items of its bindings.
+  template <class F>
+  void with_body(F&& read) {
+    Body body(r_.ctx);
+    prompt_.body = &body;
+    FunctionState* const before = std::exchange(r_.fn, &prompt_);
+    read(body);
+    r_.fn = before;
+    prompt_.body = nullptr;
+  }
+
+  void binding(Node s) {
+    const std::size_t errors = r_.out.error_count();
+    with_body([&](Body& body) {
+      read_prompt_statement(r_, s);
+      const bool broken = r_.out.error_count() != errors || s.damaged();
+      const ir::SeqExpr* all = body.finish(r_.ctx.tuple({}));
+      add_bindings(s, all, broken);
+      if (broken && all->blocks.empty()) {
+        ParsedItem item{};
+        item.kind = ItemKind::Binding;
+        item.span = s.span();
+        item.name = r_.ctx.str(s.child(Field::Target).text());
+        item.broken = true;
+        out_.items.push_back(std::move(item));
+      }
+    });
+  }
+
+  // An item for every variable that the text names; what stands before it is its computation.
+  void add_bindings(Node s, const ir::SeqExpr* all, bool broken) {
+    std::vector<Node> targets;
+    const Node target = s.child(Field::Target);
+    const bool several = s.is(Kind::DataflowBlock) || target.is(Kind::Tuple) || target.is(Kind::List);
+    std::vector<const ir::BindingBlock*> before;
+    for (const ir::BindingBlock* block : all->blocks) {
+      for (std::size_t i = 0; i < block->bindings.size(); ++i) {
+        const ir::Binding* b = block->bindings[i];
+        const bool last = block == all->blocks.back() && i + 1 == block->bindings.size();
+        if (!last && (!several || b->var->is_dataflow() || !names(s, b->var->name))) continue;
+        std::vector<const ir::BindingBlock*> blocks = before;
+        const auto head = block->bindings.subspan(0, i);
+        if (!head.empty()) blocks.push_back(r_.ctx.block(head, block->is_dataflow()));
+        add_binding(s, b, blocks, broken);
+      }
+      before.push_back(block);
+    }
+  }
+  bool names(Node s, std::string_view name) const {
+    if (s.is(Kind::DataflowBlock)) return true;
+    for (Node t : s.child(Field::Target).children())
+      if (t.text() == name) return true;
+    return false;
+  }
+
+  void add_binding(Node s, const ir::Binding* b, const std::vector<const ir::BindingBlock*>& blocks, bool broken) {
+    ParsedItem item{};
+    item.kind = s.is(Kind::ExpressionStatement) ? ItemKind::Expression : ItemKind::Binding;
+    item.span = s.span();
+    item.name = b->var->name;
+    item.var = b->var;
+    item.value = r_.ctx.seq(blocks, b->value);
+    item.is_match_cast = b->is_match_cast();
+    item.broken = broken;
+    if (b->is_match_cast()) {
+      item.annotation = b->cast_type;
+      std::vector<const ir::Var*> vars;
+      ir::collect_vars(b->cast_type, vars);
+      item.symbols = vars;
+    } else if (b->var->type != b->value->type) {
+      item.annotation = b->var->type;
+    }
+    out_.items.push_back(std::move(item));
+  }
+
+  void expression(Node s) {
+    const Node value = s.child(Field::Value);
+    const std::size_t errors = r_.out.error_count();
+    with_body([&](Body& body) {
+      const Path p = value.is(Kind::Call) ? path_of(r_, value.child(Field::Function)) : Path();
+      if (p.space == Space::Relax && (p.rest == "match_cast" || p.rest == "match_shape")) {
+        read_prompt_statement(r_, s);
+        add_bindings(s, body.finish(r_.ctx.tuple({})), r_.out.error_count() != errors);
+        return;
+      }
+      ParsedItem item{};
+      item.kind = ItemKind::Expression;
+      item.span = s.span();
+      const Val v = eval(r_, value);
+      const ir::Expr* e = v.is(ValKind::Nothing) ? nullptr : to_relax(r_, v, value);
+      item.broken = r_.out.error_count() != errors || s.damaged() || !e;
+      if (e) item.value = body.finish(e);
+      out_.items.push_back(std::move(item));
+    });
+  }
+
+  Reader& r_;
+  ParseResult& out_;
+  FunctionState prompt_;
+};
+
+}  // namespace
+
+ParseResult read_entry(Reader& r, const cst::Tree& tree) {
+  ParseResult out;
+  const std::vector<Node> statements = statements_of(tree);
+  read_preamble(r, statements);
+  define_environment(r);
+  EntryReader(r, out).run(statements);
+  return out;
+}
+
+const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols) {
+  const std::vector<Node> statements = statements_of(tree);
+  set_default_spaces(r);
+  define_environment(r);
+  if (statements.size() != 1 || !statements[0].is(Kind::ExpressionStatement)) {
+    if (!r.out.has_errors()) r.error(Node(&tree, 0), DiagId::ExpectedType, "something else");
+    return nullptr;
+  }
+  FunctionState fn;
+  fn.in_signature = true;
+  r.fn = &fn;
+  const ir::Type* type = read_type(r, statements[0].child(Field::Value));
+  r.fn = nullptr;
+  for (const auto& [name, symbol] : fn.symbols) symbols.push_back(symbol.var);
+  return type;
+}
+
+}  // namespace rldb::frontend::script

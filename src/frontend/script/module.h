@@ -1,0 +1,26 @@
+// Classes, files and entries at the prompt: members and their signatures, imports, TypeVars, the metadata trailer.
+//
+// Members are read on demand: a function that calls another needs its type, which is its signature's when that has a
+// return annotation, else the result of reading it first (a cycle without annotations is read twice).
+#pragma once
+
+#include "frontend/script/relax.h"
+
+namespace rldb::frontend::script {
+
+// What a bare name means among the module's members; Nothing when it means none.
+Val module_name(Reader& r, std::string_view name, Node at);
+// cls.f
+Val module_member(Reader& r, std::string_view name, Node at);
+// A name of a namespace as a value: it stays a Path unless it names something definite.
+Val value_of_path(Reader& r, const Val& path);
+// The device that an I.vdevice(...) constructor means.
+const ir::VDevice* vdevice_of_attr(Reader& r, const ir::Attr* a);
+// @T.macro and plain functions: callable at parse time where that is possible.
+void define_macro(Reader& r, Node function);
+
+ParseResult read_file(Reader& r, const cst::Tree& tree);
+ParseResult read_entry(Reader& r, const cst::Tree& tree);
+const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols);
+
+}  // namespace rldb::frontend::script

@@ -1,0 +1,152 @@
+// Reader: what every family of the script room shares while one text is read: context, diagnostics, the module's
+// signatures, the function being read. The families are free functions over a Reader:
+//   expr.h      expressions -> Val            convert.h  Val -> expression, attribute, type, dims, ...
+//   types.h     annotations                   symbols.h  symbolic variables, strings as expressions
+//   relax.h     Relax functions               tir.h      TensorIR functions
+//   metadata.h  the JSON trailer              module.h   classes, files, entries at the prompt
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/cst/parser.h"
+#include "frontend/script/body.h"
+#include "frontend/script/scope.h"
+#include "frontend/script/value.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/support/arena.h"
+
+namespace rldb::frontend::script {
+
+using cst::Field;
+using cst::Kind;
+using cst::Node;
+using source::DiagId;
+
+struct Reader;
+struct Signature;
+class TirFunction;
+
+enum class Dialect : std::uint8_t { Relax, Tir };
+
+// A symbolic variable named by a signature, and where.
+struct Symbol {
+  const ir::Var* var;
+  source::Span span;
+};
+
+// The function being read.
+struct FunctionState {
+  FunctionState* outer = nullptr;  // the enclosing function of a local one
+  Dialect dialect = Dialect::Relax;
+  std::string_view name;
+  Scope scope;
+  std::unordered_map<std::string_view, Symbol> symbols;           // of the signature
+  std::unordered_map<std::string_view, ir::DType> symbol_dtypes;  // from `n = T.int32()` lines of the body
+  Body* body = nullptr;                                           // Relax: where bindings go
+  TirFunction* tir = nullptr;                                     // TensorIR
+  // Tuples by the variable they are bound to: call_tir wants its arguments in line.
+  std::unordered_map<const ir::Var*, const ir::Tuple*> tuples;
+  bool in_signature = false;  // strings declare symbolic variables
+  bool declare_bare = false;  // so do bare names: R.Tensor[(n, m), ...] and match_shape
+  std::vector<ir::NamedAttr> attrs;
+  bool saw_func_attr = false;
+};
+
+// A member of the module being read (or a lone function).
+struct Member {
+  Member();
+  ~Member();
+  enum class State : std::uint8_t { Waiting, Reading, Done, Failed };
+  std::string_view name;
+  Node node;
+  State state = State::Waiting;
+  const ir::Expr* function = nullptr;      // when Done
+  const ir::FuncType* declared = nullptr;  // from the signature, when it has a return annotation
+  std::unique_ptr<Signature> signature;    // of a Relax function
+  const ir::GlobalVar* var = nullptr;      // as soon as its type is known
+  bool recursive = false;                  // was asked for while it was being read
+  bool broken = false;
+};
+
+struct ModuleState {
+  std::string_view name;
+  Node node;
+  bool s_tir = false;
+  std::deque<Member> members;
+  std::unordered_map<std::string_view, Member*> by_name;
+  std::vector<ir::NamedAttr> attrs;
+  std::vector<ir::GlobalInfo> infos;
+  std::vector<const ir::VDevice*> vdevices;
+  int reading_depth = 0;
+};
+
+struct Metadata;
+
+struct Reader {
+  ir::Context& ctx;
+  const source::SourceManager& sources;
+  source::FileId file;
+  source::Diagnostics& out;
+  ParseOptions options;
+
+  support::Arena scratch;
+  std::deque<cst::Tree> trees;    // of strings that were read as expressions
+  std::deque<std::string> texts;  // their unescaped texts
+
+  std::string_view text;             // of the whole file
+  const Environment* env = nullptr;  // at the prompt
+  ModuleState* module = nullptr;
+  FunctionState* fn = nullptr;
+  Scope file_scope;                                    // names of the file: meta values, TypeVars
+  std::unordered_map<std::string_view, Space> spaces;  // R, T, I, relax, ...
+  std::unordered_set<std::string_view> type_vars;      // n = TypeVar("n")
+  std::unordered_set<std::string_view> noted_ops;      // unknown operators already noted
+  std::shared_ptr<Metadata> metadata;
+  bool tirx_header = false;            // `tirx as T`
+  bool old_header = false;             // `tir as T`
+  std::optional<bool> rfc;             // does the file use RFC 0089's spelling
+  const ir::Type* expected = nullptr;  // annotation of the binding whose value is being read
+  std::uint32_t expected_at = 0;       // index of that value's node
+  int depth = 0;
+
+  // ---- reporting ----
+  void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }
+  template <class... A>
+  Val error(Node at, DiagId id, const A&... args) {
+    report(at.span(), source::message(id, args...));
+    return {};
+  }
+  template <class... A>
+  Val error_hint(Node at, std::string hint, DiagId id, const A&... args) {
+    report(at.span(), source::message(id, args...).with_hint(std::move(hint)));
+    return {};
+  }
+
+  // ---- memory ----
+  std::span<const Val> keep(const std::vector<Val>& items) { return scratch.copy(items); }
+  std::string_view keep(std::string text_) {
+    texts.push_back(std::move(text_));
+    return texts.back();
+  }
+  template <class T>
+  const T* at(const T* node, Node where) {
+    if (node && where) ctx.spans().set(node->id, where.span());
+    return node;
+  }
+
+  ir::DType default_int() const { return fn && fn->dialect == Dialect::Tir ? ir::DType::Int(32) : ir::DType::Int(64); }
+  bool in_tir() const { return fn && fn->dialect == Dialect::Tir; }
+  bool rfc_spelling();
+};
+
+// Nesting of C++ calls on behalf of the text is bounded by the tree's depth times the depth of inner strings.
+inline constexpr int kMaxInnerDepth = 20;
+
+}  // namespace rldb::frontend::script

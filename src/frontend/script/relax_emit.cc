@@ -1,0 +1,280 @@
+// Calls of Relax: arguments to ops::normalize_arguments, functions by their types, temporaries for nested calls.
+#include <fmt/format.h>
+
+#include "frontend/script/convert.h"
+#include "frontend/script/relax.h"
+#include "frontend/script/tir.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ops/arguments.h"
+
+namespace rldb::frontend::script {
+
+Val emit_call(Reader& r, ir::Result<const ir::Call*> call, Node at) {
+  if (call.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*call, at)));
+  r.report(at.span(), std::move(call).error());
+  return {};
+}
+
+Val emit_call(Reader& r, ir::Result<ir::CallSpec> spec, Node at) {
+  if (spec.ok()) return emit_call(r, r.ctx.call(*spec), at);
+  r.report(at.span(), std::move(spec).error());
+  return {};
+}
+
+const ir::Expr* emit_temporary(Reader& r, const ir::Expr* value, Node at) {
+  Body& body = *r.fn->body;
+  const bool dataflow = body.in_dataflow();
+  std::string_view name;
+  do {
+    const int n = body.next_temporary();
+    name = r.ctx.str(n == 0 ? std::string(dataflow ? "lv" : "gv") : fmt::format("{}{}", dataflow ? "lv" : "gv", n));
+  } while (find_name(r, name));
+  const ir::Var* v = dataflow ? r.ctx.dataflow_var(name, value->type) : r.ctx.var(name, value->type);
+  r.at(v, at);
+  body.append(r.at(r.ctx.binding(v, value), at));
+  return v;
+}
+
+namespace {
+
+bool holds_expression(const Val& v) {
+  if (v.is_sequence()) {
+    for (const Val& i : v.items)
+      if (holds_expression(i)) return true;
+    return false;
+  }
+  return v.expr() || v.is(ValKind::Region);
+}
+
+// One argument in the form that ops takes; false after a report.
+bool make_argument(Reader& r, const Val& v, Node at, ops::CallArg& out) {
+  if (v.poison()) return false;
+  if (v.expr() || (v.is_sequence() && holds_expression(v))) {
+    out.expr = to_leaf(r, v, at);
+    return out.expr != nullptr;
+  }
+  if (v.is(ValKind::Module)) {
+    r.error(at, DiagId::ExpectedValue, describe(r, v));
+    return false;
+  }
+  out.attr = to_attr(r, v, at);
+  return out.attr != nullptr;
+}
+
+bool is_out_type_op(std::string_view path) {
+  return path == "call_tir" || path == "call_dps_packed" || path == "call_tir_with_grad" || path == "call_tir_inplace";
+}
+
+// RFC 0089: R.call_tir(f, args, shape, dtype="float32"), and output_shape=, output_dtype=.
+// Gives the output type, or null when the call is not of that form.
+const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
+  Argument* dtype_arg = nullptr;
+  Argument* shape_arg = nullptr;
+  std::size_t at = 0;
+  for (Argument& a : args.all()) {
+    if (a.keyword == "dtype" || a.keyword == "output_dtype") dtype_arg = &a;
+    if (a.keyword == "output_shape" || a.keyword == "shape") shape_arg = &a;
+    if (a.keyword.empty() && at++ == 2) shape_arg = &a;
+  }
+  if (!dtype_arg || !shape_arg) return nullptr;
+  dtype_arg->used = shape_arg->used = true;
+  const auto dtype = to_dtype(r, args.value(dtype_arg), dtype_arg->node);
+  const Val shape = args.value(shape_arg);
+  bad = true;
+  if (!dtype || shape.poison()) return nullptr;
+  if (const ir::Expr* e = shape.expr(); e && !is_scalar_expr(e) && !ir::isa<ir::ShapeExpr>(e)) {
+    const auto* t = ir::as<ir::ShapeType>(e->type);
+    if (t && t->has_values) {
+      bad = false;
+      return r.ctx.tensor(t->values, *dtype);
+    }
+    if (t && ir::isa<ir::Var>(e)) {
+      bad = false;
+      return r.ctx.tensor_of(e, t->ndim, *dtype);
+    }
+    // A value whose type says less (an Any from a packed function): nothing is known of the shape.
+    if (e->type->kind == ir::TypeKind::Any) {
+      bad = false;
+      return r.ctx.tensor_ndim(ir::kUnknownNdim, *dtype);
+    }
+    r.error(shape_arg->node, DiagId::NotAShape, describe(r, shape));
+    return nullptr;
+  }
+  const auto dims = to_dims(r, shape, shape_arg->node, ir::DType::Int(64));
+  if (!dims) return nullptr;
+  bad = false;
+  return r.ctx.tensor(*dims, *dtype);
+}
+
+// Names that the RFC and older texts use for operators of today.
+std::string_view modern_name(std::string_view path) {
+  static const std::unordered_map<std::string_view, std::string_view> table = {
+      {"dot", "matmul"},
+      {"nn.dense", "matmul"},
+      {"relu", "nn.relu"},
+      {"softmax", "nn.softmax"},
+      {"call_tir_dyn", "vm.call_tir_dyn"},
+      {"transpose", "permute_dims"},
+  };
+  const auto it = table.find(path);
+  if (it == table.end() || ops::find(path)) return path;
+  return it->second;
+}
+
+void report_at_argument(Reader& r, const CallNode& call, source::Message m, const std::vector<ops::CallArg>& given,
+                        const std::vector<Argument*>& from, const ir::CallSpec* spec) {
+  Node where = call.node;
+  if (m.argument >= 0) {
+    std::size_t i = static_cast<std::size_t>(m.argument);
+    if (!spec && i < from.size()) where = from[i]->keyword.empty() ? from[i]->node : from[i]->name;
+    if (spec && i < spec->args.size()) {
+      for (std::size_t k = 0; k < given.size(); ++k)
+        if (given[k].expr == spec->args[i]) where = from[k]->node;
+    }
+  }
+  if (!m.attribute.empty())
+    for (const Argument* a : from)
+      if (a->keyword == m.attribute) where = a->node;
+  r.report(where.span(), std::move(m));
+}
+
+bool takes_meta_constant(const ir::CallSpec& spec) {
+  for (const ir::Expr* a : spec.args) {
+    if (ir::isa<ir::MetaConstant>(a)) return true;
+    if (const auto* t = ir::as<ir::Tuple>(a))
+      for (const ir::Expr* i : t->items)
+        if (ir::isa<ir::MetaConstant>(i)) return true;
+  }
+  return false;
+}
+
+// An operator that the registry does not know: typed by the annotation, with one note per name.
+Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, const ir::Type* annotation) {
+  const std::string_view near = ops::nearest_name(call.path);
+  std::string hint = near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near);
+  const ir::Type* type = annotation ? annotation : spec.ty_args.size() == 1 ? spec.ty_args[0] : nullptr;
+  if (!type) {
+    if (hint.empty()) hint = "annotate the variable to keep the call with that type";
+    return r.error_hint(call.function, std::move(hint), DiagId::OperatorWithoutType, call.shown());
+  }
+  if (r.options.unknown_op_notes && r.noted_ops.insert(call.path).second)
+    r.report(call.function.span(), source::message(DiagId::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
+  return Val::of(static_cast<const ir::Expr*>(
+      r.at(r.ctx.call_typed(spec.callee, spec.args, type, spec.attrs, spec.ty_args), call.node)));
+}
+
+}  // namespace
+
+namespace {
+
+// `self` is the object of x.astype(...), which is its first argument.
+Val operator_call(Reader& r, const CallNode& call, const Val* self) {
+  const ir::Type* annotation = r.expected_at == call.node.index() ? r.expected : nullptr;
+  const std::string_view name = modern_name(call.path);
+  Arguments args(r, call);
+  std::vector<ops::CallArg> given;
+  std::vector<Argument*> from;
+  bool good = true;
+  bool bad_output = false;
+  const ir::Type* rfc_type = is_out_type_op(name) ? rfc_output(r, args, bad_output) : nullptr;
+  good = !bad_output;
+  Argument self_argument;
+  if (self) {
+    self_argument.node = call.function;
+    ops::CallArg out;
+    if (!make_argument(r, *self, call.function, out)) return {};
+    given.push_back(out);
+    from.push_back(&self_argument);
+  }
+  for (Argument& a : args.all()) {
+    if (a.used && is_out_type_op(name)) continue;
+    a.used = true;
+    ops::CallArg out;
+    out.keyword = a.keyword;
+    if (!make_argument(r, args.value(&a), a.node, out)) {
+      good = false;
+      continue;
+    }
+    given.push_back(out);
+    from.push_back(&a);
+  }
+  if (!good) return {};
+  Argument type_argument;
+  if (rfc_type) {
+    ops::CallArg out;
+    out.keyword = "out_ty";
+    out.attr = r.ctx.attr(rfc_type);
+    given.push_back(out);
+    type_argument.node = call.node;
+    from.push_back(&type_argument);
+  }
+  auto spec = ops::normalize_arguments(r.ctx, name, given);
+  if (!spec.ok()) {
+    report_at_argument(r, call, std::move(spec).error(), given, from, nullptr);
+    return {};
+  }
+  const auto* op = ir::as<ir::Op>(spec->callee);
+  if (op && r.ctx.typer() && !r.ctx.typer()->is_known(op->name)) return unknown_operator(r, call, *spec, annotation);
+  auto made = r.ctx.call(*spec);
+  if (!made.ok() && annotation && takes_meta_constant(*spec)) {
+    // Nothing is known of a constant whose metadata the text did not bring: the annotation is taken at its word.
+    return Val::of(static_cast<const ir::Expr*>(
+        r.at(r.ctx.call_typed(spec->callee, spec->args, annotation, spec->attrs, spec->ty_args), call.node)));
+  }
+  if (!made.ok()) {
+    report_at_argument(r, call, std::move(made).error(), given, from, &*spec);
+    return {};
+  }
+  return Val::of(static_cast<const ir::Expr*>(r.at(*made, call.node)));
+}
+
+}  // namespace
+
+Val relax_operator(Reader& r, const CallNode& call) { return operator_call(r, call, nullptr); }
+
+Val relax_method(Reader& r, const Val& object, std::string_view name, const CallNode& call) {
+  if (!ops::find(name))
+    return r.error(call.function.child(Field::Attribute), DiagId::NoAttribute, describe(r, object), name);
+  CallNode as_operator = call;
+  as_operator.space = Space::Relax;
+  as_operator.path = name;
+  return operator_call(r, as_operator, &object);
+}
+
+Val call_function(Reader& r, const ir::Expr* callee, const CallNode& call) {
+  Arguments args(r, call);
+  std::vector<const ir::Expr*> values;
+  std::vector<Node> nodes;
+  std::vector<const ir::Type*> ty_args;
+  bool good = true;
+  for (Argument& a : args.all()) {
+    a.used = true;
+    if (a.keyword == "ty_args" || a.keyword == "sinfo_args") {
+      const ir::Type* t = to_type(r, args.value(&a), a.node);
+      good = good && t;
+      if (t) ty_args.push_back(t);
+      continue;
+    }
+    if (!a.keyword.empty()) {
+      r.error(a.name, DiagId::UnknownKeyword, a.keyword, call.shown());
+      good = false;
+      continue;
+    }
+    values.push_back(to_leaf(r, args.value(&a), a.node));
+    nodes.push_back(a.node);
+    good = good && values.back();
+  }
+  if (!good) return {};
+  ir::CallSpec spec;
+  spec.callee = callee;
+  spec.args = r.ctx.list(values);
+  spec.ty_args = r.ctx.list(ty_args);
+  auto made = r.ctx.call(spec);
+  if (made.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*made, call.node)));
+  source::Message m = std::move(made).error();
+  const bool narrow = m.argument >= 0 && std::size_t(m.argument) < nodes.size();
+  r.report(narrow ? nodes[std::size_t(m.argument)].span() : call.node.span(), std::move(m));
+  return {};
+}
+
+}  // namespace rldb::frontend::script

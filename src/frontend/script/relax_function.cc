@@ -1,0 +1,170 @@
+// Headers and bodies of @R.function, global and local.
+#include <fmt/format.h>
+
+#include "frontend/script/convert.h"
+#include "frontend/script/module.h"
+#include "frontend/script/relax.h"
+#include "frontend/script/symbols.h"
+#include "frontend/script/types.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::frontend::script {
+
+FunctionOptions read_function_options(Reader& r, Node function) {
+  FunctionOptions o;
+  for (Node d : function.children()) {
+    if (d.field() != Field::Decorator) continue;
+    const Node value = d.child(Field::Value);
+    if (!value.is(Kind::Call)) continue;
+    for (Node a : value.child(Field::Arguments).children()) {
+      if (!a.is(Kind::KeywordArgument)) continue;
+      const Node name = a.child(Field::Name);
+      const Val v = eval(r, a.child(Field::Value));
+      if (!v.is(ValKind::Bool)) continue;  // tracing options of TVM: their values do not matter here
+      if (name.text() == "private") o.is_private = v.integer != 0;
+      if (name.text() == "pure") o.pure = v.integer != 0;
+      if (name.text() == "s_tir") o.s_tir = v.integer != 0;
+    }
+  }
+  return o;
+}
+
+void read_signature(Reader& r, Node function, FunctionState* outer, Signature& out) {
+  FunctionState& fn = *out.state;
+  fn.outer = outer;
+  fn.dialect = Dialect::Relax;
+  fn.name = function.child(Field::Name).text();
+  out.options = read_function_options(r, function);
+  FunctionState* const before = std::exchange(r.fn, &fn);
+  fn.in_signature = true;
+  collect_symbol_dtypes(r, function.child(Field::Body));
+  collect_signature_symbols(r, function);
+  std::vector<Node> names;
+  for (Node p : function.child(Field::Parameters).children()) {
+    if (!p.is(Kind::Parameter)) {
+      if (p.is(Kind::VariadicParameter)) r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+      continue;
+    }
+    const Node name = p.child(Field::Name);
+    for (Node other : names)
+      if (other.text() == name.text()) r.error(name, DiagId::RepeatedParameter, name.text());
+    names.push_back(name);
+    const Node annotation = p.child(Field::Annotation);
+    const ir::Type* type = nullptr;
+    if (annotation) {
+      type = read_type(r, annotation);
+    } else {
+      r.error(name, DiagId::MissingAnnotation, name.text());
+    }
+    out.params.push_back(r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name));
+  }
+  if (const Node ret = function.child(Field::ReturnType)) {
+    out.ret = read_type(r, ret);
+    if (!out.ret) out.ret = r.ctx.any();
+  }
+  fn.in_signature = false;
+  // After the types: a parameter hides a symbolic variable of its name.
+  for (std::size_t i = 0; i < names.size(); ++i)
+    fn.scope.define(names[i].text(), Val::of(out.params[i]), names[i].span());
+  r.fn = before;
+}
+
+namespace {
+
+// Inferred result type: what depends on variables of the body is erased.
+const ir::Type* inferred_result(Reader& r, const Signature& s, const ir::Type* t) {
+  std::unordered_set<const ir::Var*> visible;
+  std::vector<const ir::Var*> vars;
+  for (const ir::Var* p : s.params) {
+    visible.insert(p);
+    ir::collect_vars(p->type, vars);
+  }
+  visible.insert(vars.begin(), vars.end());
+  for (FunctionState* f = s.state->outer; f; f = f->outer)
+    for (const auto& [name, symbol] : f->symbols) visible.insert(symbol.var);
+  return ir::erase(r.ctx, t, [&](const ir::Var* v) { return visible.count(v) > 0; });
+}
+
+void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_global) {
+  FunctionState& fn = *s.state;
+  const bool given = ir::find_attr(fn.attrs, "global_symbol") != nullptr;
+  if (given && s.options.is_private) r.error(function.child(Field::Name), DiagId::PrivateGlobalSymbol, fn.name);
+  if (is_global && !given && !s.options.is_private)
+    fn.attrs.insert(fn.attrs.begin(), r.ctx.named("global_symbol", r.ctx.attr(r.ctx.str(fn.name))));
+}
+
+}  // namespace
+
+const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_global) {
+  FunctionState& fn = *s.state;
+  FunctionState* const before = std::exchange(r.fn, &fn);
+  const ir::Type* const expected = std::exchange(r.expected, nullptr);
+  Body body(r.ctx);
+  fn.body = &body;
+  const BlockResult result = read_relax_statements(r, function.child(Field::Body));
+  r.fn = before;
+  r.expected = expected;
+  add_global_symbol(r, function, s, is_global);
+  const ir::Function* made = nullptr;
+  if (!result.returned && !function.child(Field::Body).damaged())
+    r.error(function.child(Field::Name), DiagId::NoReturn, fn.name);
+  if (result.value) {
+    const ir::Type* value_type = result.value->type;
+    const ir::Type* ret = s.ret;
+    if (ret && ir::base_check(r.ctx, ret, value_type) == ir::BaseCheck::FailL0) {
+      source::Message m =
+          source::message(DiagId::ReturnTypeMismatch, fn.name, ir::print_type(ret), ir::print_type(value_type));
+      m.notes.push_back(
+          {r.ctx.spans().get(result.value->id), fmt::format("this value has type `{}`", ir::print_type(value_type))});
+      r.report(function.child(Field::ReturnType).span(), std::move(m));
+    }
+    if (!ret) ret = inferred_result(r, s, value_type);
+    made = r.ctx.function(s.params, body.finish(result.value), ret, s.options.pure, fn.attrs);
+    r.at(made, function);
+  }
+  fn.body = nullptr;
+  return made;
+}
+
+Val read_local_function(Reader& r, Node function, bool dataflow) {
+  const Node name = function.child(Field::Name);
+  const auto variable = [&](const ir::Type* type) {
+    return r.at(dataflow ? r.ctx.dataflow_var(name.text(), type) : r.ctx.var(name.text(), type), name);
+  };
+  FunctionState* const outer = r.fn;
+  const ir::Type* assumed = nullptr;
+  // Without a return annotation a recursive function is read twice: once to learn its result's type.
+  for (int round = 0; round < 2; ++round) {
+    Signature s;
+    read_signature(r, function, outer, s);
+    std::vector<const ir::Type*> params;
+    for (const ir::Var* p : s.params) params.push_back(p->type);
+    const ir::Type* ret = s.ret ? s.ret : assumed ? assumed : r.ctx.void_type();
+    const ir::Var* self = variable(r.ctx.func_type(params, ret, s.options.pure));
+    const std::size_t errors = r.out.error_count();
+    s.state->scope.define(name.text(), Val::of(self), name.span());
+    for (std::size_t i = 0; i < s.params.size(); ++i)
+      if (s.params[i]->name == name.text()) s.state->scope.define(name.text(), Val::of(s.params[i]), name.span());
+    const ir::Function* f = read_body(r, function, s, false);
+    if (!f) return {};
+    bool recursive = false;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      recursive = recursive || n == self;
+      return !recursive;
+    });
+    const bool learnt = recursive && !s.ret && round == 0 && f->ret_type != ret && r.out.error_count() == errors;
+    if (learnt) {
+      assumed = f->ret_type;
+      continue;
+    }
+    const ir::Var* var = recursive ? self : variable(f->type);
+    r.fn->body->append(r.at(r.ctx.binding(var, f), function));
+    r.fn->scope.define(name.text(), Val::of(var), name.span());
+    return Val::of(var);
+  }
+  return {};
+}
+
+}  // namespace rldb::frontend::script

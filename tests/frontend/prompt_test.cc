@@ -1,0 +1,108 @@
+#include <doctest/doctest.h>
+
+#include "frontend_helper.h"
+
+using namespace rldb;
+using frontend::Completeness;
+using frontend::completeness;
+using frontend::ItemKind;
+
+TEST_CASE("is an entry complete?") {
+  CHECK(completeness("x = R.add(y, z)") == Completeness::Complete);
+  CHECK(completeness("x = R.add(y,") == Completeness::Incomplete);
+  CHECK(completeness("x = R.add(y))") == Completeness::Complete);
+  CHECK(completeness("@R.function") == Completeness::Incomplete);
+  CHECK(completeness("@R.function\ndef f(x: R.Any):") == Completeness::Incomplete);
+  CHECK(completeness("@R.function\ndef f(x: R.Any):\n    return x") == Completeness::Open);
+  CHECK(completeness("@R.function\ndef f(x: R.Any):\n    return x\n\n") == Completeness::Complete);
+  CHECK(completeness("s = \"\"\"abc") == Completeness::Incomplete);
+  CHECK(completeness("s = \"abc") == Completeness::Complete);
+  CHECK(completeness("") == Completeness::Complete);
+}
+
+TEST_CASE("the next line's indentation") {
+  CHECK(frontend::next_indent("@R.function\ndef f(x: R.Any):") == 4);
+  CHECK(frontend::next_indent("    with R.dataflow():  # block") == 8);
+  CHECK(frontend::next_indent("        y = x") == 8);
+  CHECK(frontend::next_indent("    return x") == 0);
+  CHECK(frontend::next_indent("  f(a,") == 6);
+}
+
+TEST_CASE("highlighting paints without overlap, in order") {
+  const std::string text = "lv = R.add(x, 1)  # sum";
+  const auto spans = frontend::highlight(text);
+  REQUIRE_FALSE(spans.empty());
+  std::uint32_t last = 0;
+  std::string number, comment;
+  for (const auto& s : spans) {
+    CHECK(s.begin >= last);
+    CHECK(s.end > s.begin);
+    last = s.end;
+    if (s.capture == "number") number = text.substr(s.begin, s.end - s.begin);
+    if (s.capture == "comment") comment = text.substr(s.begin, s.end - s.begin);
+  }
+  CHECK(number == "1");
+  CHECK(comment == "# sum");
+}
+
+namespace {
+
+struct Prompt {
+  ir::Context ctx;
+  source::SourceManager sources;
+  source::Diagnostics diagnostics;
+  frontend::Environment env;
+  frontend::ParseResult result;
+
+  Prompt() {
+    ops::install(ctx);
+    const ir::Expr* dims[] = {ctx.i64(2), ctx.i64(3)};
+    env.values.push_back({"x", ctx.var("x", ctx.tensor(dims, ir::DType::Float(32)))});
+  }
+  void read(std::string text) {
+    diagnostics.clear();
+    result = frontend::parse_input(ctx, sources, sources.add("<input>", std::move(text)), env, diagnostics);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("bindings and expressions at the prompt") {
+  Prompt p;
+  p.read("y = R.add(R.exp(x), x)\ny + x");
+  REQUIRE_MESSAGE(p.result.ok, source::render(p.diagnostics, p.sources));
+  REQUIRE(p.result.items.size() == 2);
+  const auto& binding = p.result.items[0];
+  CHECK(binding.kind == ItemKind::Binding);
+  CHECK(binding.name == "y");
+  REQUIRE(binding.value->blocks.size() == 1);
+  CHECK(binding.value->blocks[0]->bindings.size() == 1);
+  CHECK(ir::isa<ir::Call>(binding.value->body));
+  const auto& expression = p.result.items[1];
+  CHECK(expression.kind == ItemKind::Expression);
+  const auto* call = ir::as<ir::Call>(expression.value->body);
+  REQUIRE(call);
+  CHECK(call->args[0] == binding.var);
+}
+
+TEST_CASE("functions and modules at the prompt") {
+  Prompt p;
+  p.read("@R.function\ndef f(a: R.Tensor((2, 3), \"float32\")):\n    b = R.exp(a)\n    return b\n\nf(x)\n");
+  REQUIRE_MESSAGE(p.result.ok, source::render(p.diagnostics, p.sources));
+  REQUIRE(p.result.items.size() == 2);
+  CHECK(p.result.items[0].kind == ItemKind::Function);
+  CHECK(ir::isa<ir::Function>(p.result.items[0].function));
+  CHECK(ir::print_type(p.result.items[1].value->body->type) == "R.Tensor((2, 3), dtype=\"float32\")");
+}
+
+TEST_CASE("symbolic variables and errors at the prompt") {
+  Prompt p;
+  p.read("n = T.int64()");
+  REQUIRE(p.result.items.size() == 1);
+  CHECK(p.result.items[0].kind == ItemKind::Symbols);
+  CHECK(p.result.items[0].symbols.size() == 1);
+  p.read("y = R.add(x, w)");
+  CHECK_FALSE(p.result.ok);
+  REQUIRE(p.result.items.size() == 1);
+  CHECK(p.result.items[0].broken);
+}

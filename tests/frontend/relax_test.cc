@@ -1,0 +1,269 @@
+#include <doctest/doctest.h>
+
+#include "frontend_helper.h"
+
+using namespace rldb;
+using frontend::testing::Reading;
+using frontend::testing::round_trip;
+
+namespace {
+
+std::string type_of(const Reading& r, std::string_view function) {
+  const ir::Function* f = r.function(function);
+  return f ? ir::print_type(f->ret_type) : "no function\n" + r.rendered();
+}
+
+}  // namespace
+
+TEST_CASE("a nested call becomes bindings") {
+  Reading r(R"(
+@R.function
+def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+    z = R.multiply(R.add(x, y), R.exp(x))
+    return z
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const ir::Function* f = r.function("main");
+  REQUIRE(f);
+  REQUIRE(f->body->blocks.size() == 1);
+  CHECK(f->body->blocks[0]->bindings.size() == 3);
+  CHECK(type_of(r, "main") == "R.Tensor((2, 3), dtype=\"float32\")");
+}
+
+TEST_CASE("symbolic variables in every spelling give the same module") {
+  const std::string body = R"(
+    with R.dataflow():
+        lv: R.Tensor((n, 4), dtype="float32") = R.exp(x)
+        gv: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+        R.output(gv)
+    return gv
+)";
+  const std::string quoted =
+      "@R.function\ndef main(x: R.Tensor((\"n\", 4), dtype=\"float32\")) -> "
+      "R.Tensor((\"n * 4\",), dtype=\"float32\"):\n    n = T.int64()" +
+      body;
+  const std::string type_var =
+      "n = TypeVar(\"n\")\n@R.function\ndef main(x: R.Tensor((n, 4), dtype=\"float32\")) -> "
+      "R.Tensor((\"n * 4\",), dtype=\"float32\"):" +
+      body;
+  const std::string generic =
+      "@R.function\ndef main[n](x: R.Tensor((n, 4), dtype=\"float32\")) -> "
+      "R.Tensor((n * 4,), dtype=\"float32\"):" +
+      body;
+  Reading a(quoted), b(type_var), c(generic);
+  REQUIRE_MESSAGE(a.result.ok, a.rendered());
+  REQUIRE_MESSAGE(b.result.ok, b.rendered());
+  REQUIRE_MESSAGE(c.result.ok, c.rendered());
+  CHECK(ir::structural_equal(a.result.module, b.result.module));
+  CHECK(ir::structural_equal(a.result.module, c.result.module));
+}
+
+TEST_CASE("the old spelling is the new one") {
+  Reading a(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4,), "float32")
+        B = T.match_buffer(b, (4,), "float32")
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Object:
+        cls = Module
+        lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4,), "float32"))
+        gv: R.Object = R.call_packed("g", lv, sinfo_args=(R.Object,))
+        return gv
+)");
+  Reading b(R"(
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("b"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Any:
+        cls = Module
+        lv = R.call_tir(cls.f, (x,), out_ty=R.Tensor((4,), "float32"))
+        gv: R.Any = R.call_packed("g", lv, ty_args=(R.Any,))
+        return gv
+)");
+  REQUIRE_MESSAGE(a.result.ok, a.rendered());
+  REQUIRE_MESSAGE(b.result.ok, b.rendered());
+  const auto d = ir::first_difference(a.result.module, b.result.module);
+  CHECK_MESSAGE(!d, (d ? d->path + ": " + d->left + " <> " + d->right : std::string()));
+}
+
+TEST_CASE("functions may call each other in any order, annotated or not") {
+  Reading r(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        y = Module.later(x)
+        return y
+
+    @R.function
+    def later(x: R.Tensor(("a", "b"), "float32")):
+        a, b = T.int64(), T.int64()
+        y = R.reshape(x, R.shape([a * b]))
+        return y
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(type_of(r, "main") == "R.Tensor((6,), dtype=\"float32\")");
+}
+
+TEST_CASE("recursion without a return annotation learns its type") {
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
+        if c:
+            y = R.add(x, x)
+        else:
+            z = R.exp(x)
+            y = Module.main(c, z)
+        return y
+)";
+  Reading r(text);
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(type_of(r, "main") != "R.Any");
+}
+
+TEST_CASE("outputs of a dataflow block are ordinary variables, the rest are not") {
+  Reading r(R"(
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        y = R.exp(x)
+        y = R.exp(y)
+        z = R.exp(y)
+        R.output(y, z)
+    return z
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const auto bindings = r.function("main")->body->blocks[0]->bindings;
+  REQUIRE(bindings.size() == 3);
+  CHECK(bindings[0]->var->is_dataflow());
+  CHECK_FALSE(bindings[1]->var->is_dataflow());
+  CHECK_FALSE(bindings[2]->var->is_dataflow());
+}
+
+TEST_CASE("RFC 0089's programs are read in their own spelling") {
+  Reading r(R"(
+@tvm.script.ir_module
+class MyIRModule:
+    @T.prim_func
+    def tir_exp_func(x: T.handle, y: T.handle):
+        X = T.match_buffer(x, (n,), "float32")
+        Y = T.match_buffer(y, (n,), "float32")
+        with T.grid(n) as i:
+            Y[i] = T.exp(X[i])
+
+    @R.function
+    def relax_func(x: R.Tensor[(n, k), "float32"], w: R.Tensor[_, "float32"]):
+        with R.dataflow():
+            lv0 = R.match_shape(w, (k, m))
+            lv1: R.Tensor[(n, m), "float32"] = R.dot(x, lv0)
+            lv2: R.Tensor[(n * m,), "float32"] = R.flatten(lv1)
+            lv3: R.Shape = (n * m,)
+            gv0 = R.call_tir(tir_exp_func, [lv2], lv3, dtype="float32")
+            R.outputs(gv0)
+        R.call_packed("custom_inplace_update", gv0)
+        return gv0
+)");
+  CHECK_MESSAGE(r.result.ok, r.rendered());
+  REQUIRE(r.function("relax_func"));
+  REQUIRE(r.prim_func("tir_exp_func"));
+  CHECK(r.prim_func("tir_exp_func")->params[0].buffer != nullptr);
+}
+
+TEST_CASE("constants: numbers, lists, dtypes") {
+  Reading r(R"(
+@R.function
+def main():
+    a = R.const(1)
+    b = R.const(1.5)
+    c = R.const([[1, 2, 3], [4, 5, 6]], "int64")
+    d = R.const(True)
+    return (a, b, c, d)
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(type_of(r, "main") ==
+        "R.Tuple(R.Tensor((), dtype=\"int32\"), R.Tensor((), dtype=\"float32\"), R.Tensor((2, 3), dtype=\"int64\"), "
+        "R.Tensor((), dtype=\"bool\"))");
+}
+
+TEST_CASE("a constant of the metadata block") {
+  Reading r(R"X(
+metadata = tvm.ir.load_json("""{
+  \"root_index\": 5,
+  \"nodes\": [
+    {\"type\": \"ffi.String\", \"data\": \"relax.expr.Constant\"},
+    {\"type\": \"None\"},
+    {\"type\": \"ffi.Tensor\", \"data\": \"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAAgAQABAAAAAAAAAAQAAAAAAAAAAQAAAA==\"},
+    {\"type\": \"relax.expr.Constant\", \"data\": {\"span\": 1, \"ty\": 1, \"data\": 2}},
+    {\"type\": \"ffi.Array\", \"data\": [3]},
+    {\"type\": \"ffi.Map\", \"data\": [0, 4]}
+  ]
+}""")
+@R.function
+def main():
+    x = R.add(metadata["relax.expr.Constant"][0], R.const([2], "int32"))
+    return x
+)X");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const auto* call = ir::as<ir::Call>(r.function("main")->body->blocks[0]->bindings[0]->value);
+  REQUIRE(call);
+  const auto* c = ir::as<ir::Constant>(call->args[0]);
+  REQUIRE(c);
+  CHECK(c->value->as_tensor().shape() == std::vector<std::int64_t>{1});
+  CHECK(c->value->as_tensor().at(0) == 1.0);
+}
+
+TEST_CASE("programs come back the same") {
+  const char* const programs[] = {
+      R"(
+@R.function
+def main(x: R.Tensor((2, 3), "float32"), p: R.Tuple(R.Tensor((3,), "float32"), R.Shape([2, 3]))) -> R.Tensor((2, 3), "float32"):
+    a = p[0]
+    y = R.match_cast(x, R.Tensor((2, 3), "float32"))
+    z = R.add(y, a)
+    return z
+)",
+      R"(
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    R.print(x, format="{}")
+    @R.function
+    def inner(y: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+        z = R.exp(y)
+        return z
+    w = inner(x)
+    return w
+)",
+      R"(
+@I.ir_module
+class Module:
+    I.module_attrs({"a": 1})
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global"), I.vdevice("cuda", 0, "global")]})
+    @R.function
+    def main(x: R.Tensor((2,), "float32", "cuda:0")) -> R.Tensor((2,), "float32", "cuda:0"):
+        return x
+)",
+  };
+  for (const char* p : programs) CHECK(round_trip(p) == "");
+}
