@@ -28,7 +28,8 @@ Tensor gelu_tanh(Topi& t, Tensor x) {
 Tensor selu(Topi& t, Tensor x) {
   DType d = x->dtype;
   return t.map(x, [&](const Expr* e) -> const Expr* {
-    const Expr* below = t.ctx.binary(NodeKind::Mul, t.lit(d, 1.6732632423543772), t.ctx.binary(NodeKind::Sub, t.intrin("exp", e), t.lit(d, 1)));
+    const Expr* below = t.ctx.binary(NodeKind::Mul, t.lit(d, 1.6732632423543772),
+                                     t.ctx.binary(NodeKind::Sub, t.intrin("exp", e), t.lit(d, 1)));
     return t.ctx.binary(NodeKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
   });
 }
@@ -50,17 +51,33 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   };
   auto load = [&](Tensor v, const ExprList& idx) { return g.load(v, std::span<const Expr* const>(idx)); };
   ir::IterVar k1[] = {g.reduce_axis(x->shape[a], "k")};
-  Tensor top = g.reduce(outer, [&](Indices i) { return load(x, with(i, k1[0].var)); }, k1, g.max_reducer(x->dtype), "T_softmax_maxelem");
+  Tensor top = g.reduce(
+      outer, [&](Indices i) { return load(x, with(i, k1[0].var)); }, k1, g.max_reducer(x->dtype), "T_softmax_maxelem");
   ir::IterVar k2[] = {g.reduce_axis(x->shape[a], "k")};
   ir::NamedAttr attrs[] = {t.ctx.named("axis", t.ctx.attr(axis))};
-  auto shifted = [&](const ExprList& at, const ExprList& row) -> const Expr* { return t.ctx.binary(NodeKind::Sub, load(x, at), load(top, row)); };
+  auto shifted = [&](const ExprList& at, const ExprList& row) -> const Expr* {
+    return t.ctx.binary(NodeKind::Sub, load(x, at), load(top, row));
+  };
   if (log) {
-    Tensor total = g.reduce(outer, [&](Indices i) { return t.intrin("exp", shifted(with(i, k2[0].var), topi::vars(i))); }, k2, g.sum_reducer(x->dtype), "compute");
-    return g.compute(x->shape, [&](Indices i) -> const Expr* { return t.ctx.binary(NodeKind::Sub, shifted(topi::vars(i), without(i)), t.intrin("log", load(total, without(i)))); }, "compute", attrs);
+    Tensor total = g.reduce(
+        outer, [&](Indices i) { return t.intrin("exp", shifted(with(i, k2[0].var), topi::vars(i))); }, k2,
+        g.sum_reducer(x->dtype), "compute");
+    return g.compute(
+        x->shape,
+        [&](Indices i) -> const Expr* {
+          return t.ctx.binary(NodeKind::Sub, shifted(topi::vars(i), without(i)),
+                              t.intrin("log", load(total, without(i))));
+        },
+        "compute", attrs);
   }
-  Tensor e = g.compute(x->shape, [&](Indices i) { return t.intrin("exp", shifted(topi::vars(i), without(i))); }, "T_softmax_exp");
-  Tensor total = g.reduce(outer, [&](Indices i) { return load(e, with(i, k2[0].var)); }, k2, g.sum_reducer(x->dtype), "T_softmax_expsum");
-  return g.compute(x->shape, [&](Indices i) -> const Expr* { return t.ctx.binary(NodeKind::Div, g.load(e, i), load(total, without(i))); }, "T_softmax_norm", attrs);
+  Tensor e = g.compute(
+      x->shape, [&](Indices i) { return t.intrin("exp", shifted(topi::vars(i), without(i))); }, "T_softmax_exp");
+  Tensor total = g.reduce(
+      outer, [&](Indices i) { return load(e, with(i, k2[0].var)); }, k2, g.sum_reducer(x->dtype), "T_softmax_expsum");
+  return g.compute(
+      x->shape,
+      [&](Indices i) -> const Expr* { return t.ctx.binary(NodeKind::Div, g.load(e, i), load(total, without(i))); },
+      "T_softmax_norm", attrs);
 }
 
 }  // namespace
@@ -103,10 +120,13 @@ Result<const Expr*> prelu(Legalizer& l, const ir::Call* c) {
     Tensor in = te.in[0];
     Tensor slope = te.in[1];
     if (is_one(slope->shape[0]) && !is_one(in->shape[axis]))
-      slope = te.graph.compute(std::vector<const Expr*>{in->shape[axis]}, [&](Indices) { return te.graph.load(te.in[1], {t.i64(0)}); }, "slope_broadcasted");
+      slope = te.graph.compute(
+          std::vector<const Expr*>{in->shape[axis]}, [&](Indices) { return te.graph.load(te.in[1], {t.i64(0)}); },
+          "slope_broadcasted");
     return {te.graph.compute(in->shape, [&](Indices i) -> const Expr* {
       const Expr* e = te.graph.load(in, i);
-      return te.ctx.select(t.lt(t.lit(in->dtype, 0), e), e, te.ctx.binary(NodeKind::Mul, e, te.graph.load(slope, {i[axis]})));
+      return te.ctx.select(t.lt(t.lit(in->dtype, 0), e), e,
+                           te.ctx.binary(NodeKind::Mul, e, te.graph.load(slope, {i[axis]})));
     })};
   });
 }
@@ -119,7 +139,9 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
     DType d = te.in[0]->dtype;
     return {t.map(te.in[0], [&](const Expr* e) -> const Expr* {
       const Expr* be = te.ctx.binary(NodeKind::Mul, e, t.lit(d, beta));
-      const Expr* soft = te.ctx.binary(NodeKind::Div, t.intrin("log", te.ctx.binary(NodeKind::Add, t.lit(d, 1), t.intrin("exp", be))), t.lit(d, beta));
+      const Expr* soft =
+          te.ctx.binary(NodeKind::Div, t.intrin("log", te.ctx.binary(NodeKind::Add, t.lit(d, 1), t.intrin("exp", be))),
+                        t.lit(d, beta));
       return te.ctx.select(t.lt(t.lit(d, threshold), be), e, soft);
     })};
   });
@@ -146,8 +168,8 @@ const Expr* extent_product(Topi& t, Tensor x, const std::vector<int>& axes, DTyp
 }
 
 // (x - mean) * rsqrt(var + epsilon) over `axes`, scaled by gamma and beta that are found by `param_index`.
-Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vector<int>& axes, double epsilon, std::string_view name,
-                  const std::function<ExprList(Indices)>& param_index) {
+Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vector<int>& axes, double epsilon,
+                  std::string_view name, const std::function<ExprList(Indices)>& param_index) {
   te::Graph& g = t.g;
   DType d = x->dtype == DType::Float(16) || x->dtype.is_bfloat16() ? DType::Float(32) : x->dtype;
   std::vector<bool> reduced(x->shape.size(), false);
@@ -177,8 +199,10 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
   };
   auto ks = fresh_axes();
   std::string base(x->name);
-  Tensor sum = g.reduce(outer, [&](Indices i) { return in(full_index(i, ks)); }, ks, g.sum_reducer(d), base + "_sum");
-  Tensor mean = g.compute(outer, [&](Indices i) { return ir::div(t.ctx, g.load(sum, i), extent_product(t, x, axes, d)); }, base + "_mean");
+  Tensor sum = g.reduce(
+      outer, [&](Indices i) { return in(full_index(i, ks)); }, ks, g.sum_reducer(d), base + "_sum");
+  Tensor mean = g.compute(
+      outer, [&](Indices i) { return ir::div(t.ctx, g.load(sum, i), extent_product(t, x, axes, d)); }, base + "_mean");
   auto ks2 = fresh_axes();
   Tensor var = g.reduce(
       outer,
@@ -191,12 +215,17 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
       x->shape,
       [&](Indices i) -> const Expr* {
         ExprList at_row = row(i);
-        const Expr* diff = t.ctx.binary(NodeKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
-        const Expr* v = ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
-        const Expr* e = t.ctx.binary(NodeKind::Mul, diff, t.intrin("rsqrt", t.ctx.binary(NodeKind::Add, v, t.lit(d, epsilon))));
+        const Expr* diff =
+            t.ctx.binary(NodeKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
+        const Expr* v =
+            ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
+        const Expr* e =
+            t.ctx.binary(NodeKind::Mul, diff, t.intrin("rsqrt", t.ctx.binary(NodeKind::Add, v, t.lit(d, epsilon))));
         ExprList p = param_index(i);
-        if (gamma) e = t.ctx.binary(NodeKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
-        if (beta) e = t.ctx.binary(NodeKind::Add, e, ir::cast_to(t.ctx, d, g.load(beta, std::span<const Expr* const>(p))));
+        if (gamma)
+          e = t.ctx.binary(NodeKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
+        if (beta)
+          e = t.ctx.binary(NodeKind::Add, e, ir::cast_to(t.ctx, d, g.load(beta, std::span<const Expr* const>(p))));
         return ir::cast_to(t.ctx, x->dtype, e);
       },
       name);
@@ -212,11 +241,12 @@ Result<const Expr*> layer_norm(Legalizer& l, const ir::Call* c) {
   bool scale = attr_bool(spec(c), "scale");
   return l.call_te("layer_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon, "T_layer_norm", [&](Indices i) {
-      ExprList p;
-      for (int a : axes) p.push_back(i[std::size_t(a)]);
-      return p;
-    })};
+    return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon,
+                       "T_layer_norm", [&](Indices i) {
+                         ExprList p;
+                         for (int a : axes) p.push_back(i[std::size_t(a)]);
+                         return p;
+                       })};
   });
 }
 
@@ -227,7 +257,8 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   double epsilon = attr_float(spec(c), "epsilon");
   return l.call_te("instance_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    return {normalised(t, te.in[0], te.in[1], te.in[2], axes, epsilon, "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
+    return {normalised(t, te.in[0], te.in[1], te.in[2], axes, epsilon, "T_instance_norm",
+                       [&](Indices i) { return ExprList{i[channel]}; })};
   });
 }
 
@@ -251,8 +282,10 @@ Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
     std::vector<int> wide_axes{channel + 1};
     for (int a : axes) wide_axes.push_back(a > channel ? a + 1 : a);
     auto params = [&](Tensor p) { return t.reshape(p, {t.i64(groups), per_group}); };
-    Tensor out = normalised(t, wide, scale ? params(te.in[1]) : nullptr, center ? params(te.in[2]) : nullptr, wide_axes, epsilon, "T_group_norm",
-                            [&](Indices i) { return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]}; });
+    Tensor out = normalised(t, wide, scale ? params(te.in[1]) : nullptr, center ? params(te.in[2]) : nullptr, wide_axes,
+                            epsilon, "T_group_norm", [&](Indices i) {
+                              return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]};
+                            });
     return {t.reshape(out, topi::shape_list(in))};
   });
 }
@@ -265,13 +298,18 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     te::Graph& g = te.graph;
     DType d = DType::Float(32);
-    auto plain_cast = [&](Tensor v) { return g.compute(v->shape, [&](Indices i) { return ir::cast_to(te.ctx, d, g.load(v, i)); }, "T_cast"); };
+    auto plain_cast = [&](Tensor v) {
+      return g.compute(
+          v->shape, [&](Indices i) { return ir::cast_to(te.ctx, d, g.load(v, i)); }, "T_cast");
+    };
     Tensor in = plain_cast(te.in[0]);
     Tensor total = t.sum(t.binary("multiply", in, in), axes, false);
     Tensor r = g.compute(
         total->shape,
         [&](Indices i) -> const Expr* {
-          return t.intrin("rsqrt", ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), ir::cast_to(te.ctx, d, t.count(in, axes))), t.lit(d, epsilon)));
+          return t.intrin("rsqrt",
+                          ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), ir::cast_to(te.ctx, d, t.count(in, axes))),
+                                  t.lit(d, epsilon)));
         },
         "rsqrt");
     Tensor weight = plain_cast(te.in[1]);
@@ -328,7 +366,8 @@ Result<const Expr*> batch_norm(Legalizer& l, const ir::Call* c) {
     if (center) out = t.binary("add", out, t.reshape(te.in[2], wide));
     if (!training) return {out, te.in[3], te.in[4]};
     auto blend = [&](Tensor old_value, Tensor now) {
-      return t.binary("add", t.binary("multiply", t.lit(d, 1 - momentum), old_value), t.binary("multiply", t.lit(d, momentum), now));
+      return t.binary("add", t.binary("multiply", t.lit(d, 1 - momentum), old_value),
+                      t.binary("multiply", t.lit(d, momentum), now));
     };
     return {out, blend(te.in[3], mean), blend(te.in[4], var)};
   });
@@ -377,14 +416,20 @@ Result<const Expr*> nll_loss(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* which = g.load(target, i);
           ExprList at = at_class(i, batched, which);
-          const Expr* negative = te.ctx.binary(NodeKind::Sub, t.lit(d, 0), g.load(pred, std::span<const Expr* const>(at)));
+          const Expr* negative =
+              te.ctx.binary(NodeKind::Sub, t.lit(d, 0), g.load(pred, std::span<const Expr* const>(at)));
           return te.ctx.select(kept(i), te.ctx.binary(NodeKind::Mul, negative, g.load(weight, {which})), t.lit(d, 0));
         },
         "nll_loss");
     if (reduction == "none") return {loss};
     Tensor total = t.sum(loss, topi::all_axes(target->ndim()), false);
     if (reduction == "sum") return {total};
-    Tensor weights = g.compute(target->shape, [&](Indices i) -> const Expr* { return te.ctx.select(kept(i), g.load(weight, {g.load(target, i)}), t.lit(d, 0)); }, "nll_loss");
+    Tensor weights = g.compute(
+        target->shape,
+        [&](Indices i) -> const Expr* {
+          return te.ctx.select(kept(i), g.load(weight, {g.load(target, i)}), t.lit(d, 0));
+        },
+        "nll_loss");
     return {t.binary("divide", total, t.sum(weights, topi::all_axes(target->ndim()), false))};
   });
 }
@@ -395,47 +440,53 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
   std::string_view reduction = attr_string(spec(c), "reduction");
   std::int64_t ignore = attr_int(spec(c), "ignore_index");
   bool weighted = c->args.size() > 3;
-  return l.call_te(weighted ? "nll_loss_backward" : "nll_loss_backward_no_weight", c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    te::Graph& g = te.graph;
-    Tensor grad = te.in[0];
-    Tensor pred = te.in[1];
-    Tensor target = te.in[2];
-    DType d = pred->dtype;
-    bool batched = p->ndim > 1;
-    Tensor weight = weighted ? te.in[3] : t.full({pred->shape[batched ? 1 : 0]}, t.lit(d, 1));
-    // Ignored targets weigh nothing.
-    Tensor weights = g.compute(
-        target->shape,
-        [&](Indices i) -> const Expr* {
-          const Expr* which = g.load(target, i);
-          const Expr* w = g.load(weight, {which});
-          if (ignore < 0) {
-            const Expr* safe = t.if_else(t.eq(which, te.ctx.int_imm(target->dtype, ignore)), te.ctx.int_imm(target->dtype, 0), which);
-            w = g.load(weight, {safe});
-          }
-          return te.ctx.select(t.ne(which, te.ctx.int_imm(target->dtype, ignore)), w, t.lit(d, 0));
-        },
-        "all_weights");
-    Tensor out_grad = grad;
-    if (reduction != "none") {
-      out_grad = g.compute(target->shape, [&](Indices) { return g.load(grad, std::initializer_list<const Expr*>{}); }, "T_broadcast_to");
-      if (reduction == "mean") out_grad = t.binary("divide", out_grad, t.sum(weights, topi::all_axes(target_type->ndim), false));
-    }
-    return {g.compute(
-        pred->shape,
-        [&](Indices i) -> const Expr* {
-          std::size_t class_axis = batched ? 1 : 0;
-          ExprList at = topi::vars(i);
-          at.erase(at.begin() + std::ptrdiff_t(class_axis));
-          auto load = [&](Tensor v) { return g.load(v, std::span<const Expr* const>(at)); };
-          const Expr* which = load(target);
-          const Expr* on = t.eq(ir::cast_to(te.ctx, which->dtype(), i[class_axis]), which);
-          const Expr* value = te.ctx.binary(NodeKind::Mul, te.ctx.binary(NodeKind::Mul, load(weights), t.lit(d, -1)), load(out_grad));
-          return te.ctx.select(on, value, t.lit(d, 0));
-        },
-        "pred_grad")};
-  });
+  return l.call_te(
+      weighted ? "te_nll_loss_backward" : "te_nll_loss_backward_no_weight", c->args, c->type, [&](Te& te) -> Tensors {
+        Topi t(te);
+        te::Graph& g = te.graph;
+        Tensor grad = te.in[0];
+        Tensor pred = te.in[1];
+        Tensor target = te.in[2];
+        DType d = pred->dtype;
+        bool batched = p->ndim > 1;
+        Tensor weight = weighted ? te.in[3] : t.full({pred->shape[batched ? 1 : 0]}, t.lit(d, 1));
+        // Ignored targets weigh nothing.
+        Tensor weights = g.compute(
+            target->shape,
+            [&](Indices i) -> const Expr* {
+              const Expr* which = g.load(target, i);
+              const Expr* w = g.load(weight, {which});
+              if (ignore < 0) {
+                const Expr* safe = t.if_else(t.eq(which, te.ctx.int_imm(target->dtype, ignore)),
+                                             te.ctx.int_imm(target->dtype, 0), which);
+                w = g.load(weight, {safe});
+              }
+              return te.ctx.select(t.ne(which, te.ctx.int_imm(target->dtype, ignore)), w, t.lit(d, 0));
+            },
+            "all_weights");
+        Tensor out_grad = grad;
+        if (reduction != "none") {
+          out_grad = g.compute(
+              target->shape, [&](Indices) { return g.load(grad, std::initializer_list<const Expr*>{}); },
+              "T_broadcast_to");
+          if (reduction == "mean")
+            out_grad = t.binary("divide", out_grad, t.sum(weights, topi::all_axes(target_type->ndim), false));
+        }
+        return {g.compute(
+            pred->shape,
+            [&](Indices i) -> const Expr* {
+              std::size_t class_axis = batched ? 1 : 0;
+              ExprList at = topi::vars(i);
+              at.erase(at.begin() + std::ptrdiff_t(class_axis));
+              auto load = [&](Tensor v) { return g.load(v, std::span<const Expr* const>(at)); };
+              const Expr* which = load(target);
+              const Expr* on = t.eq(ir::cast_to(te.ctx, which->dtype(), i[class_axis]), which);
+              const Expr* value = te.ctx.binary(
+                  NodeKind::Mul, te.ctx.binary(NodeKind::Mul, load(weights), t.lit(d, -1)), load(out_grad));
+              return te.ctx.select(on, value, t.lit(d, 0));
+            },
+            "pred_grad")};
+      });
 }
 
 // ---- attention ----
@@ -449,7 +500,8 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
   (void)out;
   if (!attr_is_none(spec(c), "window_size")) return refuse(c, "sliding windows are not lowered");
   const ir::Attr* scale = ir::find_attr(c->attrs, "scale");
-  std::string_view causal = attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
+  std::string_view causal =
+      attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
   bool biased = c->args.size() > 3;
   return l.call_te(biased ? "attention_bias" : "attention", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -546,9 +598,12 @@ Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
     return {te.graph.compute(
         te.in[0]->shape,
         [&](Indices i) -> const Expr* {
-          const Expr* e = te.ctx.binary(NodeKind::Div, te.graph.load(te.in[0], i), ir::cast_to(te.ctx, d, quant_param(te, q.params[0], i, axis)));
-          e = te.ctx.binary(NodeKind::Add, t.intrin("round", e), ir::cast_to(te.ctx, d, quant_param(te, q.params[1], i, axis)));
-          return te.ctx.cast(out, clamp(te.ctx, e, bound(ir::min_value(te.ctx, out)), bound(ir::max_value(te.ctx, out))));
+          const Expr* e = te.ctx.binary(NodeKind::Div, te.graph.load(te.in[0], i),
+                                        ir::cast_to(te.ctx, d, quant_param(te, q.params[0], i, axis)));
+          e = te.ctx.binary(NodeKind::Add, t.intrin("round", e),
+                            ir::cast_to(te.ctx, d, quant_param(te, q.params[1], i, axis)));
+          return te.ctx.cast(out,
+                             clamp(te.ctx, e, bound(ir::min_value(te.ctx, out)), bound(ir::max_value(te.ctx, out))));
         },
         "quantized")};
   });
@@ -570,7 +625,8 @@ Result<const Expr*> dequantize(Legalizer& l, const ir::Call* c) {
           const Expr* scale = ir::cast_to(te.ctx, DType::Float(32), quant_param(te, q.params[0], i, axis));
           e = te.ctx.binary(NodeKind::Mul, ir::cast_to(te.ctx, DType::Float(32), e), scale);
           if (out == DType::Float(32)) return e;
-          if (out == DType::Float(16)) e = clamp(te.ctx, e, t.lit(DType::Float(32), -65504), t.lit(DType::Float(32), 65504));
+          if (out == DType::Float(16))
+            e = clamp(te.ctx, e, t.lit(DType::Float(32), -65504), t.lit(DType::Float(32), 65504));
           return te.ctx.cast(out, e);
         },
         "dequantized")};

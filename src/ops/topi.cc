@@ -25,7 +25,10 @@ const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
   bool is_float = t.is_float();
   auto select = [&](const Expr* c, const Expr* a, const Expr* b) -> const Expr* { return ctx.select(c, a, b); };
   if (op == "negative") return ctx.binary(NodeKind::Sub, lit(t, 0), x);
-  if (op == "abs") return is_float ? intrin("fabs", x) : t.is_uint() ? x : select(le(lit(t, 0), x), x, ctx.binary(NodeKind::Sub, lit(t, 0), x));
+  if (op == "abs")
+    return is_float      ? intrin("fabs", x)
+           : t.is_uint() ? x
+                         : select(le(lit(t, 0), x), x, ctx.binary(NodeKind::Sub, lit(t, 0), x));
   if (op == "square") return ctx.binary(NodeKind::Mul, x, x);
   if (op == "sign") {
     const Expr* below = t.is_uint() ? lit(t, 0) : select(lt(x, lit(t, 0)), lit(t, -1), lit(t, 0));
@@ -48,13 +51,16 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
   bool is_float = t.is_float();
   auto truth = [&](const Expr* e) { return e->dtype().is_bool() ? e : ne(e, lit(e->dtype(), 0)); };
   auto call = [&](std::string_view name) -> const Expr* { return ctx.intrin(t, name, {a, b}); };
-  if (op == "add") return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::Or, a, b)) : ctx.binary(NodeKind::Add, a, b);
+  if (op == "add")
+    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::Or, a, b)) : ctx.binary(NodeKind::Add, a, b);
   if (op == "subtract") return ctx.binary(NodeKind::Sub, a, b);
-  if (op == "multiply") return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::And, a, b)) : ctx.binary(NodeKind::Mul, a, b);
+  if (op == "multiply")
+    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::And, a, b)) : ctx.binary(NodeKind::Mul, a, b);
   if (op == "divide") return ctx.binary(NodeKind::Div, a, b);
   if (op == "maximum") return ctx.binary(NodeKind::Max, a, b);
   if (op == "minimum") return ctx.binary(NodeKind::Min, a, b);
-  if (op == "floor_divide") return is_float ? intrin("floor", ctx.binary(NodeKind::Div, a, b)) : ctx.binary(NodeKind::FloorDiv, a, b);
+  if (op == "floor_divide")
+    return is_float ? intrin("floor", ctx.binary(NodeKind::Div, a, b)) : ctx.binary(NodeKind::FloorDiv, a, b);
   if (op == "floor_mod") {
     if (!is_float) return ctx.binary(NodeKind::FloorMod, a, b);
     return ctx.binary(NodeKind::Sub, a, ctx.binary(NodeKind::Mul, intrin("floor", ctx.binary(NodeKind::Div, a, b)), b));
@@ -86,13 +92,17 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
 }
 
 Tensor Topi::map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name) {
-  return g.compute(x->shape, [&](Indices i) { return f(g.load(x, i)); }, name);
+  return g.compute(
+      x->shape, [&](Indices i) { return f(g.load(x, i)); }, name);
 }
 Tensor Topi::unary(std::string_view op, Tensor x) {
-  return map(x, [&](const Expr* e) { return unary_expr(op, e); }, op == "bitwise_not" || op == "negative" ? "compute" : "compute");
+  return map(
+      x, [&](const Expr* e) { return unary_expr(op, e); },
+      op == "bitwise_not" || op == "negative" ? "compute" : "compute");
 }
 Tensor Topi::cast(Tensor x, DType t, std::string_view name) {
-  return map(x, [&](const Expr* e) { return ir::cast_to(ctx, t, e); }, name);
+  return map(
+      x, [&](const Expr* e) { return ir::cast_to(ctx, t, e); }, name);
 }
 
 ExprList Topi::broadcast_shape(const std::vector<Tensor>& ts) {
@@ -219,7 +229,8 @@ Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bo
         return ExprList{place, g.load(x, std::span<const Expr* const>(idx))};
       },
       p.axes, r, names);
-  return g.compute(p.shape, [&](Indices i) { return g.load(both[0], i); }, name);
+  return g.compute(
+      p.shape, [&](Indices i) { return g.load(both[0], i); }, name);
 }
 
 const Expr* Topi::count(Tensor x, const std::vector<int>& axes) {
@@ -239,11 +250,17 @@ const Expr* ravel(ir::Context& ctx, std::span<const Expr* const> idx, std::span<
   for (std::size_t i = 0; i < idx.size(); ++i) out = out ? ir::add(ctx, ir::mul(ctx, out, shape[i]), idx[i]) : idx[i];
   return out ? out : ctx.i64(0);
 }
+// Inner dims as place % (dim * stride) // stride, the outermost as place // stride % dim: the forms that TVM ends at.
 ExprList unravel(ir::Context& ctx, const Expr* place, std::span<const Expr* const> shape) {
   ExprList out(shape.size(), nullptr);
+  const Expr* stride = ctx.i64(1);
   for (std::size_t i = shape.size(); i-- > 0;) {
-    out[i] = ir::floor_mod(ctx, place, shape[i]);
-    place = ir::floor_div(ctx, place, shape[i]);
+    const Expr* next = ir::mul(ctx, stride, shape[i]);
+    if (i == 0 && !ir::isa<ir::Var>(place))
+      out[i] = ir::floor_mod(ctx, ir::floor_div(ctx, place, stride), shape[i]);
+    else
+      out[i] = ir::floor_div(ctx, ir::floor_mod(ctx, place, next), stride);
+    stride = next;
   }
   return out;
 }
@@ -330,7 +347,8 @@ Tensor Topi::concat(const std::vector<Tensor>& xs, int axis) {
 }
 
 Tensor Topi::full(const ExprList& shape, const Expr* value) {
-  return g.compute(shape, [&](Indices) { return value; }, "T_full");
+  return g.compute(
+      shape, [&](Indices) { return value; }, "T_full");
 }
 
 Tensor Topi::pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name) {

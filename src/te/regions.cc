@@ -62,11 +62,25 @@ bool Detector::mentions_loop(const Expr* e) {
   return std::any_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return loops_.count(v) != 0; });
 }
 
+// Holds a part of whose value nothing is assumed: a call, or a number made of a float.
+bool has_opaque_part(const Expr* e) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    if (ir::isa<ir::BufferLoad>(n)) return false;
+    const auto* c = ir::as<ir::CastExpr>(n);
+    if (ir::isa<ir::Call>(n) || (c && c->value->dtype().is_float())) found = true;
+    return !found;
+  });
+  return found;
+}
+
 Interval Detector::eval(const Expr* e) {
-  if (loops_.empty() || !mentions_loop(e)) return {e, e};
+  bool opaque = has_opaque_part(e);
+  if (!opaque && (loops_.empty() || !mentions_loop(e))) return {e, e};
   if (const auto* v = ir::as<ir::Var>(e)) return loops_.at(v);
   if (const auto* b = ir::as<ir::BinaryExpr>(e)) return eval_binary(b);
-  if (const auto* c = ir::as<ir::CastExpr>(e)) {
+  const auto* c = ir::as<ir::CastExpr>(e);
+  if (c && !c->value->dtype().is_float()) {
     Interval i = eval(c->value);
     if (i.min) i.min = ir::cast_to(ctx_, c->dtype(), i.min);
     if (i.max) i.max = ir::cast_to(ctx_, c->dtype(), i.max);
@@ -85,8 +99,10 @@ Interval Detector::eval_binary(const ir::BinaryExpr* b) {
   };
   if (b->kind == NodeKind::Add) return {both(x.min, y.min, ir::add), both(x.max, y.max, ir::add)};
   if (b->kind == NodeKind::Sub) return {both(x.min, y.max, ir::sub), both(x.max, y.min, ir::sub)};
-  if (b->kind == NodeKind::Min) return {both(x.min, y.min, ir::min), both(x.max, y.max, ir::min)};
-  if (b->kind == NodeKind::Max) return {both(x.min, y.min, ir::max), both(x.max, y.max, ir::max)};
+  // One known side bounds a minimum from above and a maximum from below.
+  auto either = [&](const Expr* p, const Expr* q, auto f) { return p && q ? f(ctx_, p, q) : p ? p : q; };
+  if (b->kind == NodeKind::Min) return {both(x.min, y.min, ir::min), either(x.max, y.max, ir::min)};
+  if (b->kind == NodeKind::Max) return {either(x.min, y.min, ir::max), both(x.max, y.max, ir::max)};
   if (b->kind == NodeKind::Mul) {
     if (y.is_point() && non_negative(y.min)) return {both(x.min, y.min, ir::mul), both(x.max, y.min, ir::mul)};
     if (y.is_point() && constant) return {both(x.max, y.min, ir::mul), both(x.min, y.min, ir::mul)};
