@@ -1,0 +1,85 @@
+// The language of conditions.
+#include "debug/expression.h"
+
+#include <cmath>
+#include <map>
+
+#include "helpers.h"
+
+using namespace rldb;
+using namespace rldb::debug;
+using namespace rldb::debug::testing;
+
+namespace {
+
+std::string eval(std::string_view text) {
+  static const std::map<std::string, Value, std::less<>> names{
+      {"n", Value::of_int(7)},
+      {"x", f32({2, 3}, {1, 2, 3, 4, 5, 6})},
+      {"bad", f32({2}, {1, NAN})},
+      {"one", f32({1}, {2.5})},
+      {"t", Value::of_tuple({Value::of_int(3), f32({2}, {8, 9})})},
+      {"s", Value::of_shape({4, 5})},
+  };
+  auto v = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+    const auto it = names.find(name);
+    if (it == names.end()) return runtime::fail(runtime::ErrorKind::UnknownFunction, "no " + std::string(name));
+    return it->second;
+  });
+  if (!v.ok()) return "error: " + v.error().message;
+  return runtime::format_value(*v);
+}
+
+}  // namespace
+
+TEST_CASE("scalars follow Python") {
+  CHECK(eval("1 + 2 * 3") == "7");
+  CHECK(eval("(1 + 2) * -3") == "-9");
+  CHECK(eval("-7 // 2") == "-4");
+  CHECK(eval("-7 % 3") == "2");
+  CHECK(eval("7 / 2") == "3.5");
+  CHECK(eval("n % -2") == "-1");
+  CHECK(eval("1 < 2 < 3") == "True");
+  CHECK(eval("1 < 2 < 2") == "False");
+  CHECK(eval("not n == 7 or n >= 7") == "True");
+  CHECK(eval("1e3 == 1000") == "True");
+  CHECK(eval("1 // 0").find("division by zero") != std::string::npos);
+  CHECK(eval("-9223372036854775807 - 1") == "-9223372036854775808");
+  CHECK(eval("(-9223372036854775807 - 1) // -1") == "-9223372036854775808");
+}
+
+TEST_CASE("elements and facts of values") {
+  CHECK(eval("x[1, 2]") == "6.0");
+  CHECK(eval("x[-1, 0] > 3.5") == "True");
+  CHECK(eval("x[1]") == "[4. 5. 6.]");
+  CHECK(eval("x[1][0]") == "4.0");
+  CHECK(eval("x.shape[1] * n") == "21");
+  CHECK(eval("x.max - x.min") == "5.0");
+  CHECK(eval("x.has_nan") == "False");
+  CHECK(eval("bad.has_nan and bad.ndim == 1") == "True");
+  CHECK(eval("x.dtype == 'float32'") == "True");
+  CHECK(eval("t[1][0] + t[0]") == "11.0");
+  CHECK(eval("s[0] + s.ndim") == "6");
+  CHECK(eval("one > 2") == "True");
+}
+
+TEST_CASE("what cannot be evaluated says why") {
+  CHECK(eval("x > 2").find("is not a scalar") != std::string::npos);
+  CHECK(eval("x[2, 0]").find("index 2 is out of range: dimension 0 has 2") != std::string::npos);
+  CHECK(eval("x[0, 0, 0]").find("3 indices into a tensor of rank 2") != std::string::npos);
+  CHECK(eval("y + 1") == "error: no y");
+  CHECK(eval("n +").find("the text ends") != std::string::npos);
+  CHECK(eval("n n").find("column 3") != std::string::npos);
+  CHECK(eval("12abc").find("followed by a letter") != std::string::npos);
+  CHECK(eval("x.colour").find("has no `.colour`") != std::string::npos);
+  CHECK(eval(std::string(100'000, '(')).find("too long") != std::string::npos);
+  CHECK(eval(std::string(5'000, '(')).find("nests too deep") != std::string::npos);
+  CHECK(eval(std::string(5'000, '-') + "1").find("nests too deep") != std::string::npos);
+}
+
+TEST_CASE("the undecided side only is looked at") {
+  CHECK(eval("n > 9 and y > 1") == "False");
+  CHECK(eval("n == 7 or x[99, 99] > 1") == "True");
+  CHECK(eval("n > 9 and y > 1 or n == 7") == "True");
+  CHECK(eval("n == 7 and y").find("no y") != std::string::npos);
+}
