@@ -456,11 +456,8 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
             [&](Indices i) -> const Expr* {
               const Expr* which = g.load(target, i);
               const Expr* w = g.load(weight, {which});
-              if (ignore < 0) {
-                const Expr* safe = t.if_else(t.eq(which, te.ctx.int_imm(target->dtype, ignore)),
-                                             te.ctx.int_imm(target->dtype, 0), which);
-                w = g.load(weight, {safe});
-              }
+              // As in TVM: a negative index ignores nothing.
+              if (ignore < 0) return w;
               return te.ctx.select(t.ne(which, te.ctx.int_imm(target->dtype, ignore)), w, t.lit(d, 0));
             },
             "all_weights");
