@@ -153,7 +153,7 @@ std::vector<std::string> Session::function_names() const {
 }
 
 bool Session::load_plugin(const std::string& path, Diagnostics& out) {
-  auto loaded = runtime::load_plugin(path, registry_);
+  auto loaded = runtime::load_plugin(registry_, path);
   if (loaded.ok()) {
     engines_->build = nullptr;  // names resolve anew
     return true;
