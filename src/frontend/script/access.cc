@@ -41,6 +41,7 @@ Val buffer_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
   }
   if (name == "dtype") return Val::of_dtype(b->dtype);
   if (name == "name") return Val::of_str(b->name);
+  if (name == "ty") return v;
   return method(r, v, name, n);
 }
 

@@ -27,6 +27,14 @@ class Body {
   // Bindings of the branch that are not closed yet; the last may be taken back.
   std::vector<const ir::Binding*>& current() { return top().current; }
   bool branch_is_empty() const { return scopes_.back().current.empty() && scopes_.back().blocks.empty(); }
+  // The last binding of an ordinary variable in the last closed block, or null.
+  const ir::Binding* last_output() {
+    if (top().blocks.empty()) return nullptr;
+    const auto bindings = top().blocks.back()->bindings;
+    for (std::size_t i = bindings.size(); i-- > 0;)
+      if (!bindings[i]->var->is_dataflow()) return bindings[i];
+    return nullptr;
+  }
   const ir::SeqExpr* end_branch(const ir::Expr* result) {
     const ir::SeqExpr* seq = finish(result);
     scopes_.pop_back();

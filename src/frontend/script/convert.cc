@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/script/expr.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
@@ -117,7 +118,8 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
 }
 
 const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at) {
-  if (!e || ir::is_leaf(e)) return e;
+  // A tuple is made of leaves and may stand wherever they may.
+  if (!e || ir::is_leaf(e) || ir::isa<ir::Tuple>(e)) return e;
   if (!r.fn || !r.fn->body) {
     r.error(at, DiagId::NotALeaf);
     return nullptr;
@@ -205,7 +207,7 @@ const ir::Attr* to_attr(Reader& r, const Val& v, Node at) {
       const ir::Expr* e = v.expr();
       if (const auto* s = ir::as<ir::StringImm>(e)) return r.ctx.attr(s->value);
       if (const auto* t = ir::as<ir::DTypeImm>(e)) return r.ctx.attr(t->value);
-      if (!is_scalar_expr(e)) e = as_leaf(r, e, at);
+      if (!is_scalar_expr(e) && !ir::isa<ir::CommReducer>(e) && !ir::isa<ir::Lambda>(e)) e = as_leaf(r, e, at);
       return e ? r.ctx.attr(e) : nullptr;
     }
     case ValKind::Buffer:
@@ -218,6 +220,13 @@ const ir::Attr* to_attr(Reader& r, const Val& v, Node at) {
       return r.ctx.attr(v.type());
     case ValKind::Attr:
       return v.attr();
+    case ValKind::Range: {
+      const ir::Attr* begin = to_attr(r, v.items[0], at);
+      const ir::Attr* end = to_attr(r, apply_binary(r, "+", v.items[0], v.items[1], at), at);
+      if (!begin || !end) return nullptr;
+      const ir::Attr* both[] = {begin, end};
+      return r.ctx.attr_opaque("I.Range", both, {});
+    }
     case ValKind::Lambda: {
       const ir::Expr* e = lambda_expr(r, v, at);
       return e ? r.ctx.attr(e) : nullptr;

@@ -205,6 +205,7 @@ class Decoder {
   // The base64 text of a relax.expr.Constant node, in either form.
   const json* tensor_node(const json& n, std::string& why) const {
     why = "it is not a tensor constant";
+    if (n.value("type", "") == "ffi.Tensor" && n.contains("data") && n["data"].is_string()) return &n["data"];
     for (const char* fields : {"data", "attrs"}) {
       if (!n.contains(fields) || !n[fields].is_object() || !n[fields].contains("data")) continue;
       const json* t = node(int_of(n[fields]["data"]));

@@ -305,13 +305,13 @@ const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
   return builder.build();
 }
 
-bool decorated_s_tir(Reader& r, Node module) { return read_function_options(r, module).s_tir.value_or(false); }
-
 ParsedItem read_module(Reader& r, Node n) {
   ModuleState state;
   state.name = n.child(Field::Name).text();
   state.node = n;
-  state.s_tir = decorated_s_tir(r, n);
+  const FunctionOptions options = read_function_options(r, n);
+  state.s_tir = options.s_tir.value_or(false);
+  state.check_well_formed = options.check_well_formed;
   ModuleState* const before = std::exchange(r.module, &state);
   collect_members(r, state, n.child(Field::Body));
   ParsedItem item{};

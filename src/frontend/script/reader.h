@@ -79,6 +79,7 @@ struct ModuleState {
   std::string_view name;
   Node node;
   bool s_tir = false;
+  bool check_well_formed = true;  // False: TVM takes the module as it is, contradictions included
   std::deque<Member> members;
   std::unordered_map<std::string_view, Member*> by_name;
   std::vector<ir::NamedAttr> attrs;

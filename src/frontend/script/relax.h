@@ -9,6 +9,7 @@ namespace rldb::frontend::script {
 struct FunctionOptions {
   bool is_private = false;
   bool pure = true;
+  bool check_well_formed = true;
   std::optional<bool> s_tir;
 };
 FunctionOptions read_function_options(Reader& r, Node function);

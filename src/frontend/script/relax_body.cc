@@ -14,7 +14,9 @@ namespace rldb::frontend::script {
 
 std::optional<ir::DType> symbol_declaration(Reader& r, Node value) {
   if (!value.is(Kind::Call)) return std::nullopt;
-  const Path p = path_of(r, value.child(Field::Function));
+  const Node function = value.child(Field::Function);
+  if (function.text() == "TypeVar" || function.text() == "typing.TypeVar") return ir::DType::Int(64);
+  const Path p = path_of(r, function);
   if (p.space != Space::Tir) return std::nullopt;
   const Node arguments = value.child(Field::Arguments);
   if (p.rest == "var") {  // RFC: T.var("int32"); T.var("n") names the variable
@@ -238,7 +240,8 @@ class BodyReader {
 
   const ir::Var* bind(Node s, Node target, const ir::Expr* e, const ir::Type* type, Node annotation) {
     const ir::Type* value_type = e->type;
-    if (type && type != value_type && ir::base_check(r_.ctx, type, value_type) == ir::BaseCheck::FailL0) {
+    const bool checked = !r_.module || r_.module->check_well_formed;
+    if (checked && type && type != value_type && ir::base_check(r_.ctx, type, value_type) == ir::BaseCheck::FailL0) {
       source::Message m =
           source::message(DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
       r_.report(annotation.span(), std::move(m));
@@ -417,7 +420,7 @@ class BodyReader {
     const auto* t = ir::as<ir::TupleType>(e->type);
     const bool is_void = t && t->fields.empty();
     const bool is_call = ir::isa<ir::Call>(e);
-    if (is_call && (is_void || e->type->kind == ir::TypeKind::Any)) {
+    if (is_void || (is_call && e->type->kind == ir::TypeKind::Any)) {
       const ir::Var* v2 = body_.in_dataflow() ? r_.ctx.dataflow_var("_", e->type) : r_.ctx.var("_", e->type);
       body_.append(r_.at(r_.ctx.binding(r_.at(v2, value), e), s));
       return;
@@ -575,10 +578,15 @@ class BodyReader {
       b.var = last->var;
       value = last->var;
       // The last binding of a leaf is the branch's value itself.
-      if (!last->is_match_cast() && ir::is_leaf(last->value) && last->value->type == last->var->type) {
+      if (!last->is_match_cast() && (ir::is_leaf(last->value) || ir::isa<ir::Tuple>(last->value)) &&
+          last->value->type == last->var->type) {
         value = last->value;
         current.pop_back();
       }
+    }
+    if (!value) {
+      // A branch that ends in a dataflow block: its last output.
+      if (const ir::Binding* last = body_.last_output()) value = b.var = last->var;
     }
     b.poisoned = r_.out.error_count() != errors;
     b.seq = body_.end_branch(value ? value : r_.ctx.tuple({}));

@@ -138,6 +138,29 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
   r.report(where.span(), std::move(m));
 }
 
+// The arguments of call_tir are written in line; a variable that is bound to a tuple stands for it.
+void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
+  std::size_t position = 0;
+  for (ops::CallArg& a : given) {
+    const bool is_args = a.keyword == "args" || (a.keyword.empty() && position == 1);
+    position += a.keyword.empty() ? 1 : 0;
+    const auto* v = is_args ? ir::as<ir::Var>(a.expr) : nullptr;
+    for (FunctionState* f = v ? r.fn : nullptr; f; f = f->outer)
+      if (const auto it = f->tuples.find(v); it != f->tuples.end()) a.expr = it->second;
+  }
+}
+
+// R.call_tir_inplace(f, args, indices, out_ty): its own order of positions.
+void name_inplace_arguments(std::vector<ops::CallArg>& given) {
+  std::size_t position = 0;
+  for (ops::CallArg& a : given) {
+    if (!a.keyword.empty()) continue;
+    if (position == 2) a.keyword = "inplace_indices";
+    if (position == 3) a.keyword = "out_ty";
+    ++position;
+  }
+}
+
 bool takes_meta_constant(const ir::CallSpec& spec) {
   for (const ir::Expr* a : spec.args) {
     if (ir::isa<ir::MetaConstant>(a)) return true;
@@ -208,6 +231,8 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
     type_argument.node = call.node;
     from.push_back(&type_argument);
   }
+  if (name == "call_tir" || name == "call_dps_packed" || name == "call_tir_with_grad") inline_tuple(r, given);
+  if (name == "call_tir_inplace") name_inplace_arguments(given);
   auto spec = ops::normalize_arguments(r.ctx, name, given);
   if (!spec.ok()) {
     report_at_argument(r, call, std::move(spec).error(), given, from, nullptr);

@@ -26,10 +26,33 @@ FunctionOptions read_function_options(Reader& r, Node function) {
       if (name.text() == "private") o.is_private = v.integer != 0;
       if (name.text() == "pure") o.pure = v.integer != 0;
       if (name.text() == "s_tir") o.s_tir = v.integer != 0;
+      if (name.text() == "check_well_formed") o.check_well_formed = v.integer != 0;
     }
   }
   return o;
 }
+
+namespace {
+
+// R.Shape, R.Prim, T.int64: values that a type can depend on.
+bool names_dims(Reader& r, Node annotation) {
+  if (!annotation) return false;
+  const Path p = path_of(r, annotation.is(Kind::Call) ? annotation.child(Field::Function) : annotation);
+  return p.space == Space::Tir || (p.space == Space::Relax && (p.rest == "Shape" || p.rest == "Prim"));
+}
+
+const ir::Var* read_parameter(Reader& r, Node p) {
+  const Node name = p.child(Field::Name), annotation = p.child(Field::Annotation);
+  const ir::Type* type = nullptr;
+  if (annotation) {
+    type = read_type(r, annotation);
+  } else {
+    r.error(name, DiagId::MissingAnnotation, name.text());
+  }
+  return r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name);
+}
+
+}  // namespace
 
 void read_signature(Reader& r, Node function, FunctionState* outer, Signature& out) {
   FunctionState& fn = *out.state;
@@ -41,24 +64,23 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   fn.in_signature = true;
   collect_symbol_dtypes(r, function.child(Field::Body));
   collect_signature_symbols(r, function);
-  std::vector<Node> names;
+  std::vector<Node> params;
   for (Node p : function.child(Field::Parameters).children()) {
-    if (!p.is(Kind::Parameter)) {
-      if (p.is(Kind::VariadicParameter)) r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
-      continue;
+    if (p.is(Kind::VariadicParameter)) r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+    if (p.is(Kind::Parameter)) params.push_back(p);
+  }
+  out.params.resize(params.size(), nullptr);
+  // Shapes and scalars first: types of other parameters may name them.
+  for (std::size_t i = 0; i < params.size(); ++i)
+    if (names_dims(r, params[i].child(Field::Annotation))) {
+      out.params[i] = read_parameter(r, params[i]);
+      fn.scope.define(out.params[i]->name, Val::of(out.params[i]), params[i].span());
     }
-    const Node name = p.child(Field::Name);
-    for (Node other : names)
-      if (other.text() == name.text()) r.error(name, DiagId::RepeatedParameter, name.text());
-    names.push_back(name);
-    const Node annotation = p.child(Field::Annotation);
-    const ir::Type* type = nullptr;
-    if (annotation) {
-      type = read_type(r, annotation);
-    } else {
-      r.error(name, DiagId::MissingAnnotation, name.text());
-    }
-    out.params.push_back(r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name));
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Node name = params[i].child(Field::Name);
+    for (std::size_t k = 0; k < i; ++k)
+      if (params[k].child(Field::Name).text() == name.text()) r.error(name, DiagId::RepeatedParameter, name.text());
+    if (!out.params[i]) out.params[i] = read_parameter(r, params[i]);
   }
   if (const Node ret = function.child(Field::ReturnType)) {
     out.ret = read_type(r, ret);
@@ -66,8 +88,8 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   }
   fn.in_signature = false;
   // After the types: a parameter hides a symbolic variable of its name.
-  for (std::size_t i = 0; i < names.size(); ++i)
-    fn.scope.define(names[i].text(), Val::of(out.params[i]), names[i].span());
+  for (std::size_t i = 0; i < params.size(); ++i)
+    fn.scope.define(out.params[i]->name, Val::of(out.params[i]), params[i].child(Field::Name).span());
   r.fn = before;
 }
 

@@ -45,7 +45,7 @@ bool read_domain(Reader& r, const Val& v, Node at, ir::Range& out) {
       r.report(at.span(), std::move(both).error());
       return false;
     }
-    out = {both->first, ir::sub(r.ctx, both->second, both->first)};
+    out = {both->first, region_extent(r, both->first, both->second)};
     return true;
   }
   if (v.is(ValKind::Range)) {
@@ -214,10 +214,12 @@ Val alloc_buffer(Reader& r, const CallNode& call) {
 
 // ---- T.match_buffer ----
 
-bool match_parameter(Reader& r, const ir::Expr* handle, const ir::Buffer* b) {
+// The buffer takes the handle's place among the parameters: its data is what the handle points to.
+bool match_parameter(Reader& r, const ir::Var* handle, const ir::Buffer* b) {
   for (ir::PrimParam& p : r.fn->tir->params) {
     if (p.var != handle || p.buffer) continue;
-    p.buffer = b;
+    p = {b->data, b};
+    r.fn->scope.define(handle->name, Val::of(b->data), r.ctx.spans().get(handle->id));
     return true;
   }
   return false;
@@ -236,7 +238,7 @@ Val match_buffer(Reader& r, const CallNode& call) {
     const bool before = std::exchange(r.fn->declare_bare, r.rfc_spelling());
     if (r.fn->declare_bare) declare_bare_dims(r, args.node(1, "shape"));
     r.fn->declare_bare = before;
-    const ir::Buffer* b = read_buffer(r, args, 1, name, call.node, handle);
+    const ir::Buffer* b = read_buffer(r, args, 1, name, call.node);
     args.finish();
     if (!b) return {};
     if (!match_parameter(r, handle, r.at(b, call.node)))

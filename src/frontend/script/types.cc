@@ -127,10 +127,7 @@ const ir::Type* make_tensor(Reader& r, Node at, const TensorParts& p) {
     }
     std::vector<const ir::Expr*> dims;
     for (const ir::Expr* d : *p.dims) {
-      if (const auto i = ir::const_int(d); i && *i < 0) {
-        r.error(at, DiagId::NegativeDim, *i);
-        return nullptr;
-      }
+      if (const auto i = ir::const_int(d); i && *i < 0) r.error(at, DiagId::NegativeDim, *i);
       // Dims of Relax are int64; a literal of another width is taken as one, as TVM does.
       dims.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
     }
@@ -155,8 +152,10 @@ TensorParts tensor_parts(Reader& r, Arguments& args) {
   TensorParts p;
   if (Argument* a = args.find(0, "shape")) {
     const Val v = args.value(a);
-    // R.Tensor("float32") is a dtype where a shape belongs.
-    if (v.is(ValKind::Str) && runtime::parse_dtype(v.text)) {
+    // R.Tensor("float32", ndim=2): TVM takes a lone dtype too.
+    if (v.is(ValKind::Str) && runtime::parse_dtype(v.text) && args.positional_count() == 1) {
+      read_dtype(r, v, a->node, p);
+    } else if (v.is(ValKind::Str) && runtime::parse_dtype(v.text)) {
       r.error_hint(a->node, fmt::format("write `dtype=\"{}\"`", v.text), DiagId::DTypeAsShape, v.text);
       p.bad = true;
     } else {
