@@ -1,0 +1,30 @@
+// Engine: object code into this process (ORC, JITLink). Each kernel has its own dylib, so that entries share a name.
+// Symbols come from the table of helpers alone: nothing else of the process can be named by object code.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rldb/runtime/kernel.h"
+
+namespace rldb::codegen {
+
+struct EngineProblem {
+  std::string text;
+};
+
+class Engine {
+ public:
+  static support::Result<std::shared_ptr<Engine>, EngineProblem> create(std::atomic<bool>* interrupt);
+  ~Engine();
+  support::Result<runtime::KernelEntry, EngineProblem> link(std::string_view object, std::string_view symbol);
+
+ private:
+  Engine();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rldb::codegen

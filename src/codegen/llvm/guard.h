@@ -1,0 +1,32 @@
+// Guard: calls machine code so that a signal inside it (SIGSEGV, SIGBUS, SIGFPE, SIGILL) comes back as a value.
+//
+// Handlers are installed once and pass on what did not happen inside a guarded call of the same thread.
+#pragma once
+
+#include <cstdint>
+
+#include "rldb/runtime/kernel.h"
+
+namespace rldb::codegen {
+
+struct Trap {
+  int signal = 0;  // 0: none
+  std::uintptr_t address = 0;
+};
+
+Trap call_guarded(runtime::KernelEntry entry, const runtime::KernelWord* words, const std::int64_t* variables,
+                  runtime::KernelFault* fault, std::int32_t& status);
+
+// While one lives, signals are not the kernel's (a helper has called out of it).
+class GuardPause {
+ public:
+  GuardPause();
+  ~GuardPause();
+  GuardPause(const GuardPause&) = delete;
+  GuardPause& operator=(const GuardPause&) = delete;
+
+ private:
+  void* saved_;
+};
+
+}  // namespace rldb::codegen

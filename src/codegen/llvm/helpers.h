@@ -1,0 +1,31 @@
+// Helpers: what compiled code may call, and the state of a run that they work on. Internal to the room.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rldb/runtime/kernel.h"
+#include "rldb/runtime/packed.h"
+
+namespace rldb::codegen {
+
+struct HelperSymbol {
+  const char* name;
+  void* address;
+};
+std::span<const HelperSymbol> helper_symbols();
+
+// One call of a kernel, on this thread. Nests when a packed function calls a kernel.
+struct Run {
+  runtime::PackedArgs args;
+  const runtime::PackedRegistry* registry = nullptr;
+  std::vector<runtime::Ref<runtime::Storage>> allocations;
+  runtime::Ref<runtime::Storage> panels[2];
+  bool panel_turn = false;
+  std::optional<runtime::Error> error;  // left by a helper
+  Run* outer = nullptr;
+};
+Run*& current_run();
+
+}  // namespace rldb::codegen

@@ -1,0 +1,340 @@
+// Loads and stores: types in memory, addresses, vectors, masks, bounds checks.
+#include <fmt/format.h>
+
+#include "codegen/llvm/lowering.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+using ir::NodeKind;
+using runtime::ErrorKind;
+
+// ---- types ----
+
+llvm::Type* Lowering::memory_type(DType t) {
+  if (t.is_scalable()) refuse("scalable vectors have no code here");
+  if (t.is_bool()) return b_.getInt8Ty();
+  if (t.is_handle()) return b_.getPtrTy();
+  if (t.is_integral() && t.bits > 0 && t.bits <= 64) {
+    const unsigned bytes = t.bits <= 8 ? 1 : t.bits <= 16 ? 2 : t.bits <= 32 ? 4 : 8;
+    if (t.bits > 8 && bytes * 8 != t.bits) refuse(fmt::format("there is no code for {}", runtime::to_string(t)));
+    return b_.getIntNTy(bytes * 8);
+  }
+  if (t.code == runtime::TypeCode::Float) {
+    if (t.bits == 64) return b_.getDoubleTy();
+    if (t.bits == 32) return b_.getFloatTy();
+    if (t.bits == 16) return b_.getHalfTy();
+  }
+  if (t.is_bfloat16()) return b_.getInt16Ty();
+  if ((t.is_float8() || t.is_narrow_float()) && t.bits <= 8) return b_.getInt8Ty();
+  refuse(fmt::format("there is no code for {}", runtime::to_string(t)));
+}
+
+llvm::Type* Lowering::value_type(DType t) {
+  if (t.is_bool()) return b_.getInt1Ty();
+  if (t.is_handle()) return b_.getPtrTy();
+  if (t.is_integral()) {
+    memory_type(t.element());
+    return b_.getIntNTy(t.bits);
+  }
+  if (t.is_float()) {
+    memory_type(t.element());
+    return t.code == runtime::TypeCode::Float && t.bits == 64 ? b_.getDoubleTy() : b_.getFloatTy();
+  }
+  refuse(fmt::format("there is no code for values of dtype `{}`", runtime::to_string(t)));
+}
+
+// lanes 0: a scalar.
+llvm::Type* Lowering::value_type(DType t, unsigned lanes) {
+  llvm::Type* element = value_type(t);
+  return lanes ? llvm::FixedVectorType::get(element, lanes) : element;
+}
+
+llvm::Align Lowering::alignment(DType t) {
+  const std::uint64_t bytes = t.element().bytes();
+  return llvm::Align(bytes == 0 ? 1 : std::min<std::uint64_t>(bytes, 8));
+}
+
+Lowering::Value* Lowering::from_memory(Value* v, DType t) {
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  if (t.is_bool()) return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (t.is_integral()) return b_.CreateTrunc(v, value_type(t, vector));
+  if (t.is_bfloat16()) {
+    llvm::Type* word = value_type(DType::Int(32), vector);
+    Value* up = b_.CreateShl(b_.CreateZExt(v, word), llvm::ConstantInt::get(word, 16));
+    return b_.CreateBitCast(up, value_type(t, vector));
+  }
+  if (t.code == runtime::TypeCode::Float && t.bits == 16) return b_.CreateFPExt(v, value_type(t, vector));
+  if (t.is_float() && t.bits <= 8)
+    return per_lane(v, [&](unsigned i) {
+      return b_.CreateCall(helper("rldb_decode", b_.getFloatTy(), {b_.getInt8Ty(), b_.getInt32Ty()}, true),
+                           {lane(v, i), b_.getInt32(unsigned(t.code) << 8 | t.bits)});
+    });
+  return v;
+}
+
+Lowering::Value* Lowering::to_memory(Value* v, DType t) {
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  llvm::Type* type = memory_type(t.element());
+  if (vector) type = llvm::FixedVectorType::get(type, vector);
+  if (t.is_bool()) return b_.CreateZExt(v, type);
+  if (t.is_integral()) {
+    if (t.bits < 8) return b_.CreateZExt(v, type);  // the spare bits are zero
+    return v;
+  }
+  if (t.is_bfloat16()) {
+    llvm::Type* word = value_type(DType::Int(32), vector);
+    Value* bits = b_.CreateBitCast(v, word);
+    return b_.CreateTrunc(b_.CreateLShr(bits, llvm::ConstantInt::get(word, 16)), type);
+  }
+  if (t.code == runtime::TypeCode::Float && t.bits == 16) return b_.CreateFPTrunc(v, type);
+  if (t.is_float() && t.bits <= 8)
+    return per_lane(v, [&](unsigned i) {
+      return b_.CreateCall(helper("rldb_encode", b_.getInt8Ty(), {b_.getFloatTy(), b_.getInt32Ty()}, true),
+                           {lane(v, i), b_.getInt32(unsigned(t.code) << 8 | t.bits)});
+    });
+  return v;
+}
+
+// ---- addresses ----
+
+const View& Lowering::view(const ir::Buffer* b) {
+  const auto it = views_.find(b);
+  if (it == views_.end()) refuse(fmt::format("buffer `{}` has no memory here", b->name));
+  return it->second;
+}
+
+// c of e == c * v + (what does not depend on v); nullopt when it has no such form.
+std::optional<std::int64_t> Lowering::coefficient(const ir::Expr* e, const ir::Var* v, int depth) {
+  if (depth > 40) return std::nullopt;
+  if (e == v) return 1;
+  if (const auto* var = as<ir::Var>(e)) {
+    const auto it = vars_.find(var);
+    if (it == vars_.end() || !it->second.wide || !it->second.wide->getType()->isVectorTy()) return 0;
+    return it->second.lane_step;
+  }
+  if (as<ir::IntImm>(e)) return 0;
+  if (const auto* c = as<ir::CastExpr>(e)) {
+    if (c->dtype().is_int() && c->value->dtype().is_int() && c->dtype().bits >= c->value->dtype().bits)
+      return coefficient(c->value, v, depth + 1);
+  }
+  if (const auto* b = as<ir::BinaryExpr>(e); b && e->dtype().is_int()) {
+    const auto x = coefficient(b->a, v, depth + 1);
+    const auto y = coefficient(b->b, v, depth + 1);
+    if (!x || !y) return std::nullopt;
+    if (b->kind == NodeKind::Add) return *x + *y;
+    if (b->kind == NodeKind::Sub) return *x - *y;
+    if (*x == 0 && *y == 0) return 0;
+    if (b->kind != NodeKind::Mul) return std::nullopt;
+    if (const auto k = ir::const_int(b->b)) return *x * *k;
+    if (const auto k = ir::const_int(b->a)) return *y * *k;
+    return std::nullopt;
+  }
+  bool depends = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    const auto* var = as<ir::Var>(n);
+    const auto it = var ? vars_.find(var) : vars_.end();
+    if (n == v || (it != vars_.end() && it->second.value && it->second.value->getType()->isVectorTy())) depends = true;
+    return !depends;
+  });
+  return depends ? std::nullopt : std::optional<std::int64_t>(0);
+}
+
+void Lowering::check_access(const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices, Value* mask) {
+  for (std::size_t i = 0; i < indices.size() && i < v.shape.size(); ++i) {
+    Value* at = index(indices[i]);
+    for (unsigned l = 0; l < lanes_of(at); ++l) {
+      Value* one = lane(at, l);
+      Value* bad = b_.CreateOr(b_.CreateICmpSLT(one, i64(0)), b_.CreateICmpSGE(one, v.shape[i]));
+      if (mask) bad = b_.CreateAnd(bad, lane(mask, std::min(l, lanes_of(mask) - 1)));
+      fault_if(bad, ErrorKind::OutOfBounds,
+               fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)", b->name, i),
+               {one, v.shape[i]});
+    }
+  }
+}
+
+Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask) {
+  const View v = view(b);
+  const unsigned element_lanes = unsigned(v.dtype.lanes < 1 ? 1 : v.dtype.lanes);
+  if (indices.size() != v.shape.size())
+    refuse(fmt::format("buffer `{}` has {} dimension(s) but {} index(es)", b->name, v.shape.size(), indices.size()));
+  if (options_.check_bounds) check_access(b, v, indices, mask);
+  llvm::Type* memory = memory_type(v.dtype.element());
+  Access out;
+  out.lanes = lanes;
+
+  if (flat_index_ && flat_buffers_.contains(b) && !indices.empty()) {
+    out.pointer = b_.CreateInBoundsGEP(memory, v.base, flat_index_);
+    return out;
+  }
+
+  const auto flat_of = [&](auto&& one_index) {
+    Value* flat = v.offset;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      Value* at = one_index(i);
+      Value* stride = v.strides[i];
+      unify(at, stride);
+      Value* moved = b_.CreateMul(at, stride, "", false, true);
+      if (flat) {
+        unify(flat, moved);
+        flat = b_.CreateAdd(flat, moved, "", false, true);
+      } else {
+        flat = moved;
+      }
+    }
+    return flat ? flat : i64(0);
+  };
+  const auto element = [&](Value* flat) {
+    if (element_lanes > 1) {
+      Value* width = i64(element_lanes);
+      unify(flat, width);
+      flat = b_.CreateMul(flat, width, "", false, true);
+    }
+    return b_.CreateInBoundsGEP(memory, v.base, flat);
+  };
+
+  // Under widening: how far one lane is from the next.
+  if (widened_) {
+    std::int64_t step = 0;
+    bool known = true;
+    for (std::size_t i = 0; i < indices.size() && known; ++i) {
+      const auto c = coefficient(indices[i], widened_);
+      known = c.has_value();
+      if (!known || *c == 0) continue;
+      const auto* stride = llvm::dyn_cast<llvm::ConstantInt>(v.strides[i]);
+      known = stride != nullptr;
+      if (known) step += *c * stride->getSExtValue();
+    }
+    if (known && (step == 0 || step == 1) && element_lanes == 1) {
+      out.pointer = element(flat_of([&](std::size_t i) { return base_index(indices[i]); }));
+      out.uniform = step == 0;
+      out.lanes = step == 0 ? 1 : widened_lanes_;
+      return out;
+    }
+    Value* flat = flat_of([&](std::size_t i) { return index(indices[i]); });
+    if (!flat->getType()->isVectorTy()) {
+      out.pointer = element(flat);
+      out.uniform = true;
+      out.lanes = 1;
+      return out;
+    }
+    out.lanes = lanes_of(flat);
+    out.pointers = element(flat);
+    return out;
+  }
+
+  unsigned index_lanes = 1;
+  for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
+  if (index_lanes == 1) {
+    out.pointer = element(flat_of([&](std::size_t i) { return index(indices[i]); }));
+    return out;
+  }
+  // One ramp of stride 1 in a dense last dimension is one piece of memory.
+  bool dense = v.last_stride == 1 && !indices.empty();
+  for (std::size_t i = 0; i + 1 < indices.size(); ++i) dense = dense && lanes_of(indices[i]) == 1;
+  const auto* ramp = indices.empty() ? nullptr : as<ir::Ramp>(indices.back());
+  dense = dense && ramp && lanes_of(ramp->base) == 1 && ir::is_const(ramp->stride, 1);
+  if (dense) {
+    out.pointer = element(flat_of([&](std::size_t i) { return index(i + 1 == indices.size() ? ramp->base : indices[i]); }));
+    return out;
+  }
+  Value* flat = splat(flat_of([&](std::size_t i) { return index(indices[i]); }), index_lanes);
+  if (element_lanes > 1) {
+    std::vector<int> pick;
+    std::vector<llvm::Constant*> inside;
+    for (unsigned i = 0; i < lanes; ++i) {
+      pick.push_back(int(i / element_lanes));
+      inside.push_back(b_.getInt64(i % element_lanes));
+    }
+    flat = b_.CreateMul(b_.CreateShuffleVector(flat, pick), splat(i64(element_lanes), lanes));
+    flat = b_.CreateAdd(flat, llvm::ConstantVector::get(inside));
+    out.pointers = b_.CreateInBoundsGEP(memory, v.base, flat);
+  } else {
+    out.pointers = b_.CreateInBoundsGEP(memory, v.base, flat);
+  }
+  return out;
+}
+
+// ---- loads and stores ----
+
+Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
+  if (l->buffer == accumulator_buffer_) return accumulator_;
+  const DType element = l->buffer->dtype.element();
+  Value* mask = l->predicate ? condition(l->predicate) : mask_;
+  Access at = access(l->buffer, l->indices, unsigned(lanes_of(l)), mask);
+  llvm::Type* memory = memory_type(element);
+  if (at.pointers) {
+    llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
+    Value* on = mask ? splat(mask, at.lanes) : nullptr;
+    Value* v = b_.CreateMaskedGather(type, at.pointers, alignment(element),
+                                     on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), at.lanes)),
+                                     llvm::Constant::getNullValue(type));
+    return from_memory(v, element);
+  }
+  if (at.lanes > 1) {
+    llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
+    if (!mask) return from_memory(b_.CreateAlignedLoad(type, at.pointer, alignment(element)), element);
+    return from_memory(b_.CreateMaskedLoad(type, at.pointer, alignment(element), splat(mask, at.lanes),
+                                           llvm::Constant::getNullValue(type)),
+                       element);
+  }
+  if (!mask) return from_memory(b_.CreateAlignedLoad(memory, at.pointer, alignment(element)), element);
+  // A scalar under a mask: read when any lane is on.
+  Value* on = mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask;
+  Block* yes = new_block("on");
+  Block* end = new_block("loaded");
+  Block* before = b_.GetInsertBlock();
+  b_.CreateCondBr(on, yes, end);
+  b_.SetInsertPoint(yes);
+  Value* v = b_.CreateAlignedLoad(memory, at.pointer, alignment(element));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  llvm::PHINode* phi = b_.CreatePHI(memory, 2);
+  phi->addIncoming(llvm::Constant::getNullValue(memory), before);
+  phi->addIncoming(v, yes);
+  return from_memory(phi, element);
+}
+
+void Lowering::store(const ir::BufferStore* s) {
+  Value* v = value(s->value);
+  Value* mask = s->predicate ? condition(s->predicate) : mask_;
+  store_value(s->buffer, s->indices, v, mask);
+}
+
+void Lowering::store_value(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v, Value* mask) {
+  const DType element = b->dtype.element();
+  const unsigned lanes = lanes_of(v);
+  Access at = access(b, indices, lanes, mask);
+  if (at.pointers) {
+    Value* all = splat(to_memory(v, element), at.lanes);
+    b_.CreateMaskedScatter(all, at.pointers, alignment(element), mask ? splat(mask, at.lanes) : nullptr);
+    return;
+  }
+  if (at.lanes > 1) {
+    Value* all = splat(to_memory(v, element), at.lanes);
+    if (mask)
+      b_.CreateMaskedStore(all, at.pointer, alignment(element), splat(mask, at.lanes));
+    else
+      b_.CreateAlignedStore(all, at.pointer, alignment(element));
+    return;
+  }
+  if (lanes > 1) refuse(fmt::format("a vector is stored to one element of `{}`", b->name));
+  Value* one = to_memory(v, element);
+  if (!mask) {
+    b_.CreateAlignedStore(one, at.pointer, alignment(element));
+    return;
+  }
+  Block* yes = new_block("on");
+  Block* end = new_block("stored");
+  b_.CreateCondBr(mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask, yes, end);
+  b_.SetInsertPoint(yes);
+  b_.CreateAlignedStore(one, at.pointer, alignment(element));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+}
+
+}  // namespace rldb::codegen
