@@ -55,8 +55,8 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
   std::optional<std::vector<NamedDim>> dims;
   if (map) dims = parse_map(map->value);
   if (!dims) {
-    return Failure(message(DiagId::PassOptionValue, "binding_map", "BindSymbolicVars",
-                           "a dictionary `{name: integer}`", map ? std::string_view(map->value) : "nothing"));
+    return Failure(message(DiagId::PassOptionValue, "binding_map", "BindSymbolicVars", "a dictionary `{name: integer}`",
+                           map ? std::string_view(map->value) : "nothing"));
   }
   const std::string_view wanted = only ? unquote(only->value) : std::string_view();
   RLDB_TRY(const Module* made,

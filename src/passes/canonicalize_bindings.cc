@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/arith.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -258,6 +258,7 @@ class Canonicalizer : public Rewriter {
     const Var* var = b->var;
     for (auto it = plan_.binding.find(var); it != plan_.binding.end(); it = plan_.binding.find(var)) var = it->second;
     std::vector<const Binding*> out = default_binding(b);
+    for (const Binding*& made : out) made = sharpened(b, made);
     if (var == b->var) return out;
     for (const Binding*& made : out) {
       if (made->var->type != var->type) {  // the value's type changed under it
@@ -284,6 +285,20 @@ class Canonicalizer : public Rewriter {
   }
 
  private:
+  // A value that changed may say more than the annotation.
+  const Binding* sharpened(const Binding* b, const Binding* made) {
+    const Type* type = made->value->type;
+    if (made->is_match_cast() || made->value == b->value || made->var->type == type ||
+        !is_base_of(ctx_, made->var->type, type)) {
+      return made;
+    }
+    const Var* var =
+        made->var->is_dataflow() ? ctx_.dataflow_var(made->var->name, type) : ctx_.var(made->var->name, type);
+    ctx_.set_origin(var, b->var);
+    remap(b->var, var);
+    return remake_binding(ctx_, made, var, made->value);
+  }
+
   // A dataflow variable that exists only to be bound to an output gives its value to the output.
   const BindingBlock* fold_outputs(const BindingBlock* block) {
     std::unordered_set<const Var*> used;     // otherwise than by being an output

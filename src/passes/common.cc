@@ -1,6 +1,9 @@
 #include "passes/common.h"
 
-#include "rldb/ir/module.h"
+#include <algorithm>
+
+#include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::passes {
 
@@ -66,6 +69,7 @@ Result<const Module*> map_functions(PassEnv& env, const Module* module, const Fu
     if (!function) continue;
     RLDB_TRY(const Function* made, f(e.name, function));
     if (made == function) continue;
+    made = refine_result(env.ctx, made);
     builder.set(e.name, made);
     changed = true;
   }
@@ -82,6 +86,20 @@ const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) 
 const Function* with_attr(Context& ctx, const Function* f, std::string_view name, const Attr* value) {
   const Function* made =
       ctx.function(f->params, f->body, f->ret_type, f->is_pure, ctx.with_attr(f->attrs, name, value));
+  ctx.set_origin(made, f);
+  return made;
+}
+
+const Function* refine_result(Context& ctx, const Function* f) {
+  const Type* actual = f->body->body->type;
+  if (actual == f->ret_type || !is_base_of(ctx, f->ret_type, actual)) return f;
+  std::vector<const Var*> known;
+  for (const Var* p : f->params) collect_vars(p->type, known);
+  std::vector<const Var*> used;
+  collect_vars(actual, used);
+  for (const Var* v : used)
+    if (std::find(known.begin(), known.end(), v) == known.end()) return f;
+  const Function* made = ctx.function(f->params, f->body, actual, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;
 }

@@ -34,6 +34,9 @@ using FunctionFn = std::function<ir::Result<const ir::Function*>(std::string_vie
 ir::Result<const ir::Module*> map_functions(PassEnv& env, const ir::Module* module, const FunctionFn& f);
 const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir::SeqExpr* body);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
+// The declared result type gives way to the body's when that says more in terms of the signature, as TVM does whenever
+// it makes a function.
+const ir::Function* refine_result(ir::Context& ctx, const ir::Function* f);
 // A sequence in normal form: empty blocks dropped, neighbours of one kind merged.
 const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
                             const ir::Node* origin);

@@ -19,20 +19,26 @@ class Extractor : public Rewriter {
     const SeqExpr* made = default_seq(s);
     std::vector<const BindingBlock*> blocks;
     std::vector<const Binding*> run;
-    bool was_dataflow = false;  // the run holds a dataflow block, so it stays one however short
     bool changed = false;
     const auto flush = [&] {
       if (run.empty()) return;
-      blocks.push_back(ctx_.block(run, was_dataflow || run.size() >= min_size_));
+      const bool dataflow = run.size() >= min_size_;
+      changed = changed || dataflow;
+      blocks.push_back(ctx_.block(run, dataflow));
       run.clear();
-      was_dataflow = false;
     };
     for (const BindingBlock* block : made->blocks) {
+      if (block->is_dataflow()) {
+        // What stands right before a block joins it; what stands after it must be a block by its own size.
+        changed = changed || !run.empty();
+        run.insert(run.end(), block->bindings.begin(), block->bindings.end());
+        blocks.push_back(ctx_.block(run, true));
+        run.clear();
+        continue;
+      }
       for (const Binding* b : block->bindings) {
-        if (block->is_dataflow() || is_pure(b->value)) {
+        if (is_pure(b->value)) {
           run.push_back(b);
-          was_dataflow = was_dataflow || block->is_dataflow();
-          changed = changed || !block->is_dataflow();
           continue;
         }
         flush();

@@ -124,7 +124,7 @@ class Lifter : public Rewriter {
       ctx_.set_origin(typed, f);
       return typed;
     }
-    return made;
+    return made == f ? f : refine_result(ctx_, made);
   }
 
  protected:

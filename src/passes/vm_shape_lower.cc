@@ -76,7 +76,7 @@ class ShapeLowerer {
     blocks.push_back(take_block(false));
     if (error_) return Failure(std::move(*error_));
     const SeqExpr* body = make_seq(ctx_, blocks, result, function_->body);
-    return with_body(ctx_, function_, body);
+    return refine_result(ctx_, with_body(ctx_, function_, body));
   }
 
  private:

@@ -444,9 +444,9 @@ class Module:
         R.func_attr({"relax.force_pure": True})
         return x
 )");
-  CHECK_MESSAGE(text.find("ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n,), dtype=") !=
-                    std::string::npos,
-                text);
+  CHECK_MESSAGE(
+      text.find("ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n,), dtype=") != std::string::npos,
+      text);
 }
 
 TEST_CASE("AttachGlobalSymbol names private functions and PrimFuncs") {

@@ -166,7 +166,8 @@ class Module:
   REQUIRE(!main->body->blocks.empty());
   for (const ir::Binding* b : main->body->blocks[0]->bindings) {
     const source::Span span = p.ctx.span_of(b->value);
-    const std::string_view text = span.file ? p.sources.get(span.file).text().substr(span.begin, span.end - span.begin) : "";
+    const std::string_view text =
+        span.file ? p.sources.get(span.file).text().substr(span.begin, span.end - span.begin) : "";
     CHECK_MESSAGE(text.find("call_tir") != std::string_view::npos, std::string(b->var->name));
   }
 }
