@@ -61,7 +61,6 @@ class CodeMap {
   int add(UserBinding b);
   void place(UserBinding& b);
   int by_provenance(std::uint32_t a, std::uint32_t b) const;
-  int by_span(source::Span span) const;
   void map_instructions();
   void map_locations();
   void mark_starts();

@@ -66,7 +66,9 @@ struct Debugger::Impl {
   StopReport repeat_back(std::uint64_t count, Verb verb);
 
   // ---- questions (inspect.cc) ----
-  std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
+  // All, or the ones of a name.
+  std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
+                                std::string_view only = {}) const;
   std::vector<SlotInfo> heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
   enum class Found { No, Yes, Freed };
   // A name of the frame: local, then symbol; then a value of the session.

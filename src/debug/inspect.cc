@@ -32,14 +32,16 @@ std::vector<FrameInfo> Debugger::frames() const {
 // ---- locals ----
 
 // One row a name, the latest definition that was executed; in the order of definition.
-std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame) const {
+std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
+                                              std::string_view only) const {
   const vm::Frame& f = m.frames()[frame];
   const bytecode::FunctionDebug* debug = map.executable().debug.function(f.function);
   std::vector<LocalInfo> list;
   if (!debug) {
     const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
     for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
-      list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
+      if (only.empty() || names[i] == only)
+        list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
     return list;
   }
   struct Best {
@@ -49,6 +51,7 @@ std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMa
   std::vector<Best> rows;
   std::unordered_map<std::string_view, std::size_t> by_name;
   for (const bytecode::VariableRange& v : debug->variables) {
+    if (!only.empty() && v.name != only) continue;
     const bool live = f.pc >= v.begin && f.pc < v.end;
     // Defined on every way to here, unless it is a name of the other branch of an if.
     if (!live && (v.begin > f.pc || !(v.is_parameter || map.runs_before(v.begin - 1, f.pc)))) continue;
@@ -127,20 +130,31 @@ Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Va
   return Found::No;
 }
 
+namespace {
+
+bool has_symbol(const CodeMap& map, Index function, std::string_view name) {
+  const bytecode::FunctionDebug* debug = map.executable().debug.function(function);
+  return debug && std::any_of(debug->slots.begin(), debug->slots.end(),
+                              [&](const bytecode::SlotDebug& s) { return s.text == name; });
+}
+
+}  // namespace
+
 Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame,
                                                 std::string_view name, Value& out) const {
   bool freed = false;
-  for (const LocalInfo& local : locals(m, map, frame)) {
-    if (local.name != name) continue;
+  for (const LocalInfo& local : locals(m, map, frame, name)) {
     freed = !local.live;
     if (freed) break;
     out = local.value;
     return Found::Yes;
   }
-  for (const SlotInfo& slot : heap(m, map, frame)) {
-    if (slot.expression != name || !slot.set) continue;
-    out = Value::of_int(slot.value);
-    return Found::Yes;
+  if (has_symbol(map, m.frames()[frame].function, name)) {
+    for (const SlotInfo& slot : heap(m, map, frame)) {
+      if (slot.expression != name || !slot.set) continue;
+      out = Value::of_int(slot.value);
+      return Found::Yes;
+    }
   }
   if (freed) return Found::Freed;
   if (const Value* v = session.find_value(name)) {
@@ -152,11 +166,23 @@ Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const Code
 
 namespace {
 
+bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || (!is_name_byte(text[at - 1]) && text[at - 1] != '.')) &&
+        (end == text.size() || !is_name_byte(text[end])))
+      return true;
+  }
+  return false;
+}
+
 // Does it look like TVMScript rather than like the language of conditions?
 bool is_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
-      if (at == 0 || (!std::isalnum(static_cast<unsigned char>(text[at - 1])) && text[at - 1] != '_')) return true;
+      if (at == 0 || !is_name_byte(text[at - 1])) return true;
   return false;
 }
 
@@ -193,8 +219,15 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   if (framed) {
     for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
       if (s.set) scope.emplace_back(s.expression, Value::of_int(s.value));
-    for (const LocalInfo& l : d.locals(d.run->machine(), d.run->code(), index))
+    for (const LocalInfo& l : d.locals(d.run->machine(), d.run->code(), index)) {
       if (l.live) scope.emplace_back(l.name, l.value);
+      if (l.live || !has_word(text, l.name)) continue;
+      // Not a value of the session that happens to have its name.
+      out.add({},
+              source::message(DiagId::NoValueYet, l.name)
+                  .with_hint("its register was freed after the last use; `reverse-step` leads back to before that"));
+      return std::nullopt;
+    }
   }
   std::erase_if(scope, [](const auto& s) {
     return !std::all_of(s.first.begin(), s.first.end(),

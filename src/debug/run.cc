@@ -25,6 +25,15 @@ Outcome stopped(StopReason reason) {
   return o;
 }
 
+Outcome faulted(vm::Fault f) {
+  Outcome o;
+  o.kind = Outcome::Kind::Faulted;
+  o.fault = std::move(f);
+  return o;
+}
+
+constexpr std::string_view kDynamicCall = "vm.builtin.call_tir_dyn";
+
 // The program's own printing while it is only being repeated.
 class Muted {
  public:
@@ -46,7 +55,10 @@ class SkipOneCall : public vm::Hook {
 
 Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
   // A machine without frames (a bare kernel or packed function) does all it does in one go.
-  if (!machine_.running()) return machine_.run();
+  if (!machine_.running()) {
+    over_ = true;
+    return machine_.run();
+  }
   std::uint64_t begin = now_ns();
   Outcome o = machine_.step(1);
   while (ran_out(o)) {
@@ -95,6 +107,8 @@ Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) {
   }
   kernel_.reset();
   kernel_fault_.reset();
+  over_ = false;
+  restore_arguments();
   return Seek::Done;
 }
 
@@ -124,19 +138,51 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
 
 // ---- kernels ----
 
+Index Run::kernel_called_at(Index pc) const {
+  const bytecode::Executable& exe = code_->executable();
+  const Instruction i = exe.instruction(pc);
+  if (i.op != Opcode::Call) return -1;
+  if (machine_.program().target_kind(i.callee) == vm::TargetKind::Kernel) return i.callee;
+  if (exe.functions[std::size_t(i.callee)].name != kDynamicCall || i.args.empty()) return -1;
+  const Arg kernel = i.arg(0);
+  if (kernel.kind() != ArgKind::Function) return -1;
+  return machine_.program().target_kind(kernel.value()) == vm::TargetKind::Kernel ? kernel.value() : -1;
+}
+
 bool Run::next_is_kernel_call() const {
-  if (!machine_.running() || fault()) return false;
-  const Instruction i = code_->executable().instruction(pc());
-  return i.op == Opcode::Call && machine_.program().target_kind(i.callee) == vm::TargetKind::Kernel;
+  if (fault() || kernel_) return false;
+  if (machine_.running()) return is_kernel_call(pc());
+  // A kernel that is run alone, not begun yet.
+  const ir::Module* lowered = code_->build()->lowered;
+  return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
 }
 
 const ir::PrimFunc* Run::next_kernel(std::string* name) const {
   if (!next_is_kernel_call()) return nullptr;
-  const Instruction i = code_->executable().instruction(pc());
-  const std::string& callee = code_->executable().functions[std::size_t(i.callee)].name;
+  const std::string& callee =
+      machine_.running() ? code_->executable().functions[std::size_t(kernel_called_at(pc()))].name : function_;
   if (name) *name = callee;
   const ir::Module* lowered = code_->build()->lowered;
   return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
+}
+
+// As the kernel gets them; the dynamic form unpacks its trailing shape.
+std::optional<std::vector<Value>> Run::kernel_arguments() const {
+  if (!machine_.running()) return args_;
+  const Instruction i = code_->executable().instruction(pc());
+  std::vector<Value> args;
+  for (std::size_t a = 0; a < i.args.size(); ++a) {
+    auto value = argument(i.arg(a));
+    if (!value) return std::nullopt;
+    args.push_back(*std::move(value));
+  }
+  if (kernel_called_at(pc()) == i.callee) return args;
+  const Value shape = args.back();
+  args.erase(args.begin());
+  if (!shape.is(runtime::ValueKind::Shape)) return std::nullopt;
+  args.pop_back();
+  for (const std::int64_t d : shape.as_shape()) args.push_back(Value::of_int(d));
+  return args;
 }
 
 std::optional<Value> Run::argument(Arg arg) const {
@@ -156,21 +202,35 @@ std::optional<Value> Run::argument(Arg arg) const {
   RLDB_UNREACHABLE("argument kind");
 }
 
+// A kernel alone works on the caller's tensors; going back needs what was in them.
+bool Run::keep_arguments() {
+  if (machine_.running() || !untouched_args_.empty()) return true;
+  for (const Value& v : args_) {
+    auto copy = runtime::deep_copy(v);
+    if (!copy.ok()) return false;
+    untouched_args_.push_back(std::move(copy).value());
+  }
+  return true;
+}
+
+void Run::restore_arguments() {
+  if (machine_.running()) return;
+  for (std::size_t i = 0; i < untouched_args_.size(); ++i)
+    if (auto copy = runtime::deep_copy(untouched_args_[i]); copy.ok()) args_[i] = std::move(copy).value();
+}
+
 bool Run::enter_kernel() {
   std::string name;
   const ir::PrimFunc* f = next_kernel(&name);
   if (!f) return false;
-  const Instruction i = code_->executable().instruction(pc());
-  std::vector<Value> args;
-  for (std::size_t a = 0; a < i.args.size(); ++a) {
-    auto value = argument(i.arg(a));
-    if (!value) return false;
-    args.push_back(*std::move(value));
-  }
+  auto args = kernel_arguments();
+  if (!args || !keep_arguments()) return false;
+  const bytecode::RegName dst =
+      machine_.running() ? code_->executable().instruction(pc()).dst : bytecode::kVoidRegister;
   auto stepper =
-      std::make_unique<KernelStepper>(KernelStepper{name, f, i.dst, eval::TirMachine(f, &session_.registry())});
+      std::make_unique<KernelStepper>(KernelStepper{name, f, dst, eval::TirMachine(f, &session_.registry())});
   // Bad arguments: the machine says what is wrong with them when it makes the call.
-  if (!stepper->machine.start(args).ok()) return false;
+  if (!stepper->machine.start(*args).ok()) return false;
   kernel_ = std::move(stepper);
   return true;
 }
@@ -179,18 +239,27 @@ Outcome Run::kernel_failed(runtime::Error error) {
   vm::Fault f;
   error.notes.push_back(fmt::format("in kernel `{}`", kernel_->name));
   f.error = std::move(error);
+  f.function_name = kernel_->name;
+  if (!machine_.running()) {
+    kernel_fault_ = f;
+    return faulted(std::move(f));
+  }
   f.function = machine_.frame().function;
   f.function_name = code_->function_name(pc());
   f.pc = pc();
   f.instruction = bytecode::instruction_text(code_->executable(), pc());
   kernel_fault_ = f;
-  Outcome o;
-  o.kind = Outcome::Kind::Faulted;
-  o.fault = std::move(f);
-  return o;
+  return faulted(std::move(f));
 }
 
 Outcome Run::complete_kernel() {
+  if (!machine_.running()) {
+    Outcome o;
+    o.value = kernel_->machine.result();
+    kernel_.reset();
+    over_ = true;
+    return o;
+  }
   SkipOneCall skip;
   const bytecode::RegName dst = kernel_->dst;
   const std::size_t frame = depth() - 1;

@@ -15,7 +15,8 @@
 
 namespace rldb::debug {
 
-// A kernel call that the evaluator does in the machine's place, a statement at a time, on the same tensors.
+// A kernel call (or a run of a kernel alone) that the evaluator does in the machine's place, a statement at a time, on
+// the same tensors.
 struct KernelStepper {
   std::string name;
   const ir::PrimFunc* function = nullptr;
@@ -25,8 +26,14 @@ struct KernelStepper {
 
 class Run {
  public:
-  Run(std::shared_ptr<const CodeMap> code, vm::Machine machine, session::Session& session)
-      : code_(std::move(code)), machine_(std::move(machine)), session_(session) {
+  // `function` and `args` are what the machine was started with.
+  Run(std::shared_ptr<const CodeMap> code, vm::Machine machine, session::Session& session, std::string_view function,
+      std::span<const runtime::Value> args)
+      : code_(std::move(code)),
+        machine_(std::move(machine)),
+        session_(session),
+        function_(function),
+        args_(args.begin(), args.end()) {
     timeline_.begin(machine_);
   }
 
@@ -55,9 +62,11 @@ class Run {
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }
   const KernelStepper* kernel() const { return kernel_.get(); }
-  // The PrimFunc that the next instruction calls; null when it calls none, or its TensorIR is not known.
-  const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
+  // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
+  bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
   bool next_is_kernel_call() const;
+  // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
+  const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
   bool enter_kernel();
   // One statement; when it was the last one the call has been made.
   vm::Outcome step_kernel();
@@ -66,14 +75,22 @@ class Run {
  private:
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
+  Index kernel_called_at(Index pc) const;  // index into the function table, or -1
+  std::optional<std::vector<runtime::Value>> kernel_arguments() const;
+  bool keep_arguments();
+  void restore_arguments();
   std::optional<runtime::Value> argument(bytecode::Arg arg) const;
 
   std::shared_ptr<const CodeMap> code_;
   vm::Machine machine_;
   session::Session& session_;
+  std::string function_;
+  std::vector<runtime::Value> args_;
+  std::vector<runtime::Value> untouched_args_;  // copies from before a kernel alone was stepped
   Timeline timeline_;
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
+  bool over_ = false;  // a machine without frames has run
 };
 
 }  // namespace rldb::debug

@@ -35,6 +35,7 @@ StopReport Debugger::Impl::report(StopKind kind) {
     r.where = run->code().position(run->pc());
     if (run->in_kernel()) {
       r.in_kernel = true;
+      if (r.where.function.empty()) r.where.function = run->kernel()->name;
       const ir::Stmt* s = run->kernel()->machine.current();
       if (const source::Span span = session.context().span_of(s)) r.where.span = span;
     }
@@ -238,10 +239,8 @@ StopReport Debugger::finish() {
 StopReport Debugger::Impl::to_kernel_of_binding() {
   const bytecode::Executable& exe = run->code().executable();
   vm::StopSet mine = run->code().starts();
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
-    const Instruction i = exe.instruction(pc);
-    if (i.op == Opcode::Call && run->machine().program().target_kind(i.callee) == vm::TargetKind::Kernel) mine.set(pc);
-  }
+  for (Index pc = 0; pc < exe.instruction_count(); ++pc)
+    if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
 }
 
@@ -283,7 +282,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
   d.run.reset();
-  d.run = std::make_unique<Run>(d.code_of(std::move(build)), *std::move(machine), d.session);
+  d.run = std::make_unique<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {
     StopReport r = d.report(StopKind::Entry);

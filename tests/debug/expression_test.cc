@@ -27,7 +27,7 @@ std::string eval(std::string_view text) {
     return it->second;
   });
   if (!v.ok()) return "error: " + v.error().message;
-  return runtime::format_value(*v);
+  return show(*v);
 }
 
 }  // namespace

@@ -46,6 +46,13 @@ inline Value i64(std::int64_t v) {
   return Value(t);
 }
 
+// The elements without the line that says the type.
+inline std::string show(const Value& v) {
+  std::string text = runtime::format_value(v);
+  if (v.is(runtime::ValueKind::Tensor)) text.erase(0, text.find('\n') + 1);
+  return text;
+}
+
 class Fixture {
  public:
   static session::Options vm_options() {
@@ -108,14 +115,14 @@ class Fixture {
   std::string print(std::string_view text, int frame = 0) {
     source::Diagnostics d;
     auto v = debugger.evaluate(text, frame, d);
-    return v ? runtime::format_value(*v) : "error: " + text_of(d);
+    return v ? show(*v) : "error: " + text_of(d);
   }
   // `main:lv1`
   std::string where() const { return name(debugger.last_stop().where); }
   static std::string name(const Position& p) { return p.function + (p.binding.empty() ? "" : ":" + p.binding); }
   std::string local(const char* name, int frame = 0) {
     for (const LocalInfo& l : debugger.locals(frame))
-      if (l.name == name) return l.live ? runtime::format_value(l.value) : "(freed)";
+      if (l.name == name) return l.live ? show(l.value) : "(freed)";
     return "(none)";
   }
   // All that a user can see of the present.
@@ -125,7 +132,7 @@ class Fixture {
     for (const FrameInfo& f : debugger.frames()) {
       text += fmt::format("#{} {} {}\n", f.number, name(f.where), f.where.pc);
       for (const LocalInfo& l : debugger.locals(f.number))
-        text += fmt::format("  {} = {}\n", l.name, l.live ? runtime::format_value(l.value) : "(freed)");
+        text += fmt::format("  {} = {}\n", l.name, l.live ? show(l.value) : "(freed)");
       for (const SlotInfo& s : debugger.heap(f.number))
         text += fmt::format("  slot {} {} {} {}\n", s.slot, s.expression, s.set, s.value);
     }

@@ -111,7 +111,7 @@ TEST_CASE("calls: into, over, out, frames, the callee's locals") {
   CHECK(f.print("b") == "[-4. -8.]");
   r = f.debugger.finish();
   CHECK(r.returned_from == "double");
-  CHECK(runtime::format_value(r.returned) == "[4. 8.]");
+  CHECK(show(r.returned) == "[4. 8.]");
   CHECK(f.debugger.frames().size() == 1);
   r = f.debugger.next();
   CHECK(f.where() == "main:w");
@@ -122,7 +122,7 @@ TEST_CASE("calls: into, over, out, frames, the callee's locals") {
   r = f.debugger.reverse_step();
   CHECK(f.where() == "double:c");
   CHECK(f.debugger.next().where.binding == "w");
-  CHECK(runtime::format_value(f.debugger.next().value) == "[ 4. 16.]");
+  CHECK(show(f.debugger.next().value) == "[ 4. 16.]");
 }
 
 TEST_CASE("recursion with an if: only executed names, frames by depth") {
@@ -135,7 +135,7 @@ TEST_CASE("recursion with an if: only executed names, frames by depth") {
   CHECK(f.local("n") == "0");
   CHECK(f.local("n", 3) == "3");
   r = f.debugger.finish();
-  CHECK(runtime::format_value(r.returned) == "0");
+  CHECK(show(r.returned) == "0");
   CHECK(f.debugger.resume().kind == StopKind::Finished);
 }
 
@@ -191,11 +191,11 @@ TEST_CASE("statements of a kernel") {
   CHECK(r.time == time + 1);
   r = f.debugger.resume();
   REQUIRE(r.kind == StopKind::Finished);
-  CHECK(runtime::format_value(r.value) == "[ 4. 16.]");
+  CHECK(show(r.value) == "[ 4. 16.]");
   // Left in the middle, a kernel is finished by what goes on.
   f.start({f32({2}, {1, 2})}, false);
   f.debugger.step_statement(3);
-  CHECK(runtime::format_value(f.debugger.resume().value) == "[ 4. 16.]");
+  CHECK(show(f.debugger.resume().value) == "[ 4. 16.]");
 }
 
 TEST_CASE("from an instruction back to the line") {
