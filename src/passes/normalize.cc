@@ -103,7 +103,7 @@ class Normalizer : public Rewriter {
 
 Result<const Module*> normalize(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return Normalizer(env.ctx).rewrite_function(f);
+    return refine_result(env.ctx, Normalizer(env.ctx).rewrite_function(f));
   });
 }
 

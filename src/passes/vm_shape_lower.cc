@@ -213,9 +213,8 @@ class ShapeLowerer {
       changed = changed || args.back() != a;
     }
     if (!changed) return call;
-    // What is known of a result through an argument that is now a register is known no more.
-    Result<const Call*> made = ctx_.call(CallSpec{callee, args, call->attrs, call->ty_args});
-    const Call* lowered = made.ok() ? *made : ctx_.call_typed(callee, args, call->type, call->attrs, call->ty_args);
+    // The type stays: what was known of the result is true of it still, though its shape is in a register now.
+    const Call* lowered = ctx_.call_typed(callee, args, call->type, call->attrs, call->ty_args);
     ctx_.set_origin(lowered, call);
     return lowered;
   }

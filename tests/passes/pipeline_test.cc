@@ -66,7 +66,7 @@ TEST_CASE("named pipelines hold only passes that exist") {
 TEST_CASE("every pass has a name, a function and a line of help") {
   for (const PassInfo& p : all_passes()) {
     CHECK(find_pass(p.name) == &p);
-    CHECK(p.run != nullptr);
+    CHECK(bool(p.run));
     CHECK(!p.doc.empty());
     CHECK(&info(p.id) == &p);
   }

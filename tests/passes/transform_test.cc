@@ -40,7 +40,7 @@ TEST_CASE("LambdaLift passes symbols that no parameter binds") {
 @I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n",), "float32"):
+    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(dtype="float32", ndim=1):
         n = T.int64()
         @R.function
         def inner() -> R.Tensor((n,), "float32"):
