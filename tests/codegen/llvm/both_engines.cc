@@ -1,0 +1,128 @@
+#include "both_engines.h"
+
+#include <fmt/format.h>
+
+namespace rldb::codegen::testing {
+
+using runtime::Value;
+using runtime::ValueKind;
+
+Text::Text(std::string text) {
+  ops::install(ctx);
+  const source::FileId file = sources.add("kernel.py", std::move(text));
+  const auto result = frontend::parse(ctx, sources, file, diagnostics);
+  if (!result.ok || !result.module) {
+    problem = "does not parse: " + source::render(diagnostics, sources);
+    return;
+  }
+  for (const ir::ModuleEntry& e : result.module->entries)
+    if (const auto* p = ir::as<ir::PrimFunc>(e.function)) f = p;
+  if (!f) problem = "no PrimFunc in the text";
+}
+
+std::vector<Value> make_arguments(const runtime::KernelSignature& s, const Case& c) {
+  std::vector<std::int64_t> variables;
+  for (const std::string& name : s.variables) {
+    const auto it = c.symbols.find(name);
+    variables.push_back(it == c.symbols.end() ? 7 : it->second);
+  }
+  std::uint64_t seed = 0x9e3779b97f4a7c15u;
+  const auto next = [&] {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return double(seed >> 11) / double(std::uint64_t(1) << 53);
+  };
+  std::vector<Value> args;
+  for (const runtime::KernelParam& p : s.params) {
+    if (!p.is_tensor) {
+      if (p.opaque)
+        args.push_back(Value(runtime::Tensor::empty({16}, runtime::DType::Float(32)).value()));
+      else if (p.dtype.is_float())
+        args.push_back(Value::of_float(0.75));
+      else
+        args.push_back(Value::of_int(p.variable >= 0 ? variables[std::size_t(p.variable)] : 3));
+      continue;
+    }
+    std::vector<std::int64_t> shape;
+    for (const auto& d : p.shape) shape.push_back(runtime::evaluate(d, variables).value());
+    auto t = runtime::Tensor::empty(shape, p.dtype).value();
+    const std::size_t lanes = std::size_t(std::max<int>(1, p.dtype.lanes));
+    const std::size_t width = p.dtype.element().bytes();
+    for (std::size_t i = 0; i < std::size_t(t->element_count()) * lanes; ++i)
+      runtime::store_double(t->data() + i * width, p.dtype.element(), c.low + (c.high - c.low) * next());
+    args.push_back(Value(std::move(t)));
+  }
+  return args;
+}
+
+namespace {
+
+struct Outcome {
+  std::vector<Value> args;
+  std::optional<runtime::Error> error;
+};
+
+Outcome run(runtime::Kernel& kernel, const std::vector<Value>& args) {
+  Outcome out;
+  for (const Value& v : args) out.args.push_back(runtime::deep_copy(v).value());
+  auto done = runtime::call_kernel(kernel, out.args);
+  if (!done.ok()) out.error = std::move(done).error();
+  return out;
+}
+
+}  // namespace
+
+std::string both(const std::string& text, const Case& c) {
+  Text t(text);
+  if (!t.f) return t.problem;
+  auto signature = eval::signature_of(t.f, "kernel");
+  if (!signature.ok()) return signature.error().text;
+  const std::vector<Value> args = make_arguments(signature.value(), c);
+  JitOptions options = c.jit;
+  options.registry = c.registry;
+  auto jit = Jit::create(options).value();
+  auto kernel = jit->add(t.f, "kernel");
+  if (!kernel.ok()) return "not compiled: " + kernel.error().text;
+  auto reference = eval::make_eval_kernel(t.f, signature.value(), c.registry, nullptr);
+  const Outcome wanted = run(*reference, args);
+  const Outcome got = run(**kernel, args);
+  if (wanted.error.has_value() != got.error.has_value())
+    return fmt::format("eval: {}; jit: {}", wanted.error ? wanted.error->message : "fine",
+                       got.error ? got.error->message : "fine");
+  if (wanted.error)
+    return wanted.error->kind == got.error->kind ? "" : "eval: " + wanted.error->message + "; jit: " + got.error->message;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string difference = runtime::compare(got.args[i], wanted.args[i], c.tolerance);
+    if (!difference.empty()) return fmt::format("argument {}: {}", i, difference);
+  }
+  return {};
+}
+
+std::string jit_error(const std::string& text, const Case& c) {
+  Text t(text);
+  if (!t.f) return t.problem;
+  JitOptions options = c.jit;
+  options.registry = c.registry;
+  auto jit = Jit::create(options).value();
+  auto kernel = jit->add(t.f, "kernel");
+  if (!kernel.ok()) return kernel.error().text;
+  const Outcome got = run(**kernel, make_arguments((*kernel)->signature(), c));
+  if (!got.error) return {};
+  std::string out = got.error->message;
+  for (const std::string& note : got.error->notes) out += "\n" + note;
+  return out;
+}
+
+std::string elementwise(const std::string& expr, const std::string& a, const std::string& b, const std::string& c) {
+  return fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer(("n",), "{}"), B: T.Buffer(("n",), "{}"), C: T.Buffer(("n",), "{}")):
+    n = T.int64()
+    for i in range(n):
+        C[i] = {}
+)",
+                     a, b, c, expr);
+}
+
+}  // namespace rldb::codegen::testing

@@ -1,0 +1,136 @@
+// Expressions: each operator, dtype, conversion and intrinsic, JIT against evaluator.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "both_engines.h"
+
+using namespace rldb::codegen::testing;
+
+namespace {
+
+Case sized(std::int64_t n, double low = -4, double high = 4) {
+  Case c;
+  c.symbols["n"] = n;
+  c.low = low;
+  c.high = high;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("operators on floats of every width") {
+  for (const char* t : {"float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})
+    for (const char* e : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "A[i] / B[i]", "T.min(A[i], B[i])", "T.max(A[i], B[i])",
+                          "A[i] * B[i] + A[i]", "T.truncmod(A[i], B[i])", "T.floordiv(A[i], B[i])", "T.floormod(A[i], B[i])",
+                          "T.Select(A[i] < B[i], A[i], B[i])", "T.if_then_else(A[i] >= B[i], A[i], B[i])"}) {
+      CAPTURE(t);
+      CAPTURE(e);
+      CHECK(both(elementwise(e, t, t, t), sized(67)) == "");
+    }
+}
+
+TEST_CASE("operators on integers of every width wrap") {
+  for (const char* t : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+    for (const char* e : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i] * A[i] * B[i]", "T.min(A[i], B[i])", "T.max(A[i], B[i])",
+                          "T.bitwise_and(A[i], B[i])", "T.bitwise_or(A[i], B[i])", "T.bitwise_xor(A[i], B[i])",
+                          "T.bitwise_not(A[i])", "T.popcount(A[i])", "T.clz(A[i])"}) {
+      CAPTURE(t);
+      CAPTURE(e);
+      CHECK(both(elementwise(e, t, t, t), sized(67, t[0] == 'u' ? 0 : -120, 120)) == "");
+    }
+}
+
+TEST_CASE("divisions of integers, by variables and by constants") {
+  for (const char* t : {"int8", "int32", "int64", "uint8", "uint32", "uint64"}) {
+    const bool is_unsigned = t[0] == 'u';
+    for (const char* e : {"A[i] // B[i]", "A[i] % B[i]", "T.truncdiv(A[i], B[i])", "T.truncmod(A[i], B[i])"}) {
+      CAPTURE(t);
+      CAPTURE(e);
+      CHECK(both(elementwise(e, t, t, t), sized(67, 1, 120)) == "");
+      if (!is_unsigned) CHECK(both(elementwise(e, t, t, t), sized(67, -120, -1)) == "");
+    }
+    for (const int d : {1, 3, 8, -1, -3, -8}) {
+      if (is_unsigned && d < 0) continue;
+      for (const char* e : {"A[i] // T.{0}({1})", "A[i] % T.{0}({1})", "T.truncdiv(A[i], T.{0}({1}))", "T.truncmod(A[i], T.{0}({1}))"}) {
+        const std::string text = fmt::format(fmt::runtime(e), t, d);
+        CAPTURE(text);
+        CHECK(both(elementwise(text, t, t, t), sized(67, is_unsigned ? 0 : -120, 120)) == "");
+      }
+    }
+  }
+  CHECK(both(elementwise("A[i] // (B[i] - B[i])", "int32", "int32", "int32"), sized(5)) == "");  // an error on both
+  CHECK(jit_error(elementwise("A[i] % (B[i] - B[i])", "int32", "int32", "int32"), sized(5)).find("integer division by zero") == 0);
+}
+
+TEST_CASE("comparisons and logic") {
+  for (const char* t : {"float32", "float16", "int32", "uint8", "float64"})
+    for (const char* e : {"A[i] == B[i]", "A[i] != B[i]", "A[i] < B[i]", "A[i] <= B[i]", "A[i] > B[i]", "A[i] >= B[i]",
+                          "A[i] < B[i] and B[i] > A[i]", "A[i] < B[i] or A[i] > B[i]", "not (A[i] < B[i])"}) {
+      CAPTURE(t);
+      CAPTURE(e);
+      CHECK(both(elementwise(e, t, t, "bool"), sized(67, 0, 4)) == "");
+    }
+  for (const char* e : {"A[i] and B[i]", "A[i] or B[i]", "not A[i]", "T.bitwise_xor(A[i], B[i])"}) {
+    CAPTURE(e);
+    CHECK(both(elementwise(e, "bool", "bool", "bool"), sized(67, -1, 1)) == "");
+  }
+}
+
+TEST_CASE("conversions between all dtypes") {
+  const char* all[] = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",
+                       "float32", "float64", "float8_e4m3fn"};
+  for (const char* from : all)
+    for (const char* to : all) {
+      CAPTURE(from);
+      CAPTURE(to);
+      const std::string text = elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), from, from, to);
+      CHECK(both(text, sized(67, from[0] == 'u' ? 0 : -100, 100)) == "");
+    }
+  // Out of range.
+  for (const char* to : {"int8", "int32", "int64", "uint8", "uint64", "float16"}) {
+    CAPTURE(to);
+    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float32", "float32", to), sized(67, -1e20, 1e20)) == "");
+    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float64", "float64", to), sized(67, -1e10, 1e10)) == "");
+  }
+  CHECK(both(elementwise("T.reinterpret(\"int32\", A[i])", "float32", "float32", "int32"), sized(9)) == "");
+  CHECK(both(elementwise("T.reinterpret(\"float16\", A[i])", "int16", "int16", "float16"), sized(9)) == "");
+}
+
+TEST_CASE("intrinsics of one float") {
+  for (const char* t : {"float32", "float64", "float16", "bfloat16"})
+    for (const char* f : {"exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin",
+                          "cos", "tan", "atan", "sinh", "cosh", "asinh", "acosh", "asin", "acos", "atanh", "floor", "ceil", "round",
+                          "nearbyint", "trunc", "fabs", "abs"}) {
+      CAPTURE(t);
+      CAPTURE(f);
+      CHECK(both(elementwise(fmt::format("T.{}(A[i])", f), t, t, t), sized(33)) == "");
+      CHECK(both(elementwise(fmt::format("T.{}(A[i])", f), t, t, t), sized(33, 0, 1)) == "");
+    }
+  for (const char* f : {"isnan", "isinf", "isfinite"}) {
+    CAPTURE(f);
+    CHECK(both(elementwise(fmt::format("T.{}(A[i] / T.float32(0))", f), "float32", "float32", "bool"), sized(9, -1, 1)) == "");
+    CHECK(both(elementwise(fmt::format("T.{}(T.sqrt(A[i]))", f), "float32", "float32", "bool"), sized(9, -1, 1)) == "");
+  }
+}
+
+TEST_CASE("intrinsics of two and three") {
+  for (const char* t : {"float32", "float64", "float16"})
+    for (const char* f : {"pow", "fmod", "atan2", "hypot", "copysign", "nextafter"}) {
+      if (std::string(t) == "float16" && std::string(f) == "nextafter") continue;
+      CAPTURE(t);
+      CAPTURE(f);
+      CHECK(both(elementwise(fmt::format("T.{}(A[i], B[i])", f), t, t, t), sized(33, 0.1, 4)) == "");
+    }
+  CHECK(both(elementwise("T.fma(A[i], B[i], A[i])", "float32", "float32", "float32"), sized(33)) == "");
+  CHECK(both(elementwise("T.ldexp(A[i], B[i])", "float32", "int32", "float32"), sized(33)) == "");
+  for (const char* t : {"int8", "int32", "uint32", "int64", "uint16"}) {
+    CAPTURE(t);
+    CHECK(both(elementwise("T.shift_left(A[i], B[i])", t, t, t), sized(33, 0, 9)) == "");
+    CHECK(both(elementwise("T.shift_right(A[i], B[i])", t, t, t), sized(33, 0, 9)) == "");
+  }
+}
+
+TEST_CASE("what has no code is refused by name") {
+  CHECK(jit_error(elementwise("T.call_extern(\"float32\", \"nothing\", A[i])", "float32", "float32", "float32")).find("call_extern") !=
+        std::string::npos);
+}
