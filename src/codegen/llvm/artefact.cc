@@ -44,7 +44,9 @@ class Writer {
     word(s.size());
     out += s;
   }
-  void dtype(DType t) { word(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16); }
+  void dtype(DType t) {
+    word(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16);
+  }
   std::string out;
 };
 

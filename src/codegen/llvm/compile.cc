@@ -53,9 +53,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the code says `contract`
   static constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                                       llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Default};
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, host().cpu, host().features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, kLevels[std::clamp(opt_level, 0, 3)], true));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, host().cpu, host().features, options,
+                                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                          kLevels[std::clamp(opt_level, 0, 3)], true));
 }
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
@@ -157,7 +157,8 @@ auto guarded(std::string_view name, const Body& body) -> ir::Result<decltype(bod
   } catch (const Refused& r) {
     return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), r.why));
   } catch (const FatalLlvm& f) {
-    return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), "LLVM stopped: " + f.reason));
+    return support::Failure(
+        source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), "LLVM stopped: " + f.reason));
   }
 }
 
@@ -185,7 +186,8 @@ const Host& host() {
   return made;
 }
 
-ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature, const CompileOptions& options) {
+ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                             const CompileOptions& options) {
   return guarded(signature.name, [&] {
     Compilation c(options);
     c.lower(f, signature);

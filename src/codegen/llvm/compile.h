@@ -23,7 +23,8 @@ struct CompileOptions {
 
 enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
 
-ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature, const CompileOptions& options);
+ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                             const CompileOptions& options);
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind);
 // Whether there is code for a function, without making machine code.

@@ -32,7 +32,8 @@ Engine::~Engine() {
 support::Result<std::shared_ptr<Engine>, EngineProblem> Engine::create(std::atomic<bool>* interrupt) {
   std::shared_ptr<Engine> made(new Engine());
   Impl& impl = *made->impl_;
-  auto control = llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
+  auto control =
+      llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!control) return Failure(EngineProblem{llvm::toString(control.takeError())});
   impl.session = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
   impl.session->setErrorReporter([&impl](llvm::Error error) { impl.reported = llvm::toString(std::move(error)); });
@@ -42,7 +43,7 @@ support::Result<std::shared_ptr<Engine>, EngineProblem> Engine::create(std::atom
   llvm::orc::SymbolMap symbols;
   const auto define = [&](std::string_view name, void* address) {
     symbols[impl.session->intern(llvm::StringRef(name))] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                                           llvm::JITSymbolFlags::Exported};
+                                                            llvm::JITSymbolFlags::Exported};
   };
   for (const HelperSymbol& s : helper_symbols()) define(s.name, s.address);
   static_assert(sizeof(std::atomic<bool>) == 1);
@@ -57,7 +58,8 @@ support::Result<runtime::KernelEntry, EngineProblem> Engine::link(std::string_vi
   dylib.addToLinkOrder(*impl_->helpers);
   impl_->reported.clear();
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object), dylib.getName());
-  if (auto error = impl_->layer->add(dylib, std::move(buffer))) return Failure(EngineProblem{llvm::toString(std::move(error))});
+  if (auto error = impl_->layer->add(dylib, std::move(buffer)))
+    return Failure(EngineProblem{llvm::toString(std::move(error))});
   auto found = impl_->session->lookup({&dylib}, impl_->session->intern(llvm::StringRef(symbol)));
   if (!found) {
     std::string text = llvm::toString(found.takeError());

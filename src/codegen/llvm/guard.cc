@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 namespace rldb::codegen {
 
@@ -49,17 +48,20 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   siglongjmp(point->jump, 1);
 }
 
+bool is_ours(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) && a.sa_sigaction == on_signal; }
+
+// Asked at each call, because others (a test runner, a plugin) install theirs too: one system call when all is well.
 void install() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    for (const int signal : kSignals) {
-      struct sigaction action = {};
-      action.sa_sigaction = on_signal;
-      action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-      sigemptyset(&action.sa_mask);
-      sigaction(signal, &action, &g_before[signal]);
-    }
-  });
+  struct sigaction now = {};
+  if (sigaction(kSignals[0], nullptr, &now) == 0 && is_ours(now)) return;
+  for (const int signal : kSignals) {
+    struct sigaction action = {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    struct sigaction before = {};
+    if (sigaction(signal, &action, &before) == 0 && !is_ours(before)) g_before[signal] = before;
+  }
 }
 
 // An alternate stack for the handlers of this thread, unless it has one.

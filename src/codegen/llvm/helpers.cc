@@ -148,7 +148,8 @@ std::int32_t call_packed(const char* name, const std::int64_t* rows, std::int64_
   GuardPause pause;
   Run* run = current_run();
   const runtime::PackedInfo* f = run->registry ? run->registry->find(name) : nullptr;
-  if (!f) return stop(run, {ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name), {}});
+  if (!f)
+    return stop(run, {ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name), {}});
   std::vector<Value> args;
   std::vector<BufferArgument> buffers;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -213,8 +214,10 @@ using D2 = double(double, double);
 }  // namespace
 
 std::span<const HelperSymbol> helper_symbols() {
-#define RLDB_LIBM1(name) {#name, address<D1>(&::name)}, {#name "f", address<F1>(&::name##f)}
-#define RLDB_LIBM2(name) {#name, address<D2>(&::name)}, {#name "f", address<F2>(&::name##f)}
+#define RLDB_LIBM1(name) \
+  {#name, address<D1>(&::name)}, { #name "f", address < F1>(&::name##f) }
+#define RLDB_LIBM2(name) \
+  {#name, address<D2>(&::name)}, { #name "f", address < F2>(&::name##f) }
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
       {"rldb_panel", address(panel)},
@@ -234,13 +237,38 @@ std::span<const HelperSymbol> helper_symbols() {
       {"bcmp", address<int(const void*, const void*, std::size_t)>(&::memcmp)},
       {"ldexp", address<double(double, int)>(&::ldexp)},
       {"ldexpf", address<float(float, int)>(&::ldexpf)},
-      RLDB_LIBM1(exp),    RLDB_LIBM1(exp2),   RLDB_LIBM1(log),       RLDB_LIBM1(log2),      RLDB_LIBM1(log10),
-      RLDB_LIBM1(log1p),  RLDB_LIBM1(tanh),   RLDB_LIBM1(erf),       RLDB_LIBM1(sin),       RLDB_LIBM1(cos),
-      RLDB_LIBM1(tan),    RLDB_LIBM1(asin),   RLDB_LIBM1(acos),      RLDB_LIBM1(atan),      RLDB_LIBM1(sinh),
-      RLDB_LIBM1(cosh),   RLDB_LIBM1(asinh),  RLDB_LIBM1(acosh),     RLDB_LIBM1(atanh),     RLDB_LIBM1(sqrt),
-      RLDB_LIBM1(floor),  RLDB_LIBM1(ceil),   RLDB_LIBM1(trunc),     RLDB_LIBM1(nearbyint), RLDB_LIBM1(round),
-      RLDB_LIBM1(fabs),   RLDB_LIBM2(pow),    RLDB_LIBM2(fmod),      RLDB_LIBM2(atan2),     RLDB_LIBM2(hypot),
-      RLDB_LIBM2(nextafter), RLDB_LIBM2(copysign),
+      RLDB_LIBM1(exp),
+      RLDB_LIBM1(exp2),
+      RLDB_LIBM1(log),
+      RLDB_LIBM1(log2),
+      RLDB_LIBM1(log10),
+      RLDB_LIBM1(log1p),
+      RLDB_LIBM1(tanh),
+      RLDB_LIBM1(erf),
+      RLDB_LIBM1(sin),
+      RLDB_LIBM1(cos),
+      RLDB_LIBM1(tan),
+      RLDB_LIBM1(asin),
+      RLDB_LIBM1(acos),
+      RLDB_LIBM1(atan),
+      RLDB_LIBM1(sinh),
+      RLDB_LIBM1(cosh),
+      RLDB_LIBM1(asinh),
+      RLDB_LIBM1(acosh),
+      RLDB_LIBM1(atanh),
+      RLDB_LIBM1(sqrt),
+      RLDB_LIBM1(floor),
+      RLDB_LIBM1(ceil),
+      RLDB_LIBM1(trunc),
+      RLDB_LIBM1(nearbyint),
+      RLDB_LIBM1(round),
+      RLDB_LIBM1(fabs),
+      RLDB_LIBM2(pow),
+      RLDB_LIBM2(fmod),
+      RLDB_LIBM2(atan2),
+      RLDB_LIBM2(hypot),
+      RLDB_LIBM2(nextafter),
+      RLDB_LIBM2(copysign),
       {"fma", address<double(double, double, double)>(&::fma)},
       {"fmaf", address<float(float, float, float)>(&::fmaf)},
   };

@@ -46,15 +46,17 @@ struct Code {
 // What kernels share with their Jit, and keep alive.
 struct Shared {
   JitOptions options;
-  std::shared_ptr<Engine> engine;  // made when the first kernel is linked
+  std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
-  CompileOptions compile_options() const { return {options.fp, options.check_bounds, options.schedule, options.opt_level}; }
+  CompileOptions compile_options() const {
+    return {options.fp, options.check_bounds, options.schedule, options.opt_level};
+  }
   std::string cache_key(const ir::PrimFunc* f) const {
     // Names count, because faults speak of them; the function's own does not.
     return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{}", host().key, ir::structural_hash(f),
-                       fnv(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds), options.opt_level,
-                       int(options.schedule));
+                       fnv(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
+                       options.opt_level, int(options.schedule));
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
     if (!engine) {
@@ -131,8 +133,8 @@ class JitKernel : public runtime::Kernel {
       if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
     }
     if (args.size() != signature_.params.size() || variables.size() != signature_.variables.size())
-      return fail(ErrorKind::ArgumentCount, fmt::format("kernel `{}` takes {} argument(s) but {} were given", signature_.name,
-                                                        signature_.params.size(), args.size()));
+      return fail(ErrorKind::ArgumentCount, fmt::format("kernel `{}` takes {} argument(s) but {} were given",
+                                                        signature_.name, signature_.params.size(), args.size()));
     constexpr std::size_t kInline = 16;
     runtime::KernelWord small[kInline];
     std::vector<runtime::KernelWord> large;

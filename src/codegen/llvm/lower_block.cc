@@ -72,7 +72,8 @@ void Lowering::hoist_allocations(const ir::PrimFunc* f) {
     for (const auto* list : {&b->shape, &b->strides})
       for (const ir::Expr* e : *list) {
         bool simple = true;
-        ir::walk(e, [&](const ir::Node* n) { return simple = simple && !as<ir::BufferLoad>(n) && !as<ir::LetExpr>(n); });
+        ir::walk(e,
+                 [&](const ir::Node* n) { return simple = simple && !as<ir::BufferLoad>(n) && !as<ir::LetExpr>(n); });
         if (!simple) return false;
         ir::collect_vars(e, vars);
       }

@@ -146,7 +146,8 @@ Lowering::Value* Lowering::shuffle(const ir::Shuffle* s) {
   std::vector<Value*> picked;
   for (const ir::Expr* e : s->indices) {
     const auto n = ir::const_int(e);
-    if (!n || *n < 0 || std::size_t(*n) >= all.size()) refuse("the index of a shuffle is not a constant inside its vectors");
+    if (!n || *n < 0 || std::size_t(*n) >= all.size())
+      refuse("the index of a shuffle is not a constant inside its vectors");
     picked.push_back(all[std::size_t(*n)]);
   }
   if (picked.size() == 1) return picked[0];
@@ -363,7 +364,8 @@ Lowering::Value* Lowering::divide(NodeKind kind, Value* a, Value* b, bool is_uns
                        : b_.CreateSub(result, b_.CreateZExt(off, result->getType()));
   }
   if (minus_one)
-    result = b_.CreateSelect(minus_one, remainder ? llvm::Constant::getNullValue(a->getType()) : b_.CreateNeg(a), result);
+    result =
+        b_.CreateSelect(minus_one, remainder ? llvm::Constant::getNullValue(a->getType()) : b_.CreateNeg(a), result);
   return result;
 }
 
@@ -436,8 +438,8 @@ Lowering::Value* Lowering::convert(Value* v, DType from, DType to) {
     // Saturates at 64 bits, then wraps, as eval.
     const bool big = to.is_uint() && to.bits == 64;
     llvm::Type* word = value_type(DType::Int(64), vector);
-    Value* wide = b_.CreateIntrinsic(big ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-                                     {word, v->getType()}, {v});
+    Value* wide =
+        b_.CreateIntrinsic(big ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat, {word, v->getType()}, {v});
     return b_.CreateTrunc(wide, type);
   }
   return b_.CreateIntCast(v, type, from.is_int());
@@ -506,7 +508,8 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
     return it != vars_.end() && it->second.non_negative;
   }
   if (const auto* c = as<ir::CastExpr>(e))
-    return c->value->dtype().is_integral() && c->dtype().bits >= c->value->dtype().bits && non_negative(c->value, depth + 1);
+    return c->value->dtype().is_integral() && c->dtype().bits >= c->value->dtype().bits &&
+           non_negative(c->value, depth + 1);
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b || !e->dtype().is_int()) return false;
   const auto both = [&] { return non_negative(b->a, depth + 1) && non_negative(b->b, depth + 1); };
@@ -533,7 +536,8 @@ bool Lowering::speculable(const ir::Expr* e, int depth) {
   if (depth > 6) return false;
   if (as<ir::Var>(e) || as<ir::IntImm>(e) || as<ir::FloatImm>(e)) return true;
   if (const auto* b = as<ir::BinaryExpr>(e)) {
-    if (b->kind == NodeKind::Div || b->kind == NodeKind::Mod || b->kind == NodeKind::FloorDiv || b->kind == NodeKind::FloorMod) {
+    if (b->kind == NodeKind::Div || b->kind == NodeKind::Mod || b->kind == NodeKind::FloorDiv ||
+        b->kind == NodeKind::FloorMod) {
       const auto divisor = ir::const_int(b->b);
       if (!e->dtype().is_float() && (!divisor || *divisor == 0)) return false;
     }
@@ -543,13 +547,14 @@ bool Lowering::speculable(const ir::Expr* e, int depth) {
   if (const auto* c = as<ir::CastExpr>(e)) return speculable(c->value, depth + 1);
   if (const auto* b = as<ir::Broadcast>(e)) return speculable(b->value, depth + 1);
   if (const auto* s = as<ir::SelectExpr>(e))
-    return speculable(s->cond, depth + 1) && speculable(s->true_value, depth + 1) && speculable(s->false_value, depth + 1);
+    return speculable(s->cond, depth + 1) && speculable(s->true_value, depth + 1) &&
+           speculable(s->false_value, depth + 1);
   return false;
 }
 
 // A value of which only the wanted side is computed.
-Lowering::Value* Lowering::lazy(const ir::Expr* cond, const std::function<Value*()>& a, const std::function<Value*()>& b,
-                                bool cheap) {
+Lowering::Value* Lowering::lazy(const ir::Expr* cond, const std::function<Value*()>& a,
+                                const std::function<Value*()>& b, bool cheap) {
   Value* c = condition(cond);
   if (cheap || c->getType()->isVectorTy()) {
     if (cheap) {

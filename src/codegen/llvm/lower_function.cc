@@ -1,9 +1,8 @@
 // The function around a kernel's code: entry, parameters, faults, helpers.
+#include <fmt/format.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
-
-#include <fmt/format.h>
 
 #include "codegen/llvm/lowering.h"
 #include "rldb/ir/printer.h"
@@ -25,7 +24,8 @@ std::string Lowering::where(const ir::Expr* e) const {
   return "`" + text + "`";
 }
 
-llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result, std::vector<llvm::Type*> params, bool pure) {
+llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result, std::vector<llvm::Type*> params,
+                                      bool pure) {
   auto callee = module_->getOrInsertFunction(llvm::StringRef(name), llvm::FunctionType::get(result, params, false));
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     f->setDoesNotThrow();
@@ -189,9 +189,10 @@ void Lowering::bind_dim(const ir::Expr* e, Value* actual, std::string_view buffe
     return;
   }
   Value* known = index(e);
-  fault_if(b_.CreateICmpNE(known, actual), ErrorKind::ShapeMismatch,
-           fmt::format("buffer `{}`, dimension {}: `{}` is {{}} but the value has {{}}", buffer, dim, ir::print_expr(e)),
-           {known, actual});
+  fault_if(
+      b_.CreateICmpNE(known, actual), ErrorKind::ShapeMismatch,
+      fmt::format("buffer `{}`, dimension {}: `{}` is {{}} but the value has {{}}", buffer, dim, ir::print_expr(e)),
+      {known, actual});
 }
 
 // ---- faults ----

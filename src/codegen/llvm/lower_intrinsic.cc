@@ -33,9 +33,8 @@ struct Native {
   llvm::Intrinsic::ID id;
 };
 constexpr Native kNative[] = {
-    {"sqrt", llvm::Intrinsic::sqrt},           {"floor", llvm::Intrinsic::floor},
-    {"ceil", llvm::Intrinsic::ceil},           {"trunc", llvm::Intrinsic::trunc},
-    {"round", llvm::Intrinsic::nearbyint},     {"nearbyint", llvm::Intrinsic::nearbyint},
+    {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor},     {"ceil", llvm::Intrinsic::ceil},
+    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::nearbyint}, {"nearbyint", llvm::Intrinsic::nearbyint},
 };
 
 bool is_packed(std::string_view name) {
@@ -51,7 +50,8 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
   if (name.starts_with("tir.")) name.remove_prefix(4);
   if (name == "if_then_else" && c->args.size() == 3) {
     const bool cheap = speculable(c->args[1]) && speculable(c->args[2]);
-    return lazy(c->args[0], [&] { return value(c->args[1]); }, [&] { return value(c->args[2]); }, cheap);
+    return lazy(
+        c->args[0], [&] { return value(c->args[1]); }, [&] { return value(c->args[2]); }, cheap);
   }
   if (name == "reinterpret" && c->args.size() == 1) return reinterpret(c);
   if ((name == "likely" || name == "ret") && c->args.size() == 1) return value(c->args[0]);
@@ -173,7 +173,8 @@ Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
   const unsigned vector = bits->getType()->isVectorTy() ? lanes_of(bits) : 0;
   llvm::Type* wanted = memory_type(to.element());
   if (bits->getType()->getScalarSizeInBits() != wanted->getPrimitiveSizeInBits())
-    refuse(fmt::format("T.reinterpret from {} to {} changes the size", runtime::to_string(from), runtime::to_string(to)));
+    refuse(
+        fmt::format("T.reinterpret from {} to {} changes the size", runtime::to_string(from), runtime::to_string(to)));
   if (vector) wanted = llvm::FixedVectorType::get(wanted, vector);
   return from_memory(b_.CreateBitCast(bits, wanted), to.element());
 }
@@ -219,7 +220,8 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
       Value* about = on_stack(3 + 2 * v.shape.size());
       Value* data = v.offset ? b_.CreateInBoundsGEP(memory_type(b->dtype), v.base, v.offset) : v.base;
       put(about, 0, b_.CreatePtrToInt(data, word));
-      put(about, 1, i64(std::int64_t(b->dtype.code) | std::int64_t(b->dtype.bits) << 8 | std::int64_t(b->dtype.lanes) << 16));
+      put(about, 1,
+          i64(std::int64_t(b->dtype.code) | std::int64_t(b->dtype.bits) << 8 | std::int64_t(b->dtype.lanes) << 16));
       put(about, 2, i64(std::int64_t(v.shape.size())));
       for (std::size_t d = 0; d < v.shape.size(); ++d) {
         put(about, 3 + d, v.shape[d]);
@@ -228,7 +230,8 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
       payload = b_.CreatePtrToInt(about, word);
     } else {
       const DType t = e->dtype();
-      if (t.lanes != 1 || t.is_void() || t.is_handle()) refuse("a packed call has an argument without code: " + where(e));
+      if (t.lanes != 1 || t.is_void() || t.is_handle())
+        refuse("a packed call has an argument without code: " + where(e));
       Value* v = value(e);
       kind = t.is_float() ? 2 : t.is_bool() ? 1 : 0;
       payload = t.is_float() ? b_.CreateBitCast(convert(v, t, DType::Float(64)), word) : to_index(v, t);
@@ -238,13 +241,14 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
   }
   // The result: its words are (int, bits of a double).
   Value* result = on_stack(2);
-  Value* failed = b_.CreateCall(
-      helper("rldb_call_packed", b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), word, b_.getPtrTy()}),
-      {b_.CreateGlobalString(llvm::StringRef(name->value)), rows, i64(std::int64_t(count)), result});
+  Value* failed =
+      b_.CreateCall(helper("rldb_call_packed", b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy(), word, b_.getPtrTy()}),
+                    {b_.CreateGlobalString(llvm::StringRef(name->value)), rows, i64(std::int64_t(count)), result});
   fault_from_helper(b_.CreateICmpNE(failed, b_.getInt32(0)));
   const DType t = c->dtype();
   if (t.is_float())
-    return convert(b_.CreateLoad(b_.getDoubleTy(), b_.CreateConstInBoundsGEP1_64(word, result, 1)), DType::Float(64), t);
+    return convert(b_.CreateLoad(b_.getDoubleTy(), b_.CreateConstInBoundsGEP1_64(word, result, 1)), DType::Float(64),
+                   t);
   Value* number = b_.CreateLoad(word, result);
   return t.is_void() || t.is_handle() ? number : convert(number, DType::Int(64), t);
 }

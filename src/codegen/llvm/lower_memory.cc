@@ -151,7 +151,8 @@ void Lowering::check_access(const ir::Buffer* b, const View& v, ir::Span<const i
       Value* bad = b_.CreateOr(b_.CreateICmpSLT(one, i64(0)), b_.CreateICmpSGE(one, v.shape[i]));
       if (mask) bad = b_.CreateAnd(bad, lane(mask, std::min(l, lanes_of(mask) - 1)));
       fault_if(bad, ErrorKind::OutOfBounds,
-               fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)", b->name, i),
+               fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)",
+                           b->name, i),
                {one, v.shape[i]});
     }
   }
@@ -239,7 +240,8 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
   const auto* ramp = indices.empty() ? nullptr : as<ir::Ramp>(indices.back());
   dense = dense && ramp && lanes_of(ramp->base) == 1 && ir::is_const(ramp->stride, 1);
   if (dense) {
-    out.pointer = element(flat_of([&](std::size_t i) { return index(i + 1 == indices.size() ? ramp->base : indices[i]); }));
+    out.pointer =
+        element(flat_of([&](std::size_t i) { return index(i + 1 == indices.size() ? ramp->base : indices[i]); }));
     return out;
   }
   Value* flat = splat(flat_of([&](std::size_t i) { return index(indices[i]); }), index_lanes);
@@ -270,9 +272,10 @@ Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
   if (at.pointers) {
     llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
     Value* on = mask ? splat(mask, at.lanes) : nullptr;
-    Value* v = b_.CreateMaskedGather(type, at.pointers, alignment(element),
-                                     on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), at.lanes)),
-                                     llvm::Constant::getNullValue(type));
+    Value* v = b_.CreateMaskedGather(
+        type, at.pointers, alignment(element),
+        on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), at.lanes)),
+        llvm::Constant::getNullValue(type));
     return from_memory(v, element);
   }
   if (at.lanes > 1) {

@@ -30,7 +30,8 @@ std::int64_t iterations(const ir::Stmt* s, int depth = 0) {
   if (const auto* loop = as<ir::ForStmt>(s)) {
     const std::int64_t n = ir::const_int(loop->extent).value_or(64);
     std::int64_t total = 0;
-    if (__builtin_mul_overflow(std::max<std::int64_t>(n, 1), iterations(loop->body, depth + 1), &total)) return INT64_MAX;
+    if (__builtin_mul_overflow(std::max<std::int64_t>(n, 1), iterations(loop->body, depth + 1), &total))
+      return INT64_MAX;
     return total;
   }
   if (const auto* seq = as<ir::SeqStmt>(s)) {
@@ -124,7 +125,8 @@ void Lowering::assert_stmt(const ir::AssertStmt* s) {
 void Lowering::attr_stmt(const ir::AttrStmt* s) {
   if (s->thread_var) {
     const auto extent = ir::const_int(s->value);
-    if (!extent || *extent != 1) refuse(fmt::format("it runs on GPU threads (`{}` of `{}`)", s->key, s->thread_var->name));
+    if (!extent || *extent != 1)
+      refuse(fmt::format("it runs on GPU threads (`{}` of `{}`)", s->key, s->thread_var->name));
     vars_[s->thread_var] = {llvm::ConstantInt::get(value_type(s->thread_var->dtype()), 0), i64(0), nullptr, true};
   }
   stmt(s->body);

@@ -80,8 +80,8 @@ class Lowering {
   // ---- statements (lower_stmt.cc) ----
   void stmt(const ir::Stmt* s);
   void for_loop(const ir::ForStmt* loop);
-  void emit_loop(Value* begin, Value* end, Value* step, std::string_view name,
-                 const std::function<void(Value*)>& body, const ir::ForStmt* source = nullptr);
+  void emit_loop(Value* begin, Value* end, Value* step, std::string_view name, const std::function<void(Value*)>& body,
+                 const ir::ForStmt* source = nullptr);
   void while_loop(const ir::WhileStmt* s);
   void if_stmt(const ir::IfThenElse* s);
   void bind(const ir::Var* v, const ir::Expr* e);
@@ -207,7 +207,7 @@ class Lowering {
   std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
   std::uint64_t stack_bytes_ = 0;
   int depth_ = 0;
-  bool contract_ = false;    // inside the update of a reduction: a * b + c may be fused
+  bool contract_ = false;  // inside the update of a reduction: a * b + c may be fused
   const ir::Var* widened_ = nullptr;
   unsigned widened_lanes_ = 0;
   Value* mask_ = nullptr;  // under widening: lanes that are on; null: all

@@ -51,7 +51,8 @@ std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
   }
   n.init = as<ir::BufferStore>(b->init);
   n.update = as<ir::BufferStore>(b->body);
-  if (!n.init || !n.update || n.init->buffer != n.update->buffer || n.init->predicate || n.update->predicate) return std::nullopt;
+  if (!n.init || !n.update || n.init->buffer != n.update->buffer || n.init->predicate || n.update->predicate)
+    return std::nullopt;
   if (!as<ir::FloatImm>(n.init->value) && !as<ir::IntImm>(n.init->value)) return std::nullopt;
   const ir::Buffer* out = n.update->buffer;
   if (out->dtype.lanes != 1 || n.update->indices.empty()) return std::nullopt;

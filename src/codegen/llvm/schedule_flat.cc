@@ -23,7 +23,8 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
   const auto* realize = as<ir::SBlockRealize>(at);
   const ir::SBlock* b = realize ? realize->block : nullptr;
   if (realize) {
-    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1)) return false;
+    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1))
+      return false;
     if (b->iter_vars.size() != nest.size()) return false;
     for (std::size_t i = 0; i < nest.size(); ++i)
       if (realize->iter_values[i] != nest[i]->var || b->iter_vars[i].kind == ir::IterKind::Reduce) return false;
@@ -80,7 +81,8 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
   // A negative extent runs nothing, as the nest would.
   Value* total = i64(1);
   for (const ir::ForStmt* l : nest)
-    total = b_.CreateMul(total, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index(l->extent), i64(0)), "", true, true);
+    total =
+        b_.CreateMul(total, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index(l->extent), i64(0)), "", true, true);
   flat_buffers_ = flat;
   emit_loop(i64(0), total, i64(1), "flat", [&](Value* iv) {
     flat_index_ = iv;

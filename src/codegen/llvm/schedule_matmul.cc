@@ -18,8 +18,8 @@ using ir::NodeKind;
 
 namespace {
 
-constexpr std::int64_t kKc = 256;     // nr * kc elements of B stay in the first level cache
-constexpr std::int64_t kNc = 1024;    // kc * nc in the second
+constexpr std::int64_t kKc = 256;                // nr * kc elements of B stay in the first level cache
+constexpr std::int64_t kNc = 1024;               // kc * nc in the second
 constexpr std::int64_t kMinWork = 16 * 16 * 16;  // less is not worth its code
 
 const ir::BufferLoad* operand(const ir::Expr* e) {
@@ -158,7 +158,8 @@ struct MatmulEmitter {
 
   void make_micro();
   void make_edge();
-  void pack(V to, V from, const ir::Expr* expr, const ir::BufferLoad* load, V count, V stride, V kc, V k_stride, unsigned width);
+  void pack(V to, V from, const ir::Expr* expr, const ir::BufferLoad* load, V count, V stride, V kc, V k_stride,
+            unsigned width);
   void product(V a_base, V b_base, V c_base, V c_stride);
 };
 
@@ -231,7 +232,8 @@ void MatmulEmitter::make_micro() {
 void MatmulEmitter::make_edge() {
   llvm::Type* ptr = b.getPtrTy();
   llvm::Type* word = b.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr, word, word, word, b.getInt1Ty(), word, word}, false);
+  auto* type =
+      llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr, word, word, word, b.getInt1Ty(), word, word}, false);
   edge = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "edge", *l.module_);
   edge->addFnAttr(llvm::Attribute::NoInline);
   edge->setDoesNotThrow();
@@ -249,7 +251,8 @@ void MatmulEmitter::make_edge() {
         V outside = at(cp, add(mul(r, ldc), x));
         V inside = at(tile, add(mul(r, c(p.nr())), x));
         const auto align = llvm::Align(p.type.bytes());
-        b.CreateAlignedStore(b.CreateAlignedLoad(element, back ? inside : outside, align), back ? outside : inside, align);
+        b.CreateAlignedStore(b.CreateAlignedLoad(element, back ? inside : outside, align), back ? outside : inside,
+                             align);
       });
     });
   };
@@ -262,15 +265,16 @@ void MatmulEmitter::make_edge() {
   copy(false);
   b.CreateBr(work);
   b.SetInsertPoint(work);
-  b.CreateCall(micro, {edge->getArg(0), edge->getArg(1), tile, edge->getArg(3), c(p.nr()), edge->getArg(5), edge->getArg(6)});
+  b.CreateCall(micro,
+               {edge->getArg(0), edge->getArg(1), tile, edge->getArg(3), c(p.nr()), edge->getArg(5), edge->getArg(6)});
   copy(true);
   b.CreateRetVoid();
   l.body_ = outer;
 }
 
 // Copies count x kc elements into panels of `width`: to[panel][k][width], zeros past the end.
-void MatmulEmitter::pack(V to, V from, const ir::Expr* expr, const ir::BufferLoad* load, V count, V stride, V kc, V k_stride,
-                         unsigned width) {
+void MatmulEmitter::pack(V to, V from, const ir::Expr* expr, const ir::BufferLoad* load, V count, V stride, V kc,
+                         V k_stride, unsigned width) {
   const DType memory = load->buffer->dtype;
   llvm::Type* source = l.memory_type(memory);
   const auto align = llvm::Align(memory.bytes());
@@ -291,24 +295,28 @@ void MatmulEmitter::pack(V to, V from, const ir::Expr* expr, const ir::BufferLoa
         for (unsigned v = 0; v < width / p.lanes; ++v) {
           V x = b.CreateAlignedLoad(llvm::FixedVectorType::get(source, p.lanes),
                                     b.CreateInBoundsGEP(source, base, add(mul(kk, k_stride), c(v * p.lanes))), align);
-          b.CreateAlignedStore(converted(x), at(panel, add(mul(kk, c(width)), c(v * p.lanes))), llvm::Align(p.type.bytes()));
+          b.CreateAlignedStore(converted(x), at(panel, add(mul(kk, c(width)), c(v * p.lanes))),
+                               llvm::Align(p.type.bytes()));
         }
       });
     } else {
       // k inside: rows of the source are read in order.
       l.emit_loop(c(0), kc, c(1), "k", [&](V kk) {
         for (unsigned r = 0; r < width; ++r) {
-          V x = b.CreateAlignedLoad(source, b.CreateInBoundsGEP(source, base, add(mul(kk, k_stride), mul(c(r), stride))), align);
+          V x = b.CreateAlignedLoad(
+              source, b.CreateInBoundsGEP(source, base, add(mul(kk, k_stride), mul(c(r), stride))), align);
           b.CreateAlignedStore(converted(x), at(panel, add(mul(kk, c(width)), c(r))), llvm::Align(p.type.bytes()));
         }
       });
     }
     b.CreateBr(done);
     b.SetInsertPoint(part);
-    b.CreateMemSet(panel, b.getInt8(0), mul(mul(kc, c(width)), c(std::int64_t(p.type.bytes()))), llvm::Align(p.type.bytes()));
+    b.CreateMemSet(panel, b.getInt8(0), mul(mul(kc, c(width)), c(std::int64_t(p.type.bytes()))),
+                   llvm::Align(p.type.bytes()));
     l.emit_loop(c(0), kc, c(1), "k", [&](V kk) {
       l.emit_loop(c(0), left, c(1), "r", [&](V r) {
-        V x = b.CreateAlignedLoad(source, b.CreateInBoundsGEP(source, base, add(mul(kk, k_stride), mul(r, stride))), align);
+        V x = b.CreateAlignedLoad(source, b.CreateInBoundsGEP(source, base, add(mul(kk, k_stride), mul(r, stride))),
+                                  align);
         b.CreateAlignedStore(converted(x), at(panel, add(mul(kk, c(width)), r)), llvm::Align(p.type.bytes()));
       });
     });
@@ -329,11 +337,13 @@ void MatmulEmitter::product(V a_base, V b_base, V c_base, V c_stride) {
       l.poll();
       V kc = smin(c(kKc), b.CreateSub(k, pc));
       V first = b.CreateICmpEQ(pc, c(0));
-      pack(bpack, b.CreateInBoundsGEP(b_type, b_base, add(mul(jc, b_j), mul(pc, b_k))), p.b_expr, p.b, nc, b_j, kc, b_k, nr);
+      pack(bpack, b.CreateInBoundsGEP(b_type, b_base, add(mul(jc, b_j), mul(pc, b_k))), p.b_expr, p.b, nc, b_j, kc, b_k,
+           nr);
       l.emit_loop(c(0), m, c(mc), "ic", [&](V ic) {
         l.poll();
         V rows = smin(c(mc), b.CreateSub(m, ic));
-        pack(apack, b.CreateInBoundsGEP(a_type, a_base, add(mul(ic, a_i), mul(pc, a_k))), p.a_expr, p.a, rows, a_i, kc, a_k, p.mr);
+        pack(apack, b.CreateInBoundsGEP(a_type, a_base, add(mul(ic, a_i), mul(pc, a_k))), p.a_expr, p.a, rows, a_i, kc,
+             a_k, p.mr);
         l.emit_loop(c(0), nc, c(nr), "jr", [&](V jr) {
           V columns = smin(c(nr), b.CreateSub(nc, jr));
           V b_panel = at(bpack, mul(jr, kc));

@@ -34,7 +34,8 @@ bool pays(const ReductionNest& nest, const ir::Var* axis) {
       // Dense: the axis plus something in the last index.
       const bool last = i + 1 == l->indices.size();
       const auto* sum = as<ir::BinaryExpr>(l->indices[i]);
-      const bool plus = l->indices[i] == axis || (sum && sum->kind == ir::NodeKind::Add && (sum->a == axis || sum->b == axis));
+      const bool plus =
+          l->indices[i] == axis || (sum && sum->kind == ir::NodeKind::Add && (sum->a == axis || sum->b == axis));
       ++(last && plus ? dense : gathered);
     }
     return simple;
@@ -55,7 +56,8 @@ bool Lowering::tiled_reduction(const ir::ForStmt* loop) {
   if (j < 0 || view(out).last_stride != 1) return false;
   const ir::Var* axis = nest.axes[std::size_t(j)]->var;
   if (!pays(nest, axis)) return false;
-  const unsigned lanes = std::max<unsigned>(options_.vector_bytes / unsigned(std::max<std::size_t>(4, type.bytes())), 2);
+  const unsigned lanes =
+      std::max<unsigned>(options_.vector_bytes / unsigned(std::max<std::size_t>(4, type.bytes())), 2);
   const std::int64_t extent = ir::const_int(nest.loops[std::size_t(j)]->extent).value_or(1 << 20);
   if (extent < std::int64_t(lanes)) return false;
   const unsigned tiles = extent >= std::int64_t(lanes) * 4 ? 4 : extent >= std::int64_t(lanes) * 2 ? 2 : 1;

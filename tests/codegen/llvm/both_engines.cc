@@ -91,7 +91,8 @@ std::string both(const std::string& text, const Case& c) {
     return fmt::format("eval: {}; jit: {}", wanted.error ? wanted.error->message : "fine",
                        got.error ? got.error->message : "fine");
   if (wanted.error)
-    return wanted.error->kind == got.error->kind ? "" : "eval: " + wanted.error->message + "; jit: " + got.error->message;
+    return wanted.error->kind == got.error->kind ? ""
+                                                 : "eval: " + wanted.error->message + "; jit: " + got.error->message;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string difference = runtime::compare(got.args[i], wanted.args[i], c.tolerance);
     if (!difference.empty()) return fmt::format("argument {}: {}", i, difference);

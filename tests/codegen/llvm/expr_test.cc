@@ -20,9 +20,10 @@ Case sized(std::int64_t n, double low = -4, double high = 4) {
 
 TEST_CASE("operators on floats of every width") {
   for (const char* t : {"float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})
-    for (const char* e : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "A[i] / B[i]", "T.min(A[i], B[i])", "T.max(A[i], B[i])",
-                          "A[i] * B[i] + A[i]", "T.truncmod(A[i], B[i])", "T.floordiv(A[i], B[i])", "T.floormod(A[i], B[i])",
-                          "T.Select(A[i] < B[i], A[i], B[i])", "T.if_then_else(A[i] >= B[i], A[i], B[i])"}) {
+    for (const char* e :
+         {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "A[i] / B[i]", "T.min(A[i], B[i])", "T.max(A[i], B[i])",
+          "A[i] * B[i] + A[i]", "T.truncmod(A[i], B[i])", "T.floordiv(A[i], B[i])", "T.floormod(A[i], B[i])",
+          "T.Select(A[i] < B[i], A[i], B[i])", "T.if_then_else(A[i] >= B[i], A[i], B[i])"}) {
       CAPTURE(t);
       CAPTURE(e);
       CHECK(both(elementwise(e, t, t, t), sized(67)) == "");
@@ -31,9 +32,9 @@ TEST_CASE("operators on floats of every width") {
 
 TEST_CASE("operators on integers of every width wrap") {
   for (const char* t : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-    for (const char* e : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i] * A[i] * B[i]", "T.min(A[i], B[i])", "T.max(A[i], B[i])",
-                          "T.bitwise_and(A[i], B[i])", "T.bitwise_or(A[i], B[i])", "T.bitwise_xor(A[i], B[i])",
-                          "T.bitwise_not(A[i])", "T.popcount(A[i])", "T.clz(A[i])"}) {
+    for (const char* e : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i] * A[i] * B[i]", "T.min(A[i], B[i])",
+                          "T.max(A[i], B[i])", "T.bitwise_and(A[i], B[i])", "T.bitwise_or(A[i], B[i])",
+                          "T.bitwise_xor(A[i], B[i])", "T.bitwise_not(A[i])", "T.popcount(A[i])", "T.clz(A[i])"}) {
       CAPTURE(t);
       CAPTURE(e);
       CHECK(both(elementwise(e, t, t, t), sized(67, t[0] == 'u' ? 0 : -120, 120)) == "");
@@ -51,7 +52,8 @@ TEST_CASE("divisions of integers, by variables and by constants") {
     }
     for (const int d : {1, 3, 8, -1, -3, -8}) {
       if (is_unsigned && d < 0) continue;
-      for (const char* e : {"A[i] // T.{0}({1})", "A[i] % T.{0}({1})", "T.truncdiv(A[i], T.{0}({1}))", "T.truncmod(A[i], T.{0}({1}))"}) {
+      for (const char* e : {"A[i] // T.{0}({1})", "A[i] % T.{0}({1})", "T.truncdiv(A[i], T.{0}({1}))",
+                            "T.truncmod(A[i], T.{0}({1}))"}) {
         const std::string text = fmt::format(fmt::runtime(e), t, d);
         CAPTURE(text);
         CHECK(both(elementwise(text, t, t, t), sized(67, is_unsigned ? 0 : -120, 120)) == "");
@@ -59,7 +61,8 @@ TEST_CASE("divisions of integers, by variables and by constants") {
     }
   }
   CHECK(both(elementwise("A[i] // (B[i] - B[i])", "int32", "int32", "int32"), sized(5)) == "");  // an error on both
-  CHECK(jit_error(elementwise("A[i] % (B[i] - B[i])", "int32", "int32", "int32"), sized(5)).find("integer division by zero") == 0);
+  CHECK(jit_error(elementwise("A[i] % (B[i] - B[i])", "int32", "int32", "int32"), sized(5))
+            .find("integer division by zero") == 0);
 }
 
 TEST_CASE("comparisons and logic") {
@@ -77,8 +80,8 @@ TEST_CASE("comparisons and logic") {
 }
 
 TEST_CASE("conversions between all dtypes") {
-  const char* all[] = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",
-                       "float32", "float64", "float8_e4m3fn"};
+  const char* all[] = {"bool",   "int8",   "int16",   "int32",    "int64",   "uint8",   "uint16",
+                       "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn"};
   for (const char* from : all)
     for (const char* to : all) {
       CAPTURE(from);
@@ -89,8 +92,10 @@ TEST_CASE("conversions between all dtypes") {
   // Out of range.
   for (const char* to : {"int8", "int32", "int64", "uint8", "uint64", "float16"}) {
     CAPTURE(to);
-    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float32", "float32", to), sized(67, -1e20, 1e20)) == "");
-    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float64", "float64", to), sized(67, -1e10, 1e10)) == "");
+    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float32", "float32", to),
+               sized(67, -1e20, 1e20)) == "");
+    CHECK(both(elementwise(fmt::format("T.Cast(\"{}\", A[i])", to), "float64", "float64", to),
+               sized(67, -1e10, 1e10)) == "");
   }
   CHECK(both(elementwise("T.reinterpret(\"int32\", A[i])", "float32", "float32", "int32"), sized(9)) == "");
   CHECK(both(elementwise("T.reinterpret(\"float16\", A[i])", "int16", "int16", "float16"), sized(9)) == "");
@@ -98,9 +103,9 @@ TEST_CASE("conversions between all dtypes") {
 
 TEST_CASE("intrinsics of one float") {
   for (const char* t : {"float32", "float64", "float16", "bfloat16"})
-    for (const char* f : {"exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin",
-                          "cos", "tan", "atan", "sinh", "cosh", "asinh", "acosh", "asin", "acos", "atanh", "floor", "ceil", "round",
-                          "nearbyint", "trunc", "fabs", "abs"}) {
+    for (const char* f : {"exp",     "exp2", "exp10", "log",   "log2", "log10", "log1p",     "sqrt",  "rsqrt", "tanh",
+                          "sigmoid", "erf",  "sin",   "cos",   "tan",  "atan",  "sinh",      "cosh",  "asinh", "acosh",
+                          "asin",    "acos", "atanh", "floor", "ceil", "round", "nearbyint", "trunc", "fabs",  "abs"}) {
       CAPTURE(t);
       CAPTURE(f);
       CHECK(both(elementwise(fmt::format("T.{}(A[i])", f), t, t, t), sized(33)) == "");
@@ -108,7 +113,8 @@ TEST_CASE("intrinsics of one float") {
     }
   for (const char* f : {"isnan", "isinf", "isfinite"}) {
     CAPTURE(f);
-    CHECK(both(elementwise(fmt::format("T.{}(A[i] / T.float32(0))", f), "float32", "float32", "bool"), sized(9, -1, 1)) == "");
+    CHECK(both(elementwise(fmt::format("T.{}(A[i] / T.float32(0))", f), "float32", "float32", "bool"),
+               sized(9, -1, 1)) == "");
     CHECK(both(elementwise(fmt::format("T.{}(T.sqrt(A[i]))", f), "float32", "float32", "bool"), sized(9, -1, 1)) == "");
   }
 }
@@ -131,6 +137,6 @@ TEST_CASE("intrinsics of two and three") {
 }
 
 TEST_CASE("what has no code is refused by name") {
-  CHECK(jit_error(elementwise("T.call_extern(\"float32\", \"nothing\", A[i])", "float32", "float32", "float32")).find("call_extern") !=
-        std::string::npos);
+  CHECK(jit_error(elementwise("T.call_extern(\"float32\", \"nothing\", A[i])", "float32", "float32", "float32"))
+            .find("call_extern") != std::string::npos);
 }

@@ -147,11 +147,11 @@ def kernel(A: T.Buffer((5, 6, 7), "float32"), B: T.Buffer((5, 6), "float32")):
                 B[vi, vj] = T.float32(-100)
             B[vi, vj] = T.max(B[vi, vj], A[vi, vj, vk])
 )",
-                           order,
-                           [&] {
+                           order, [&] {
                              std::string out;
                              for (const char* p = order; *p; ++p)
-                               if (*p >= 'i' && *p <= 'k') out += fmt::format("{}{}", out.empty() ? "" : ", ", 5 + (*p - 'i'));
+                               if (*p >= 'i' && *p <= 'k')
+                                 out += fmt::format("{}{}", out.empty() ? "" : ", ", 5 + (*p - 'i'));
                              return out;
                            }())) == "");
   }
@@ -207,7 +207,8 @@ def kernel(A: T.Buffer({2}, "{5}"), B: T.Buffer({3}, "{5}"), C: T.Buffer(("m", "
 }  // namespace
 
 TEST_CASE("matrix products, plain and transposed, of sizes around the tiles") {
-  for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {2, 100, 33}, {12, 32, 16}, {13, 33, 300}, {31, 65, 257}, {50, 70, 90}, {5, 5, 0}}) {
+  for (const auto& [m, n, k] :
+       {std::tuple{1, 1, 1}, {2, 100, 33}, {12, 32, 16}, {13, 33, 300}, {31, 65, 257}, {50, 70, 90}, {5, 5, 0}}) {
     CAPTURE(m);
     CAPTURE(n);
     CAPTURE(k);
@@ -220,8 +221,10 @@ TEST_CASE("matrix products, plain and transposed, of sizes around the tiles") {
   CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "float64"), c) == "");
   CHECK(both(matmul("A[vi, vk]", "B[vj, vk]", "(\"m\", \"kk\")", "(\"n\", \"kk\")", "float32", "float16"), c) == "");
   CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "float32", "bfloat16"), c) == "");
-  CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "float16"), with({{"m", 5}, {"n", 70}, {"kk", 9}})) == "");
-  CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "int32"), with({{"m", 5}, {"n", 70}, {"kk", 9}})) == "");
+  CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "float16"),
+             with({{"m", 5}, {"n", 70}, {"kk", 9}})) == "");
+  CHECK(both(matmul("A[vi, vk]", "B[vk, vj]", "(\"m\", \"kk\")", "(\"kk\", \"n\")", "int32"),
+             with({{"m", 5}, {"n", 70}, {"kk", 9}})) == "");
 }
 
 TEST_CASE("a scheduled product is the unscheduled one bit for bit") {

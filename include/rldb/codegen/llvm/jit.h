@@ -1,10 +1,11 @@
 // Jit: TensorIR -> loops -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
 //
 // Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
-// made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments); with `check_bounds` the code itself
-// reports buffer, indices and loop variables instead of crashing. The only room that includes LLVM headers; nothing of
-// LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads, unknown intrinsic) is a Message, not a
-// crash; the session then says so and offers the evaluator. Source: design.md section 10. User: session.
+// made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments);
+// with `check_bounds` the code itself reports buffer, indices and loop variables instead of crashing. The only room
+// that includes LLVM headers; nothing of LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads,
+// unknown intrinsic) is a Message, not a crash; the session then says so and offers the evaluator. Source: design.md
+// section 10. User: session.
 #pragma once
 
 #include <atomic>
@@ -28,8 +29,8 @@ struct JitOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
   int opt_level = 3;
-  bool schedule = true;          // the default schedule (tiling, vectorisation) for loops it recognises
-  std::string cache_dir;         // empty: memory only
+  bool schedule = true;   // the default schedule (tiling, vectorisation) for loops it recognises
+  std::string cache_dir;  // empty: memory only
   const runtime::PackedRegistry* registry = nullptr;  // T.call_packed inside kernels
   std::atomic<bool>* interrupt = nullptr;             // polled in loops that run long
 };

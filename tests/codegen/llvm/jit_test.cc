@@ -1,0 +1,349 @@
+// The Jit itself: texts, caches, object code, bounds, signals, interrupts, packed calls, lifetime.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "both_engines.h"
+#include "codegen/llvm/artefact.h"
+#include "rldb/support/file.h"
+
+using namespace rldb;
+using namespace rldb::codegen::testing;
+using codegen::Jit;
+using codegen::JitOptions;
+using runtime::ErrorKind;
+using runtime::Value;
+
+namespace {
+
+const std::string kAdd = elementwise("A[i] + B[i]", "float32", "float32", "float32");
+
+// A folder that lives as long as the test.
+struct Folder {
+  std::string path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rldb_jit_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> out;
+    for (const auto& e : std::filesystem::directory_iterator(path)) out.push_back(e.path().string());
+    return out;
+  }
+};
+
+Value tensor(std::vector<std::int64_t> shape, runtime::DType t, double v) {
+  auto made = runtime::Tensor::empty(std::move(shape), t).value();
+  for (std::int64_t i = 0; i < made->element_count(); ++i)
+    runtime::store_double(made->data() + std::size_t(i) * t.bytes(), t, v);
+  return Value(std::move(made));
+}
+std::vector<Value> three(std::int64_t n) {
+  const auto f32 = runtime::DType::Float(32);
+  return {tensor({n}, f32, 1), tensor({n}, f32, 2), tensor({n}, f32, 0)};
+}
+
+}  // namespace
+
+TEST_CASE("a kernel is compiled at its first run and outlives its Jit") {
+  Text t(kAdd);
+  auto jit = Jit::create({}).value();
+  auto kernel = jit->add(t.f, "add").value();
+  REQUIRE(jit->stats().size() == 1);
+  CHECK_FALSE(jit->stats()[0].compiled);
+  auto args = three(5);
+  REQUIRE(runtime::call_kernel(*kernel, args).ok());
+  CHECK(jit->stats()[0].compiled);
+  CHECK(jit->stats()[0].compile_ns > 0);
+  CHECK(args[2].as_tensor().at(4) == 3);
+  jit.reset();
+  args = three(9);
+  REQUIRE(runtime::call_kernel(*kernel, args).ok());
+  CHECK(args[2].as_tensor().at(8) == 3);
+}
+
+TEST_CASE("arguments are checked before the code runs") {
+  Text t(kAdd);
+  auto jit = Jit::create({}).value();
+  auto kernel = jit->add(t.f, "add").value();
+  auto args = three(5);
+  args[1] = three(6)[1];
+  auto done = runtime::call_kernel(*kernel, args);
+  REQUIRE_FALSE(done.ok());
+  CHECK(done.error().kind == ErrorKind::ShapeMismatch);
+}
+
+TEST_CASE("the code can be read") {
+  Text t(kAdd);
+  auto jit = Jit::create({}).value();
+  const auto raw = jit->llvm_ir(t.f, "add", false);
+  const auto optimised = jit->llvm_ir(t.f, "add");
+  const auto assembly = jit->assembly(t.f, "add");
+  REQUIRE(raw.ok());
+  REQUIRE(optimised.ok());
+  REQUIRE(assembly.ok());
+  CHECK(raw->find("fadd float") != std::string::npos);
+  CHECK(optimised->find("x float>") != std::string::npos);  // vectors
+  CHECK(assembly->find("rldb_kernel:") != std::string::npos);
+  CHECK_FALSE(Jit::host_cpu().empty());
+}
+
+TEST_CASE("equal kernels share their code") {
+  Text t(kAdd);
+  auto jit = Jit::create({}).value();
+  REQUIRE(jit->add(t.f, "one").ok());
+  REQUIRE(jit->add(t.f, "two").ok());
+  REQUIRE(jit->compile("one").ok());
+  REQUIRE(jit->compile("two").ok());
+  CHECK_FALSE(jit->stats()[0].from_cache);
+  CHECK(jit->stats()[1].from_cache);
+  CHECK_FALSE(jit->compile("three").ok());
+}
+
+TEST_CASE("the cache on disk: used, and written anew when damaged") {
+  Folder folder;
+  Text t(kAdd);
+  JitOptions options;
+  options.cache_dir = folder.path;
+  const auto run = [&] {
+    auto jit = Jit::create(options).value();
+    auto kernel = jit->add(t.f, "add").value();
+    auto args = three(100);
+    REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    CHECK(args[2].as_tensor().at(99) == 3);
+    return jit->stats()[0].from_cache;
+  };
+  CHECK_FALSE(run());
+  REQUIRE(folder.files().size() == 1);
+  CHECK(run());
+  const std::string file = folder.files()[0];
+  const std::string good = support::read_file(file).value();
+  for (const std::size_t cut : {std::size_t(0), std::size_t(7), good.size() / 2, good.size() - 1}) {
+    REQUIRE(support::write_file(file, good.substr(0, cut)).ok());
+    CHECK_FALSE(run());
+    CHECK(support::read_file(file).value() == good);
+  }
+  std::string changed = good;
+  changed[changed.size() / 2] ^= 1;
+  REQUIRE(support::write_file(file, changed).ok());
+  CHECK_FALSE(run());
+  // Other options make other code.
+  options.check_bounds = true;
+  CHECK_FALSE(run());
+  CHECK(folder.files().size() == 2);
+  options.cache_dir = folder.path + "/no/such/folder";
+  CHECK_FALSE(run());
+}
+
+TEST_CASE("object code goes out and comes back, and damaged code is refused") {
+  Text t(kAdd);
+  auto jit = Jit::create({}).value();
+  const std::string blob = jit->object_code(t.f, "add").value();
+  auto other = Jit::create({}).value();
+  auto kernel = other->add_object(blob, "add");
+  REQUIRE(kernel.ok());
+  CHECK((*kernel)->signature().params.size() == 3);
+  auto args = three(33);
+  REQUIRE(runtime::call_kernel(**kernel, args).ok());
+  CHECK(args[2].as_tensor().at(32) == 3);
+
+  for (std::size_t cut = 0; cut < blob.size(); cut += 97) {
+    const auto bad = other->add_object(blob.substr(0, cut), "add");
+    REQUIRE_FALSE(bad.ok());
+    CHECK(bad.error().text.find("`add`") != std::string::npos);
+  }
+  for (std::size_t at = 0; at < blob.size(); at += 61) {
+    std::string bad = blob;
+    bad[at] = char(bad[at] ^ 0x20);
+    CHECK_FALSE(other->add_object(bad, "add").ok());
+  }
+  CHECK_FALSE(other->add_object("", "add").ok());
+  CHECK_FALSE(other->add_object(std::string(1000, '\xff'), "add").ok());
+}
+
+TEST_CASE("a header that lies behind a right checksum is refused") {
+  codegen::Artefact a;
+  a.signature.name = "f";
+  a.signature.variables = {"n"};
+  a.signature.variable_dtypes = {runtime::DType::Int(64)};
+  runtime::KernelParam p;
+  p.name = "A";
+  p.dtype = runtime::DType::Float(32);
+  p.shape.push_back({{{runtime::DimOp::Code::Var, 0}}, "n"});
+  a.signature.params.push_back(p);
+  a.symbol = "rldb_kernel";
+  a.object = "not an object file";
+  REQUIRE(codegen::from_blob(codegen::to_blob(a, "key"), "key").ok());
+  CHECK_FALSE(codegen::from_blob(codegen::to_blob(a, "key"), "other key").ok());
+  const auto refused = [](const codegen::Artefact& bad) {
+    return !codegen::from_blob(codegen::to_blob(bad, "key"), "key").ok();
+  };
+  codegen::Artefact bad = a;
+  bad.signature.params[0].shape[0].code[0].value = 1;  // no such variable
+  CHECK(refused(bad));
+  bad = a;
+  bad.signature.params[0].shape[0].code.push_back({runtime::DimOp::Code::Add, 0});  // one operand
+  CHECK(refused(bad));
+  bad = a;
+  bad.signature.params[0].shape[0].code.clear();
+  CHECK(refused(bad));
+  bad = a;
+  bad.signature.params[0].variable = 5;
+  CHECK(refused(bad));
+  bad = a;
+  bad.signature.params[0].shape[0].code[0].code = runtime::DimOp::Code(99);
+  CHECK(refused(bad));
+}
+
+TEST_CASE("checked code names the buffer, the index and the loop variables") {
+  Case c;
+  c.symbols["n"] = 4;
+  c.jit.check_bounds = true;
+  const std::string text = R"(
+@T.prim_func
+def kernel(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
+    n = T.int64()
+    for i, j in T.grid(n, T.int64(8)):
+        B[i, j] = A[i + T.int64(2), j]
+)";
+  const std::string error = jit_error(text, c);
+  CAPTURE(error);
+  CHECK(error.find("access out of bounds: `A`, index 0 is 4, but the dimension has 4 element(s)") == 0);
+  CHECK(error.find("i = 2, j = 0") != std::string::npos);
+  CHECK(error.find("in kernel `kernel`") != std::string::npos);
+  CHECK(both(text, c) == "");  // the evaluator stops too
+  CHECK(both(kAdd, c) == "");
+}
+
+TEST_CASE("checked code agrees where nothing is wrong") {
+  Case c;
+  c.jit.check_bounds = true;
+  c.tolerance = {1e-5, 1e-5, true};
+  c.symbols = {{"m", 9}, {"n", 20}};
+  CHECK(both(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer(("m", "n"), "float32"), C: T.Buffer(("n",), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    m = T.int64()
+    n = T.int64()
+    for j, k in T.grid(n, m):
+        with T.sblock("columns"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                C[vj] = T.float32(0)
+            C[vj] = C[vj] + A[vk, vj]
+    for i in T.vectorized(8):
+        C[i] = C[i] + T.float32(1)
+)",
+             c) == "");
+}
+
+TEST_CASE("a signal inside a kernel is an error, and the process goes on") {
+  const std::string wild = R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "float32"), n: T.int64):
+    A[n] = T.float32(1)
+)";
+  Case c;
+  c.symbols["n"] = std::int64_t(1) << 44;
+  for (int again = 0; again < 3; ++again) {
+    const std::string error = jit_error(wild, c);
+    CAPTURE(error);
+    CHECK(error.find("kernel `kernel` was stopped by an access to memory that is not its own (SIGSEGV)") == 0);
+  }
+  c.symbols["n"] = 2;
+  CHECK(jit_error(wild, c) == "");
+}
+
+TEST_CASE("an interrupt stops a kernel") {
+  std::atomic<bool> stop{true};
+  Case c;
+  c.jit.interrupt = &stop;
+  const std::string loops = R"(
+@T.prim_func
+def kernel(A: T.Buffer((64, 4096), "float32")):
+    for t in range(1000000):
+        for i, j in T.grid(64, 4096):
+            A[i, j] = A[i, j] * T.float32(1.5) + T.float32(1)
+)";
+  const std::string forever = R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "int32")):
+    while A[0] == A[0]:
+        A[1] = A[1] + 1
+)";
+  const std::string product = R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    for i, j, k in T.grid(256, 256, 256):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)";
+  for (const std::string& text : {loops, forever, product}) CHECK(jit_error(text, c).find("interrupted") == 0);
+  stop = false;
+  CHECK(jit_error(product, c) == "");
+}
+
+TEST_CASE("packed functions are called with buffers, numbers and text") {
+  runtime::PackedRegistry registry;
+  std::vector<std::string> seen;
+  registry.register_function("test.twice", [&](runtime::PackedArgs args) -> runtime::Result<Value> {
+    seen.push_back(fmt::format("{} {}", args.size(), runtime::describe(args[0])));
+    runtime::Tensor& t = args[0].as_tensor();
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), 2 * t.at(i));
+    return Value();
+  });
+  registry.register_function("test.fail", [](runtime::PackedArgs) -> runtime::Result<Value> {
+    return runtime::fail(ErrorKind::Raised, "no, thank you");
+  });
+  Case c;
+  c.registry = &registry;
+  const std::string text = R"(
+@T.prim_func
+def kernel(A: T.Buffer((8,), "float32"), n: T.int64):
+    T.call_packed("test.twice", A.data, n, T.float32(0.5), "words")
+)";
+  CHECK(both(text, c) == "");
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[0] == seen[1]);
+  std::string other = text;
+  other.replace(other.find("test.twice"), 10, "test.fail");
+  CHECK(jit_error(other, c).find("no, thank you") == 0);
+  other.replace(other.find("test.fail"), 9, "test.none");
+  CHECK(jit_error(other, c).find("no packed function `test.none` is registered") == 0);
+}
+
+TEST_CASE("memory over the limit is an error, and what was allocated is given back") {
+  const std::string text = R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((4,), "float32"), n: T.int64):
+    with T.sblock("root"):
+        X = T.sblock_alloc_buffer((n,), "float32")
+        for i in range(4):
+            with T.sblock("b"):
+                vi = T.axis.spatial(4, i)
+                X[vi] = A[vi]
+                A[vi] = X[vi] + T.float32(1)
+)";
+  const std::size_t before = runtime::memory_in_use();
+  Case c;
+  c.symbols["n"] = std::int64_t(1) << 60;
+  CHECK(both(text, c) == "");
+  CHECK_FALSE(jit_error(text, c).empty());
+  c.symbols["n"] = -1;
+  CHECK_FALSE(jit_error(text, c).empty());
+  c.symbols["n"] = 1000;
+  CHECK(both(text, c) == "");
+  CHECK(runtime::memory_in_use() == before);
+}
