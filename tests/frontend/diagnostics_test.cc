@@ -37,8 +37,6 @@ def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "flot32")):
 TEST_CASE("mistakes that users make") {
   check({"@R.function\ndef f(x: R.Tensor((1), \"float32\")):\n    return x\n",
          {"2:19: a shape must be a tuple; `(1)` is a number"}});
-  check({"@R.function\ndef f(x: R.Tensor(\"float32\")):\n    return x\n",
-         {"2:19: the dtype \"float32\" stands where the shape belongs"}});
   check({"@R.function\ndef f(x):\n    return x\n", {"2:7: parameter `x` needs a type annotation"}});
   check({"@R.function\ndef f(x: R.Tensor((\"m + 1\",), \"float32\")):\n    return x\n", {"2:21: `m` is not defined"}});
   check({"@R.function\ndef f(x: R.Tensor(ndim=-2)):\n    return x\n",

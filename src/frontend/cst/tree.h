@@ -89,9 +89,11 @@ class Node {
   const NodeRow& row() const { return tree_->rows[index_]; }
   Kind kind() const { return tree_ ? row().kind : Kind::Missing; }
   bool is(Kind k) const { return tree_ && row().kind == k; }
-  Field field() const { return row().field; }
-  bool damaged() const { return row().damaged; }
-  std::string_view text() const { return tree_->text.substr(row().begin, row().end - row().begin); }
+  Field field() const { return tree_ ? row().field : Field::None; }
+  bool damaged() const { return tree_ && row().damaged; }
+  std::string_view text() const {
+    return tree_ ? tree_->text.substr(row().begin, row().end - row().begin) : std::string_view();
+  }
   source::Span span() const {
     if (!tree_) return {};
     if (!tree_->mapped) return tree_->whole;

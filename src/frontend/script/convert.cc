@@ -207,6 +207,8 @@ const ir::Attr* to_attr(Reader& r, const Val& v, Node at) {
       const ir::Expr* e = v.expr();
       if (const auto* s = ir::as<ir::StringImm>(e)) return r.ctx.attr(s->value);
       if (const auto* t = ir::as<ir::DTypeImm>(e)) return r.ctx.attr(t->value);
+      // A literal of the dialect's own dtype is the plain number.
+      if (const auto* i = ir::as<ir::IntImm>(e); i && e->dtype() == r.default_int()) return r.ctx.attr(i->value);
       if (!is_scalar_expr(e) && !ir::isa<ir::CommReducer>(e) && !ir::isa<ir::Lambda>(e)) e = as_leaf(r, e, at);
       return e ? r.ctx.attr(e) : nullptr;
     }

@@ -8,6 +8,7 @@
 #include "frontend/script/calls.h"
 #include "frontend/script/convert.h"
 #include "frontend/script/module.h"
+#include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
 
 namespace rldb::frontend::script {
@@ -83,7 +84,10 @@ Val lookup(Reader& r, std::string_view name, Node at) {
     v.cst = at;
     return v;
   }
-  if (r.fn && (r.fn->declare_bare || (r.fn->in_signature && r.type_vars.count(name)))) return Val::nothing();
+  if (r.fn && r.fn->in_signature) {
+    const bool declared = r.type_vars.count(name) || (r.in_tir() && r.fn->symbol_dtypes.count(name));
+    if (declared || r.fn->declare_bare) return Val::of(declare_symbol(r, name, at));
+  }
   return unknown_name(r, name, at);
 }
 

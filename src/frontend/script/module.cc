@@ -31,9 +31,11 @@ const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type
 void ensure_signature(Reader& r, Member& m) {
   if (m.signature) return;
   m.signature = std::make_unique<Signature>();
+  m.in_signature = true;
   FunctionState* const before = std::exchange(r.fn, nullptr);
   read_signature(r, m.node, nullptr, *m.signature);
   r.fn = before;
+  m.in_signature = false;
   if (m.signature->ret) m.declared = signature_type(r, *m.signature, m.signature->ret);
 }
 
@@ -85,6 +87,8 @@ void read_member(Reader& r, Member& m) {
 
 const ir::GlobalVar* member_var(Reader& r, Member& m) {
   if (m.var) return m.var;
+  // Its own signature mentions it: there is no type to know yet (and no place for a function in a type).
+  if (m.in_signature) return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
   if (m.state == Member::State::Done) {
     m.var = r.ctx.global_var(m.name, m.declared ? m.declared : m.function->type);
     return m.var;

@@ -72,6 +72,7 @@ struct Member {
   std::unique_ptr<Signature> signature;    // of a Relax function
   const ir::GlobalVar* var = nullptr;      // as soon as its type is known
   bool recursive = false;                  // was asked for while it was being read
+  bool in_signature = false;               // its signature is being read
   bool broken = false;
 };
 

@@ -162,6 +162,15 @@ class BodyReader {
 
   // ---- bindings ----
 
+  // Is the statement followed by text, on the same line, that fits nowhere?
+  static bool cut_short(Node s) {
+    const cst::Tree& tree = *s.tree();
+    const std::uint32_t next = s.row().next;
+    if (next >= tree.rows.size() || tree.rows[next].kind != Kind::Error || tree.rows[next].begin < s.row().end)
+      return false;
+    return tree.text.substr(s.row().end, tree.rows[next].begin - s.row().end).find('\n') == std::string_view::npos;
+  }
+
   void binding(Node s) {
     const Node target = s.child(Field::Target);
     const Node value = s.child(Field::Value);
@@ -170,6 +179,8 @@ class BodyReader {
       if (target && !target.is(Kind::Missing)) r_.error(target, DiagId::BadTarget);
       return;
     }
+    // What was read of a damaged line is not what was meant.
+    if (cut_short(s)) return define_broken(target, nullptr);
     if (value.is(Kind::Binding)) {
       r_.error(value, DiagId::UnsupportedSyntax, "a chain of assignments");
       fn_.scope.define(target.text(), Val(), target.span());
@@ -238,9 +249,18 @@ class BodyReader {
     return r_.at(dataflow ? r_.ctx.dataflow_var(target.text(), type) : r_.ctx.var(target.text(), type), target);
   }
 
+  // The registry does not see the module's devices: the annotation says which one a copy goes to.
+  static bool is_device_copy(const ir::Expr* e) {
+    const auto* call = ir::as<ir::Call>(e);
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    return op && op->name == "relax.to_vdevice";
+  }
+
   const ir::Var* bind(Node s, Node target, const ir::Expr* e, const ir::Type* type, Node annotation) {
     const ir::Type* value_type = e->type;
-    const bool checked = !r_.module || r_.module->check_well_formed;
+    const auto distributed = [](const ir::Type* t) { return t && t->kind == ir::TypeKind::DTensor; };
+    const bool checked = (!r_.module || r_.module->check_well_formed) && distributed(type) == distributed(value_type) &&
+                         !is_device_copy(e);
     if (checked && type && type != value_type && ir::base_check(r_.ctx, type, value_type) == ir::BaseCheck::FailL0) {
       source::Message m =
           source::message(DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
@@ -578,8 +598,7 @@ class BodyReader {
       b.var = last->var;
       value = last->var;
       // The last binding of a leaf is the branch's value itself.
-      if (!last->is_match_cast() && (ir::is_leaf(last->value) || ir::isa<ir::Tuple>(last->value)) &&
-          last->value->type == last->var->type) {
+      if (!last->is_match_cast() && (ir::is_leaf(last->value) || ir::isa<ir::Tuple>(last->value))) {
         value = last->value;
         current.pop_back();
       }

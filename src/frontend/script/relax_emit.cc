@@ -150,6 +150,16 @@ void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
   }
 }
 
+// An operator without a row: types among its positions are its output types.
+void name_type_arguments(std::vector<ops::CallArg>& given) {
+  for (ops::CallArg& a : given) {
+    if (!a.keyword.empty() || !a.attr) continue;
+    const bool list =
+        a.attr->is(ir::AttrKind::List) && !a.attr->items.empty() && a.attr->items[0]->is(ir::AttrKind::Type);
+    if (list || a.attr->is(ir::AttrKind::Type)) a.keyword = "out_ty";
+  }
+}
+
 // R.call_tir_inplace(f, args, indices, out_ty): its own order of positions.
 void name_inplace_arguments(std::vector<ops::CallArg>& given) {
   std::size_t position = 0;
@@ -233,6 +243,7 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   }
   if (name == "call_tir" || name == "call_dps_packed" || name == "call_tir_with_grad") inline_tuple(r, given);
   if (name == "call_tir_inplace") name_inplace_arguments(given);
+  if (!ops::find(name)) name_type_arguments(given);
   auto spec = ops::normalize_arguments(r.ctx, name, given);
   if (!spec.ok()) {
     report_at_argument(r, call, std::move(spec).error(), given, from, nullptr);

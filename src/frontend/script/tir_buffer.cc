@@ -118,6 +118,7 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
   if (Argument* a = args.find("layout"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) b.layout = to_attr(r, v, a->node);
   if (!good) return nullptr;
+  if (need_shape && b.elem_offset && ir::is_const(b.elem_offset, 0)) b.elem_offset = nullptr;
   b.shape = shape;
   b.strides = strides;
   b.axis_separators = separators;

@@ -1,0 +1,72 @@
+// Texts that once broke the reader, and the kinds of damage that files have: cut anywhere, a byte changed anywhere.
+#include <doctest/doctest.h>
+
+#include "frontend_helper.h"
+
+using rldb::frontend::testing::Reading;
+
+namespace {
+
+const char* const kProgram = R"(
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def f(a: T.handle, B: T.Buffer((4, 4), "float32")):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 4), "float32")
+        for i, j in T.grid(4, 4):
+            with T.sblock("b"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    B[vi, vj] = T.float32(0)
+                B[vi, vj] = B[vi, vj] + A[vi, vj] * T.Cast("float32", vi)
+
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4, 4), "float32"):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            lv = R.call_tir(cls.f, (x,), out_ty=R.Tensor((4, 4), "float32"))
+            gv = R.add(R.exp(lv), R.const([[1.0, 2, 3, 4]], "float32"))
+            R.output(gv)
+        if c:
+            y = R.exp(gv)
+        else:
+            y = R.match_cast(gv, R.Tensor((4, 4), "float32"))
+        return y
+)";
+
+// Reads without an exception, and every span lies within the text.
+void survives(const std::string& text) {
+  Reading r(text);
+  for (const auto& d : r.diagnostics.all()) {
+    CHECK(d.span.begin <= d.span.end);
+    CHECK(d.span.end <= text.size());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a program that is cut anywhere") {
+  const std::string text = kProgram;
+  for (std::size_t n = 1; n < text.size(); n += 7) survives(text.substr(0, n));
+}
+
+TEST_CASE("a program with one piece missing or doubled") {
+  const std::string text = kProgram;
+  for (std::size_t n = 0; n + 12 < text.size(); n += 11) {
+    std::string without = text;
+    without.erase(n, 5);
+    survives(without);
+    std::string twice = text;
+    twice.insert(n, text.substr(n, 12));
+    survives(twice);
+  }
+}
+
+TEST_CASE("found by mutating real modules") {
+  survives("class A:\n    pass\n");
+  survives("class A\n");
+  survives("@R.function\ndef f(x: f(x)):\n    return x\n");
+  survives("@\nclass :\n    x\n");
+}
