@@ -373,6 +373,8 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   const ir::Expr* e = to_scalar(r, a, at);
   if (!e) return {};
   if (op == "+") return Val::of(e);
+  if (!e->dtype().is_integral() && !e->dtype().is_float())
+    return r.error(at, DiagId::BadOperand, op == "neg" ? "-" : op, describe(r, a));
   if (op == "~") return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), "bitwise_not", {e}), at)));
   // TVM: -x is x * -1; a literal folds.
   auto made = ir::make_binary(r.ctx, ir::NodeKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
@@ -387,6 +389,8 @@ Val apply_not(Reader& r, const Val& a, Node at) {
   if (is_relax_value(a)) return r.error_hint(at, "write `R.logical_not`", DiagId::PythonLogic, "not");
   const ir::Expr* e = to_scalar(r, a, at);
   if (!e) return {};
+  if (!e->dtype().is_integral() && !e->dtype().is_float())
+    return r.error(at, DiagId::BadOperand, "not", describe(r, a));
   if (!e->dtype().is_bool()) {
     // Python's truth of a number.
     auto zero = ir::make_binary(r.ctx, ir::NodeKind::EQ, e, r.ctx.literal(e->dtype().element(), 0));
