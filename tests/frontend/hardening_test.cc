@@ -69,5 +69,6 @@ TEST_CASE("found by mutating real modules") {
   survives("class A\n");
   survives("@R.function\ndef f(x: f(x)):\n    return x\n");
   survives("@T.prim_func\ndef f(p: T.handle, A: T.Buffer((-p,), \"float32\")):\n    A[not p] = 1\n");
+  survives("@T.prim_func\ndef f(p: T.evaluate(0)):\n    pass\n");
   survives("@\nclass :\n    x\n");
 }

@@ -18,6 +18,7 @@ class FunctionReader {
     fn_.dialect = Dialect::Tir;
     fn_.name = function.child(Field::Name).text();
     fn_.tir = &tir_;
+    tir_.sequence = &stray_;
   }
 
   const ir::PrimFunc* run() {
@@ -31,6 +32,8 @@ class FunctionReader {
       ret = read_type(r_, annotation);
       if (!ret) ret = r_.ctx.void_type();
     }
+    if (!stray_.statements.empty() || !stray_.wrappers.empty())
+      r_.error(node_.child(Field::Parameters), DiagId::Misplaced, "a statement");
     const ir::Stmt* body = collect_sequence(r_, [&] { read_tir_statements(r_, node_.child(Field::Body)); });
     body = with_root(body);
     r_.fn = before;
@@ -158,6 +161,7 @@ class FunctionReader {
   Reader& r_;
   Node node_;
   FunctionState fn_;
+  Sequence stray_;  // statements that a signature holds by mistake
   TirFunction tir_;
   FunctionOptions options_;
 };
