@@ -76,6 +76,7 @@ std::string describe(Reader& r, const Val& v) {
 }
 
 const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
+  if (!ints.is_void()) ints = ints.element();
   switch (v.kind) {
     case ValKind::Poison:
       return nullptr;
