@@ -45,6 +45,7 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
     map_locations();
   }
   mark_starts();
+  name_variables();
 }
 
 // ---- bindings of the source ----
@@ -252,6 +253,42 @@ bool CodeMap::is_user_variable(const bytecode::VariableRange& v) const {
     for (const std::uint32_t id : session_.context().origins().get(queue[i])) queue.push_back(id);
   }
   return false;
+}
+
+// The tensor, tuple or shape that lowered code makes for a binding's result under a name of its own.
+std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v) const {
+  if (v.is_parameter || v.begin < 1) return std::nullopt;
+  const int b = by_provenance(v.node, 0);
+  if (b < 0 || !binding(b).binding || binding(b).name == "_") return std::nullopt;
+  const ir::Type* type = binding(b).binding->var->type;
+  const std::string_view kind = ir::as<ir::TensorType>(type)  ? "R.Tensor("
+                                : ir::as<ir::ShapeType>(type) ? "R.Shape("
+                                : ir::as<ir::TupleType>(type) ? "R.Tuple("
+                                                              : "";
+  if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
+  // It holds the result once the last call of the binding that gets it has run.
+  Index begin = v.begin;
+  for (Index pc = v.begin; pc < v.end && binding_of(pc) == b; ++pc) {
+    const Instruction i = executable().instruction(pc);
+    for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
+      if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
+  }
+  return UserVariable{binding(b).name, &v, begin};
+}
+
+void CodeMap::name_variables() {
+  const bytecode::Executable& exe = executable();
+  variables_.resize(exe.functions.size());
+  for (std::size_t f = 0; f < exe.functions.size(); ++f) {
+    const bytecode::FunctionDebug* debug = exe.debug.function(Index(f));
+    if (!debug) continue;
+    for (const bytecode::VariableRange& v : debug->variables) {
+      if (is_user_variable(v))
+        variables_[f].push_back({v.name, &v, v.begin});
+      else if (auto made = result_variable(v))
+        variables_[f].push_back(*std::move(made));
+    }
+  }
 }
 
 // Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.

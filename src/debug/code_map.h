@@ -27,6 +27,14 @@ struct UserBinding {
   std::uint32_t line = 0;
 };
 
+// A variable of the user and the register that holds it. Lowering renames: the tensor that a kernel fills for `lv` is
+// called `alloc` in the code; it is `lv` from the instruction after the kernel's call on.
+struct UserVariable {
+  std::string name;
+  const bytecode::VariableRange* range;
+  Index begin;  // of the range, or later
+};
+
 class CodeMap {
  public:
   CodeMap(std::shared_ptr<const session::Build> build, session::Session& session);
@@ -51,8 +59,7 @@ class CodeMap {
   // Every way from the function's entry to `later` has run `earlier` before.
   bool runs_before(Index earlier, Index later) const;
   Position position(Index pc) const;
-  // Is this variable of the debug info one that the user wrote?
-  bool is_user_variable(const bytecode::VariableRange& v) const;
+  const std::vector<UserVariable>& variables(Index function) const { return variables_[std::size_t(function)]; }
 
  private:
   void collect(std::string_view function, const ir::SeqExpr* body, int depth);
@@ -64,6 +71,9 @@ class CodeMap {
   void map_instructions();
   void map_locations();
   void mark_starts();
+  void name_variables();
+  bool is_user_variable(const bytecode::VariableRange& v) const;
+  std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
   const std::vector<Index>& dominators(Index function) const;
 
   std::shared_ptr<const session::Build> build_;
@@ -74,6 +84,7 @@ class CodeMap {
   std::vector<Index> functions_;
   std::vector<int> binding_of_;
   vm::StopSet starts_;
+  std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
   mutable std::unordered_map<Index, std::vector<Index>> dominators_;  // per function: immediate dominator, relative
 };

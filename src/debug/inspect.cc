@@ -35,40 +35,39 @@ std::vector<FrameInfo> Debugger::frames() const {
 std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
                                               std::string_view only) const {
   const vm::Frame& f = m.frames()[frame];
-  const bytecode::FunctionDebug* debug = map.executable().debug.function(f.function);
-  std::vector<LocalInfo> list;
-  if (!debug) {
-    const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
-    for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
-      if (only.empty() || names[i] == only)
-        list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
-    return list;
-  }
   struct Best {
-    const bytecode::VariableRange* range;
+    const UserVariable* variable;
     bool live;
   };
   std::vector<Best> rows;
   std::unordered_map<std::string_view, std::size_t> by_name;
-  for (const bytecode::VariableRange& v : debug->variables) {
+  for (const UserVariable& v : map.variables(f.function)) {
     if (!only.empty() && v.name != only) continue;
-    const bool live = f.pc >= v.begin && f.pc < v.end;
+    const bool live = f.pc >= v.begin && f.pc < v.range->end;
     // Defined on every way to here, unless it is a name of the other branch of an if.
-    if (!live && (v.begin > f.pc || !(v.is_parameter || map.runs_before(v.begin - 1, f.pc)))) continue;
-    if (!map.is_user_variable(v)) continue;
+    const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
+    if (!live && !defined) continue;
     const auto [it, fresh] = by_name.try_emplace(v.name, rows.size());
-    if (fresh)
+    if (fresh) {
       rows.push_back({&v, live});
-    else if (live || !rows[it->second].live)
-      if (v.begin >= rows[it->second].range->begin || live) rows[it->second] = {&v, live};
+      continue;
+    }
+    Best& best = rows[it->second];
+    if (live == best.live ? v.begin >= best.variable->begin : live) best = {&v, live};
   }
+  std::vector<LocalInfo> list;
+  // Parameters that no debug info names: their registers are the first ones.
+  const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
+  for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
+    if ((only.empty() || names[i] == only) && !by_name.contains(names[i]))
+      list.push_back({names[i], *m.read_register(frame, bytecode::RegName(i)), bytecode::RegName(i), "", true});
   for (const Best& row : rows) {
     LocalInfo info;
-    info.name = row.range->name;
-    info.reg = row.range->reg;
-    info.type = row.range->type;
+    info.name = row.variable->name;
+    info.reg = row.variable->range->reg;
+    info.type = row.variable->range->type;
     info.live = row.live;
-    if (const Value* v = row.live ? m.read_register(frame, row.range->reg) : nullptr) info.value = *v;
+    if (const Value* v = row.live ? m.read_register(frame, info.reg) : nullptr) info.value = *v;
     list.push_back(std::move(info));
   }
   return list;

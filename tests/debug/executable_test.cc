@@ -113,6 +113,7 @@ TEST_CASE("recursion: over calls, out of them, and back") {
   CHECK(f.debugger.frames().size() == 4);
   r = f.debugger.finish();
   CHECK(r.returned.as_int() == 1);
+  f.debugger.remove_breakpoint(1);
   r = f.debugger.reverse_finish();
   CHECK(f.debugger.frames().size() == 2);
   CHECK(f.debugger.machine()->executable().instruction(r.where.pc).op == bytecode::Opcode::Call);

@@ -69,7 +69,12 @@ TEST_CASE("locals, symbols, expressions at a stop") {
   f.start(mlp_inputs(), false);
   CHECK(f.local("x").substr(0, 2) == "[[");
   CHECK(f.local("lv1") != "(none)");
+  CHECK(f.local("lv") == "(freed)");
   CHECK(f.local("gv") == "(none)");
+  CHECK(f.local("alloc") == "(none)");
+  CHECK(f.print("lv").find("register was freed") != std::string::npos);
+  f.session.set_value("lv", Value::of_int(1));
+  CHECK(f.print("R.add(lv, lv)").find("`lv` has no value here") != std::string::npos);
   CHECK(f.print("n") == "2");
   CHECK(f.print("n * 2 + 1") == "5");
   CHECK(f.print("x[1, 0]") == "1.0");
@@ -134,6 +139,7 @@ TEST_CASE("recursion with an if: only executed names, frames by depth") {
   CHECK(f.local("m") == "(none)");
   CHECK(f.local("n") == "0");
   CHECK(f.local("n", 3) == "3");
+  f.debugger.remove_breakpoint(1);
   r = f.debugger.finish();
   CHECK(show(r.returned) == "0");
   CHECK(f.debugger.resume().kind == StopKind::Finished);
@@ -154,7 +160,7 @@ TEST_CASE("a violated match_cast is a stop with everything to be looked at") {
   CHECK(f.debugger.frames().size() == 1);
   // It stays where it is; and back works.
   CHECK(f.debugger.resume().kind == StopKind::Fault);
-  f.debugger.reverse_step(2);
+  f.debugger.reverse_step();
   CHECK(f.where() == "main:lv");
   CHECK(f.debugger.resume().kind == StopKind::Fault);
 }
