@@ -89,6 +89,17 @@ frontend::Environment Session::environment(const ir::Module* module, const std::
   return env;
 }
 
+// Passes look at bindings: a call that is the result gets one.
+static const ir::SeqExpr* with_bound_result(ir::Context& ctx, const ir::SeqExpr* value) {
+  if (!ir::isa<ir::Call>(value->body) && !ir::isa<ir::If>(value->body) && !ir::isa<ir::TupleGetItem>(value->body))
+    return value;
+  const ir::Var* var = ctx.var("result", value->body->type);
+  const std::vector<const ir::Binding*> bindings{ctx.binding(var, value->body)};
+  std::vector<const ir::BindingBlock*> blocks(value->blocks.begin(), value->blocks.end());
+  blocks.push_back(ctx.block(bindings));
+  return ctx.seq(blocks, var);
+}
+
 // Runs `value` as the body of a function whose parameters are the session values it mentions.
 std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module,
                                        const std::vector<NamedValue>& values, source::Span span, Diagnostics& out) {
@@ -104,6 +115,7 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
     args.push_back(known->value);
   }
   const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction)};
+  value = with_bound_result(*ctx_, value);
   const ir::Function* f = ctx_->function(params, value, value->type, false, attrs);
   ctx_->spans().set(f, span);
   ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
