@@ -204,6 +204,42 @@ TEST_CASE("statements of a kernel") {
   CHECK(show(f.debugger.resume().value) == "[ 4. 16.]");
 }
 
+TEST_CASE("a kernel alone is stepped too, and leaves what it would have left") {
+  Fixture f(R"(
+@T.prim_func
+def twice(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+    for i in range(3):
+        with T.block("B"):
+            v = T.axis.spatial(3, i)
+            B[v] = A[v] * T.float32(2)
+)");
+  const Value a = f32({3}, {1, 2, 3}), b = f32({3}, {0});
+  f.start({a, b}, true, "twice");
+  StopReport r = f.debugger.step_statement();
+  REQUIRE(r.in_kernel);
+  CHECK(r.where.function == "twice");
+  std::string text;
+  for (int i = 0; i < 10 && f.print("B[0]") != "2.0"; ++i) {
+    text = f.debugger.kernel_position()->text;
+    f.debugger.step_statement();
+  }
+  CHECK(text.find("B[v] = A[v]") == 0);
+  CHECK(f.print("i") == "0");
+  CHECK(f.print("A[i] * 2") == "2.0");
+  CHECK(f.print("B[0]") == "2.0");
+  r = f.debugger.reverse_step_statement();
+  REQUIRE(r.in_kernel);
+  CHECK(f.print("B[0]") == "0.0");
+  CHECK(f.debugger.kernel_position()->text == text);
+  f.debugger.reverse_step_instruction();
+  CHECK(!f.debugger.last_stop().in_kernel);
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  f.start({a, b}, true, "twice");
+  f.debugger.step_statement(2);
+  CHECK(f.debugger.finish().kind == StopKind::Finished);
+  CHECK(show(b) == "[2. 4. 6.]");
+}
+
 TEST_CASE("from an instruction back to the line") {
   Fixture f(kMlp);
   f.at("add");

@@ -136,6 +136,7 @@ Status Repl::show_stop(const debug::StopReport& stop) {
       print("no earlier history: {}\n", describe_position(*this, stop.where));
       break;
   }
+  if (!stop.note.empty()) print("note: {}\n", stop.note);
   if (stop.in_kernel) {
     if (const auto at = debugger_->kernel_position()) {
       print("in kernel {}: {}\n", at->kernel, at->text);
