@@ -170,6 +170,7 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
 
   if (flat_index_ && flat_buffers_.contains(b) && !indices.empty()) {
     out.pointer = b_.CreateInBoundsGEP(memory, v.base, flat_index_);
+    out.lanes = flat_lanes_;
     return out;
   }
 
@@ -321,6 +322,10 @@ void Lowering::store_value(const ir::Buffer* b, ir::Span<const ir::Expr*> indice
     Value* all = splat(to_memory(v, element), at.lanes);
     if (mask)
       b_.CreateMaskedStore(all, at.pointer, alignment(element), splat(mask, at.lanes));
+    else if (stream_)
+      b_.CreateAlignedStore(all, at.pointer, llvm::Align(options_.vector_bytes))
+          ->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                        llvm::MDNode::get(c_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
     else
       b_.CreateAlignedStore(all, at.pointer, alignment(element));
     return;

@@ -216,24 +216,28 @@ void Lowering::maybe_poll(const ir::ForStmt* loop, Value* iv) {
 }
 
 void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source) {
-  if (!source) return;
+  if (!source && !finished_loops_) return;
   std::vector<llvm::Metadata*> items{nullptr};
   const auto flag = [&](const char* name) { items.push_back(llvm::MDNode::get(c_, llvm::MDString::get(c_, name))); };
   const auto set = [&](const char* name, llvm::Constant* v) {
     items.push_back(llvm::MDNode::get(c_, {llvm::MDString::get(c_, name), llvm::ConstantAsMetadata::get(v)}));
   };
-  switch (source->for_kind) {
-    case ir::ForKind::Vectorized:
-      set("llvm.loop.vectorize.enable", b_.getTrue());
-      break;
-    case ir::ForKind::Unrolled:
-      if (ir::const_int(source->extent).value_or(INT64_MAX) <= 64) flag("llvm.loop.unroll.full");
-      break;
-    case ir::ForKind::Serial:
-    case ir::ForKind::Parallel:
-    case ir::ForKind::ThreadBinding:
-      break;
+  if (finished_loops_) {
+    set("llvm.loop.isvectorized", b_.getInt32(1));
+    flag("llvm.loop.unroll.disable");
   }
+  if (source) switch (source->for_kind) {
+      case ir::ForKind::Vectorized:
+        set("llvm.loop.vectorize.enable", b_.getTrue());
+        break;
+      case ir::ForKind::Unrolled:
+        if (ir::const_int(source->extent).value_or(INT64_MAX) <= 64) flag("llvm.loop.unroll.full");
+        break;
+      case ir::ForKind::Serial:
+      case ir::ForKind::Parallel:
+      case ir::ForKind::ThreadBinding:
+        break;
+    }
   if (items.size() == 1) return;
   llvm::MDNode* id = llvm::MDNode::getDistinct(c_, items);
   id->replaceOperandWith(0, id);

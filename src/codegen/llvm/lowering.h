@@ -219,6 +219,9 @@ class Lowering {
   // Under a flat loop: buffers that are indexed by the loops' variables in order are indexed by this instead.
   std::unordered_set<const ir::Buffer*> flat_buffers_;
   Value* flat_index_ = nullptr;
+  unsigned flat_lanes_ = 1;      // elements from flat_index_ on that are worked on at once
+  bool stream_ = false;          // stores go past the caches
+  bool finished_loops_ = false;  // loops are as they should be: not to be vectorised or unrolled
 };
 
 }  // namespace rldb::codegen

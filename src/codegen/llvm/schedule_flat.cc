@@ -1,5 +1,6 @@
 // Elementwise nests as one loop: when every buffer of a block has the nest's own shape and is indexed by its variables
-// in order, the nest is one loop over a flat index, whatever its inner extents are.
+// in order, the nest is one loop over a flat index, whatever its inner extents are. Large outputs are written past the
+// caches, which saves reading them.
 #include "codegen/llvm/lowering.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
@@ -8,6 +9,10 @@
 namespace rldb::codegen {
 
 using ir::as;
+
+namespace {
+constexpr std::uint64_t kStreamBytes = 32 << 20;
+}
 
 bool Lowering::flat_loop(const ir::ForStmt* loop) {
   if (widened_ || flat_index_) return false;
@@ -19,7 +24,7 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
     nest.push_back(l);
     at = l->body;
   }
-  if (nest.size() < 2) return false;
+  if (nest.empty()) return false;
   const auto* realize = as<ir::SBlockRealize>(at);
   const ir::SBlock* b = realize ? realize->block : nullptr;
   if (realize) {
@@ -83,11 +88,49 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
   for (const ir::ForStmt* l : nest)
     total =
         b_.CreateMul(total, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index(l->extent), i64(0)), "", true, true);
+  const DType out = store->buffer->dtype;
+  const auto known = llvm::dyn_cast<llvm::ConstantInt>(total);
+  const std::uint64_t lanes = options_.vector_bytes / std::max<std::size_t>(1, out.bytes());
+  // Streaming pays for outputs that no cache holds; it wants whole aligned vectors and buffers that do not overlap.
+  const bool stream = noalias_ && lanes > 1 && out.bytes() * lanes == options_.vector_bytes && !out.is_bool() &&
+                      (!known || known->getZExtValue() * out.bytes() >= kStreamBytes);
+  if (nest.size() < 2 && !stream) return false;
+
   flat_buffers_ = flat;
-  emit_loop(i64(0), total, i64(1), "flat", [&](Value* iv) {
+  const auto plain = [&](Value* begin, Value* end) {
+    emit_loop(begin, end, i64(1), "flat", [&](Value* iv) {
+      flat_index_ = iv;
+      stmt(store);
+      flat_index_ = nullptr;
+    });
+  };
+  if (!stream) {
+    plain(i64(0), total);
+    flat_buffers_.clear();
+    return true;
+  }
+  // [0, first) and [last, total) one way, what is between them the other. Small outputs are all in the first part.
+  const auto width = std::int64_t(out.bytes());
+  Value* address = b_.CreatePtrToInt(view(store->buffer).base, b_.getInt64Ty());
+  Value* ahead = b_.CreateAnd(b_.CreateNeg(address), i64(options_.vector_bytes - 1));
+  Value* large = b_.CreateICmpUGE(total, i64(std::int64_t(kStreamBytes) / width));
+  large = b_.CreateAnd(large, b_.CreateICmpEQ(b_.CreateAnd(address, i64(width - 1)), i64(0)));
+  Value* first = b_.CreateSelect(large, b_.CreateUDiv(ahead, i64(width)), total);
+  Value* between = b_.CreateAnd(b_.CreateSub(total, first), i64(-std::int64_t(lanes)));
+  Value* last = b_.CreateAdd(first, between);
+  stream_ = true;
+  flat_lanes_ = unsigned(lanes);
+  emit_loop(first, last, i64(std::int64_t(lanes)), "stream", [&](Value* iv) {
     flat_index_ = iv;
     stmt(store);
     flat_index_ = nullptr;
+  });
+  stream_ = false;
+  flat_lanes_ = 1;
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+  emit_loop(i64(0), i64(2), i64(1), "part", [&](Value* part) {
+    Value* second = b_.CreateICmpNE(part, i64(0));
+    plain(b_.CreateSelect(second, last, i64(0)), b_.CreateSelect(second, total, first));
   });
   flat_buffers_.clear();
   return true;

@@ -379,6 +379,7 @@ bool Lowering::matmul(const ir::ForStmt* loop) {
   const View& c = view(out);
   if (c.last_stride != 1) return false;
 
+  finished_loops_ = true;
   MatmulEmitter e{*this, b_, p};
   e.element = memory_type(p.type);
   const auto extent = [&](int n) { return index(p.nest.loops[std::size_t(n)]->extent); };
@@ -436,6 +437,7 @@ bool Lowering::matmul(const ir::ForStmt* loop) {
     e.product(a_base, b_base, c_base, c_stride);
   };
   around(0);
+  finished_loops_ = false;
   return true;
 }
 

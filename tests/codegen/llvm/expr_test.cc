@@ -13,6 +13,7 @@ Case sized(std::int64_t n, double low = -4, double high = 4) {
   c.symbols["n"] = n;
   c.low = low;
   c.high = high;
+  c.jit.opt_level = 1;  // the full pipeline is for the last test: it is ten times slower
   return c;
 }
 
@@ -139,4 +140,16 @@ TEST_CASE("intrinsics of two and three") {
 TEST_CASE("what has no code is refused by name") {
   CHECK(jit_error(elementwise("T.call_extern(\"float32\", \"nothing\", A[i])", "float32", "float32", "float32"))
             .find("call_extern") != std::string::npos);
+}
+
+TEST_CASE("vector code of the full pipeline") {
+  for (const char* t : {"float32", "float16", "bfloat16", "float64", "int32", "int8", "uint8"})
+    for (const char* e : {"A[i] * B[i] + A[i]", "T.max(A[i], B[i])", "T.if_then_else(A[i] < B[i], A[i], A[i] - B[i])",
+                          "T.Cast(\"{}\", T.Cast(\"float32\", A[i]) * T.float32(0.5))"}) {
+      const std::string text = fmt::format(fmt::runtime(e), t);
+      CAPTURE(text);
+      Case c = sized(1003, t[0] == 'u' ? 0 : -4);
+      c.jit.opt_level = 3;
+      CHECK(both(elementwise(text, t, t, t), c) == "");
+    }
 }

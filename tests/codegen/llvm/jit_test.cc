@@ -347,3 +347,34 @@ def kernel(A: T.Buffer((4,), "float32"), n: T.int64):
   CHECK(both(text, c) == "");
   CHECK(runtime::memory_in_use() == before);
 }
+
+TEST_CASE("outputs that no cache holds, at any alignment") {
+  Text t(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer(("n", 3), "float32"), B: T.Buffer(("n", 3), "float32"), C: T.Buffer(("n", 3), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    n = T.int64()
+    for i, j in T.grid(n, 3):
+        with T.sblock("add"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.if_then_else(A[vi, vj] < T.float32(10), A[vi, vj] + B[vi, vj], T.float32(-1))
+)");
+  REQUIRE_MESSAGE(t.f, t.problem);
+  auto jit = Jit::create({}).value();
+  auto kernel = jit->add(t.f, "add").value();
+  const auto f32 = runtime::DType::Float(32);
+  const std::int64_t n = (std::int64_t(32) << 20) / 12 + 7;
+  const std::vector<Value> inputs{tensor({n, 3}, f32, 1), tensor({n, 3}, f32, 2)};
+  for (const std::size_t offset : {std::size_t(0), std::size_t(4), std::size_t(60)}) {
+    auto storage = runtime::Storage::allocate(std::size_t(n) * 12 + 64).value();
+    std::memset(storage->data(), 0, storage->size());
+    auto out = runtime::Tensor::view(storage, offset, {n, 3}, f32).value();
+    REQUIRE(runtime::call_kernel(*kernel, std::vector<Value>{inputs[0], inputs[1], Value(out)}).ok());
+    const auto* data = reinterpret_cast<const float*>(out->data());
+    std::int64_t right = 0;
+    for (std::int64_t i = 0; i < n * 3; ++i) right += data[i] == 3;
+    CHECK(right == n * 3);
+    for (std::size_t i = offset + std::size_t(n) * 12; i < storage->size(); ++i)
+      CHECK(storage->data()[i] == std::byte(0));
+  }
+}
