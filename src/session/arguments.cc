@@ -115,7 +115,8 @@ class Binder {
       if (!known || *known == got[i]) continue;
       std::vector<const ir::Var*> vars;
       ir::collect_vars(wanted[i], vars);
-      const std::string by = vars.empty() ? "the signature" : dims_[vars[0]].bound_by;
+      if (vars.empty()) return source::message(DiagId::ExtentMismatch, p.name, i, *known, got[i]);
+      const std::string by = dims_[vars[0]].bound_by;
       return source::message(DiagId::DimMismatch, p.name, i, ir::print_expr(wanted[i]), *known, by, got[i]);
     }
     return std::nullopt;

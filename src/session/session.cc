@@ -83,7 +83,14 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
     if (out.error_count() == errors_before) out.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
     return false;
   }
-  if (!ir::verify(*ctx_, parsed.module, out)) return false;
+  Diagnostics found;
+  if (!ir::verify(*ctx_, parsed.module, found)) {
+    for (source::Diagnostic d : found.all()) {
+      if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
+      out.add(std::move(d));
+    }
+    if (parsed.check_well_formed) return false;
+  }
   adopt(parsed.module, std::move(name));
   return true;
 }

@@ -17,6 +17,26 @@ namespace {
 
 Status not_stopped(Repl& repl) { return repl.fail(source::message(DiagId::NotStopped)); }
 
+// Backwards from a finished run or a fault is allowed: that is when one wants to know.
+bool can_reverse(Repl& repl) {
+  return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
+}
+
+template <class Verb>
+Status reverse_with_count(Repl& repl, std::string_view rest, Verb verb) {
+  if (!can_reverse(repl)) return not_stopped(repl);
+  const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
+  if (!count || *count == 0) return Status::Usage;
+  return repl.show_stop((repl.debugger().*verb)(*count));
+}
+
+template <class Verb>
+Status reverse_plain(Repl& repl, std::string_view rest, Verb verb) {
+  if (!rest.empty()) return Status::Usage;
+  if (!can_reverse(repl)) return not_stopped(repl);
+  return repl.show_stop((repl.debugger().*verb)());
+}
+
 template <class Verb>
 Status with_count(Repl& repl, std::string_view rest, Verb verb) {
   if (!repl.debugger().active()) return not_stopped(repl);
@@ -147,14 +167,14 @@ Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest,
 Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
 Status command_Nexti(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next_instruction); }
 Status command_Stept(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_statement); }
-Status command_ReverseStep(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::reverse_step); }
-Status command_ReverseNext(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::reverse_next); }
+Status command_ReverseStep(Repl& r, std::string_view rest) { return reverse_with_count(r, rest, &Debugger::reverse_step); }
+Status command_ReverseNext(Repl& r, std::string_view rest) { return reverse_with_count(r, rest, &Debugger::reverse_next); }
 Status command_ReverseStepi(Repl& r, std::string_view rest) {
-  return with_count(r, rest, &Debugger::reverse_step_instruction);
+  return reverse_with_count(r, rest, &Debugger::reverse_step_instruction);
 }
 Status command_Finish(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::finish); }
-Status command_ReverseContinue(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::reverse_resume); }
-Status command_ReverseFinish(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::reverse_finish); }
+Status command_ReverseContinue(Repl& r, std::string_view rest) { return reverse_plain(r, rest, &Debugger::reverse_resume); }
+Status command_ReverseFinish(Repl& r, std::string_view rest) { return reverse_plain(r, rest, &Debugger::reverse_finish); }
 
 Status command_Continue(Repl& repl, std::string_view rest) {
   if (!repl.debugger().active()) return not_stopped(repl);
@@ -178,7 +198,7 @@ Status command_Until(Repl& repl, std::string_view rest) {
 Status command_Goto(Repl& repl, std::string_view rest) {
   const auto time = parse_count(rest);
   if (!time) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!can_reverse(repl)) return not_stopped(repl);
   return repl.show_stop(repl.debugger().go_to(*time));
 }
 

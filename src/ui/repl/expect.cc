@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/tensor_file.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 
@@ -29,78 +30,27 @@ std::string unquote(std::string_view text) {
   return std::string(text);
 }
 
-// Numbers of a nested list in order, and the lengths at each depth. Uneven lists are refused.
-class ListReader {
- public:
-  explicit ListReader(std::string_view text) : text_(text) {}
-  bool read() { return item(0) && (skip(), at_ == text_.size()); }
-  std::vector<double> numbers;
-  std::vector<std::int64_t> shape;
-
- private:
-  static constexpr std::size_t kMostDims = 32;
-  void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+// A list of numbers (or one number) as a value like `like`: a tensor of its dtype, a shape, or a scalar.
+std::optional<Value> value_like(std::string_view text, const Value& like, std::string& why) {
+  const bool tensor = like.is(ValueKind::Tensor);
+  const bool real = tensor ? like.as_tensor().dtype().is_float() : like.is(ValueKind::Float);
+  const runtime::DType dtype = tensor ? like.as_tensor().dtype() : real ? runtime::DType::Float(64) : runtime::DType::Int(64);
+  auto list = runtime::parse_list(text, dtype);
+  if (!list.ok()) {
+    why = list.error().message;
+    return std::nullopt;
   }
-  bool item(std::size_t depth) {
-    skip();
-    if (at_ == text_.size() || depth > kMostDims) return false;
-    return text_[at_] == '[' || text_[at_] == '(' ? list(depth) : number(depth);
-  }
-  bool list(std::size_t depth) {
-    const char close = text_[at_++] == '[' ? ']' : ')';
-    std::int64_t count = 0;
-    for (skip(); at_ < text_.size() && text_[at_] != close; skip()) {
-      if (!item(depth + 1)) return false;
-      ++count;
-      skip();
-      if (at_ < text_.size() && text_[at_] == ',') ++at_;
-    }
-    if (at_++ >= text_.size()) return false;
-    if (shape.size() <= depth) shape.resize(depth + 1, -1);
-    if (shape[depth] >= 0 && shape[depth] != count) return false;
-    shape[depth] = count;
-    return true;
-  }
-  bool number(std::size_t depth) {
-    const auto end = text_.find_first_of(",]) \n\t", at_);
-    std::string_view word = text_.substr(at_, end == std::string_view::npos ? end : end - at_);
-    at_ += word.size();
-    if (word == "True" || word == "False") {
-      numbers.push_back(word == "True");
-    } else {
-      if (word.starts_with('+')) word.remove_prefix(1);
-      double v = 0;
-      const auto parsed = std::from_chars(word.data(), word.data() + word.size(), v);
-      if (parsed.ec != std::errc() || parsed.ptr != word.data() + word.size()) return false;
-      numbers.push_back(v);
-    }
-    if (!shape.empty() && shape.size() > depth && shape[depth] >= 0) return false;
-    return true;
-  }
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-// The list as a value like `like`: a tensor of its dtype, a shape, or a number.
-std::optional<Value> value_like(const ListReader& list, const Value& like) {
+  if (tensor) return std::move(list).value();
+  const runtime::Tensor& numbers = list->as_tensor();
   if (like.is(ValueKind::Shape)) {
     std::vector<std::int64_t> dims;
-    for (const double d : list.numbers) dims.push_back(std::int64_t(d));
+    for (std::int64_t i = 0; i < numbers.element_count(); ++i) dims.push_back(std::int64_t(numbers.at(i)));
     return Value::of_shape(std::move(dims));
   }
-  if (like.is(ValueKind::Tensor)) {
-    auto tensor = runtime::Tensor::empty(list.shape, like.as_tensor().dtype());
-    if (!tensor.ok() || (*tensor)->element_count() != std::int64_t(list.numbers.size())) return std::nullopt;
-    const runtime::DType dtype = like.as_tensor().dtype();
-    for (std::size_t i = 0; i < list.numbers.size(); ++i)
-      runtime::store_double((*tensor)->data() + i * dtype.bytes(), dtype, list.numbers[i]);
-    return Value(std::move(tensor).value());
-  }
-  if (list.numbers.size() != 1 || !list.shape.empty()) return std::nullopt;
-  if (like.is(ValueKind::Int)) return Value::of_int(std::int64_t(list.numbers[0]));
-  if (like.is(ValueKind::Bool)) return Value::of_bool(list.numbers[0] != 0);
-  if (like.is(ValueKind::Float)) return Value::of_float(list.numbers[0]);
+  if (numbers.ndim() == 0 && like.is(ValueKind::Int)) return Value::of_int(std::int64_t(numbers.at(0)));
+  if (numbers.ndim() == 0 && like.is(ValueKind::Bool)) return Value::of_bool(numbers.at(0) != 0);
+  if (numbers.ndim() == 0 && like.is(ValueKind::Float)) return Value::of_float(numbers.at(0));
+  why = "the last value is " + runtime::describe(like);
   return std::nullopt;
 }
 
@@ -129,14 +79,14 @@ Status expect_value(Repl& repl, std::string_view rest) {
   if (!take_tolerances(text, tolerance)) return bad(repl, "a tolerance is not a number");
   if (!repl.last().value) return differs(repl, "a value", "the last entry gave none");
   const Value& got = *repl.last().value;
+  text = trim(text);
   if (const Value* named = repl.session().find_value(text)) {
     const std::string difference = runtime::compare(got, *named, tolerance);
     return difference.empty() ? Status::Good : differs(repl, fmt::format("the value of `{}`", text), difference);
   }
-  ListReader list(text);
-  if (!list.read()) return bad(repl, fmt::format("`{}` is not a number, a list of numbers, or the name of a value", text));
-  const auto want = value_like(list, got);
-  if (!want) return differs(repl, std::string(text), "the last value is " + runtime::describe(got));
+  std::string why;
+  const auto want = value_like(trim(text), got, why);
+  if (!want) return bad(repl, fmt::format("`{}`: {}", trim(text), why));
   const std::string difference = runtime::compare(got, *want, tolerance);
   return difference.empty() ? Status::Good : differs(repl, std::string(text), difference);
 }

@@ -203,7 +203,8 @@ Status command_Info(Repl& repl, std::string_view rest) {
     show_program(repl);
     return Status::Good;
   }
-  const std::string_view what = words[0];
+  std::string_view what = words[0];
+  if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
   if (const ops::OpInfo* op = ops::find(what)) {
     show_operator(repl, *op);

@@ -91,6 +91,10 @@ Status Repl::dispatch(std::string_view entry) {
     const bool assignment = rest.starts_with("=") || rest.starts_with(":");
     if (debugger_->active() && wordlike && !assignment)
       if (const Command* verb = find_bare_verb(word)) return run_command(*verb, rest);
+    // A lone stepping verb where nothing is stopped, and no value of that name: say what is missing.
+    const Command* verb = find_bare_verb(word);
+    if (verb && (verb->flags & kRepeat) && rest.empty() && word.size() > 2 && !session_->find_value(word))
+      return run_command(*verb, rest);
     return run_entry(entry);
   }
   if (word.empty()) {
