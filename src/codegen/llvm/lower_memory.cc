@@ -232,7 +232,10 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
   unsigned index_lanes = 1;
   for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
   if (index_lanes == 1) {
-    out.pointer = element(flat_of([&](std::size_t i) { return index(indices[i]); }));
+    // Under a streamed flat loop an index that was itself loaded is a vector.
+    Value* flat = flat_of([&](std::size_t i) { return index(indices[i]); });
+    (flat->getType()->isVectorTy() ? out.pointers : out.pointer) = element(flat);
+    if (out.pointers) out.lanes = lanes_of(flat);
     return out;
   }
   // One ramp of stride 1 in a dense last dimension is one piece of memory.

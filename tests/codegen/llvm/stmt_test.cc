@@ -428,3 +428,17 @@ TEST_CASE("every optimisation level") {
     CHECK(both(elementwise("T.exp(A[i]) + B[i]", "float32", "float32", "float32"), c) == "");
   }
 }
+
+TEST_CASE("an index that is loaded itself, also where outputs may be streamed") {
+  CHECK(both(R"(
+@T.prim_func(s_tir=True)
+def kernel(I: T.Buffer(("n", 3), "int32"), A: T.Buffer((8,), "float32"), C: T.Buffer(("n", 3), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    n = T.int64()
+    for i, j in T.grid(n, 3):
+        with T.sblock("take"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[T.floormod(I[vi, vj], 8)]
+)",
+             with({{"n", 50}})) == "");
+}
