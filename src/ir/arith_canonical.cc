@@ -148,7 +148,9 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   const auto* b = as<BinaryExpr>(e);
   switch (e->kind) {
     case NodeKind::Mul: {
-      Poly p = product(to_poly(b->a), to_poly(b->b));
+      // In this order: it is the one in which atoms are met and written.
+      const Poly left = to_poly(b->a);
+      Poly p = product(left, to_poly(b->b));
       if (!p.overflow) return p;
       return atom(ctx_.binary(NodeKind::Mul, simplify(b->a), simplify(b->b)));
     }

@@ -72,7 +72,8 @@ Result<DType> common_dtype(const OpInfo& info, const ir::CallSpec& call, const s
   return unknown ? DType::Void() : out;
 }
 
-Result<std::vector<const TensorType*>> operands(const OpInfo& info, const ir::CallSpec& call) {
+// Scalars alone are taken where `scalars` says so: what they give is a scalar too.
+Result<std::vector<const TensorType*>> operands(const OpInfo& info, const ir::CallSpec& call, bool scalars = false) {
   std::vector<const TensorType*> types;
   bool any_tensor = false;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
@@ -80,8 +81,12 @@ Result<std::vector<const TensorType*>> operands(const OpInfo& info, const ir::Ca
     any_tensor = any_tensor || t;
     types.push_back(t);
   }
-  if (!any_tensor) return type_error(info, "at least one operand must be a tensor");
+  if (!any_tensor && !scalars) return type_error(info, "at least one operand must be a tensor");
   return types;
+}
+
+bool all_scalars(const std::vector<const TensorType*>& types) {
+  return std::all_of(types.begin(), types.end(), [](const TensorType* t) { return t == nullptr; });
 }
 
 }  // namespace
@@ -100,14 +105,16 @@ Result<const Type*> astype(ir::Context& ctx, const OpInfo& info, const ir::CallS
 }
 
 Result<const Type*> binary(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(auto types, operands(info, call));
+  RLDB_TRY(auto types, operands(info, call, true));
   RLDB_TRY(DType t, common_dtype(info, call, types));
+  if (all_scalars(types)) return static_cast<const Type*>(ctx.prim(t));
   return broadcast_all(ctx, info, types, t);
 }
 
 Result<const Type*> compare(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(auto types, operands(info, call));
-  RLDB_TRY_VOID(common_dtype(info, call, types));
+  // Operands of different dtypes are compared in the wider one, as in TVM.
+  RLDB_TRY(auto types, operands(info, call, true));
+  if (all_scalars(types)) return static_cast<const Type*>(ctx.boolean());
   return broadcast_all(ctx, info, types, DType::Bool());
 }
 

@@ -223,7 +223,8 @@ namespace {
 const Type* tuple_of(ir::Context& ctx, const std::vector<const Type*>& fields) { return ctx.tuple_type(fields); }
 
 Result<const Type*> split_at(ir::Context& ctx, const OpInfo& info, const TensorType* x, int axis,
-                             const std::vector<std::int64_t>& at) {
+                             std::vector<std::int64_t> at) {
+  for (std::int64_t& i : at) i = std::max<std::int64_t>(i, 0);  // clipped, not counted from the end
   std::vector<const Type*> out;
   if (!x->has_shape) {
     for (std::size_t i = 0; i <= at.size(); ++i) out.push_back(make_ndim(ctx, x->ndim, x->dtype, x));
@@ -376,18 +377,20 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
     constant = constant && ir::isa<ir::IntImm>(x->shape[i]);
   }
   for (const Expr* r : lambda->results) {
+    // e % c has c values: a dim that c does not divide is padded.
+    const auto* mod = r->kind == ir::NodeKind::FloorMod ? ir::as<ir::BinaryExpr>(r) : nullptr;
+    if (mod && ir::isa<ir::IntImm>(mod->b)) {
+      dims.push_back(mod->b);
+      continue;
+    }
     if (constant) {
       auto b = ana.bounds(r);
       if (!b.max) return typed(make_ndim(ctx, out_ndim, x->dtype, x));
       dims.push_back(ctx.i64(*b.max + 1));
       continue;
     }
-    // Symbolic: monotone maps (no %) take their largest value at the last index; e % c has c values.
-    const auto* mod = r->kind == ir::NodeKind::FloorMod ? ir::as<ir::BinaryExpr>(r) : nullptr;
-    if (mod && ir::isa<ir::IntImm>(mod->b))
-      dims.push_back(mod->b);
-    else
-      dims.push_back(simplify(ctx, ir::add(ctx, ir::substitute(ctx, r, last), ctx.i64(1))));
+    // Symbolic: monotone maps (no %) take their largest value at the last index.
+    dims.push_back(simplify(ctx, ir::add(ctx, ir::substitute(ctx, r, last), ctx.i64(1))));
   }
   for (const Expr*& d : dims)
     if (const auto* i = ir::as_int(d)) d = ctx.i64(i->value);

@@ -70,5 +70,15 @@ TEST_CASE("found by mutating real modules") {
   survives("@R.function\ndef f(x: f(x)):\n    return x\n");
   survives("@T.prim_func\ndef f(p: T.handle, A: T.Buffer((-p,), \"float32\")):\n    A[not p] = 1\n");
   survives("@T.prim_func\ndef f(p: T.evaluate(0)):\n    pass\n");
+  survives("@T.prim_func\ndef f(A: T.Buffer((4,), \"float32x4\")):\n    A[0] = T.Broadcast(\"x\", 4)\n");
+  survives(
+      "@T.prim_func\ndef f(n: T.int32, A: T.Buffer((4,), \"int32\")):\n    A[T.Ramp(0, 1, n)] = T.Broadcast(1, n)\n");
+  survives("@T.prim_func\ndef f(A: T.Buffer((4,), \"int32\")):\n    A[0] = T.Not(\"x\")\n");
+  survives(
+      "@R.function\ndef f(b: R.Tensor((1, 5, 4), \"float32\")):\n"
+      "    y = R.vision.all_class_non_max_suppression(b, R.shape_of(b), b, b, \"onnx\")\n    return y\n");
+  survives(
+      "@R.function\ndef f(b: R.Tensor((1, 5), \"float32\"), k: R.Tensor((), \"int64\")):\n"
+      "    y = R.vision.all_class_non_max_suppression(b, b, k, b, b, \"onnx\")\n    return y\n");
   survives("@\nclass :\n    x\n");
 }

@@ -233,6 +233,89 @@ def main():
   CHECK(c->value->as_tensor().at(0) == 1.0);
 }
 
+TEST_CASE("purity of a function in RFC 0089's spelling comes from its body") {
+  const std::string text = R"(
+@R.function
+def effect(x: R.Tensor[(n,), "float32"]):
+    R.call_packed("custom_print", x)
+    return x
+
+@R.function
+def calls(x: R.Tensor[(n,), "float32"]):
+    y = effect(x)
+    return y
+
+@R.function
+def clean(x: R.Tensor[(n,), "float32"]):
+    s: R.Shape = R.call_pure_packed("f", x, sinfo_args=R.Shape(ndim=1))
+    return R.add(x, x)
+)";
+  const Reading r(text);
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK_FALSE(r.function("effect")->is_pure);
+  CHECK_FALSE(r.function("calls")->is_pure);
+  CHECK(r.function("clean")->is_pure);
+}
+
+TEST_CASE("an annotation types a packed call in RFC 0089's spelling") {
+  const Reading r(R"(
+@R.function
+def f(x: R.Tensor[(n,), "float32"]):
+    s: R.Shape = R.call_packed("shape_func", x)
+    return s
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(r.function("f")->ret_type->kind == ir::TypeKind::Shape);
+}
+
+TEST_CASE("a lone function goes by its global_symbol") {
+  const Reading r(R"(
+@R.function
+def expected(x: R.Tensor((2,), "float32")):
+    R.func_attr({"global_symbol": "main"})
+    return x
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(r.function("main") != nullptr);
+  CHECK(r.function("expected") == nullptr);
+}
+
+TEST_CASE("a declared result gives way to a finer one of the body, and to that only") {
+  const Reading r(R"(
+@R.function
+def fine(x: R.Tensor((2, 3), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
+    return x
+
+@R.function
+def loose(x: R.Tensor(ndim=2, dtype="float32")) -> R.Tensor((2, 3), "float32"):
+    return x
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(ir::print_type(r.function("fine")->ret_type) == "R.Tensor((2, 3), dtype=\"float32\")");
+  CHECK(ir::print_type(r.function("loose")->ret_type) == "R.Tensor((2, 3), dtype=\"float32\")");
+}
+
+TEST_CASE("what once came back different comes back the same") {
+  for (const char* text : {
+           // a void variable that is read
+           "@R.function(pure=False)\ndef f(x: R.Tensor):\n    y = R.print(x, format=\"{}\")\n    return y\n",
+           "@R.function\ndef f():\n    with R.dataflow():\n        gv: R.Tuple = R.tuple()\n        R.output(gv)\n"
+           "    return R.tuple()\n",
+           // a local function that calls itself
+           "@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n    @R.function\n"
+           "    def g(y: R.Tensor((2,), \"float32\")) -> R.Tensor((2,), \"float32\"):\n        z = g(y)\n"
+           "        return z\n    w = g(x)\n    return w\n",
+           // the type of an external function
+           "@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n"
+           "    y = R.ExternFunc(\"g\", R.Callable(derive_func=\"d\", purity=True))(x)\n    return y\n",
+           // a field of a tuple written in place
+           "@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n    y = R.TupleGetItem(R.tuple(x), 0)\n    return y\n",
+           "@R.function\ndef f() -> R.Shape:\n    return R.shape_of(R.const(1))\n",
+       }) {
+    CHECK(round_trip(text) == "");
+  }
+}
+
 TEST_CASE("programs come back the same") {
   const char* const programs[] = {
       R"(

@@ -141,6 +141,19 @@ TEST_CASE_FIXTURE(Fixture, "arith: min, max, select") {
   CHECK(same(ctx.select(op(NodeKind::GE, m, c(0)), k, k), k));
 }
 
+TEST_CASE_FIXTURE(Fixture, "arith: bounds of zero times the unknown") {
+  // i * n with i in [0, 0]: zero is at most zero whichever way it is turned.
+  const Var* i = ctx.var("i", ctx.int64());
+  const Var* n = ctx.var("n", ctx.int64());
+  Analyzer a(ctx);
+  a.bind(i, {0, 0});
+  const Bounds b = a.bounds(ctx.binary(NodeKind::Mul, i, n));
+  CHECK(b.min == 0);
+  CHECK(b.max == 0);
+  const Bounds c = a.bounds(ctx.binary(NodeKind::Mul, n, i));
+  CHECK(c.max == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "arith: booleans") {
   const Expr* p = op(NodeKind::LT, n, m);
   const Expr* yes = ctx.bool_imm(true);

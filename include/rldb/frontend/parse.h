@@ -49,6 +49,8 @@ struct ParseResult {
   const ir::Module* module = nullptr;
   std::vector<ParsedItem> items;  // in the order of the text
   bool ok = true;                 // no error was added
+  // False when `module` asks with check_well_formed=False to be taken as it is: what the verifier says is a warning.
+  bool check_well_formed = true;
 };
 
 // A whole file: modules, lone functions, imports, TypeVar lines, a metadata trailer. Empty files, binary ones and

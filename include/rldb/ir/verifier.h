@@ -5,7 +5,7 @@
 //   4 a variable is parameter of one function only    13 force_pure requires is_pure
 //   5 variables are defined before use (types too)    14 no inline PrimFunc
 //   6 each is defined once                            15 shape values are integers
-//   7 dataflow variables stay in their block          16 annotation is a base of the value's type
+//   7 dataflow variables stay in their block          16 no declared type contradicts the value's
 //   8 variables of a branch are invisible outside     17 operator normal forms and validators hold
 //   9 sequences only as function and branch bodies    18 a symbolic variable belongs to one function
 //  19 (TensorIR) no undefined variable or buffer      20 (TensorIR) no nested redefinition
