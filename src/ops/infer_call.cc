@@ -1,6 +1,8 @@
 // Type inference: calls, storage, devices, collectives.
 #include "ops/infer_util.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ops::infer {
 
@@ -82,8 +84,47 @@ Result<const Type*> tensor_in_storage(ir::Context& ctx, const OpInfo& info, cons
   return tensor_of_shape(ctx, info, call, 2, 3);
 }
 
-// Absent parts are empty tuples and keep what the data has.
+namespace {
+// Elements of a shape times `size`, or null when there is nothing to say.
+const Expr* total(ir::Context& ctx, std::span<const Expr* const> dims, std::int64_t size) {
+  const Expr* out = ctx.i64(size);
+  for (const Expr* d : dims) out = ir::mul(ctx, out, ir::cast_to(ctx, DType::Int(64), d));
+  return out;
+}
+
+// Is the view (at an offset of as many bytes) certainly larger than what it looks at?
+bool outgrows(ir::Context& ctx, const TensorType* source, const TensorType* view, const Expr* offset) {
+  if (!source->has_shape || !view->has_shape) return false;
+  const bool sized = !source->dtype.is_void() && !view->dtype.is_void();
+  if (!sized && source->dtype != view->dtype) return false;
+  const Expr* have = total(ctx, source->shape, sized ? std::int64_t(source->dtype.bytes()) : 1);
+  const Expr* want = total(ctx, view->shape, sized ? std::int64_t(view->dtype.bytes()) : 1);
+  if (sized && offset) want = ir::add(ctx, want, ir::cast_to(ctx, DType::Int(64), offset));
+  ir::Analyzer analyzer(ctx);
+  std::vector<const ir::Var*> vars;
+  for (const Expr* e : {have, want}) ir::collect_vars(e, vars);
+  for (const ir::Var* v : vars) analyzer.mark_non_negative(v);
+  if (analyzer.prove(ir::compare(ctx, ir::NodeKind::GT, want, have))) return true;
+  const auto least = analyzer.bounds(analyzer.simplify(ir::sub(ctx, want, have))).min;
+  return least && *least > 0;
+}
+
+Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
+}  // namespace
+
 Result<const Type*> memory_view(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  RLDB_TRY(const Type* view, view_type(ctx, info, call));
+  const Expr* offset = nullptr;
+  if (call.args.size() > 3 && call.args[3]->type->kind == ir::TypeKind::Prim) offset = call.args[3];
+  if (const auto* t = ir::as<TensorType>(view); t && outgrows(ctx, x, t, offset))
+    return type_error(info, "the view `" + ir::print_type(t) + "` is larger than the data `" + ir::print_type(x) + "`");
+  return view;
+}
+
+namespace {
+// Absent parts are empty tuples and keep what the data has.
+Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   auto given = [&](std::size_t i) { return call.args.size() > i && !ir::as<ir::TupleType>(call.args[i]->type); };
   DType dtype = x->dtype;
@@ -99,19 +140,10 @@ Result<const Type*> memory_view(ir::Context& ctx, const OpInfo& info, const ir::
     return static_cast<const Type*>(make_ndim(ctx, s->ndim, dtype, x));
   }
   if (!dtype_known || x->dtype.is_void()) return static_cast<const Type*>(make_ndim(ctx, x->ndim, dtype, x));
-  if (x->dtype.bytes() == dtype.bytes() || !x->has_shape) return static_cast<const Type*>(with_dtype(ctx, x, dtype));
-  if (x->shape.empty())
-    return type_error(info, "a scalar of " + to_string(x->dtype) + " has no view of " + to_string(dtype));
-  // Another element size changes the last dim.
-  Dims dims = dims_of(x);
-  auto from = std::int64_t(x->dtype.bytes());
-  auto to = std::int64_t(dtype.bytes());
-  const Expr* bytes = ir::mul(ctx, dims.back(), ctx.i64(from));
-  if (auto b = ir::const_int(bytes); b && *b % to != 0)
-    return type_error(info, "rows of " + std::to_string(*b) + " bytes cannot be read as " + to_string(dtype));
-  dims.back() = simplify(ctx, ir::floor_div(ctx, bytes, ctx.i64(to)));
-  return static_cast<const Type*>(make_tensor(ctx, dims, dtype, x));
+  // Without a shape of its own the view has the data's, whatever the size of its elements.
+  return static_cast<const Type*>(with_dtype(ctx, x, dtype));
 }
+}  // namespace
 
 Result<const Type*> allgather(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));

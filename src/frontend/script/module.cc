@@ -42,6 +42,7 @@ void ensure_signature(Reader& r, Member& m) {
 void read_relax_member(Reader& r, Member& m) {
   ensure_signature(r, m);
   m.state = Member::State::Reading;
+  m.signature->may_refine = m.var == nullptr;
   const std::size_t errors = r.out.error_count();
   const ir::Function* f = read_body(r, m.node, *m.signature, true);
   const bool clean = r.out.error_count() == errors;
@@ -54,6 +55,8 @@ void read_relax_member(Reader& r, Member& m) {
     m.var = nullptr;
     f = read_body(r, m.node, *m.signature, true);
   }
+  if (m.declared && f && f->ret_type != m.declared->ret && !m.var)
+    m.declared = signature_type(r, *m.signature, f->ret_type);
   m.function = f;
 }
 
@@ -63,6 +66,7 @@ void read_member(Reader& r, Member& m) {
   FunctionState* const before = std::exchange(r.fn, nullptr);
   const ir::Type* const expected = std::exchange(r.expected, nullptr);
   ++r.module->reading_depth;
+  r.module->reading.push_back(&m);
   switch (m.node.kind()) {
     case Kind::RelaxFunction:
       read_relax_member(r, m);
@@ -79,10 +83,18 @@ void read_member(Reader& r, Member& m) {
       break;
   }
   --r.module->reading_depth;
+  r.module->reading.pop_back();
   r.fn = before;
   r.expected = expected;
   m.broken = r.out.error_count() != errors || m.node.damaged();
   m.state = m.function ? Member::State::Done : Member::State::Failed;
+}
+
+// A cycle: whoever takes part in it keeps its declared result, so that the order of reading does not matter.
+void keep_declared(Reader& r, Member& m) {
+  const auto first = std::find(r.module->reading.begin(), r.module->reading.end(), &m);
+  for (auto it = first; it != r.module->reading.end(); ++it)
+    if ((*it)->signature) (*it)->signature->may_refine = false;
 }
 
 const ir::GlobalVar* member_var(Reader& r, Member& m) {
@@ -95,10 +107,14 @@ const ir::GlobalVar* member_var(Reader& r, Member& m) {
   }
   if (m.node.is(Kind::RelaxFunction)) {
     ensure_signature(r, m);
-    if (m.declared) return m.var = r.ctx.global_var(m.name, m.declared);
+    // Read first even when annotated: the body may say more than the annotation, and callers see that.
     if (m.state == Member::State::Waiting && r.module->reading_depth < kMaxDemandDepth) {
       read_member(r, m);
       if (m.state == Member::State::Done) return member_var(r, m);
+    }
+    if (m.declared) {
+      keep_declared(r, m);
+      return m.var = r.ctx.global_var(m.name, m.declared);
     }
     m.recursive = true;
     return r.ctx.global_var(m.name, signature_type(r, *m.signature, r.ctx.any()));
@@ -452,9 +468,20 @@ void read_preamble(Reader& r, const std::vector<Node>& statements) {
   }
 }
 
+// A lone function is known by its global_symbol when that is not its `def` name; siblings call it by the latter.
+void name_by_symbol(Reader& r, ModuleState& lone) {
+  if (lone.members.size() != 1) return;
+  Member& m = lone.members.front();
+  const auto* f = ir::as<ir::Function>(m.function);
+  const ir::Attr* symbol = f ? ir::find_attr(f->attrs, "global_symbol") : nullptr;
+  if (!symbol || !symbol->is(ir::AttrKind::String) || m.var) return;
+  m.name = r.ctx.str(symbol->string);
+}
+
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
+  for (Member& m : lone.members) read_member(r, m);
+  name_by_symbol(r, lone);
   for (Member& m : lone.members) {
-    read_member(r, m);
     ParsedItem item{};
     item.kind = ItemKind::Function;
     item.span = m.node.span();
@@ -509,12 +536,17 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
     }
     saw_class = true;
     out.items.push_back(read_module(r, s));
-    if (!out.module) out.module = out.items.back().module;
+    if (!out.module) {
+      out.module = out.items.back().module;
+      out.check_well_formed = read_function_options(r, s).check_well_formed;
+    }
   }
   add_lone_items(r, lone, out);
   if (!saw_class && !lone.members.empty()) {
     bool broken = false;
     out.module = build_module(r, lone, broken);
+    if (lone.members.size() == 1)
+      out.check_well_formed = read_function_options(r, lone.members.front().node).check_well_formed;
   }
   r.module = nullptr;
   sort_items(out);

@@ -87,6 +87,7 @@ struct ModuleState {
   std::vector<ir::GlobalInfo> infos;
   std::vector<const ir::VDevice*> vdevices;
   int reading_depth = 0;
+  std::vector<Member*> reading;  // those whose bodies are being read, each on behalf of the one before
 };
 
 struct Metadata;

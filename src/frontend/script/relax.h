@@ -9,6 +9,7 @@ namespace rldb::frontend::script {
 struct FunctionOptions {
   bool is_private = false;
   bool pure = true;
+  bool pure_given = false;
   bool check_well_formed = true;
   std::optional<bool> s_tir;
 };
@@ -20,6 +21,7 @@ struct Signature {
   FunctionOptions options;
   std::vector<const ir::Var*> params;
   const ir::Type* ret = nullptr;  // null: not annotated
+  bool may_refine = false;        // no caller has seen `ret` yet: what the body says in more detail replaces it
 };
 // relax_function.cc
 void read_signature(Reader& r, Node function, FunctionState* outer, Signature& out);

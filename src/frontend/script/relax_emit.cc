@@ -251,6 +251,9 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   }
   const auto* op = ir::as<ir::Op>(spec->callee);
   if (op && r.ctx.typer() && !r.ctx.typer()->is_known(op->name)) return unknown_operator(r, call, *spec, annotation);
+  // RFC 0089 has no type arguments: the annotation says what a packed function gives.
+  if (name == "call_packed" && annotation && spec->ty_args.empty() && r.rfc_spelling())
+    spec->ty_args = r.ctx.list(std::vector<const ir::Type*>{annotation});
   auto made = r.ctx.call(*spec);
   if (!made.ok() && annotation && takes_meta_constant(*spec)) {
     // Nothing is known of a constant whose metadata the text did not bring: the annotation is taken at its word.

@@ -9,6 +9,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
 
 namespace rldb::frontend::script {
 
@@ -24,7 +25,10 @@ FunctionOptions read_function_options(Reader& r, Node function) {
       const Val v = eval(r, a.child(Field::Value));
       if (!v.is(ValKind::Bool)) continue;  // tracing options of TVM: their values do not matter here
       if (name.text() == "private") o.is_private = v.integer != 0;
-      if (name.text() == "pure") o.pure = v.integer != 0;
+      if (name.text() == "pure") {
+        o.pure = v.integer != 0;
+        o.pure_given = true;
+      }
       if (name.text() == "s_tir") o.s_tir = v.integer != 0;
       if (name.text() == "check_well_formed") o.check_well_formed = v.integer != 0;
     }
@@ -33,6 +37,48 @@ FunctionOptions read_function_options(Reader& r, Node function) {
 }
 
 namespace {
+
+// ---- purity of RFC 0089's functions, which have no flag for it ----
+
+// Functions of the module whose purity is being looked for: a cycle adds nothing.
+using Visited = std::unordered_set<std::string_view>;
+
+bool calls_impure(Reader& r, Node n, Visited& visited);
+
+bool is_impure_member(Reader& r, std::string_view name, Visited& visited) {
+  if (!r.module) return false;
+  const auto it = r.module->by_name.find(name);
+  if (it == r.module->by_name.end() || !visited.insert(it->first).second) return false;
+  const Node node = it->second->node;
+  if (!node.is(Kind::RelaxFunction)) return true;  // a kernel writes into its arguments
+  const FunctionOptions options = read_function_options(r, node);
+  return options.pure_given ? !options.pure : calls_impure(r, node.child(Field::Body), visited);
+}
+
+bool is_impure_callee(Reader& r, Node callee, Visited& visited) {
+  const Path p = path_of(r, callee);
+  if (p.space == Space::Relax) {
+    if (p.rest == "call_packed") return true;
+    const ops::OpInfo* info = ops::find(p.rest);
+    return info && info->purity == ops::Purity::Impure;
+  }
+  if (callee.is(Kind::Identifier)) return is_impure_member(r, callee.text(), visited);
+  if (callee.is(Kind::Attribute)) return is_impure_member(r, callee.child(Field::Attribute).text(), visited);
+  return false;
+}
+
+// Looked for in the text: callers need the type before the body is read.
+bool calls_impure(Reader& r, Node n, Visited& visited) {
+  std::vector<Node> pending{n};
+  while (!pending.empty()) {
+    const Node top = pending.back();
+    pending.pop_back();
+    if (top.is(Kind::RelaxFunction)) continue;  // defining is not calling
+    if (top.is(Kind::Call) && is_impure_callee(r, top.child(Field::Function), visited)) return true;
+    for (Node c : top.children()) pending.push_back(c);
+  }
+  return false;
+}
 
 // R.Shape, R.Prim, T.int64: values that a type can depend on.
 bool names_dims(Reader& r, Node annotation) {
@@ -60,6 +106,10 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   fn.dialect = Dialect::Relax;
   fn.name = function.child(Field::Name).text();
   out.options = read_function_options(r, function);
+  if (!out.options.pure_given && r.rfc_spelling()) {
+    Visited visited;
+    out.options.pure = !calls_impure(r, function.child(Field::Body), visited);
+  }
   FunctionState* const before = std::exchange(r.fn, &fn);
   fn.in_signature = true;
   collect_symbol_dtypes(r, function.child(Field::Body));
@@ -142,7 +192,10 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
           {r.ctx.spans().get(result.value->id), fmt::format("this value has type `{}`", ir::print_type(value_type))});
       r.report(function.child(Field::ReturnType).span(), std::move(m));
     }
-    if (!ret) ret = inferred_result(r, s, value_type);
+    const ir::Type* inferred = inferred_result(r, s, value_type);
+    // As in TVM, what the body says in more detail is what the function returns.
+    const bool finer = s.may_refine && inferred == value_type && ret != inferred;
+    if (!ret || (finer && ir::is_base_of(r.ctx, ret, value_type))) ret = inferred;
     made = r.ctx.function(s.params, body.finish(result.value), ret, s.options.pure, fn.attrs);
     r.at(made, function);
   }

@@ -27,8 +27,6 @@ void declare_bare_dims(Reader& r, Node shape) {
     for (Node c : shape.children()) declare_bare_dims(r, c);
 }
 
-namespace {
-
 // T.vscale() * n, in either order.
 std::optional<std::int64_t> scalable_lanes(const ir::Expr* e) {
   const auto is_vscale = [](const ir::Expr* x) {
@@ -43,6 +41,8 @@ std::optional<std::int64_t> scalable_lanes(const ir::Expr* e) {
   if (is_vscale(m->b)) return ir::const_int(m->a);
   return std::nullopt;
 }
+
+namespace {
 
 std::optional<std::vector<const ir::Expr*>> exprs_of(Reader& r, const Val& v, Node at) {
   return to_dims(r, v, at, ir::DType::Int(32));
@@ -118,7 +118,7 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
   if (Argument* a = args.find("layout"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) b.layout = to_attr(r, v, a->node);
   if (!good) return nullptr;
-  if (need_shape && b.elem_offset && ir::is_const(b.elem_offset, 0)) b.elem_offset = nullptr;
+  if (b.elem_offset && ir::is_const(b.elem_offset, 0)) b.elem_offset = nullptr;
   b.shape = shape;
   b.strides = strides;
   b.axis_separators = separators;

@@ -134,12 +134,14 @@ Val ceildiv(Reader& r, const CallNode& call) {
   return Val::of(r.at(ir::floor_div(r.ctx, top, both->second), call.node));
 }
 
+const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
+
 Val not_form(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto v = args.require(0, "a");
   args.finish();
   if (!v) return {};
-  const ir::Expr* e = to_scalar(r, *v, args.node(0, "a"));
+  const ir::Expr* e = to_number(r, *v, args.node(0, "a"));
   return e ? Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.not_(e), call.node))) : Val();
 }
 
@@ -197,6 +199,30 @@ Val if_then_else_form(Reader& r, const CallNode& call) {
   return if_then_else(r, *c, *x, *y, call.node);
 }
 
+// The lanes of a vector: a literal, or T.vscale() times one. Null after a report.
+const ir::Expr* to_lanes(Reader& r, const Val& v, Node at) {
+  const ir::Expr* lanes = to_scalar(r, v, at, ir::DType::Int(32));
+  if (!lanes) return nullptr;
+  const auto k = ir::const_int(lanes);
+  if (k && *k >= 1 && *k <= 32767) return ir::isa<ir::IntImm>(lanes) ? lanes : r.ctx.i32(*k);
+  const auto scale = k ? std::nullopt : scalable_lanes(lanes);
+  if (scale && *scale >= 1 && *scale <= 32767) return lanes;
+  if (k || scale) {
+    r.error(at, DiagId::BadLanes, k ? *k : *scale);
+  } else {
+    r.error(at, DiagId::ExpectedInteger, describe(r, Val::of(lanes)));
+  }
+  return nullptr;
+}
+
+// A scalar that can be computed with: not a string, a dtype or a handle of nothing.
+const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints) {
+  const ir::Expr* e = to_scalar(r, v, at, ints);
+  if (!e || (is_scalar_expr(e) && !e->dtype().is_void())) return e;
+  r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+  return nullptr;
+}
+
 Val ramp_form(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto b = args.require(0, "base");
@@ -207,10 +233,8 @@ Val ramp_form(Reader& r, const CallNode& call) {
   const ir::DType hint = b->is_number() && s->expr() ? s->expr()->dtype() : ir::DType::Void();
   const ir::Expr* base = to_scalar(r, *b, args.node(0, "base"), hint);
   const ir::Expr* stride = base ? to_scalar(r, *s, args.node(1, "stride"), base->dtype().element()) : nullptr;
-  const ir::Expr* lanes = to_scalar(r, *n, args.node(2, "lanes"), ir::DType::Int(32));
+  const ir::Expr* lanes = to_lanes(r, *n, args.node(2, "lanes"));
   if (!base || !stride || !lanes) return {};
-  if (const auto k = ir::const_int(lanes); k && (*k < 1 || *k > 32767))
-    return r.error(args.node(2, "lanes"), DiagId::BadLanes, *k);
   auto both = ir::match_dtypes(r.ctx, base, stride);
   if (!both.ok()) {
     r.report(call.node.span(), std::move(both).error());
@@ -225,11 +249,9 @@ Val broadcast_form(Reader& r, const CallNode& call) {
   const auto n = args.require(1, "lanes");
   args.finish();
   if (!v || !n) return {};
-  const ir::Expr* value = to_scalar(r, *v, args.node(0, "value"));
-  const ir::Expr* lanes = to_scalar(r, *n, args.node(1, "lanes"), ir::DType::Int(32));
+  const ir::Expr* value = to_number(r, *v, args.node(0, "value"));
+  const ir::Expr* lanes = to_lanes(r, *n, args.node(1, "lanes"));
   if (!value || !lanes) return {};
-  if (const auto k = ir::const_int(lanes); k && (*k < 1 || *k > 32767))
-    return r.error(args.node(1, "lanes"), DiagId::BadLanes, *k);
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.broadcast(value, lanes), call.node)));
 }
 
