@@ -28,7 +28,11 @@ Bounds negated(const Bounds& b) { return scaled(b, -1); }
 bool at_least(const Bounds& b, std::int64_t v) { return b.min && *b.min >= v; }
 bool at_most(const Bounds& b, std::int64_t v) { return b.max && *b.max <= v; }
 
+bool is_zero(const Bounds& b) { return at_least(b, 0) && at_most(b, 0); }
+
 Bounds multiplied(const Bounds& a, const Bounds& b) {
+  // Zero is its own negation: below it would be turned around for ever.
+  if (is_zero(a) || is_zero(b)) return {0, 0};
   if (a.min && a.max && b.min && b.max) {
     const Wide ends[] = {Wide(*a.min) * *b.min, Wide(*a.min) * *b.max, Wide(*a.max) * *b.min, Wide(*a.max) * *b.max};
     return {fit(*std::min_element(std::begin(ends), std::end(ends))),

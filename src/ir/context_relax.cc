@@ -4,6 +4,7 @@
 #include "context_tables.h"
 #include "describe.h"
 #include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ir {
 
@@ -172,7 +173,26 @@ const OpaqueFunc* Context::opaque_func(std::string_view name, std::string_view t
   return make_expr<OpaqueFunc>(NodeKind::OpaqueFunc, opaque_func_type(), str(name), str(text));
 }
 
-// Impure: a kernel writes into its arguments; call_tir is what makes a value of it.
+namespace {
+
+// Does the body leave alone what it did not allocate itself? A kernel that writes into its arguments does not.
+bool is_pure_body(const Stmt* body) {
+  std::unordered_set<const Var*> own;
+  bool pure = true;
+  walk(body, [&](const Node* n) {
+    if (const auto* a = as<AllocBuffer>(n)) own.insert(a->buffer->data);
+    if (const auto* a = as<AllocateStmt>(n)) own.insert(a->var);
+    if (const auto* b = as<SBlock>(n))
+      for (const Buffer* a : b->alloc_buffers) own.insert(a->data);
+    if (const auto* s = as<BufferStore>(n)) pure = pure && own.count(s->buffer->data) > 0;
+    if (const auto* e = as<Evaluate>(n)) pure = pure && !isa<Call>(e->value);
+    return pure;
+  });
+  return pure;
+}
+
+}  // namespace
+
 const FuncType* Context::relax_type_of(const PrimFunc* f) {
   std::vector<const Type*> types;
   types.reserve(f->params.size());
@@ -183,7 +203,7 @@ const FuncType* Context::relax_type_of(const PrimFunc* f) {
       types.push_back(p.var->type->kind == TypeKind::Pointer ? any_ : p.var->type);
     }
   }
-  return func_type(types, f->ret_type, false);
+  return func_type(types, f->ret_type, is_pure_body(f->body));
 }
 
 }  // namespace rldb::ir

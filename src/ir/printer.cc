@@ -72,15 +72,22 @@ int member_rank(const ModuleEntry& e) {
 
 }  // namespace
 
+bool is_plain_extern(const ExternFunc* f) {
+  const auto* ft = as<FuncType>(f->type);
+  return ft == nullptr || (ft->opaque && !ft->pure && ft->derive_func.empty() && ft->ret->kind == TypeKind::Any);
+}
+
 void Printer::extern_member(std::string_view name, const ExternFunc* f) {
   line(f);
   out_ += name;
   out_ += " = ";
+  extern_func(f);
+}
+
+void Printer::extern_func(const ExternFunc* f) {
   r("ExternFunc(");
   string_literal(f->symbol);
-  const auto* ft = as<FuncType>(f->type);
-  bool opaque = ft == nullptr || (ft->opaque && !ft->pure && ft->derive_func.empty() && ft->ret->kind == TypeKind::Any);
-  if (!opaque) {
+  if (!is_plain_extern(f)) {
     out_ += ", ";
     type(f->type);
   }

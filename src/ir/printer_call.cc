@@ -5,7 +5,7 @@ namespace rldb::ir::print_detail {
 
 // The first operand of call_tir, call_pure_packed, ... : an external function is written as its name.
 void Printer::callee(const Expr* e) {
-  if (const auto* ext = as<ExternFunc>(e)) return string_literal(ext->symbol);
+  if (const auto* ext = as<ExternFunc>(e); ext != nullptr && is_plain_extern(ext)) return string_literal(ext->symbol);
   expr(e);
 }
 
@@ -142,7 +142,7 @@ void Printer::call(const Call* c) {
   }
   if (in_tir_) return tir_call(c);
   bool first = true;
-  if (const auto* ext = as<ExternFunc>(c->callee)) {
+  if (const auto* ext = as<ExternFunc>(c->callee); ext != nullptr && is_plain_extern(ext)) {
     r("call_packed(");
     comma(first);
     string_literal(ext->symbol);

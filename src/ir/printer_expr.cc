@@ -389,9 +389,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       break;
     }
     case ExternFunc:
-      r("ExternFunc(");
-      string_literal(as<ir::ExternFunc>(e)->symbol);
-      out_ += ')';
+      extern_func(as<ir::ExternFunc>(e));
       break;
     case Op: {
       i("Op(");
@@ -415,6 +413,12 @@ void Printer::expr(const Expr* e, int min_precedence) {
     }
     case TupleGetItem: {
       const auto* g = as<ir::TupleGetItem>(e);
+      if (isa<ir::Tuple>(g->tuple)) {  // written as an index, the parser would take the field itself
+        r("TupleGetItem(");
+        expr(g->tuple);
+        out_ += ", " + std::to_string(g->index) + ')';
+        break;
+      }
       expr(g->tuple, kAtom);
       out_ += '[' + std::to_string(g->index) + ']';
       break;

@@ -83,6 +83,8 @@ class Printer {
 
   // ---- Relax (printer_relax.cc, printer_call.cc) ----
   void function(std::string_view name, const Function* f, bool global);
+  void extern_func(const ExternFunc* f);
+  void collect_named_voids(const Function* f);
   void seq_blocks(const SeqExpr* s);
   void block(const BindingBlock* b);
   void binding(const Binding* b);
@@ -223,6 +225,7 @@ class Printer {
   bool has_python_ = false;
   std::unordered_set<const Node*> type_vars_;    // printed as TypeVars (or in strings): cannot be computed with
   std::unordered_set<const Node*> param_vars_;   // scalar parameters of the function being printed
+  std::unordered_set<const Node*> named_voids_;  // void variables that are read, or leave a dataflow block
   std::unordered_set<const Node*> met_;          // PrimFunc: variables that the signature has named so far
   std::unordered_set<const Node*> env_threads_;  // thread variables used by several launches
   std::unordered_map<const Var*, const ForStmt*> loops_;
@@ -231,6 +234,9 @@ class Printer {
   std::vector<const Constant*> constants_;
   std::unordered_map<const Constant*, std::int64_t> constant_index_;
 };
+
+// Has the type that a packed function has by default, so that its name says all.
+bool is_plain_extern(const ExternFunc* f);
 
 inline constexpr int kMaxDepth = 1000;  // of nested expressions, types, statements
 

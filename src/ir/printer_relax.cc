@@ -102,9 +102,21 @@ void Printer::finish_local(const Mark& at, const Signature& s) {
   indent_ = keep;
 }
 
+void Printer::collect_named_voids(const Function* f) {
+  walk(f->body, [&](const Node* n) {
+    if (const auto* v = as<Var>(n); v != nullptr && is_void(v->type)) named_voids_.insert(v);
+    const auto* b = as<BindingBlock>(n);
+    if (b == nullptr || !b->is_dataflow()) return true;
+    for (const Binding* x : b->bindings)
+      if (!x->var->is_dataflow() && is_void(x->var->type)) named_voids_.insert(x->var);
+    return true;
+  });
+}
+
 void Printer::function(std::string_view name, const Function* f, bool global) {
   if (too_deep()) return;
   ++depth_;
+  if (global) collect_named_voids(f);
   Mark above = mark();
   names_.push();
   if (global) names_.reserve(name);
@@ -282,7 +294,7 @@ void Printer::binding(const Binding* b) {
     std::string_view wanted = b->var->name.empty() ? std::string_view("v") : b->var->name;
     if (const auto* f = as<Function>(b->value)) return function(names_.define(b->var, wanted), f, false);
     if (const auto* f = as<PrimFunc>(b->value)) return prim_func(names_.define(b->var, wanted), f);
-    if (is_void(b->value->type) && is_void(b->var->type) && !rfc()) {
+    if (is_void(b->value->type) && is_void(b->var->type) && !rfc() && named_voids_.count(b->var) == 0) {
       line(b);
       expr(b->value);
       return;

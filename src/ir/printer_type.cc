@@ -86,7 +86,7 @@ void Printer::type(const Type* ty) {
       const auto* s = as<ShapeType>(ty);
       if (rfc()) {
         r("Shape");
-      } else if (s->has_values) {
+      } else if (s->has_values && !s->values.empty()) {
         r("Shape([");
         dims(s->values);
         out_ += "])";

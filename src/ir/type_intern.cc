@@ -172,6 +172,7 @@ const ShapeType* Context::shape_type(std::span<const Expr* const> values) {
   return intern_type(ShapeType{{TypeKind::Shape, 0, has_vars(values)}, int(values.size()), true, values});
 }
 const ShapeType* Context::shape_type_ndim(int ndim) {
+  if (ndim == 0) return shape_type({});  // no value is unknown
   return intern_type(ShapeType{{TypeKind::Shape, 0}, ndim < 0 ? kUnknownNdim : ndim, false, {}});
 }
 

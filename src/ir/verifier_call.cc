@@ -75,8 +75,6 @@ void RelaxVerifier::call_purity(const Call* c) {
     const auto* type = as<FuncType>(g->type);
     if (const auto* fn = as<Function>(f))
       pure = fn->is_pure;
-    else if (isa<PrimFunc>(f))
-      pure = false;  // called directly it writes to its arguments
     else
       pure = type != nullptr && type->pure;
   } else {

@@ -196,7 +196,9 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
       out.push_back(default_arg(ctx, arg));
       continue;
     }
-    const Expr* e = convert_arg(ctx, arg.kind, *given, dtype);
+    // A number among the indices is an index, not a tensor of the data's dtype.
+    const bool is_index = b.info->name == "relax.take" && arg.name == "indices" && is_number(given);
+    const Expr* e = convert_arg(ctx, is_index ? ArgKind::Prim : arg.kind, *given, dtype);
     if (!e) {
       std::string found = given->attr ? describe(given->attr) : describe(given->expr);
       return Failure(message(DiagId::OpBadArgument, arg.name, info.short_name(), describe(arg.kind), found)

@@ -195,5 +195,8 @@ Result<const Type*> inspect_u16(ir::Context& ctx, const OpInfo& info, const ir::
 Result<const Type*> inspect_i64(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   return inspected(ctx, info, call, DType::Int(64));
 }
+Result<const Type*> inspect_u64(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  return inspected(ctx, info, call, DType::UInt(64));
+}
 
 }  // namespace rldb::ops::infer

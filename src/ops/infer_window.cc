@@ -232,16 +232,24 @@ Result<const Type*> affine_grid(ir::Context& ctx, const OpInfo& info, const ir::
   auto size = shape_arg_dims(call.args[1]);
   if (x->ndim != ir::kUnknownNdim && x->ndim != 3)
     return type_error(info, "the affine maps must have 3 dims, they have " + std::to_string(x->ndim), 0);
-  if (!x->has_shape || !size) return typed(make_ndim(ctx, 4, x->dtype, x));
-  if (size->size() != 2)
-    return type_error(info, "the size must have 2 dims, it has " + std::to_string(size->size()), 1);
-  return typed(make_tensor(ctx, {x->shape[0], ctx.i64(2), (*size)[0], (*size)[1]}, x->dtype, x));
+  if (!size) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
+  const std::size_t dims = size->size();  // of the image: 2, or 3 for a volume
+  if (dims != 2 && dims != 3)
+    return type_error(info, "the size must have 2 or 3 dims, it has " + std::to_string(dims), 1);
+  if (!x->has_shape) return typed(make_ndim(ctx, int(dims) + 2, x->dtype, x));
+  std::vector<const Expr*> out = {x->shape[0], ctx.i64(std::int64_t(dims))};
+  out.insert(out.end(), size->begin(), size->end());
+  return typed(make_tensor(ctx, out, x->dtype, x));
 }
 
 Result<const Type*> all_class_nms(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* boxes, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* scores, tensor_arg(info, call, 1));
   std::string_view format = attr_string(call, "output_format");
+  for (const TensorType* t : {boxes, scores})
+    if (t->ndim != ir::kUnknownNdim && t->ndim != 3)
+      return type_error(info, "boxes and scores must have 3 dims, they have " + std::to_string(t->ndim),
+                        t == boxes ? 0 : 1);
   if (!boxes->has_shape || !scores->has_shape) return static_cast<const Type*>(ctx.any());
   const Expr* batch = scores->shape[0];
   const Expr* classes = scores->shape[1];
