@@ -9,6 +9,7 @@
 
 namespace rldb::eval {
 
+using runtime::DType;
 using runtime::ErrorKind;
 using runtime::fail;
 using runtime::PackedArgs;
@@ -43,7 +44,8 @@ Result<Value> shape_of(PackedArgs args) {
 
 Result<Value> tensor_to_shape(PackedArgs args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "tensor_to_shape"));
-  if (t->ndim() != 1 || !t->dtype().is_integral()) return fail(ErrorKind::TypeMismatch, "tensor_to_shape wants a vector of integers");
+  if (t->ndim() != 1 || !t->dtype().is_integral())
+    return fail(ErrorKind::TypeMismatch, "tensor_to_shape wants a vector of integers");
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < t->element_count(); ++i)
     dims.push_back(runtime::load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
@@ -51,7 +53,8 @@ Result<Value> tensor_to_shape(PackedArgs args) {
 }
 
 Result<Value> shape_to_tensor(PackedArgs args) {
-  if (args.empty() || !args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "shape_to_tensor wants a shape");
+  if (args.empty() || !args[0].is(ValueKind::Shape))
+    return fail(ErrorKind::TypeMismatch, "shape_to_tensor wants a shape");
   return int64_tensor(args[0].as_shape(), {std::int64_t(args[0].as_shape().size())});
 }
 
@@ -77,7 +80,8 @@ Result<Value> nonzero(PackedArgs args) {
 Result<Value> unique(PackedArgs args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "unique"));
   const bool has_axis = args.size() > 5 && args[5].is(ValueKind::Int);
-  if (has_axis && t->ndim() != 1) return fail(ErrorKind::Unsupported, "the evaluator knows unique over all elements, not along an axis");
+  if (has_axis && t->ndim() != 1)
+    return fail(ErrorKind::Unsupported, "the evaluator knows unique over all elements, not along an axis");
   std::map<double, std::vector<std::int64_t>> groups;
   for (std::int64_t i = 0; i < t->element_count(); ++i) groups[t->at(i)].push_back(i);
   std::vector<std::int64_t> firsts, counts, inverse(std::size_t(t->element_count()));
@@ -148,38 +152,94 @@ Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
   if (what == "tensor_dtype_code") return Value::of_int(std::int64_t(t->dtype().code));
   if (what == "tensor_dtype_bits") return Value::of_int(t->dtype().bits);
   if (what == "tensor_dtype_lanes") return Value::of_int(t->dtype().lanes);
-  if (what == "tensor_byte_offset") return Value::of_int(0);
-  if (what == "tensor_elem_offset") return Value::of_int(0);
-  if (args.size() < 2 || !args[1].is(ValueKind::Int)) return fail(ErrorKind::TypeMismatch, fmt::format("inspect.{} wants an axis", what));
+  if (what == "tensor_byte_offset") return Value::of_int(std::int64_t(t->byte_offset()));
+  if (what == "tensor_elem_offset") return Value::of_int(std::int64_t(t->byte_offset() / t->dtype().bytes()));
+  if (args.size() < 2 || !args[1].is(ValueKind::Int))
+    return fail(ErrorKind::TypeMismatch, fmt::format("inspect.{} wants an axis", what));
   const std::int64_t axis = args[1].as_int();
   if (axis < 0 || axis >= t->ndim())
-    return fail(ErrorKind::OutOfBounds, fmt::format("inspect.{}: axis {} of a tensor of rank {}", what, axis, t->ndim()));
+    return fail(ErrorKind::OutOfBounds,
+                fmt::format("inspect.{}: axis {} of a tensor of rank {}", what, axis, t->ndim()));
   if (what == "tensor_shape_i") return Value::of_int(t->shape()[std::size_t(axis)]);
   std::int64_t stride = 1;
   for (std::size_t d = std::size_t(axis) + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
   return Value::of_int(stride);
 }
 
+// Memory that a lowered program allocates by hand. The operands' order differs among the operators, their kinds do not.
+Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op) {
+  for (const Value& v : args)
+    if (v.is(ValueKind::DType)) return v.as_dtype();
+  return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a dtype", op));
+}
+
+Result<Value> memory_op(std::string_view op, const std::vector<Value>& args) {
+  const std::string_view what = op.substr(op.rfind('.') + 1);
+  if (what.starts_with("kill_")) return Value::null();
+  RLDB_TRY(const DType dtype, dtype_operand(args, op));
+  if (op == "relax.builtin.alloc_tensor") {
+    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
+    RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(args[0].as_shape(), dtype));
+    return Value(std::move(made));
+  }
+  if (what == "alloc_storage") {
+    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
+    std::int64_t bytes = args[0].as_shape().size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
+    for (const std::int64_t d : args[0].as_shape())
+      if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
+        return fail(ErrorKind::OutOfMemory, fmt::format("`{}` of {}", op, runtime::describe(args[0])));
+    RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
+    return Value(std::move(made));
+  }
+  if (args.size() < 4 || !args[0].is(ValueKind::Storage) || !args[1].is(ValueKind::Int) ||
+      !args[2].is(ValueKind::Shape))
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a storage, an offset and a shape", op));
+  RLDB_TRY(runtime::Ref<Tensor> made,
+           Tensor::view(args[0].storage_ref(), std::size_t(args[1].as_int()), args[2].as_shape(), dtype));
+  return Value(std::move(made));
+}
+
 }  // namespace
 
 bool is_call_family(std::string_view op) {
   static constexpr std::string_view kNames[] = {
-      "relax.call_tir",        "relax.call_tir_with_grad",  "relax.call_dps_packed", "relax.call_tir_inplace",
-      "relax.invoke_closure",  "relax.invoke_pure_closure", "relax.make_closure",    "relax.call_pure_packed",
-      "relax.call_inplace_packed"};
+      "relax.call_tir",         "relax.call_tir_with_grad", "relax.call_dps_packed",
+      "relax.call_tir_inplace", "relax.invoke_closure",     "relax.invoke_pure_closure",
+      "relax.make_closure",     "relax.call_pure_packed",   "relax.call_inplace_packed"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
 bool has_relax_op(std::string_view op) {
-  static constexpr std::string_view kNames[] = {
-      "relax.shape_of", "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.nonzero",    "relax.unique",
-      "relax.print",    "relax.assert_op",       "relax.null_value",      "relax.reshape",    "relax.hint_on_device",
-      "relax.to_vdevice", "relax.builtin.stop_lift_params", "relax.grad.no_grad", "relax.grad.start_checkpoint",
-      "relax.grad.end_checkpoint", "relax.memory.ensure_zero_offset", "relax.wrap_param"};
+  static constexpr std::string_view kNames[] = {"relax.shape_of",
+                                                "relax.tensor_to_shape",
+                                                "relax.shape_to_tensor",
+                                                "relax.nonzero",
+                                                "relax.unique",
+                                                "relax.print",
+                                                "relax.assert_op",
+                                                "relax.null_value",
+                                                "relax.reshape",
+                                                "relax.hint_on_device",
+                                                "relax.to_vdevice",
+                                                "relax.builtin.stop_lift_params",
+                                                "relax.grad.no_grad",
+                                                "relax.grad.start_checkpoint",
+                                                "relax.grad.end_checkpoint",
+                                                "relax.memory.ensure_zero_offset",
+                                                "relax.wrap_param",
+                                                "relax.builtin.alloc_tensor",
+                                                "relax.memory.alloc_storage",
+                                                "relax.memory.alloc_tensor",
+                                                "relax.vm.alloc_storage",
+                                                "relax.vm.alloc_tensor",
+                                                "relax.memory.kill_storage",
+                                                "relax.memory.kill_tensor",
+                                                "relax.vm.kill_object"};
   return op.starts_with("relax.inspect.") || std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
-Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args, runtime::Output* output) {
+Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args,
+                            runtime::Output* output) {
   if (op == "relax.shape_of") return shape_of(args);
   if (op == "relax.tensor_to_shape") return tensor_to_shape(args);
   if (op == "relax.shape_to_tensor") return shape_to_tensor(args);
@@ -188,13 +248,17 @@ Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vec
   if (op == "relax.print") return print(args, output);
   if (op == "relax.assert_op") return assert_op(args);
   if (op == "relax.null_value") return Value::null();
+  if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_") ||
+      op.starts_with("relax.memory.kill_"))
+    return memory_op(op, args);
   if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
   if (op == "relax.reshape") {
     RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
     if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
     RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
     if (view->element_count() != t->element_count())
-      return fail(ErrorKind::ShapeMismatch, fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
+      return fail(ErrorKind::ShapeMismatch,
+                  fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
     return Value(std::move(view));
   }
   // The rest are identities of their first argument on one device.

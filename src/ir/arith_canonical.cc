@@ -366,6 +366,18 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
   return atom(ctx_.binary(NodeKind::FloorMod, to_expr(r, t), to_expr(b, t)));
 }
 
+namespace {
+bool comes_before(const Poly& a, const Poly& b) {
+  for (std::size_t i = 0; i < a.terms.size() && i < b.terms.size(); ++i) {
+    const Term &x = a.terms[i], &y = b.terms[i];
+    if (x.atoms != y.atoms) return x.atoms < y.atoms;
+    if (x.coef != y.coef) return x.coef < y.coef;
+  }
+  if (a.terms.size() != b.terms.size()) return a.terms.size() < b.terms.size();
+  return a.constant < b.constant;
+}
+}  // namespace
+
 Poly Canonicaliser::min_max(const BinaryExpr* e) {
   const Poly a = to_poly(e->a), b = to_poly(e->b);
   const bool is_min = e->kind == NodeKind::Min;
@@ -374,8 +386,8 @@ Poly Canonicaliser::min_max(const BinaryExpr* e) {
   if (non_negative(scaled(difference, -1))) return is_min ? a : b;
   const DType t = e->dtype();
   const Expr *x = to_expr(a, t), *y = to_expr(b, t);
-  // One order for both ways to write it.
-  if (expr_hash(y) < expr_hash(x) && !isa<IntImm>(y)) std::swap(x, y);
+  // One order for both ways to write it: that in which the atoms were met, so that a text read twice says the same.
+  if (comes_before(b, a) && !isa<IntImm>(y)) std::swap(x, y);
   if (isa<IntImm>(x)) std::swap(x, y);
   return atom(ctx_.binary(e->kind, x, y));
 }

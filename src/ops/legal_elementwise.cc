@@ -257,10 +257,11 @@ Result<const Expr*> size(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// What the type knows is folded; what it does not is asked at run time by a builtin that no lowering here writes.
+// What the type knows is folded; what it does not is asked at run time: code generation calls a builtin.
 Result<const Expr*> inspect(Legalizer& l, const ir::Call* c) {
   ir::Context& ctx = l.context();
   const TensorType* x = tensor_type(c->args[0]);
+  if (!x) return refuse(c, "its argument is not a tensor");
   std::string_view what = op_name(c).substr(15);  // after "inspect.tensor_"
   DType out = c->dtype();
   auto number = [&](std::int64_t v) { return static_cast<const Expr*>(ctx.int_imm(out, v)); };
@@ -270,8 +271,7 @@ Result<const Expr*> inspect(Legalizer& l, const ir::Call* c) {
     if (what == "dtype_bits") return number(x->dtype.bits);
     if (what == "dtype_lanes") return number(x->dtype.lanes);
   }
-  // Tensors of a Relax program are compact and start at offset 0.
-  if (what == "byte_offset" || what == "elem_offset") return number(0);
+  // Tensors of a Relax program are compact; where one starts in its memory is known at run time only.
   if (c->args.size() > 1 && x->has_shape) {
     auto axis = ir::const_int(c->args[1]);
     if (axis && *axis >= 0 && *axis < x->ndim) {

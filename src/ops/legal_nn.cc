@@ -231,6 +231,66 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
       name);
 }
 
+// As `normalised`, in one pass: the variance is the mean of the squares less the square of the mean.
+Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, Tensor beta,
+                        const std::vector<int>& axes, double epsilon,
+                        const std::function<ExprList(Indices)>& param_index) {
+  te::Graph& g = t.g;
+  DType d = x->dtype == DType::Float(16) || x->dtype.is_bfloat16() ? DType::Float(32) : x->dtype;
+  std::vector<int> axis_at(x->shape.size(), -1);
+  ExprList outer;
+  std::vector<ir::IterVar> ks;
+  for (std::size_t i = 0; i < axis_at.size(); ++i) {
+    if (std::find(axes.begin(), axes.end(), int(i)) == axes.end()) {
+      outer.push_back(x->shape[i]);
+    } else {
+      axis_at[i] = int(ks.size());
+      ks.push_back(g.reduce_axis(x->shape[i], "k" + std::to_string(i)));
+    }
+  }
+  auto load_as = [&](Tensor v, const ExprList& idx) {
+    return ir::cast_to(t.ctx, d, g.load(v, std::span<const Expr* const>(idx)));
+  };
+  const std::string name = std::string(base) + "_red_temp";
+  const std::string names[] = {name, name + "_v0", name + "_v1"};
+  const std::string_view views[] = {names[1], names[2]};
+  const ir::Var* vars[4];
+  for (int i = 0; i < 4; ++i) vars[i] = t.ctx.var(i < 2 ? "x" : "y", t.ctx.prim(d));
+  const Expr* sums[] = {t.ctx.binary(NodeKind::Add, vars[0], vars[2]), t.ctx.binary(NodeKind::Add, vars[1], vars[3])};
+  const Expr* zeros[] = {t.lit(d, 0), t.lit(d, 0)};
+  const ir::CommReducer* both = t.ctx.comm_reducer(std::span(vars, 2), std::span(vars + 2, 2), sums, zeros);
+  std::vector<Tensor> totals = g.reduce_multi(
+      outer,
+      [&](Indices i) -> std::vector<const Expr*> {
+        ExprList idx;
+        std::size_t next = 0;
+        for (int a : axis_at) idx.push_back(a >= 0 ? ks[std::size_t(a)].var : i[next++]);
+        const Expr* e = load_as(x, idx);
+        return {e, t.ctx.binary(NodeKind::Mul, e, load_as(x, idx))};
+      },
+      ks, both, views);
+  return g.compute(
+      x->shape,
+      [&](Indices i) -> const Expr* {
+        ExprList row;
+        for (std::size_t k = 0; k < axis_at.size(); ++k)
+          if (axis_at[k] < 0) row.push_back(i[k]);
+        const Expr* n = extent_product(t, x, axes, d);
+        auto mean_of = [&](Tensor total) {
+          return t.ctx.binary(NodeKind::Div, g.load(total, std::span<const Expr* const>(row)), n);
+        };
+        const Expr* mean = mean_of(totals[0]);
+        const Expr* variance = t.ctx.binary(NodeKind::Sub, mean_of(totals[1]), t.ctx.binary(NodeKind::Mul, mean, mean));
+        const Expr* e = t.ctx.binary(NodeKind::Mul, t.ctx.binary(NodeKind::Sub, load_as(x, topi::vars(i)), mean),
+                                     t.intrin("rsqrt", t.ctx.binary(NodeKind::Add, variance, t.lit(d, epsilon))));
+        const ExprList p = param_index(i);
+        if (gamma) e = t.ctx.binary(NodeKind::Mul, e, load_as(gamma, p));
+        if (beta) e = t.ctx.binary(NodeKind::Add, e, load_as(beta, p));
+        return ir::cast_to(t.ctx, x->dtype, e);
+      },
+      "T_group_norm");
+}
+
 }  // namespace
 
 Result<const Expr*> layer_norm(Legalizer& l, const ir::Call* c) {
@@ -282,10 +342,10 @@ Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
     std::vector<int> wide_axes{channel + 1};
     for (int a : axes) wide_axes.push_back(a > channel ? a + 1 : a);
     auto params = [&](Tensor p) { return t.reshape(p, {t.i64(groups), per_group}); };
-    Tensor out = normalised(t, wide, scale ? params(te.in[1]) : nullptr, center ? params(te.in[2]) : nullptr, wide_axes,
-                            epsilon, "T_group_norm", [&](Indices i) {
-                              return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]};
-                            });
+    Tensor out = group_normalised(t, wide, in->name, scale ? params(te.in[1]) : nullptr,
+                                  center ? params(te.in[2]) : nullptr, wide_axes, epsilon, [&](Indices i) {
+                                    return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]};
+                                  });
     return {t.reshape(out, topi::shape_list(in))};
   });
 }
@@ -307,9 +367,8 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
     Tensor r = g.compute(
         total->shape,
         [&](Indices i) -> const Expr* {
-          return t.intrin("rsqrt",
-                          ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), ir::cast_to(te.ctx, d, t.count(in, axes))),
-                                  t.lit(d, epsilon)));
+          return t.intrin("rsqrt", ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), extent_product(t, in, axes, d)),
+                                           t.lit(d, epsilon)));
         },
         "rsqrt");
     Tensor weight = plain_cast(te.in[1]);
@@ -441,7 +500,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
   std::int64_t ignore = attr_int(spec(c), "ignore_index");
   bool weighted = c->args.size() > 3;
   return l.call_te(
-      weighted ? "te_nll_loss_backward" : "te_nll_loss_backward_no_weight", c->args, c->type, [&](Te& te) -> Tensors {
+      weighted ? "nll_loss_backward" : "te_nll_loss_backward_no_weight", c->args, c->type, [&](Te& te) -> Tensors {
         Topi t(te);
         te::Graph& g = te.graph;
         Tensor grad = te.in[0];
@@ -528,7 +587,15 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     if (causal.empty()) {
       p = softmax_of(t, p, 2, false);
     } else {
-      const Expr* offset = causal == "BottomRight" ? simplify(te.ctx, ir::sub(te.ctx, seq_kv, seq_q)) : t.i64(0);
+      // The distance, whichever sequence is longer, as TVM shifts the diagonal.
+      const Expr* offset = t.i64(0);
+      if (causal == "BottomRight") {
+        offset = simplify(te.ctx, ir::sub(te.ctx, seq_kv, seq_q));
+        if (const auto n = ir::const_int(offset))
+          offset = t.i64(std::abs(*n));
+        else
+          offset = te.ctx.binary(NodeKind::Max, offset, simplify(te.ctx, ir::sub(te.ctx, seq_q, seq_kv)));
+      }
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
       Tensor e = t.trilu(t.unary("exp", t.binary("subtract", masked, top)), offset, false);

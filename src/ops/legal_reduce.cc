@@ -24,12 +24,23 @@ Result<const Expr*> reduce(Legalizer& l, const ir::Call* c) {
   std::string_view op = op_name(c);
   std::vector<int> axes = reduce_axes(c, x->ndim);
   bool keep = attr_bool(spec(c), "keepdims");
+  // No iteration would run, not even the first one, which initialises: the result is the identity.
+  const bool empty =
+      std::any_of(axes.begin(), axes.end(), [&](int a) { return ir::is_const(x->shape[std::size_t(a)], 0); });
+  if (empty && (op == "sum" || op == "prod")) {
+    RLDB_TRY(const TensorType* out, known_result(c));
+    return l.call_te("full", {}, c->type, [&](Te& te) -> Tensors {
+      Topi t(te);
+      return {t.full(mapped(te, out->shape), t.lit(out->dtype, op == "sum" ? 0 : 1))};
+    });
+  }
   return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
     te::Graph& g = te.graph;
     if (op == "sum") return {t.sum(in, axes, keep)};
-    if (op == "prod") return {t.reduce(in, axes, keep, g.prod_reducer(in->dtype))};
+    if (op == "prod")
+      return {t.reduce(in, axes, keep, in->dtype.is_bool() ? g.all_reducer() : g.prod_reducer(in->dtype))};
     if (op == "max") return {t.reduce(in, axes, keep, g.max_reducer(in->dtype))};
     if (op == "min") return {t.reduce(in, axes, keep, g.min_reducer(in->dtype))};
     if (op == "mean") return {mean_of(t, in, axes, keep)};
@@ -42,8 +53,9 @@ Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes = reduce_axes(c, x->ndim);
   bool keep = attr_bool(spec(c), "keepdims");
-  return l.call_te(op_name(c), c->args, c->type,
-                   [&](Te& te) -> Tensors { return {Topi(te).argreduce(te.in[0], axes, keep, op_name(c) == "argmax")}; });
+  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
+    return {Topi(te).argreduce(te.in[0], axes, keep, op_name(c) == "argmax")};
+  });
 }
 
 Result<const Expr*> collapse_sum(Legalizer& l, const ir::Call* c) {
@@ -78,7 +90,8 @@ Result<const Expr*> matmul(Legalizer& l, const ir::Call* c) {
   const TensorType* a = tensor_type(c->args[0]);
   if (out.is_void()) out = a->dtype;
   RLDB_TRY_VOID(known_result(c));
-  return l.call_te("matmul", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).matmul(te.in[0], te.in[1], out)}; });
+  return l.call_te("matmul", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).matmul(te.in[0], te.in[1], out)}; });
 }
 
 Result<const Expr*> outer(Legalizer& l, const ir::Call* c) {
@@ -99,7 +112,8 @@ Result<const Expr*> einsum(Legalizer& l, const ir::Call* c) {
   for (char ch : attr_string(spec(c), "subscripts"))
     if (ch != ' ') text += ch;
   auto arrow = text.find("->");
-  if (arrow == text.npos || text.find('.') != text.npos) return refuse(c, "only subscripts with an explicit result and no ellipsis are lowered");
+  if (arrow == text.npos || text.find('.') != text.npos)
+    return refuse(c, "only subscripts with an explicit result and no ellipsis are lowered");
   std::vector<std::string> terms(1);
   for (char ch : text.substr(0, arrow)) {
     if (ch == ',')

@@ -244,23 +244,102 @@ const Expr* Topi::count(Tensor x, const std::vector<int>& axes) {
 // ---- shape ----
 
 namespace {
-// Row-major place of an element, and back.
-const Expr* ravel(ir::Context& ctx, std::span<const Expr* const> idx, std::span<const Expr* const> shape) {
-  const Expr* out = nullptr;
-  for (std::size_t i = 0; i < idx.size(); ++i) out = out ? ir::add(ctx, ir::mul(ctx, out, shape[i]), idx[i]) : idx[i];
-  return out ? out : ctx.i64(0);
-}
-// Inner dims as place % (dim * stride) // stride, the outermost as place // stride % dim: the forms that TVM ends at.
-ExprList unravel(ir::Context& ctx, const Expr* place, std::span<const Expr* const> shape) {
+// The row-major place of an element as a sum of scale * (index % upper // lower), the largest scale first. Divisions by
+// literals act on the terms, so that places end in the forms at which TVM's canonical simplifier ends:
+// reshape's indices compare equal.
+struct PlaceTerm {
+  const Expr* index;
+  std::int64_t scale = 1;
+  std::int64_t lower = 1;
+};
+
+class Place {
+ public:
+  explicit Place(ir::Context& ctx) : ctx_(ctx) {}
+
+  static Place ravel(ir::Context& ctx, std::span<const Expr* const> idx, std::span<const Expr* const> shape) {
+    Place p(ctx);
+    for (std::size_t i = 0; i < idx.size(); ++i) {
+      if (i > 0) p.multiply(shape[i]);
+      p.terms_.push_back({idx[i]});
+    }
+    return p;
+  }
+
+  const Expr* mod(const Expr* dim) const {
+    const auto n = ir::const_int(dim);
+    if (!n || *n <= 0) return ir::floor_mod(ctx_, expr(terms_), dim);
+    if (*n == 1) return ctx_.i64(0);
+    const Terms rest = not_divisible(*n);
+    if (rest.empty()) return ctx_.i64(0);
+    if (rest.size() == 1 && rest[0].scale == 1) {
+      const Expr* low = ir::floor_mod(ctx_, rest[0].index, ctx_.i64(rest[0].lower * *n));
+      return divided(low, rest[0].lower);
+    }
+    return ir::floor_mod(ctx_, expr(rest), dim);
+  }
+
+  void divide(const Expr* dim) {
+    const auto n = ir::const_int(dim);
+    if (!n || *n <= 0) {
+      terms_ = {{ir::floor_div(ctx_, expr(terms_), dim)}};
+      return;
+    }
+    if (*n == 1) return;
+    Terms rest = not_divisible(*n);
+    std::erase_if(terms_, [&](const PlaceTerm& t) { return t.scale % *n != 0; });
+    for (PlaceTerm& t : terms_) t.scale /= *n;
+    if (rest.empty()) return;
+    PlaceTerm left;
+    if (rest.size() == 1 && rest[0].scale == 1) {
+      left = rest[0];
+      left.lower *= *n;
+    } else {
+      left = {expr(rest), 1, *n};
+    }
+    const auto at = std::find_if(terms_.begin(), terms_.end(), [](const PlaceTerm& t) { return t.scale <= 1; });
+    terms_.insert(at, left);
+  }
+
+ private:
+  using Terms = std::vector<PlaceTerm>;
+
+  void multiply(const Expr* dim) {
+    const auto n = ir::const_int(dim);
+    if (!n) {
+      terms_ = {{ir::mul(ctx_, expr(terms_), dim)}};
+      return;
+    }
+    for (PlaceTerm& t : terms_) t.scale *= *n;
+  }
+  Terms not_divisible(std::int64_t n) const {
+    Terms out;
+    for (const PlaceTerm& t : terms_)
+      if (t.scale % n != 0) out.push_back(t);
+    return out;
+  }
+  const Expr* divided(const Expr* e, std::int64_t by) const {
+    return by == 1 ? e : ir::floor_div(ctx_, e, ctx_.i64(by));
+  }
+  const Expr* expr(const Terms& terms) const {
+    const Expr* out = nullptr;
+    for (const PlaceTerm& t : terms) {
+      const Expr* e = divided(t.index, t.lower);
+      if (t.scale != 1) e = ir::mul(ctx_, e, ctx_.i64(t.scale));
+      out = out ? ir::add(ctx_, out, e) : e;
+    }
+    return out ? out : ctx_.i64(0);
+  }
+
+  ir::Context& ctx_;
+  Terms terms_;
+};
+
+ExprList unravel(Place place, std::span<const Expr* const> shape) {
   ExprList out(shape.size(), nullptr);
-  const Expr* stride = ctx.i64(1);
   for (std::size_t i = shape.size(); i-- > 0;) {
-    const Expr* next = ir::mul(ctx, stride, shape[i]);
-    if (i == 0 && !ir::isa<ir::Var>(place))
-      out[i] = ir::floor_mod(ctx, ir::floor_div(ctx, place, stride), shape[i]);
-    else
-      out[i] = ir::floor_div(ctx, ir::floor_mod(ctx, place, next), stride);
-    stride = next;
+    out[i] = place.mod(shape[i]);
+    place.divide(shape[i]);
   }
   return out;
 }
@@ -271,7 +350,7 @@ Tensor Topi::reshape(Tensor x, const ExprList& shape) {
       shape,
       [&](Indices i) {
         ExprList idx = vars(i);
-        ExprList from = unravel(ctx, ravel(ctx, idx, shape), x->shape);
+        ExprList from = unravel(Place::ravel(ctx, idx, shape), x->shape);
         return g.load(x, std::span<const Expr* const>(from));
       },
       "T_reshape");
@@ -432,13 +511,15 @@ Tensor Topi::batch_matmul(Tensor a, Tensor b, bool transpose_b) {
   ExprList shape{a->shape[0], a->shape[1], transpose_b ? b->shape[1] : b->shape[2]};
   ir::IterVar k = g.reduce_axis(a->shape[2], "k");
   ir::IterVar axes[] = {k};
-  return g.reduce(
+  Tensor product = g.reduce(
       shape,
       [&](Indices i) -> const Expr* {
         const Expr* y = transpose_b ? g.load(b, {i[0], i[2], k.var}) : g.load(b, {i[0], k.var, i[2]});
         return ctx.binary(NodeKind::Mul, g.load(a, {i[0], i[1], k.var}), y);
       },
       axes, g.sum_reducer(a->dtype), transpose_b ? "T_batch_matmul_NT" : "T_batch_matmul_NN");
+  g.mark_layout_free(product, b);
+  return product;
 }
 
 }  // namespace rldb::ops::topi

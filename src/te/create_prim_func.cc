@@ -136,7 +136,12 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
   fields.iter_vars = ctx_.list(axes);
   fields.reads = ctx_.list(regions.reads);
   fields.writes = ctx_.list(regions.writes);
-  fields.annotations = ctx_.list(op->attrs);
+  std::vector<ir::NamedAttr> annotations = op->attrs;
+  if (op->layout_free) {
+    const ir::Attr* items[] = {ctx_.attr_node(buffer_of(op->layout_free))};
+    annotations.push_back(ctx_.named("layout_free_placeholders", ctx_.attr_list(items)));
+  }
+  fields.annotations = ctx_.list(annotations);
   fields.init = init;
   fields.body = body;
   const Stmt* s = ctx_.realize(values, ctx_.bool_imm(true), ctx_.sblock(fields));

@@ -94,6 +94,11 @@ std::vector<Tensor> Graph::reduce_multi(std::span<const Expr* const> shape,
   return op->outputs;
 }
 
+void Graph::mark_layout_free(Tensor t, Tensor input) {
+  for (Operation& op : operations_)
+    if (&op == t->op) op.layout_free = input;
+}
+
 std::vector<Tensor> Graph::extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs,
                                      ExternBody body, std::string_view name) {
   Operation* op = make_operation(OperationKind::Extern, name);
@@ -136,6 +141,10 @@ const ir::CommReducer* Graph::sum_reducer(DType t) {
 const ir::CommReducer* Graph::prod_reducer(DType t) {
   return make_reducer(
       ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::Mul, a, b); }, ctx_.literal(t, 1));
+}
+const ir::CommReducer* Graph::all_reducer() {
+  return make_reducer(
+      ctx_, DType::Bool(), [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::And, a, b); }, ctx_.bool_imm(true));
 }
 const ir::CommReducer* Graph::min_reducer(DType t) {
   return make_reducer(

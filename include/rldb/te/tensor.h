@@ -50,6 +50,7 @@ struct Operation {
   const ir::CommReducer* reducer = nullptr;
   const Expr* condition = nullptr;   // Reduce: elements for which it is false do not take part; null: all
   std::vector<ir::NamedAttr> attrs;  // become block annotations
+  Tensor layout_free = nullptr;      // an input whose layout may be chosen: annotation layout_free_placeholders
   std::vector<Tensor> inputs;        // Extern; the others' inputs are what their bodies load
   ExternBody write;                  // Extern
 };
@@ -76,6 +77,8 @@ class Graph {
                                    const std::function<std::vector<const Expr*>(Indices)>& sources,
                                    std::span<const ir::IterVar> reduce_axes, const ir::CommReducer* reducer,
                                    std::span<const std::string_view> names);
+  // Says that a schedule may choose the layout of `input`, which `t` reads.
+  void mark_layout_free(Tensor t, Tensor input);
   struct OutputSpec {
     Span<const Expr*> shape;
     DType dtype;
@@ -91,6 +94,7 @@ class Graph {
   // Reducers over one value of the dtype.
   const ir::CommReducer* sum_reducer(DType t);
   const ir::CommReducer* prod_reducer(DType t);
+  const ir::CommReducer* all_reducer();  // of bools: and
   const ir::CommReducer* min_reducer(DType t);
   const ir::CommReducer* max_reducer(DType t);
 

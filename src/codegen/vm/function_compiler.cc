@@ -313,6 +313,11 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
   if (op == "relax.vm.alloc_storage") return alloc_storage(c);
   if (op == "relax.vm.alloc_tensor") return alloc_tensor(c);
   if (op == "relax.vm.kill_object") return kill_object(c);
+  if (op.starts_with("relax.inspect.")) {
+    std::vector<Arg> args = values(c->args);
+    args.insert(args.begin() + 1, builder_.constant(Value::of_string(std::string(op.substr(14)))));
+    return emit_call("relax.run.inspect_tensor", std::move(args), c->type);
+  }
   if (op == "relax.null_value") return emit_call("vm.builtin.null_value", {}, c->type);
   if (c->args.size() == 2) {
     if (op == "relax.vm.call_tir_dyn" || op == "relax.make_closure") {

@@ -255,4 +255,26 @@ Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs args) {
   return Value(out);
 }
 
+Result<Value> builtin_RunInspect(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RunInspect);
+  RLDB_TRY(runtime::Tensor * t, a.tensor(0));
+  const std::string field = a.text(1);
+  const DType dtype = t->dtype();
+  if (field == "tensor_ndim") return Value::of_int(t->ndim());
+  if (field == "tensor_dtype_code") return Value::of_int(std::int64_t(dtype.code));
+  if (field == "tensor_dtype_bits") return Value::of_int(dtype.bits);
+  if (field == "tensor_dtype_lanes") return Value::of_int(dtype.lanes);
+  if (field == "tensor_byte_offset") return Value::of_int(std::int64_t(t->byte_offset()));
+  if (field == "tensor_elem_offset") return Value::of_int(std::int64_t(t->byte_offset() / dtype.bytes()));
+  const bool is_shape = field == "tensor_shape_i";
+  if ((!is_shape && field != "tensor_stride_i") || a.size() < 3) return a.wrong(1, "a field of a tensor");
+  RLDB_TRY(const std::int64_t axis, a.integer(2));
+  if (axis < 0 || axis >= t->ndim())
+    return a.fail(ErrorKind::OutOfBounds, fmt::format("axis {} of {}", axis, describe(a[0])));
+  if (is_shape) return Value::of_int(t->shape()[std::size_t(axis)]);
+  std::int64_t stride = 1;
+  for (std::size_t d = std::size_t(axis) + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
+  return Value::of_int(stride);
+}
+
 }  // namespace rldb::vm
