@@ -288,17 +288,30 @@ std::span<const HandlerRow> tir_block_handlers() {
   return kRows;
 }
 
+namespace {
+
+// A point of one dimension, or (a vector of indices) the range it covers. False after a report.
+bool point_range(Reader& r, const ir::Expr* e, Node at, std::vector<ir::Range>& out) {
+  if (const auto* ramp = ir::as<ir::Ramp>(e)) {
+    out.push_back({ramp->base, ramp->lanes});
+    return true;
+  }
+  if (!is_index(e)) {
+    r.error(at, DiagId::IndexNotInteger, describe(r, Val::of(e)));
+    return false;
+  }
+  out.push_back({e, r.ctx.int_imm(e->dtype(), 1)});
+  return true;
+}
+
+}  // namespace
+
 std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
   if (v.poison()) return std::nullopt;
   std::vector<ir::Range> ranges;
   if (const auto* load = ir::as<ir::BufferLoad>(v.expr())) {
-    for (const ir::Expr* i : load->indices) {
-      if (const auto* ramp = ir::as<ir::Ramp>(i)) {
-        ranges.push_back({ramp->base, ramp->lanes});
-      } else {
-        ranges.push_back({i, r.ctx.int_imm(i->dtype(), 1)});
-      }
-    }
+    for (const ir::Expr* i : load->indices)
+      if (!point_range(r, i, at, ranges)) return std::nullopt;
     return ir::BufferRegion{load->buffer, r.ctx.list(ranges)};
   }
   if (v.is(ValKind::Buffer)) {
@@ -316,8 +329,7 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
     const ir::DType dim = i < b->shape.size() ? b->shape[i]->dtype() : ir::DType::Int(32);
     if (!item.is(ValKind::Slice)) {
       const ir::Expr* e = to_scalar(r, item, where);
-      if (!e) return std::nullopt;
-      ranges.push_back({e, r.ctx.int_imm(e->dtype(), 1)});
+      if (!e || !point_range(r, e, where, ranges)) return std::nullopt;
       continue;
     }
     const ir::Expr* begin =
@@ -328,6 +340,10 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
     auto both = ir::match_dtypes(r.ctx, begin, end);
     if (!both.ok()) {
       r.report(where.span(), std::move(both).error());
+      return std::nullopt;
+    }
+    if (!is_index(both->first)) {
+      r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(both->first)));
       return std::nullopt;
     }
     ranges.push_back({both->first, region_extent(r, both->first, both->second)});

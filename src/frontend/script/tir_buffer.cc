@@ -27,6 +27,10 @@ void declare_bare_dims(Reader& r, Node shape) {
     for (Node c : shape.children()) declare_bare_dims(r, c);
 }
 
+bool is_index(const ir::Expr* e) {
+  return e->type->kind == ir::TypeKind::Prim && e->dtype().is_integral() && e->dtype().is_scalar();
+}
+
 // T.vscale() * n, in either order.
 std::optional<std::int64_t> scalable_lanes(const ir::Expr* e) {
   const auto is_vscale = [](const ir::Expr* x) {
@@ -180,6 +184,10 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
       return std::nullopt;
     }
     begin = both->first;
+    if (!is_index(begin)) {
+      r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(begin)));
+      return std::nullopt;
+    }
     const ir::Expr* step = item.items[2].is(ValKind::None) ? r.ctx.int_imm(begin->dtype(), 1)
                                                            : to_scalar(r, item.items[2], where, begin->dtype());
     if (!step) return std::nullopt;
