@@ -119,6 +119,13 @@ class CallRewriter : public Rewriter {
     std::optional<Span<const Expr*>> dims;
     if (t && t->has_shape) dims = t->shape;
     if (t && t->shape_var) dims = shape_values(t->shape_var);
+    if (!dims && t && t->shape_var && !t->dtype.is_void()) {
+      // The shape is a value that nobody knows the dims of (RFC 0089, V1): the machine allocates by it.
+      const Expr* alloc = ctx_.call_typed(ctx_.extern_func("rldb.builtin.alloc_tensor_of_shape"),
+                                          std::vector<const Expr*>{t->shape_var, ctx_.dtype(t->dtype)}, type, {},
+                                          std::vector<const Type*>{type});
+      return bind_new(ctx_, "alloc", alloc, call);
+    }
     if (!dims || t->dtype.is_void()) {
       if (!error) {
         error = message(DiagId::PassUnsupported, print_expr(call),

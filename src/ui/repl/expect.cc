@@ -35,10 +35,20 @@ std::optional<Value> value_like(std::string_view text, const Value& like, std::s
   const bool tensor = like.is(ValueKind::Tensor);
   const bool real = tensor ? like.as_tensor().dtype().is_float() : like.is(ValueKind::Float);
   const runtime::DType dtype = tensor ? like.as_tensor().dtype() : real ? runtime::DType::Float(64) : runtime::DType::Int(64);
-  auto list = runtime::parse_list(text, dtype);
+  const bool scalar = !text.starts_with('[') && !text.starts_with('(');
+  auto list = runtime::parse_list(scalar ? fmt::format("[{}]", text) : std::string(text), dtype);
   if (!list.ok()) {
     why = list.error().message;
     return std::nullopt;
+  }
+  if (scalar) {  // one number: a tensor of rank 0
+    const runtime::Tensor& one = list->as_tensor();
+    auto view = runtime::Tensor::view(one.storage(), one.byte_offset(), {}, dtype);
+    if (!view.ok() || one.element_count() != 1) {
+      why = "not one number";
+      return std::nullopt;
+    }
+    list = Value(std::move(view).value());
   }
   if (tensor) return std::move(list).value();
   const runtime::Tensor& numbers = list->as_tensor();

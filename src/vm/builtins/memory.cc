@@ -86,6 +86,14 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
   return Value(tensor);
 }
 
+Result<Value> builtin_AllocShaped(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(AllocShaped);
+  RLDB_TRY(auto* shape, a.shape(0));
+  RLDB_TRY(DType dtype, a.dtype(1));
+  RLDB_TRY(auto tensor, runtime::Tensor::empty(*shape, dtype));
+  return Value(tensor);
+}
+
 Result<Value> builtin_NullValue(const CallSite&, PackedArgs args) {
   RLDB_ARGS(NullValue);
   return Value();
