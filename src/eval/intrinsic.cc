@@ -47,7 +47,7 @@ Scalar clz(Args a, DType t, DType) {
 Scalar bit_and(Args a, DType t, DType) { return of_int(wrap(a[0].i & a[1].i, t)); }
 Scalar bit_or(Args a, DType t, DType) { return of_int(wrap(a[0].i | a[1].i, t)); }
 Scalar bit_xor(Args a, DType t, DType) { return of_int(wrap(a[0].i ^ a[1].i, t)); }
-Scalar bit_not(Args a, DType t, DType) { return of_int(wrap(~a[0].i, t)); }
+Scalar bit_not(Args a, DType t, DType) { return of_int(t.is_bool() ? std::int64_t(!a[0].i) : wrap(~a[0].i, t)); }
 // Shifts by the width or more are undefined in TVM; here the count is taken modulo 64, as x86 does.
 Scalar shift_left(Args a, DType t, DType) {
   return of_int(wrap(std::int64_t(std::uint64_t(a[0].i) << (a[1].i & 63)), t));
