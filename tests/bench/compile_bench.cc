@@ -1,0 +1,140 @@
+// How fast texts are read, checked and printed, how passes scale, and what a start costs.
+//
+// The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77 bytes
+// each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "rldb/ir/printer.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/passes/pass.h"
+#include "rldb/session/session.h"
+
+using namespace rldb;
+
+namespace {
+
+std::string chain(std::int64_t n) {
+  std::string text =
+      "@I.ir_module\nclass Module:\n    @R.function\n"
+      "    def main(lv0: R.Tensor((\"n\", 64), dtype=\"float32\")) -> R.Tensor((\"n\", 64), dtype=\"float32\"):\n"
+      "        n = T.int64()\n        with R.dataflow():\n";
+  for (std::int64_t i = 1; i <= n; ++i)
+    text += fmt::format("            lv{}: R.Tensor((n, 64), dtype=\"float32\") = R.add(lv{}, lv{})\n", i, i - 1, i - 1);
+  return text + fmt::format("            gv: R.Tensor((n, 64), dtype=\"float32\") = lv{}\n            R.output(gv)\n        return gv\n", n);
+}
+
+struct Program {
+  ir::Context ctx;
+  source::SourceManager sources;
+  source::Diagnostics diagnostics;
+  const ir::Module* module = nullptr;
+  explicit Program(const std::string& text) {
+    ops::install(ctx);
+    const source::FileId file = sources.add("bench", text);
+    module = frontend::parse(ctx, sources, file, diagnostics).module;
+  }
+};
+
+void count(benchmark::State& state, const std::string& text) {
+  state.counters["bindings/s"] =
+      benchmark::Counter(double(state.range(0)) * double(state.iterations()), benchmark::Counter::kIsRate);
+  state.SetBytesProcessed(std::int64_t(text.size()) * state.iterations());
+}
+
+void parse(benchmark::State& state) {
+  const std::string text = chain(state.range(0));
+  for (auto _ : state) {
+    Program p(text);
+    if (!p.module || p.diagnostics.has_errors()) state.SkipWithError("does not parse");
+  }
+  count(state, text);
+}
+BENCHMARK(parse)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void check(benchmark::State& state) {
+  const std::string text = chain(state.range(0));
+  for (auto _ : state) {
+    Program p(text);
+    if (!p.module || !ir::verify(p.ctx, p.module, p.diagnostics)) state.SkipWithError("does not check");
+  }
+  count(state, text);
+}
+BENCHMARK(check)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void print(benchmark::State& state) {
+  const std::string text = chain(state.range(0));
+  Program p(text);
+  for (auto _ : state) benchmark::DoNotOptimize(ir::print(p.module));
+  count(state, text);
+}
+BENCHMARK(print)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
+
+void run_pass(benchmark::State& state, const char* pass, const char* before) {
+  Program p(chain(state.range(0)));
+  passes::PassEnv env{p.ctx, p.diagnostics};
+  const ir::Module* module = p.module;
+  if (*before) {
+    auto prepared = passes::run_pipeline(env, module, *passes::parse_pipeline(before));
+    if (!prepared.ok()) return state.SkipWithError("cannot prepare");
+    module = prepared.value();
+  }
+  const auto pipeline = *passes::parse_pipeline(pass);
+  for (auto _ : state) {
+    auto done = passes::run_pipeline(env, module, pipeline);
+    if (!done.ok()) return state.SkipWithError("the pass fails");
+    benchmark::DoNotOptimize(done);
+  }
+  state.counters["bindings/s"] =
+      benchmark::Counter(double(state.range(0)) * double(state.iterations()), benchmark::Counter::kIsRate);
+}
+#define RLDB_PASS_BENCH(Pass, before) \
+  BENCHMARK_CAPTURE(run_pass, Pass, #Pass, before)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond)
+RLDB_PASS_BENCH(LegalizeOps, "");
+RLDB_PASS_BENCH(DeadCodeElimination, "");
+RLDB_PASS_BENCH(EliminateCommonSubexpr, "");
+RLDB_PASS_BENCH(CanonicalizeBindings, "");
+RLDB_PASS_BENCH(ToNonDataflow, "LegalizeOps");
+RLDB_PASS_BENCH(CallTIRRewrite, "LegalizeOps,ToNonDataflow,RemovePurityChecking");
+RLDB_PASS_BENCH(StaticPlanBlockMemory, "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite");
+RLDB_PASS_BENCH(VMShapeLower,
+                "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,"
+                "KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue");
+
+// A whole process: start, no file, leave.
+void start_up(benchmark::State& state) {
+  for (auto _ : state) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::execl(RLDB_PROGRAM, "rldb", "-q", "-nx", "--batch", "-ex", ":quit", static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    if (status != 0) return state.SkipWithError("rldb does not start");
+  }
+}
+BENCHMARK(start_up)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// A whole process: from nothing to the first result of the MLP.
+void first_result(benchmark::State& state) {
+  for (auto _ : state) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) ::_exit(126);
+      ::execl(RLDB_PROGRAM, "rldb", "run", RLDB_SOURCE_DIR "/docs/examples/mlp.py", static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    if (status != 0) return state.SkipWithError("rldb does not run the example");
+  }
+}
+BENCHMARK(first_result)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
