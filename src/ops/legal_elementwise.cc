@@ -24,7 +24,8 @@ Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> astype(Legalizer& l, const ir::Call* c) {
   DType to = attr_dtype(spec(c), "dtype");
-  return l.call_te("cast", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).cast(te.in[0], to, "compute")}; });
+  return l.call_te("cast", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).cast(te.in[0], to, "compute")}; });
 }
 
 namespace {
@@ -89,7 +90,8 @@ Result<const Expr*> where(Legalizer& l, const ir::Call* c) {
           ExprList idx = topi::vars(i);
           std::size_t next = 0;
           const Expr* v[3];
-          for (std::size_t k = 0; k < 3; ++k) v[k] = o.scalars[k] ? te.map(o.scalars[k]) : t.at(te.in[next++], idx, shape);
+          for (std::size_t k = 0; k < 3; ++k)
+            v[k] = o.scalars[k] ? te.map(o.scalars[k]) : t.at(te.in[next++], idx, shape);
           return te.ctx.select(t.lt(t.i64(0), te.ctx.cast(DType::Int(64), v[0])), v[1], v[2]);
         },
         "T_where")};
@@ -103,9 +105,8 @@ namespace {
 Result<const Expr*> filled(Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
                            const std::function<const Expr*(Te&, DType)>& value) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  return l.call_te(name, args, c->type, [&](Te& te) -> Tensors {
-    return {Topi(te).full(mapped(te, out->shape), value(te, out->dtype))};
-  });
+  return l.call_te(name, args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).full(mapped(te, out->shape), value(te, out->dtype))}; });
 }
 
 Result<const Expr*> full_with(Legalizer& l, const ir::Call* c) {
@@ -223,7 +224,8 @@ Result<const Expr*> one_hot(Legalizer& l, const ir::Call* c) {
           const Expr* place = idx[std::size_t(axis)];
           idx.erase(idx.begin() + axis);
           const Expr* which = te.graph.load(te.in[0], std::span<const Expr* const>(idx));
-          return te.ctx.select(t.eq(which, ir::cast_to(te.ctx, which->dtype(), place)), te.map(c->args[1]), te.map(c->args[2]));
+          return te.ctx.select(t.eq(which, ir::cast_to(te.ctx, which->dtype(), place)), te.map(c->args[1]),
+                               te.map(c->args[2]));
         },
         "T_one_hot")};
   });
@@ -240,21 +242,27 @@ Result<const Expr*> shape_to_tensor(Legalizer& l, const ir::Call* c) {
   };
   auto dims = shape_arg_dims(c->args[0]);
   if (!dims) return by_builtin();
-  bool literal = true;
-  for (const Expr* d : *dims) literal = literal && ir::const_int(d);
-  if (!literal) return by_builtin();
-  auto tensor = runtime::Tensor::empty({std::int64_t(dims->size())}, DType::Int(64));
-  if (!tensor.ok()) return refuse(c, "the tensor is too large");
-  for (std::size_t i = 0; i < dims->size(); ++i)
-    runtime::store_int((*tensor)->data() + 8 * i, DType::Int(64), *ir::const_int((*dims)[i]));
-  return static_cast<const Expr*>(ctx.constant(runtime::Value(*tensor)));
+  const std::int64_t n = std::int64_t(dims->size());
+  if (n == 0) return by_builtin();
+  return l.call_te("shape_to_tensor", {}, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    const ExprList values = mapped(te, *dims);
+    const Expr* shape[] = {t.i64(n)};
+    return {te.graph.compute(
+        shape,
+        [&](Indices i) -> const Expr* {
+          const Expr* out = t.i64(0);
+          for (std::int64_t k = n; k-- > 0;) out = t.if_else(t.eq(i[0], t.i64(k)), values[std::size_t(k)], out);
+          return out;
+        },
+        "shape_to_tensor")};
+  });
 }
 
 Result<const Expr*> size(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  return l.call_te("size", {}, c->type, [&](Te& te) -> Tensors {
-    return {Topi(te).full({}, ir::product(te.ctx, mapped(te, x->shape)))};
-  });
+  return l.call_te("size", {}, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).full({}, ir::product(te.ctx, mapped(te, x->shape)))}; });
 }
 
 // What the type knows is folded; what it does not is asked at run time: code generation calls a builtin.

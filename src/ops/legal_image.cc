@@ -24,7 +24,9 @@ const Expr* source_place(Topi& t, const Resize& r, const Expr* i, const Expr* in
   DType f = DType::Float(32);
   const Expr* x = ir::cast_to(ctx, f, i);
   auto lit = [&](double v) { return t.lit(f, v); };
-  auto ratio = [&](const Expr* a, const Expr* b) { return ir::div(ctx, ir::cast_to(ctx, f, a), ir::cast_to(ctx, f, b)); };
+  auto ratio = [&](const Expr* a, const Expr* b) {
+    return ir::div(ctx, ir::cast_to(ctx, f, a), ir::cast_to(ctx, f, b));
+  };
   const Expr* scale = ratio(in, out);
   auto half_pixel = [&]() { return ir::sub(ctx, ir::mul(ctx, scale, ir::add(ctx, x, lit(0.5))), lit(0.5)); };
   if (r.transform == "half_pixel") return half_pixel();
@@ -87,7 +89,8 @@ std::vector<Tap> axis_taps(Topi& t, const Resize& r, const Expr* i, const Expr* 
     return c0 == 0 ? e : ir::add(ctx, e, lit(c0));
   };
   double a = r.alpha;
-  const Expr* weights[4] = {poly(a, -2 * a, a, 0), poly(a + 2, -(3 + a), 0, 1), poly(-(a + 2), 3 + 2 * a, -a, 0), poly(-a, a, 0, 0)};
+  const Expr* weights[4] = {poly(a, -2 * a, a, 0), poly(a + 2, -(3 + a), 0, 1), poly(-(a + 2), 3 + 2 * a, -a, 0),
+                            poly(-a, a, 0, 0)};
   std::vector<Tap> out_taps;
   for (int k = 0; k < 4; ++k) {
     const Expr* at = ir::add(ctx, low, ctx.i64(k - 1));
@@ -118,7 +121,8 @@ Result<const Expr*> resize(Legalizer& l, const ir::Call* c) {
   r.alpha = attr_float(spec(c), "cubic_alpha");
   r.exclude = attr_int(spec(c), "cubic_exclude") != 0;
   if (r.transform == "tf_crop_and_resize") return refuse(c, "the mode tf_crop_and_resize is not lowered");
-  if (r.method != "nearest_neighbor" && r.method != "linear" && r.method != "cubic") return refuse(c, "the method \"" + std::string(r.method) + "\" is not lowered");
+  if (r.method != "nearest_neighbor" && r.method != "linear" && r.method != "cubic")
+    return refuse(c, "the method \"" + std::string(r.method) + "\" is not lowered");
   return l.call_te(r.letters.size() == 3 ? "resize3d" : "resize2d", c->args.first(1), c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor x = te.in[0];
@@ -180,9 +184,9 @@ Result<const Expr*> affine_grid(Legalizer& l, const ir::Call* c) {
           const Expr* x = coordinate(i[3], shape[3]);
           const Expr* y = coordinate(i[2], shape[2]);
           auto at = [&](std::int64_t k) { return te.graph.load(m, {i[0], i[1], t.i64(k)}); };
-          return ir::add(ctx, ir::add(ctx, ir::mul(ctx, at(0), x), ir::mul(ctx, at(1), y)), at(2));
+          return ir::add(ctx, ir::add(ctx, at(2), ir::mul(ctx, at(1), y)), ir::mul(ctx, at(0), x));
         },
-        "affine_grid")};
+        "compute")};
   });
 }
 

@@ -439,7 +439,7 @@ Result<const Expr*> cross_entropy(Legalizer& l, const ir::Call* c) {
   return l.call_te("cross_entropy_with_logits", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor total = t.sum(t.binary("multiply", te.in[0], te.in[1]), topi::all_axes(x->ndim), false);
-    Tensor negative = t.unary("negative", total);
+    Tensor negative = t.binary("multiply", total, t.lit(x->dtype, -1));
     if (x->ndim < 2) return {negative};
     return {t.binary("divide", negative, ir::cast_to(te.ctx, x->dtype, te.in[0]->shape[0]))};
   });
@@ -576,7 +576,6 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
       p = t.binary("multiply", p, t.lit(d, *s));
     } else {
       const Expr* root = te.ctx.intrin(d, "sqrt", {ir::cast_to(te.ctx, d, dim)});
-      if (auto n = ir::const_int(dim)) root = t.lit(d, std::sqrt(double(*n)));
       p = t.binary("divide", p, root);
     }
     if (biased) {

@@ -11,7 +11,8 @@ namespace {
 std::string spatial_of(const ir::Call* c) {
   std::string_view n = op_name(c);
   for (std::size_t i = 1; i < n.size(); ++i)
-    if (n[i] == 'd' && n[i - 1] >= '1' && n[i - 1] <= '3') return std::string("DHW").substr(std::size_t('3' - n[i - 1]));
+    if (n[i] == 'd' && n[i - 1] >= '1' && n[i - 1] <= '3')
+      return std::string("DHW").substr(std::size_t('3' - n[i - 1]));
   return "HW";
 }
 
@@ -71,11 +72,12 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
       after[at] = t.i64(padding[n + i]);
     }
     Tensor padded = t.pad(x, before, after, t.lit(x->dtype, 0), "pad_temp");
-    const Expr* in_per_group = extent_of(ctx, kernel, w->shape, 'I');
+    const Expr* in_per_group = simplify(ctx, ir::floor_div(ctx, extent_of(ctx, data, x->shape, 'C'), t.i64(groups)));
     const Expr* out_per_group = simplify(ctx, ir::floor_div(ctx, extent_of(ctx, kernel, w->shape, 'O'), t.i64(groups)));
     ir::IterVar rc = g.reduce_axis(in_per_group, "rc");
     std::vector<ir::IterVar> rs;
-    for (char s : letters) rs.push_back(g.reduce_axis(extent_of(ctx, kernel, w->shape, s), std::string("r") + char(s - 'A' + 'a')));
+    for (char s : letters)
+      rs.push_back(g.reduce_axis(extent_of(ctx, kernel, w->shape, s), std::string("r") + char(s - 'A' + 'a')));
     // Channels are summed where the layout has them: outermost before, innermost after the window.
     std::vector<ir::IterVar> axes = rs;
     bool channels_first = data.index_of('C') < data.index_of(letters[0]);
@@ -85,7 +87,8 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* o = whole_index(ctx, to, i, 'C');
           const Expr* channel = rc.var;
-          if (groups != 1) channel = ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, o, out_per_group), in_per_group), rc.var);
+          if (groups != 1)
+            channel = ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, o, out_per_group), in_per_group), rc.var);
           std::vector<std::pair<char, const Expr*>> at_x{{'N', whole_index(ctx, to, i, 'N')}, {'C', channel}};
           std::vector<std::pair<char, const Expr*>> at_w{{'O', o}, {'I', rc.var}};
           for (std::size_t k = 0; k < n; ++k) {
@@ -124,7 +127,8 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
     Tensor w = te.in[1];
     ExprList wide = topi::shape_list(x);
     for (std::size_t k = 0; k < n; ++k)
-      wide[k + 2] = simplify(ctx, ir::add(ctx, ir::mul(ctx, ir::sub(ctx, x->shape[k + 2], t.i64(1)), t.i64(strides[k])), t.i64(1)));
+      wide[k + 2] = simplify(
+          ctx, ir::add(ctx, ir::mul(ctx, ir::sub(ctx, x->shape[k + 2], t.i64(1)), t.i64(strides[k])), t.i64(1)));
     Tensor dilated = g.compute(
         wide,
         [&](Indices i) {
@@ -155,13 +159,15 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
         [&](Indices i) {
           ExprList idx = topi::vars(i);
           std::swap(idx[0], idx[1]);
-          for (std::size_t k = 0; k < n; ++k) idx[k + 2] = ir::sub(ctx, ir::sub(ctx, w->shape[k + 2], t.i64(1)), i[k + 2]);
+          for (std::size_t k = 0; k < n; ++k)
+            idx[k + 2] = ir::sub(ctx, ir::sub(ctx, w->shape[k + 2], t.i64(1)), i[k + 2]);
           return g.load(w, std::span<const Expr* const>(idx));
         },
         "kernel_transform");
     const Expr* in_per_group = simplify(ctx, ir::floor_div(ctx, x->shape[1], t.i64(groups)));
     std::vector<ir::IterVar> axes{g.reduce_axis(in_per_group, "dc")};
-    for (char s : letters) axes.push_back(g.reduce_axis(w->shape[axes.size() + 1], std::string("d") + char(s - 'A' + 'a')));
+    for (char s : letters)
+      axes.push_back(g.reduce_axis(w->shape[axes.size() + 1], std::string("d") + char(s - 'A' + 'a')));
     return {g.reduce(
         mapped(te, out->shape),
         [&](Indices i) -> const Expr* {
@@ -198,7 +204,8 @@ Result<Window> window_of(const ir::Call* c) {
   Window w;
   w.letters = spatial_of(c);
   RLDB_TRY(w.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + w.letters));
-  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout")) return refuse(c, "an output layout of its own is not lowered");
+  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout"))
+    return refuse(c, "an output layout of its own is not lowered");
   w.size = *attr_ints(spec(c), "pool_size");
   w.strides = *attr_ints(spec(c), "strides");
   w.padding = *attr_ints(spec(c), "padding");
@@ -218,7 +225,8 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   }
   const Expr* step = t.i64(w.dilation[k]);
   const Expr* low = ir::max(ctx, t.i64(0), ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step));
-  const Expr* high = ir::min(ctx, t.i64(w.size[k] - 1), ir::floor_div(ctx, ir::sub(ctx, ir::sub(ctx, extent, t.i64(1)), start), step));
+  const Expr* high =
+      ir::min(ctx, t.i64(w.size[k] - 1), ir::floor_div(ctx, ir::sub(ctx, ir::sub(ctx, extent, t.i64(1)), start), step));
   return ir::add(ctx, ir::sub(ctx, high, low), t.i64(1));
 }
 
@@ -261,7 +269,8 @@ Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
       return g.load(padded, std::span<const Expr* const>(idx));
     };
     ExprList shape = mapped(te, out->shape);
-    ir::NamedAttr attrs[] = {ctx.named("schedule_rule", ctx.attr(max ? "meta_schedule.pool_max" : "meta_schedule.pool_avg"))};
+    ir::NamedAttr attrs[] = {
+        ctx.named("schedule_rule", ctx.attr(max ? "meta_schedule.pool_max" : "meta_schedule.pool_avg"))};
     if (max) return {g.reduce(shape, source, axes, g.max_reducer(x->dtype), "pool_max", attrs)};
     Tensor sum = g.reduce(shape, source, axes, g.sum_reducer(x->dtype), "pool_sum");
     return {g.compute(
@@ -283,7 +292,8 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   std::string letters = spatial_of(c);
   RLDB_TRY(Layout layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + letters));
-  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout")) return refuse(c, "an output layout of its own is not lowered");
+  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout"))
+    return refuse(c, "an output layout of its own is not lowered");
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;
@@ -305,7 +315,9 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
       at.push_back(a);
       even.push_back(divides);
     }
-    auto first = [&](std::size_t k, const Expr* i) { return ir::floor_div(ctx, ir::mul(ctx, i, x->shape[at[k]]), shape[at[k]]); };
+    auto first = [&](std::size_t k, const Expr* i) {
+      return ir::floor_div(ctx, ir::mul(ctx, i, x->shape[at[k]]), shape[at[k]]);
+    };
     auto past = [&](std::size_t k, const Expr* i) {
       const Expr* e = ir::mul(ctx, ir::add(ctx, i, t.i64(1)), x->shape[at[k]]);
       return ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, e, shape[at[k]]), t.i64(1)), shape[at[k]]);
@@ -331,7 +343,8 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* count = t.i64(1);
           for (std::size_t k = 0; k < at.size(); ++k)
-            count = ir::mul(ctx, count, even[k] ? axes[k].dom.extent : ir::sub(ctx, past(k, i[at[k]]), first(k, i[at[k]])));
+            count =
+                ir::mul(ctx, count, even[k] ? axes[k].dom.extent : ir::sub(ctx, past(k, i[at[k]]), first(k, i[at[k]])));
           return ctx.binary(NodeKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
         },
         "adaptive_pool_avg", attrs)};
@@ -343,7 +356,8 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
   RLDB_TRY(Window w, window_of(c));
-  if (attr_string(spec(c), "layout") != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1) return refuse(c, "only NCHW without dilation is lowered");
+  if (attr_string(spec(c), "layout") != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1)
+    return refuse(c, "only NCHW without dilation is lowered");
   return l.call_te("avg_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;

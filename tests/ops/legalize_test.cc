@@ -117,3 +117,24 @@ TEST_CASE("legalize: every function with a simple input is well formed") {
   for (const auto& d : out.all()) MESSAGE(d.message);
   CHECK_FALSE(out.has_errors());
 }
+
+TEST_CASE("legalize: a sum over an empty axis is the identity") {
+  World w;
+  auto r = w.run("relax.prod", {w.tensor({w.ctx.i64(2), w.ctx.i64(0)})},
+                 {w.ctx.named("axis", w.ctx.attr_ints(std::vector<std::int64_t>{1}))});
+  REQUIRE(r.ok());
+  const std::string text = w.text("full");
+  CHECK(has(text, "= T.float32(1.0)"));
+  CHECK_FALSE(has(text, "T.init()"));
+}
+
+TEST_CASE("legalize: reshape divides the place term by term") {
+  World w;
+  const std::vector<const Expr*> from{w.ctx.i64(4), w.ctx.i64(32), w.ctx.i64(16), w.ctx.i64(8)};
+  const std::vector<const Expr*> to{w.ctx.i64(128), w.ctx.i64(16), w.ctx.i64(8)};
+  auto r = w.run("relax.reshape", {w.tensor(from), w.ctx.shape(to)});
+  REQUIRE(r.ok());
+  const std::string text = w.text("reshape");
+  CHECK(has(text, "((v_ax2 // T.int64(8) + v_ax1) // T.int64(16) + v_ax0) % T.int64(128) // T.int64(32)"));
+  CHECK(has(text, "((v_ax2 // T.int64(8) + v_ax1) // T.int64(16) + v_ax0) % T.int64(32)"));
+}

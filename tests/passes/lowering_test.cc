@@ -376,7 +376,7 @@ TEST_CASE("VMShapeLower matches parameters, computes products and makes shapes")
 @I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 2", 4), "int32")) -> R.Shape(ndim=2):
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 2", 4), "int32")) -> R.Shape(["n * m", 3]):
         R.func_attr({"relax.force_pure": True})
         n = T.int64()
         m = T.int64()
@@ -393,7 +393,7 @@ class Module:
         H[T.int64(3)] = H[T.int64(0)] * H[T.int64(1)]
 
     @R.function
-    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 2", 4), "int32")) -> R.Shape(ndim=2):
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 2", 4), "int32")) -> R.Shape(["n * m", 3]):
         R.func_attr({"relax.force_pure": True})
         cls = Module
         h: R.Tensor(dtype="int64", ndim=1) = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (4,), ty_args=(R.Tensor(dtype="int64", ndim=1),))
@@ -404,6 +404,7 @@ class Module:
         cls.shape_func(h)
         R.call_packed("vm.builtin.match_shape", y, h, 2, 3, 2, 0, 4, R.str(""), ty_args=(R.Tuple,))
         s = R.call_packed("vm.builtin.make_shape", h, 2, 1, 3, 0, 3, ty_args=(R.Shape(ndim=2),))
+        R.call_packed("vm.builtin.match_shape", s, h, 2, 3, 3, 0, 3, R.str(""), ty_args=(R.Tuple,))
         return s
 )");
 }

@@ -157,3 +157,88 @@ class Module:
         return c
 )");
 }
+
+TEST_CASE("AnnotateTIROpPattern tells elementwise, reduction and product apart") {
+  const std::string text = run_text("LegalizeOps,AnnotateTIROpPattern", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((3, 2), "float32")) -> R.Tensor((2,), "float32"):
+        a = R.add(x, x)
+        b = R.matmul(a, y)
+        c = R.permute_dims(b)
+        d = R.sum(c, axis=[0])
+        return d
+)");
+  const auto pattern = [&](std::string_view function) {
+    const std::size_t def = text.find("def " + std::string(function) + "(");
+    const std::size_t at = text.find("\"op_pattern\": ", def);
+    return at == std::string::npos ? '?' : text[at + 14];
+  };
+  CHECK(pattern("add") == '0');
+  CHECK(pattern("transpose") == '2');
+  CHECK(pattern("sum") == '3');
+  CHECK(pattern("matmul") == '4');
+}
+
+TEST_CASE("BundleModelParams reads fields where they are first used") {
+  check_golden("BundleModelParams", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32"), c: R.Tensor((4,), "float32")):
+        R.func_attr({"num_input": 1})
+        x = R.add(a, b)
+        y = R.add(x, c)
+        return y
+)",
+               R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4,), "float32"), p: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+        R.func_attr({"num_input": 1})
+        b = p[0]
+        x = R.add(a, b)
+        c = p[1]
+        y = R.add(x, c)
+        return y
+)");
+}
+
+TEST_CASE("RemoveUnusedParameters shortens private functions and their calls") {
+  check_golden("RemoveUnusedParameters", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        z = cls.inner(x, y, R.shape([n]))
+        return z
+
+    @R.function(private=True)
+    def inner(x: R.Tensor(("n",), "float32"), y: R.Tensor((3,), "float32"), s: R.Shape(["n"])) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        o = R.zeros(R.shape([n]), "float32")
+        z = R.add(x, o)
+        return z
+)",
+               R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        z = cls.inner(x)
+        return z
+
+    @R.function(private=True)
+    def inner(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        o = R.zeros(R.shape([n]), "float32")
+        z = R.add(x, o)
+        return z
+)");
+}
