@@ -39,7 +39,8 @@ Result<Scalar> scalar_of(const Value& v, DType t) {
     case ValueKind::Float:
       return convert(of_float(v.as_float()), DType::Float(64), t);
     case ValueKind::Tensor:
-      if (v.as_tensor().element_count() == 1) return convert(load(v.as_tensor().data(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
+      if (v.as_tensor().element_count() == 1)
+        return convert(load(v.as_tensor().data(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
       break;
     case ValueKind::Null:
     case ValueKind::DType:
@@ -92,11 +93,12 @@ Result<std::int64_t> ExprEval::integer(const ir::Expr* e) const {
 }
 
 Result<Scalar> ExprEval::variable(const ir::Var* v, int lane) const {
+  if (const Scalar* found = env_.vars.find(v->id)) return *found;
   if (const auto it = env_.vectors.find(v); it != env_.vectors.end())
     return it->second[std::min(std::size_t(lane), it->second.size() - 1)];
-  if (const Scalar* found = env_.vars.find(v->id)) return *found;
   if (const auto it = env_.pointers.find(v); it != env_.pointers.end())
-    return of_int(it->second.storage ? reinterpret_cast<std::int64_t>(it->second.storage->data() + it->second.byte_offset) : 0);
+    return of_int(
+        it->second.storage ? reinterpret_cast<std::int64_t>(it->second.storage->data() + it->second.byte_offset) : 0);
   if (outer_ && outer_->var) {
     if (auto value = outer_->var(v)) return scalar_of(*value, v->dtype().is_void() ? DType::Int(64) : v->dtype());
   }
@@ -198,11 +200,12 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
     RLDB_TRY(const Scalar index, eval(indices[i], index_lanes > 1 ? lane / element_lanes : 0));
     if (index.i < 0 || index.i >= value.shape[i])
       return fail(ErrorKind::OutOfBounds,
-                  fmt::format("access out of bounds: `{}`, index {} is {}, but the dimension has {} element(s)", b->name, i,
-                              index.i, value.shape[i]));
+                  fmt::format("access out of bounds: `{}`, index {} is {}, but the dimension has {} element(s)",
+                              b->name, i, index.i, value.shape[i]));
     at += index.i * value.strides[i];
   }
-  const std::size_t lane_bytes = std::size_t(element_lanes > 1 ? lane % element_lanes : 0) * value.dtype.element().bytes();
+  const std::size_t lane_bytes =
+      std::size_t(element_lanes > 1 ? lane % element_lanes : 0) * value.dtype.element().bytes();
   const std::size_t begin = value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
   if (!value.storage || begin + value.dtype.element().bytes() > value.storage->size())
     return fail(ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", b->name));
@@ -230,7 +233,8 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   }
   const Intrinsic* intrinsic = find_intrinsic(name);
   if (!intrinsic || std::size_t(intrinsic->arity) > c->args.size())
-    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `T.{}`", name.empty() ? ir::print_expr(c) : std::string(name)));
+    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `T.{}`",
+                                                    name.empty() ? ir::print_expr(c) : std::string(name)));
   Scalar args[3];
   for (int i = 0; i < intrinsic->arity; ++i) {
     RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));

@@ -29,7 +29,8 @@ class EvalKernel : public runtime::Kernel {
       if (left > 0) continue;
       left = kPollEvery;
       if (interrupt_ && *interrupt_)
-        return runtime::fail(runtime::ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
+        return runtime::fail(runtime::ErrorKind::Interrupted,
+                             fmt::format("interrupted in kernel `{}`", signature_.name));
     }
     return support::Unit{};
   }
@@ -44,7 +45,8 @@ class EvalKernel : public runtime::Kernel {
 }  // namespace
 
 std::shared_ptr<runtime::Kernel> make_eval_kernel(const ir::PrimFunc* f, runtime::KernelSignature signature,
-                                                  const runtime::PackedRegistry* registry, std::atomic<bool>* interrupt) {
+                                                  const runtime::PackedRegistry* registry,
+                                                  std::atomic<bool>* interrupt) {
   return std::make_shared<EvalKernel>(f, std::move(signature), registry, interrupt);
 }
 

@@ -63,7 +63,8 @@ class RelaxEval {
     if (depth_ >= std::min(env_.max_depth, kHardDepth))
       return fail(ErrorKind::StackOverflow, fmt::format("more than {} calls are nested in the evaluator", depth_));
     if (args.size() != f->params.size()) return wrong_count(f, name, args.size());
-    if (env_.interrupt && *env_.interrupt) return fail(ErrorKind::Interrupted, fmt::format("interrupted in `{}`", name));
+    if (env_.interrupt && *env_.interrupt)
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in `{}`", name));
     Scope scope;
     if (outer) scope = *outer;
     for (std::size_t i = 0; i < args.size(); ++i) scope.values[f->params[i]] = args[i];
@@ -117,10 +118,12 @@ class RelaxEval {
   }
 
   Result<Value> call_value(const Value& callee, std::vector<Value> args) {
-    if (!callee.is(ValueKind::Function)) return fail(ErrorKind::TypeMismatch, runtime::describe(callee) + " is not callable");
+    if (!callee.is(ValueKind::Function))
+      return fail(ErrorKind::TypeMismatch, runtime::describe(callee) + " is not callable");
     runtime::Function& f = callee.as_function();
     for (const Value& captured : f.captured) args.push_back(captured);
-    if (const auto* closure = dynamic_cast<const Closure*>(&f)) return call(closure->f, f.name, args, closure->scope.get());
+    if (const auto* closure = dynamic_cast<const Closure*>(&f))
+      return call(closure->f, f.name, args, closure->scope.get());
     if (f.native) return f.native(args);
     return call_global(f.name, args);
   }
@@ -134,7 +137,8 @@ class RelaxEval {
         if (!value.ok()) return support::Failure(at_binding(std::move(value).error(), b));
         if (b->is_match_cast()) {
           for (const bool compound : {false, true}) {
-            auto matched = match(b->cast_type, *value, scope, fmt::format("match_cast of `{}`", b->var->name), compound);
+            auto matched =
+                match(b->cast_type, *value, scope, fmt::format("match_cast of `{}`", b->var->name), compound);
             if (!matched.ok()) return support::Failure(std::move(matched).error());
           }
         }
@@ -305,7 +309,8 @@ class RelaxEval {
         });
       }
     }
-    return destination_passing(c, std::move(args), scope, [&](std::vector<Value>& all) { return run_callee(c->args[0], all); });
+    return destination_passing(c, std::move(args), scope,
+                               [&](std::vector<Value>& all) { return run_callee(c->args[0], all); });
   }
 
   Result<Value> run_callee(const ir::Expr* callee, std::vector<Value>& args) {
@@ -338,7 +343,8 @@ class RelaxEval {
   }
 
   Result<Value> call_op(std::string_view name, const ir::Call* c, Scope& scope) {
-    if (name == "relax.call_tir" || name == "relax.call_tir_with_grad" || name == "relax.call_dps_packed") return call_tir(c, scope);
+    if (name == "relax.call_tir" || name == "relax.call_tir_with_grad" || name == "relax.call_dps_packed")
+      return call_tir(c, scope);
     if (name == "relax.call_tir_inplace") return call_tir_inplace(c, scope);
     if (name == "relax.invoke_closure" || name == "relax.invoke_pure_closure") {
       RLDB_TRY(const Value callee, eval(c->args[0], scope));
@@ -358,7 +364,8 @@ class RelaxEval {
       RLDB_TRY(const Value callee, eval(c->args[0], scope));
       return call_value(callee, std::move(args));
     }
-    if (!has_relax_op(name)) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
+    if (!has_relax_op(name))
+      return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return call_relax_op(name, c, args, env_.output);
   }
@@ -370,23 +377,28 @@ class RelaxEval {
     if (const auto* t = as<ir::TensorType>(type)) return match_tensor(t, value, scope, who, compound);
     if (const auto* t = as<ir::ShapeType>(type)) {
       if (!value.is(ValueKind::Shape)) return wrong(who, type, value);
-      if (t->ndim != ir::kUnknownNdim && std::size_t(t->ndim) != value.as_shape().size()) return wrong(who, type, value);
+      if (t->ndim != ir::kUnknownNdim && std::size_t(t->ndim) != value.as_shape().size())
+        return wrong(who, type, value);
       return t->has_values ? match_dims(t->values, value.as_shape(), scope, who, compound) : Result<Unit>(Unit{});
     }
     if (const auto* t = as<ir::TupleType>(type)) {
       if (t->fields.empty()) return Unit{};
-      if (!value.is(ValueKind::Tuple) || value.as_tuple().fields.size() != t->fields.size()) return wrong(who, type, value);
+      if (!value.is(ValueKind::Tuple) || value.as_tuple().fields.size() != t->fields.size())
+        return wrong(who, type, value);
       for (std::size_t i = 0; i < t->fields.size(); ++i)
-        RLDB_TRY_VOID(match(t->fields[i], value.as_tuple().fields[i], scope, fmt::format("{}, field {}", who, i), compound));
+        RLDB_TRY_VOID(
+            match(t->fields[i], value.as_tuple().fields[i], scope, fmt::format("{}, field {}", who, i), compound));
       return Unit{};
     }
-    if (as<ir::PrimType>(type) && !value.is(ValueKind::Int) && !value.is(ValueKind::Bool) && !value.is(ValueKind::Float))
+    if (as<ir::PrimType>(type) && !value.is(ValueKind::Int) && !value.is(ValueKind::Bool) &&
+        !value.is(ValueKind::Float))
       return wrong(who, type, value);
     if (as<ir::FuncType>(type) && !value.is(ValueKind::Function)) return wrong(who, type, value);
     return Unit{};
   }
 
-  Result<Unit> match_tensor(const ir::TensorType* t, const Value& value, Scope& scope, const std::string& who, bool compound) {
+  Result<Unit> match_tensor(const ir::TensorType* t, const Value& value, Scope& scope, const std::string& who,
+                            bool compound) {
     if (!value.is(ValueKind::Tensor)) return wrong(who, t, value);
     const runtime::Tensor& tensor = value.as_tensor();
     if (!t->dtype.is_void() && t->dtype != tensor.dtype()) return wrong(who, t, value);
@@ -406,19 +418,22 @@ class RelaxEval {
       RLDB_TRY(const Value known, scalar(dims[i], scope));
       if (known.as_int() == got[i]) continue;
       runtime::Error error{ErrorKind::ShapeMismatch, {}, {}};
-      error.message = fmt::format("{}, dimension {}: `{}` is {} but the value has {}", who, i, ir::print_expr(dims[i]), known.as_int(), got[i]);
+      error.message = fmt::format("{}, dimension {}: `{}` is {} but the value has {}", who, i, ir::print_expr(dims[i]),
+                                  known.as_int(), got[i]);
       std::vector<const ir::Var*> vars;
       ir::collect_vars(dims[i], vars);
       for (const ir::Var* used : vars)
         if (const auto it = scope.symbols.find(used); it != scope.symbols.end())
-          error.notes.push_back(fmt::format("`{}` = {}, bound by {}", used->name, it->second.value, it->second.bound_by));
+          error.notes.push_back(
+              fmt::format("`{}` = {}, bound by {}", used->name, it->second.value, it->second.bound_by));
       return support::Failure(std::move(error));
     }
     return Unit{};
   }
 
   static Result<Unit> wrong(const std::string& who, const ir::Type* type, const Value& value) {
-    return fail(ErrorKind::TypeMismatch, fmt::format("{}: expected {}, but got {}", who, ir::print_type(type), runtime::describe(value)));
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("{}: expected {}, but got {}", who, ir::print_type(type), runtime::describe(value)));
   }
 
   const EvalEnv& env_;

@@ -108,14 +108,22 @@ class SignatureMaker {
 };
 
 const std::unordered_map<ir::NodeKind, DimOp::Code> SignatureMaker::kCodes{
-    {ir::NodeKind::Add, DimOp::Code::Add},           {ir::NodeKind::Sub, DimOp::Code::Sub},
-    {ir::NodeKind::Mul, DimOp::Code::Mul},           {ir::NodeKind::Div, DimOp::Code::TruncDiv},
-    {ir::NodeKind::Mod, DimOp::Code::TruncMod},      {ir::NodeKind::FloorDiv, DimOp::Code::FloorDiv},
-    {ir::NodeKind::FloorMod, DimOp::Code::FloorMod}, {ir::NodeKind::Min, DimOp::Code::Min},
-    {ir::NodeKind::Max, DimOp::Code::Max},           {ir::NodeKind::EQ, DimOp::Code::Eq},
-    {ir::NodeKind::NE, DimOp::Code::Ne},             {ir::NodeKind::LT, DimOp::Code::Lt},
-    {ir::NodeKind::LE, DimOp::Code::Le},             {ir::NodeKind::GT, DimOp::Code::Gt},
-    {ir::NodeKind::GE, DimOp::Code::Ge},             {ir::NodeKind::And, DimOp::Code::And},
+    {ir::NodeKind::Add, DimOp::Code::Add},
+    {ir::NodeKind::Sub, DimOp::Code::Sub},
+    {ir::NodeKind::Mul, DimOp::Code::Mul},
+    {ir::NodeKind::Div, DimOp::Code::TruncDiv},
+    {ir::NodeKind::Mod, DimOp::Code::TruncMod},
+    {ir::NodeKind::FloorDiv, DimOp::Code::FloorDiv},
+    {ir::NodeKind::FloorMod, DimOp::Code::FloorMod},
+    {ir::NodeKind::Min, DimOp::Code::Min},
+    {ir::NodeKind::Max, DimOp::Code::Max},
+    {ir::NodeKind::EQ, DimOp::Code::Eq},
+    {ir::NodeKind::NE, DimOp::Code::Ne},
+    {ir::NodeKind::LT, DimOp::Code::Lt},
+    {ir::NodeKind::LE, DimOp::Code::Le},
+    {ir::NodeKind::GT, DimOp::Code::Gt},
+    {ir::NodeKind::GE, DimOp::Code::Ge},
+    {ir::NodeKind::And, DimOp::Code::And},
     {ir::NodeKind::Or, DimOp::Code::Or},
 };
 

@@ -103,7 +103,8 @@ struct TirMachine::Impl {
   Result<Pointer> allocate(const std::vector<std::int64_t>& shape, DType dtype, std::string_view name) {
     const std::int64_t count = product(shape);
     if (count < 0 || count > kMaxAllocation)
-      return fail(ErrorKind::OutOfMemory, fmt::format("cannot allocate buffer `{}`: its shape is negative or too large", name));
+      return fail(ErrorKind::OutOfMemory,
+                  fmt::format("cannot allocate buffer `{}`: its shape is negative or too large", name));
     RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
     return Pointer{std::move(storage), 0};
   }
@@ -122,8 +123,9 @@ struct TirMachine::Impl {
       RLDB_TRY(const std::int64_t min, expr().integer(m.source.region[i].min));
       RLDB_TRY(const std::int64_t extent, expr().integer(m.source.region[i].extent));
       if (min < 0 || extent < 0 || min + extent > source.shape[i])
-        return fail(ErrorKind::OutOfBounds, fmt::format("match_buffer of `{}`, dimension {}: {}:{} is not inside its {} element(s)",
-                                                        m.source.buffer->name, i, min, min + extent, source.shape[i]));
+        return fail(ErrorKind::OutOfBounds,
+                    fmt::format("match_buffer of `{}`, dimension {}: {}:{} is not inside its {} element(s)",
+                                m.source.buffer->name, i, min, min + extent, source.shape[i]));
       v.offset += min * source.strides[i];
       extents.push_back(extent);
     }
@@ -161,15 +163,16 @@ struct TirMachine::Impl {
     }
     RLDB_TRY(const std::int64_t known, expr().integer(e));
     if (known == value) return Unit{};
-    return fail(ErrorKind::ShapeMismatch,
-                fmt::format("buffer `{}`, dimension {}: `{}` is {} but the value has {}", buffer, dim, ir::print_expr(e), known, value));
+    return fail(ErrorKind::ShapeMismatch, fmt::format("buffer `{}`, dimension {}: `{}` is {} but the value has {}",
+                                                      buffer, dim, ir::print_expr(e), known, value));
   }
 
   // ---- starting ----
 
   Result<Unit> start(runtime::PackedArgs args) {
     if (args.size() != f->params.size())
-      return fail(ErrorKind::ArgumentCount, fmt::format("the kernel takes {} argument(s) but {} were given", f->params.size(), args.size()));
+      return fail(ErrorKind::ArgumentCount,
+                  fmt::format("the kernel takes {} argument(s) but {} were given", f->params.size(), args.size()));
     env = {};
     stack.clear();
     steps = 0;
@@ -183,7 +186,8 @@ struct TirMachine::Impl {
       } else {
         const DType t = p.var->dtype();
         const Scalar v = args[i].is(ValueKind::Float) ? of_float(args[i].as_float()) : of_int(args[i].as_int());
-        env.vars.set(p.var->id, convert(v, args[i].is(ValueKind::Float) ? DType::Float(64) : DType::Int(64), t.is_void() ? DType::Int(64) : t));
+        env.vars.set(p.var->id, convert(v, args[i].is(ValueKind::Float) ? DType::Float(64) : DType::Int(64),
+                                        t.is_void() ? DType::Int(64) : t));
       }
     }
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -206,13 +210,16 @@ struct TirMachine::Impl {
 
   Result<Unit> bind_bare_dims(const ir::Buffer* b, const Value& arg) {
     if (!arg.is(ValueKind::Tensor))
-      return fail(ErrorKind::TypeMismatch, fmt::format("parameter `{}` wants a tensor, but {} was given", b->name, runtime::describe(arg)));
+      return fail(ErrorKind::TypeMismatch,
+                  fmt::format("parameter `{}` wants a tensor, but {} was given", b->name, runtime::describe(arg)));
     const runtime::Tensor& t = arg.as_tensor();
     if (t.shape().size() != b->shape.size() || t.dtype() != b->dtype)
-      return fail(ErrorKind::TypeMismatch, fmt::format("parameter `{}` wants rank {} and {}, but {} was given", b->name,
-                                                       b->shape.size(), runtime::to_string(b->dtype), runtime::describe(arg)));
+      return fail(ErrorKind::TypeMismatch,
+                  fmt::format("parameter `{}` wants rank {} and {}, but {} was given", b->name, b->shape.size(),
+                              runtime::to_string(b->dtype), runtime::describe(arg)));
     for (std::size_t d = 0; d < b->shape.size(); ++d)
-      if (const auto* v = as<ir::Var>(b->shape[d]); v && !env.vars.find(v->id)) env.vars.set(v->id, of_int(t.shape()[d]));
+      if (const auto* v = as<ir::Var>(b->shape[d]); v && !env.vars.find(v->id))
+        env.vars.set(v->id, of_int(t.shape()[d]));
     return Unit{};
   }
 
@@ -283,7 +290,8 @@ struct TirMachine::Impl {
       return pop_after(Unit{});
     }
     if (const auto* st = as<ir::AttrStmt>(s)) return enter_attr(st);
-    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for the statement `{}`", ir::print_stmt(s)));
+    return fail(ErrorKind::Unsupported,
+                fmt::format("the evaluator has no meaning for the statement `{}`", ir::print_stmt(s)));
   }
 
   Result<Unit> pop_after(Result<Unit> done) {
@@ -300,7 +308,8 @@ struct TirMachine::Impl {
           return Unit{};
         }
       }
-      return fail(ErrorKind::Unsupported, fmt::format("the evaluator cannot follow the pointer `{}`", ir::print_expr(value)));
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("the evaluator cannot follow the pointer `{}`", ir::print_expr(value)));
     }
     const int lanes = lanes_of(value);
     if (lanes > 1) {
@@ -336,7 +345,7 @@ struct TirMachine::Impl {
       RLDB_TRY(const Scalar on, expr().eval(st->predicate, lane));
       if (!on.i) return Unit{};
     }
-    RLDB_TRY(std::byte* at, expr().address(st->buffer, st->indices, lane));
+    RLDB_TRY(std::byte * at, expr().address(st->buffer, st->indices, lane));
     store(at, st->buffer->dtype.element(), v);
     return Unit{};
   }
@@ -347,7 +356,8 @@ struct TirMachine::Impl {
       RLDB_TRY(const std::int64_t extent, expr().integer(loop->extent));
       if (loop->step) {
         RLDB_TRY(top.step, expr().integer(loop->step));
-        if (top.step <= 0) return fail(ErrorKind::Unsupported, fmt::format("loop `{}` has step {}", loop->var->name, top.step));
+        if (top.step <= 0)
+          return fail(ErrorKind::Unsupported, fmt::format("loop `{}` has step {}", loop->var->name, top.step));
       }
       top.started = true;
       top.at = min;
@@ -408,7 +418,8 @@ struct TirMachine::Impl {
     if (c.i) return Unit{};
     std::string text;
     for (const std::string_view part : st->message_parts) text += part;
-    return fail(ErrorKind::AssertFailed, fmt::format("{}: {}", st->error_kind, text.empty() ? ir::print_expr(st->cond) : text));
+    return fail(ErrorKind::AssertFailed,
+                fmt::format("{}: {}", st->error_kind, text.empty() ? ir::print_expr(st->cond) : text));
   }
 
   Result<Unit> declare(const ir::DeclBuffer* st) {
@@ -416,7 +427,8 @@ struct TirMachine::Impl {
     const auto it = data ? env.pointers.find(data) : env.pointers.end();
     if (it == env.pointers.end()) {
       if (!st->data) return allocate_buffer(st->buffer);
-      return fail(ErrorKind::Unsupported, fmt::format("the evaluator cannot follow the pointer behind `{}`", st->buffer->name));
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("the evaluator cannot follow the pointer behind `{}`", st->buffer->name));
     }
     return map_buffer(st->buffer, it->second);
   }
@@ -431,7 +443,8 @@ struct TirMachine::Impl {
     if (st->thread_var) {
       RLDB_TRY(const std::int64_t extent, expr().integer(st->value));
       if (extent != 1)
-        return fail(ErrorKind::Unsupported, fmt::format("the evaluator does not run GPU threads (`{}` of extent {})", st->key, extent));
+        return fail(ErrorKind::Unsupported,
+                    fmt::format("the evaluator does not run GPU threads (`{}` of extent {})", st->key, extent));
       env.vars.set(st->thread_var->id, of_int(0));
     }
     stack.pop_back();
@@ -452,7 +465,8 @@ struct TirMachine::Impl {
     }
     if (name == "tir.break_loop" || name == "tir.continue_loop") return leave_loop(name == "tir.break_loop");
     if (name == "tir.tvm_storage_sync") return pop_after(Unit{});  // one thread: nothing to wait for
-    if (c && (name == "tir.tvm_call_packed" || name == "tir.call_packed" || name == "tir.tvm_call_cpacked" || name == "tir.call_cpacked")) {
+    if (c && (name == "tir.tvm_call_packed" || name == "tir.call_packed" || name == "tir.tvm_call_cpacked" ||
+              name == "tir.call_cpacked")) {
       RLDB_TRY(const Value ignored, expr().call_packed(c));
       (void)ignored;
       return pop_after(Unit{});
@@ -463,7 +477,8 @@ struct TirMachine::Impl {
   }
 
   Result<Unit> leave_loop(bool for_good) {
-    while (!stack.empty() && !as<ir::ForStmt>(stack.back().stmt) && !as<ir::WhileStmt>(stack.back().stmt)) stack.pop_back();
+    while (!stack.empty() && !as<ir::ForStmt>(stack.back().stmt) && !as<ir::WhileStmt>(stack.back().stmt))
+      stack.pop_back();
     if (stack.empty()) return fail(ErrorKind::Raised, "break or continue outside a loop");
     if (for_good) stack.pop_back();
     return Unit{};
@@ -472,7 +487,8 @@ struct TirMachine::Impl {
   // Names the loop variables that an error happened under.
   Error annotate(Error error) const {
     std::string text;
-    for (const auto& [var, value] : variables()) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", var->name, runtime::format_value(value));
+    for (const auto& [var, value] : variables())
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", var->name, runtime::format_value(value));
     if (!text.empty()) error.notes.push_back("with " + text);
     return error;
   }

@@ -152,7 +152,7 @@ bool Comparison::compare_node(const Item& item, const Node* a, const Node* b) {
   if (isa<Var>(a)) return compare_var(item, as<Var>(a), as<Var>(b));
   if (isa<Buffer>(a)) return compare_buffer(item, as<Buffer>(a), as<Buffer>(b));
   // A local function may call itself: its variable is known before its value is compared.
-  if (const auto *x = as<Binding>(a), *y = as<Binding>(b); x && isa<Function>(x->value) && isa<Function>(y->value))
+  if (const auto* x = as<Binding>(a), *y = as<Binding>(b); x && isa<Function>(x->value) && isa<Function>(y->value))
     map(x->var, y->var);
   left_fields_.clear();
   for_each_field(a, [&](const Field& f) { left_fields_.push_back(f); });

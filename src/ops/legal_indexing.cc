@@ -36,14 +36,18 @@ const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_valu
   return update;
 }
 
-Result<const Expr*> scatter(Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
-                            const std::function<const Stmt*(ir::Context&, std::span<const ir::Buffer* const>, const ir::Buffer*)>& update) {
+Result<const Expr*> scatter(
+    Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
+    const std::function<const Stmt*(ir::Context&, std::span<const ir::Buffer* const>, const ir::Buffer*)>& update) {
   RLDB_TRY(const TensorType* out, known_result(c));
   return l.call_te(name, args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
     te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    auto write = [&ctx, update](std::span<const ir::Buffer* const> in, std::span<const ir::Buffer* const> outs) -> const Stmt* {
-      const Stmt* copy = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* { return ctx.store(outs[0], ctx.load(in[0], i), i); });
+    auto write = [&ctx, update](std::span<const ir::Buffer* const> in,
+                                std::span<const ir::Buffer* const> outs) -> const Stmt* {
+      const Stmt* copy = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
+        return ctx.store(outs[0], ctx.load(in[0], i), i);
+      });
       const Stmt* parts[] = {copy, update(ctx, in, outs[0])};
       return ctx.seq_stmt(parts);
     };
@@ -77,7 +81,8 @@ Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
           }
           const Expr* extent = in->shape[axis];
           const Expr* value_index = index;
-          if (mode == "clip") value_index = ir::min(te.ctx, ir::max(te.ctx, t.i64(0), index), ir::sub(te.ctx, extent, t.i64(1)));
+          if (mode == "clip")
+            value_index = ir::min(te.ctx, ir::max(te.ctx, t.i64(0), index), ir::sub(te.ctx, extent, t.i64(1)));
           if (mode == "wrap") value_index = ir::floor_mod(te.ctx, ir::cast_to(te.ctx, DType::Int(64), index), extent);
           if (mode == "nan") value_index = wrap(te.ctx, index, extent);
           ExprList idx;
@@ -86,7 +91,8 @@ Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
           for (std::size_t k = axis + index_ndim; k < i.size(); ++k) idx.push_back(i[k]);
           if (mode == "nan" && in->dtype.is_float()) {
             const Expr* bad = ir::logical_or(te.ctx, t.lt(value_index, t.i64(0)), t.le(extent, value_index));
-            return t.if_else(bad, te.ctx.float_imm(in->dtype, __builtin_nan("")), te.graph.load(in, std::span<const Expr* const>(idx)));
+            return t.if_else(bad, te.ctx.float_imm(in->dtype, __builtin_nan("")),
+                             te.graph.load(in, std::span<const Expr* const>(idx)));
           }
           return te.graph.load(in, std::span<const Expr* const>(idx));
         },
@@ -139,29 +145,33 @@ Result<const Expr*> dynamic_strided_slice(Legalizer& l, const ir::Call* c) {
     return ir::min(t.ctx, ir::max(t.ctx, index, low), high);
   };
   Dims shape_type{ctx.i64(std::int64_t(n))};
-  RLDB_TRY(const Expr* shape, l.call_te("shape_func", c->args, ctx.tensor(shape_type, DType::Int(64)), [&](Te& te) -> Tensors {
-    Topi t(te);
-    return {te.graph.compute(
-        std::vector<const Expr*>{t.i64(std::int64_t(n))},
-        [&](Indices i) {
-          const Expr* extent = te.in[0]->shape[n - 1];
-          for (std::size_t k = n - 1; k-- > 0;) extent = te.ctx.select(t.eq(i[0], t.i64(std::int64_t(k))), te.in[0]->shape[k], extent);
-          const Expr* stride = te.graph.load(te.in[3], {i[0]});
-          const Expr* b = clamp(t, te.graph.load(te.in[1], {i[0]}), extent, stride);
-          const Expr* e = clamp(t, te.graph.load(te.in[2], {i[0]}), extent, stride);
-          const Expr* zero = t.i64(0);
-          const Expr* step = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, zero, stride), stride);
-          const Expr* span = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, b, e), ir::sub(te.ctx, e, b));
-          const Expr* count = ir::floor_div(te.ctx, ir::sub(te.ctx, ir::add(te.ctx, span, step), t.i64(1)), step);
-          return ir::max(te.ctx, count, zero);
-        },
-        "T_shape_func_strided_slice_dynamic")};
-  }));
+  RLDB_TRY(const Expr* shape,
+           l.call_te("shape_func", c->args, ctx.tensor(shape_type, DType::Int(64)), [&](Te& te) -> Tensors {
+             Topi t(te);
+             return {te.graph.compute(
+                 std::vector<const Expr*>{t.i64(std::int64_t(n))},
+                 [&](Indices i) {
+                   const Expr* extent = te.in[0]->shape[n - 1];
+                   for (std::size_t k = n - 1; k-- > 0;)
+                     extent = te.ctx.select(t.eq(i[0], t.i64(std::int64_t(k))), te.in[0]->shape[k], extent);
+                   const Expr* stride = te.graph.load(te.in[3], {i[0]});
+                   const Expr* b = clamp(t, te.graph.load(te.in[1], {i[0]}), extent, stride);
+                   const Expr* e = clamp(t, te.graph.load(te.in[2], {i[0]}), extent, stride);
+                   const Expr* zero = t.i64(0);
+                   const Expr* step = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, zero, stride), stride);
+                   const Expr* span = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, b, e), ir::sub(te.ctx, e, b));
+                   const Expr* count =
+                       ir::floor_div(te.ctx, ir::sub(te.ctx, ir::add(te.ctx, span, step), t.i64(1)), step);
+                   return ir::max(te.ctx, count, zero);
+                 },
+                 "T_shape_func_strided_slice_dynamic")};
+           }));
   const Expr* shape_var = l.blocks().emit(shape);
   RLDB_TRY(const ir::Call* to_shape, ctx.call("relax.tensor_to_shape", {shape_var}));
   const Expr* as_shape = l.blocks().emit(to_shape);
   Dims dims;
-  for (std::size_t i = 0; i < n; ++i) dims.push_back(ctx.var(l.blocks().unique_name("s" + std::to_string(i)), ctx.int64()));
+  for (std::size_t i = 0; i < n; ++i)
+    dims.push_back(ctx.var(l.blocks().unique_name("s" + std::to_string(i)), ctx.int64()));
   l.blocks().emit_match_cast(as_shape, ctx.shape_type(dims));
   return l.call_te("dynamic_strided_slice", c->args, ctx.tensor(dims, x->dtype), [&](Te& te) -> Tensors {
     Topi t(te);
@@ -232,7 +242,8 @@ Result<const Expr*> index_tensor(Legalizer& l, const ir::Call* c) {
         [&](Indices i) {
           ExprList lead(i.begin(), i.begin() + std::ptrdiff_t(shape.size()));
           ExprList idx;
-          for (std::size_t k = 0; k < which.size(); ++k) idx.push_back(wrap(te.ctx, t.at(which[k], lead, shape), te.in[0]->shape[k]));
+          for (std::size_t k = 0; k < which.size(); ++k)
+            idx.push_back(wrap(te.ctx, t.at(which[k], lead, shape), te.in[0]->shape[k]));
           idx.insert(idx.end(), i.begin() + std::ptrdiff_t(shape.size()), i.end());
           return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
         },
@@ -244,30 +255,31 @@ Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(auto indices, tensors_arg(*find(c->callee), spec(c), 1));
   bool accumulate = attr_bool(spec(c), "accumulate");
   std::size_t n = indices.size();
-  return scatter(l, c, "index_put", c->args, [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
-    // in: data, indices..., values
-    ExprList shape;
-    for (std::size_t k = 1; k <= n; ++k)
-      if (in[k]->shape.size() > shape.size()) shape.assign(in[k]->shape.begin(), in[k]->shape.end());
-    std::size_t lead = shape.size();
-    for (std::size_t k = n; k < out->shape.size(); ++k) shape.push_back(out->shape[k]);
-    const ir::Buffer* values = in[n + 1];
-    return nest(ctx, shape, [&](const ExprList& i) -> const Stmt* {
-      auto pick = [&](const ir::Buffer* b, std::size_t upto) {
-        ExprList at;
-        for (std::size_t d = 0; d < b->shape.size(); ++d) {
-          const Expr* e = i[upto - b->shape.size() + d];
-          at.push_back(is_one(b->shape[d]) ? static_cast<const Expr*>(ctx.i64(0)) : e);
-        }
-        return static_cast<const Expr*>(ctx.load(b, at));
-      };
-      ExprList to;
-      for (std::size_t k = 0; k < n; ++k) to.push_back(wrap(ctx, pick(in[k + 1], lead), out->shape[k]));
-      to.insert(to.end(), i.begin() + std::ptrdiff_t(lead), i.end());
-      const Expr* v = pick(values, i.size());
-      return ctx.store(out, accumulate ? combine(ctx, "add", ctx.load(out, to), v) : v, to);
-    });
-  });
+  return scatter(l, c, "index_put", c->args,
+                 [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   // in: data, indices..., values
+                   ExprList shape;
+                   for (std::size_t k = 1; k <= n; ++k)
+                     if (in[k]->shape.size() > shape.size()) shape.assign(in[k]->shape.begin(), in[k]->shape.end());
+                   std::size_t lead = shape.size();
+                   for (std::size_t k = n; k < out->shape.size(); ++k) shape.push_back(out->shape[k]);
+                   const ir::Buffer* values = in[n + 1];
+                   return nest(ctx, shape, [&](const ExprList& i) -> const Stmt* {
+                     auto pick = [&](const ir::Buffer* b, std::size_t upto) {
+                       ExprList at;
+                       for (std::size_t d = 0; d < b->shape.size(); ++d) {
+                         const Expr* e = i[upto - b->shape.size() + d];
+                         at.push_back(is_one(b->shape[d]) ? static_cast<const Expr*>(ctx.i64(0)) : e);
+                       }
+                       return static_cast<const Expr*>(ctx.load(b, at));
+                     };
+                     ExprList to;
+                     for (std::size_t k = 0; k < n; ++k) to.push_back(wrap(ctx, pick(in[k + 1], lead), out->shape[k]));
+                     to.insert(to.end(), i.begin() + std::ptrdiff_t(lead), i.end());
+                     const Expr* v = pick(values, i.size());
+                     return ctx.store(out, accumulate ? combine(ctx, "add", ctx.load(out, to), v) : v, to);
+                   });
+                 });
 }
 
 Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
@@ -275,13 +287,14 @@ Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
   std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
   std::string_view how = attr_string(spec(c), "reduction");
   if (how == "mean") return refuse(c, "the reduction \"mean\" is not lowered");
-  return scatter(l, c, "scatter_elements", c->args, [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
-    return nest(ctx, in[1]->shape, [&](const ExprList& i) -> const Stmt* {
-      ExprList to = i;
-      to[axis] = wrap(ctx, ctx.load(in[1], i), out->shape[axis]);
-      return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
-    });
-  });
+  return scatter(l, c, "scatter_elements", c->args,
+                 [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   return nest(ctx, in[1]->shape, [&](const ExprList& i) -> const Stmt* {
+                     ExprList to = i;
+                     to[axis] = wrap(ctx, ctx.load(in[1], i), out->shape[axis]);
+                     return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
+                   });
+                 });
 }
 
 Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
@@ -290,18 +303,19 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   if (!depth) return refuse(c, "the last dim of the indices is not known");
   std::string_view how = attr_string(spec(c), "reduction");
   std::size_t n = std::size_t(*depth);
-  return scatter(l, c, "scatter_nd", c->args, [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
-    return nest(ctx, in[2]->shape, [&](const ExprList& i) -> const Stmt* {
-      ExprList to;
-      for (std::size_t k = 0; k < n; ++k) {
-        ExprList at(i.begin(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1));
-        at.push_back(ctx.i64(std::int64_t(k)));
-        to.push_back(wrap(ctx, ctx.load(in[1], at), out->shape[k]));
-      }
-      to.insert(to.end(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1), i.end());
-      return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
-    });
-  });
+  return scatter(l, c, "scatter_nd", c->args,
+                 [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   return nest(ctx, in[2]->shape, [&](const ExprList& i) -> const Stmt* {
+                     ExprList to;
+                     for (std::size_t k = 0; k < n; ++k) {
+                       ExprList at(i.begin(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1));
+                       at.push_back(ctx.i64(std::int64_t(k)));
+                       to.push_back(wrap(ctx, ctx.load(in[1], at), out->shape[k]));
+                     }
+                     to.insert(to.end(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1), i.end());
+                     return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
+                   });
+                 });
 }
 
 Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
@@ -319,7 +333,8 @@ Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
           idx[axis] = ir::floor_div(te.ctx, offset, step);
           ExprList conditions{t.le(start, i[axis]), t.lt(idx[axis], te.in[1]->shape[axis])};
           if (!is_one(step)) conditions.push_back(t.eq(ir::floor_mod(te.ctx, offset, step), t.i64(0)));
-          return t.if_else(t.all(conditions), te.graph.load(te.in[1], std::span<const Expr* const>(idx)), te.graph.load(te.in[0], i));
+          return t.if_else(t.all(conditions), te.graph.load(te.in[1], std::span<const Expr* const>(idx)),
+                           te.graph.load(te.in[0], i));
         },
         "slice_scatter")};
   });
@@ -354,9 +369,12 @@ Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
   return l.call_te("take_backward", c->args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
     te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    auto write = [&ctx, axis, index_ndim](std::span<const ir::Buffer* const> in, std::span<const ir::Buffer* const> outs) -> const Stmt* {
+    auto write = [&ctx, axis, index_ndim](std::span<const ir::Buffer* const> in,
+                                          std::span<const ir::Buffer* const> outs) -> const Stmt* {
       DType t = outs[0]->dtype;
-      const Stmt* clear = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* { return ctx.store(outs[0], ctx.literal(t, 0), i); });
+      const Stmt* clear = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
+        return ctx.store(outs[0], ctx.literal(t, 0), i);
+      });
       const Stmt* add = nest(ctx, in[0]->shape, [&](const ExprList& i) -> const Stmt* {
         ExprList at(i.begin() + std::ptrdiff_t(axis), i.begin() + std::ptrdiff_t(axis + index_ndim));
         ExprList to(i.begin(), i.begin() + std::ptrdiff_t(axis));

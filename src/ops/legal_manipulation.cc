@@ -31,7 +31,8 @@ Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
           idx.erase(idx.begin() + std::ptrdiff_t(axis));
           const Expr* value = te.graph.load(te.in.back(), std::span<const Expr* const>(idx));
           for (std::size_t k = te.in.size() - 1; k-- > 0;)
-            value = t.if_else(t.eq(i[axis], t.i64(std::int64_t(k))), te.graph.load(te.in[k], std::span<const Expr* const>(idx)), value);
+            value = t.if_else(t.eq(i[axis], t.i64(std::int64_t(k))),
+                              te.graph.load(te.in[k], std::span<const Expr* const>(idx)), value);
           return value;
         },
         "T_stack")};
@@ -41,7 +42,8 @@ Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> expand_dims(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   auto axes = axes_of(*attr_ints(spec(c), "axis"), out->ndim);
-  return l.call_te("expand_dims", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).expand_dims(te.in[0], axes)}; });
+  return l.call_te("expand_dims", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).expand_dims(te.in[0], axes)}; });
 }
 
 Result<const Expr*> squeeze(Legalizer& l, const ir::Call* c) {
@@ -60,7 +62,8 @@ Result<const Expr*> squeeze(Legalizer& l, const ir::Call* c) {
 namespace {
 Result<const Expr*> reshape_to(Legalizer& l, const ir::Call* c, const Dims& shape) {
   const Type* out = l.context().tensor(shape, tensor_type(c->args[0])->dtype, tensor_type(c->args[0])->vdevice);
-  return l.call_te("reshape", c->args.first(1), out, [&](Te& te) -> Tensors { return {Topi(te).reshape(te.in[0], mapped(te, shape))}; });
+  return l.call_te("reshape", c->args.first(1), out,
+                   [&](Te& te) -> Tensors { return {Topi(te).reshape(te.in[0], mapped(te, shape))}; });
 }
 }  // namespace
 
@@ -89,7 +92,8 @@ Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
     order = axes_of(*axes, x->ndim);
   else
     for (int i = x->ndim; i-- > 0;) order.push_back(i);
-  return l.call_te("transpose", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; });
+  return l.call_te("transpose", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; });
 }
 
 Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
@@ -97,7 +101,8 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
   std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
   const auto* tuple = ir::as<ir::TupleType>(c->type);
   for (const Type* f : tuple->fields)
-    if (const auto* t = ir::as<TensorType>(f); !t || !t->has_shape) return refuse(c, "the shapes of the pieces are not known");
+    if (const auto* t = ir::as<TensorType>(f); !t || !t->has_shape)
+      return refuse(c, "the shapes of the pieces are not known");
   bool sections = !ir::find_attr(c->attrs, "indices_or_sections")->is(ir::AttrKind::List);
   return l.call_te("split", c->args, c->type, [&](Te& te) -> Tensors {
     Tensors out;
@@ -150,7 +155,8 @@ Result<const Expr*> tile(Legalizer& l, const ir::Call* c) {
         mapped(te, out->shape),
         [&](Indices i) {
           ExprList idx;
-          for (std::size_t k = 0; k < x->shape.size(); ++k) idx.push_back(ir::floor_mod(te.ctx, i[k + extra], x->shape[k]));
+          for (std::size_t k = 0; k < x->shape.size(); ++k)
+            idx.push_back(ir::floor_mod(te.ctx, i[k + extra], x->shape[k]));
           return te.graph.load(x, std::span<const Expr* const>(idx));
         },
         "T_tile")};
@@ -201,13 +207,15 @@ Result<const Expr*> meshgrid(Legalizer& l, const ir::Call* c) {
   const auto* tuple = ir::as<ir::TupleType>(c->type);
   const auto* first = ir::as<TensorType>(tuple->fields[0]);
   if (!first->has_shape) return refuse(c, "the shapes of the tensors are not known");
-  bool swap = !attr_is_none(spec(c), "indexing") && attr_string(spec(c), "indexing") == "xy" && tuple->fields.size() > 1;
+  bool swap =
+      !attr_is_none(spec(c), "indexing") && attr_string(spec(c), "indexing") == "xy" && tuple->fields.size() > 1;
   return l.call_te("meshgrid", c->args, c->type, [&](Te& te) -> Tensors {
     ExprList shape = mapped(te, first->shape);
     Tensors out;
     for (std::size_t k = 0; k < te.in.size(); ++k) {
       std::size_t at = swap && k < 2 ? 1 - k : k;
-      out.push_back(te.graph.compute(shape, [&](Indices i) { return te.graph.load(te.in[k], {i[at]}); }, "T_meshgrid"));
+      out.push_back(te.graph.compute(
+          shape, [&](Indices i) { return te.graph.load(te.in[k], {i[at]}); }, "T_meshgrid"));
     }
     return out;
   });
@@ -227,8 +235,10 @@ Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
   return l.call_te("te_layout_transform", c->args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
     te::Graph::OutputSpec spec_of[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    bool covers = ir::const_int(ir::product(ctx, x->shape)) && ir::const_int(ir::product(ctx, x->shape)) == ir::const_int(ir::product(ctx, out->shape));
-    auto write = [&ctx, lambda, t, pad_value, covers](std::span<const ir::Buffer* const> in, std::span<const ir::Buffer* const> outs) -> const ir::Stmt* {
+    bool covers = ir::const_int(ir::product(ctx, x->shape)) &&
+                  ir::const_int(ir::product(ctx, x->shape)) == ir::const_int(ir::product(ctx, out->shape));
+    auto write = [&ctx, lambda, t, pad_value, covers](std::span<const ir::Buffer* const> in,
+                                                      std::span<const ir::Buffer* const> outs) -> const ir::Stmt* {
       auto nest = [&](ir::Span<const Expr*> shape, const std::function<const ir::Stmt*(const ExprList&)>& body) {
         std::vector<const ir::Var*> loops;
         ExprList idx;
@@ -237,17 +247,22 @@ Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
           idx.push_back(loops.back());
         }
         const ir::Stmt* s = body(idx);
-        for (std::size_t i = loops.size(); i-- > 0;) s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
+        for (std::size_t i = loops.size(); i-- > 0;)
+          s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
         return s;
       };
       std::vector<const ir::Stmt*> parts;
       if (!covers)
-        parts.push_back(nest(outs[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* { return ctx.store(outs[0], ctx.literal(t, pad_value), idx); }));
+        parts.push_back(nest(outs[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
+          return ctx.store(outs[0], ctx.literal(t, pad_value), idx);
+        }));
       parts.push_back(nest(in[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
         ir::VarMap place;
-        for (std::size_t i = 0; i < idx.size(); ++i) place[lambda->params[i]] = ir::cast_to(ctx, lambda->params[i]->dtype(), idx[i]);
+        for (std::size_t i = 0; i < idx.size(); ++i)
+          place[lambda->params[i]] = ir::cast_to(ctx, lambda->params[i]->dtype(), idx[i]);
         ExprList to;
-        for (const Expr* r : lambda->results) to.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, place)));
+        for (const Expr* r : lambda->results)
+          to.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, place)));
         return ctx.store(outs[0], ctx.load(in[0], idx), to);
       }));
       return ctx.seq_stmt(parts);
@@ -267,7 +282,8 @@ Result<const Expr*> pixel_shuffle(Legalizer& l, const ir::Call* c) {
         [&](Indices i) {
           ExprList idx = topi::vars(i);
           const Expr* rr = t.i64(r);
-          const Expr* inner = ir::add(te.ctx, ir::mul(te.ctx, ir::floor_mod(te.ctx, i[n - 2], rr), rr), ir::floor_mod(te.ctx, i[n - 1], rr));
+          const Expr* inner = ir::add(te.ctx, ir::mul(te.ctx, ir::floor_mod(te.ctx, i[n - 2], rr), rr),
+                                      ir::floor_mod(te.ctx, i[n - 1], rr));
           idx[n - 3] = ir::add(te.ctx, ir::mul(te.ctx, i[n - 3], t.i64(r * r)), inner);
           idx[n - 2] = ir::floor_div(te.ctx, i[n - 2], rr);
           idx[n - 1] = ir::floor_div(te.ctx, i[n - 1], rr);
@@ -294,7 +310,8 @@ Result<const Expr*> pad(Legalizer& l, const ir::Call* c) {
     }
     if (mode == "constant") return {t.pad(x, before, after, t.lit(x->dtype, value), "PadInput")};
     ExprList shape;
-    for (std::size_t i = 0; i < before.size(); ++i) shape.push_back(simplify(te.ctx, ir::add(te.ctx, ir::add(te.ctx, x->shape[i], before[i]), after[i])));
+    for (std::size_t i = 0; i < before.size(); ++i)
+      shape.push_back(simplify(te.ctx, ir::add(te.ctx, ir::add(te.ctx, x->shape[i], before[i]), after[i])));
     return {te.graph.compute(
         shape,
         [&](Indices i) {
@@ -330,7 +347,8 @@ Result<const Expr*> dropout(Legalizer& l, const ir::Call* c) {
   return l.call_te("dropout", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
-    Tensor copy = te.graph.compute(in->shape, [&](Indices i) { return te.graph.load(in, i); }, "T_identity");
+    Tensor copy = te.graph.compute(
+        in->shape, [&](Indices i) { return te.graph.load(in, i); }, "T_identity");
     return {copy, t.full(topi::shape_list(in), t.lit(in->dtype, 1))};
   });
 }

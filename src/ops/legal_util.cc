@@ -18,7 +18,8 @@ Result<const TensorType*> known_result(const ir::Call* c) {
 Result<const TensorType*> known_arg(const ir::Call* c, std::size_t i) {
   const auto* t = ir::as<TensorType>(c->args[i]->type);
   if (t && t->has_shape && !t->dtype.is_void()) return t;
-  return refuse(c, "the shape or dtype of argument " + std::to_string(i) + " is not known: `" + ir::print_type(c->args[i]->type) + "`");
+  return refuse(c, "the shape or dtype of argument " + std::to_string(i) + " is not known: `" +
+                       ir::print_type(c->args[i]->type) + "`");
 }
 
 ExprList mapped(Te& te, std::span<const Expr* const> dims) {

@@ -6,10 +6,10 @@
 
 namespace rldb::ops::legal {
 
+using te::Indices;
 using topi::ExprList;
 using topi::Tensor;
 using topi::Topi;
-using te::Indices;
 using Te = Legalizer::Te;
 using Tensors = std::vector<Tensor>;
 

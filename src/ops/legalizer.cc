@@ -14,8 +14,7 @@ using support::Failure;
 
 Legalizer::Legalizer(ir::Context& ctx, ir::ModuleBuilder& module) : ctx_(ctx), module_(module) {
   for (const ir::ModuleEntry& e : module.build()->entries)
-    if (const auto* f = ir::as<ir::PrimFunc>(e.function))
-      known_.emplace(ir::structural_hash(f), std::pair(e.name, f));
+    if (const auto* f = ir::as<ir::PrimFunc>(e.function)) known_.emplace(ir::structural_hash(f), std::pair(e.name, f));
 }
 
 bool Legalizer::has_body(const ir::Call* call) {
@@ -27,7 +26,8 @@ Result<const ir::Expr*> Legalizer::legalize(const ir::Call* call, ir::BlockBuild
   const OpInfo* info = find(call->callee);
   if (!info || !info->legalize) {
     const auto* op = ir::as<ir::Op>(call->callee);
-    return Failure(message(DiagId::OpNotLegalizable, op ? op->name : "call", "the operator has no tensor-expression body"));
+    return Failure(
+        message(DiagId::OpNotLegalizable, op ? op->name : "call", "the operator has no tensor-expression body"));
   }
   blocks_ = &blocks;
   return info->legalize(*this, call);
@@ -155,7 +155,9 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
   for (te::Tensor t : results) {
     // A result that is an argument as it is gets a copy: the function must write it.
     bool is_input = std::find(te.in.begin(), te.in.end(), t) != te.in.end();
-    if (is_input) t = graph.compute(t->shape, [&](te::Indices i) { return graph.load(t, i); }, "T_identity");
+    if (is_input)
+      t = graph.compute(
+          t->shape, [&](te::Indices i) { return graph.load(t, i); }, "T_identity");
     params.push_back({t, nullptr});
   }
   const ir::GlobalVar* name = add_function(te::create_prim_func(ctx_, params), func_name);

@@ -48,7 +48,9 @@ struct Topi {
 
   // ---- reductions ----
   Tensor reduce(Tensor x, const std::vector<int>& axes, bool keepdims, const ir::CommReducer* r);
-  Tensor sum(Tensor x, const std::vector<int>& axes, bool keepdims) { return reduce(x, axes, keepdims, g.sum_reducer(x->dtype)); }
+  Tensor sum(Tensor x, const std::vector<int>& axes, bool keepdims) {
+    return reduce(x, axes, keepdims, g.sum_reducer(x->dtype));
+  }
   Tensor argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bool want_max);
   const Expr* count(Tensor x, const std::vector<int>& axes);
 

@@ -14,7 +14,8 @@ std::string roundtrip(session::Session& session, const ir::PrintOptions& options
   const auto again = frontend::parse(session.context(), session.sources(), file, out);
   if (!again.ok || !again.module) return "the printed text does not parse";
   if (const auto difference = ir::first_difference(module, again.module))
-    return "the reparsed module differs at " + difference->path + ": " + difference->left + " against " + difference->right;
+    return "the reparsed module differs at " + difference->path + ": " + difference->left + " against " +
+           difference->right;
   if (ir::print(again.module, print) != text) return "printing the reparsed module gives another text";
   return {};
 }

@@ -64,7 +64,8 @@ std::string compare_function(Version& before, Version& after, session::Session& 
   const session::RunResult left = before.run(name, copies(*args), left_errors);
   const session::RunResult right = after.run(name, copies(*args), right_errors);
   if (left.ok != right.ok)
-    return left.ok ? "ran before, now: " + first_error(right_errors) : "failed before (" + first_error(left_errors) + "), now runs";
+    return left.ok ? "ran before, now: " + first_error(right_errors)
+                   : "failed before (" + first_error(left_errors) + "), now runs";
   if (!left.ok) return {};
   return runtime::compare(right.value, left.value, session.options().tolerance);
 }

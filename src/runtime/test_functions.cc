@@ -221,8 +221,7 @@ Result<Value> flatten_into(PackedArgs args) {
   RLDB_TRY(Tensor * from, tensor_at(args, 0));
   RLDB_TRY(Tensor * to, tensor_at(args, 1));
   if (from->dtype() != to->dtype() || from->element_count() != to->element_count()) {
-    return fail(ErrorKind::ShapeMismatch,
-                fmt::format("cannot lay {} out as {}", describe(args[0]), describe(args[1])));
+    return fail(ErrorKind::ShapeMismatch, fmt::format("cannot lay {} out as {}", describe(args[0]), describe(args[1])));
   }
   std::memmove(to->data(), from->data(), from->byte_size());
   return Value::null();

@@ -217,8 +217,10 @@ static bool function_params(const Session& session, std::string_view function, s
   const std::vector<std::string_view> views(names.begin(), names.end());
   source::Message m = source::message(DiagId::NoFunctionToRun, function);
   const std::string_view near = source::nearest(function, views);
-  if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
-  else if (!names.empty()) m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
+  if (!near.empty())
+    m.hint = fmt::format("did you mean `{}`?", near);
+  else if (!names.empty())
+    m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
   out.add({}, std::move(m));
   return false;
 }
@@ -238,7 +240,8 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     std::string_view form = text;
     std::size_t index = ps.size();
     if (const auto eq = text.find('='); eq != std::string::npos) {
-      const auto named = std::find_if(ps.begin(), ps.end(), [&](const Param& p) { return p.name == text.substr(0, eq); });
+      const auto named =
+          std::find_if(ps.begin(), ps.end(), [&](const Param& p) { return p.name == text.substr(0, eq); });
       if (named != ps.end()) {
         index = std::size_t(named - ps.begin());
         form.remove_prefix(eq + 1);
@@ -271,7 +274,8 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     // Files have no bfloat16 or float8: such arrays come as integers of the same width.
     if (const auto* t = ir::as<ir::TensorType>(ps[index].type); t && arguments[index].value.is(ValueKind::Tensor)) {
       const runtime::DType got = arguments[index].value.as_tensor().dtype();
-      if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits && t->dtype.code != runtime::TypeCode::Float) {
+      if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits &&
+          t->dtype.code != runtime::TypeCode::Float) {
         auto reread = runtime::reinterpret_as(arguments[index].value, t->dtype);
         if (reread.ok()) arguments[index].value = std::move(reread).value();
       }

@@ -134,8 +134,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out) {
   const source::FileId file = sources_.add(name, std::string(text));
   const ir::Module* staged = module();
   std::vector<NamedValue> values = values_;
-  const frontend::ParseResult parsed =
-      frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
+  const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
   if (!parsed.ok) return result;
 
   for (const frontend::ParsedItem& item : parsed.items) {
@@ -189,8 +188,8 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out) {
   return result;
 }
 
-std::optional<Value> Session::evaluate_with(std::string_view text,
-                                            std::span<const std::pair<std::string, Value>> scope, Diagnostics& out) {
+std::optional<Value> Session::evaluate_with(std::string_view text, std::span<const std::pair<std::string, Value>> scope,
+                                            Diagnostics& out) {
   std::vector<NamedValue> values = values_;
   for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
   const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));

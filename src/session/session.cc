@@ -154,7 +154,8 @@ std::vector<std::string> Session::function_names() const {
       if (f.kind != bytecode::FunctionKind::Packed) names.push_back(f.name);
   } else if (module()) {
     for (const ir::ModuleEntry& entry : module()->entries)
-      if (ir::isa<ir::Function>(entry.function) || ir::isa<ir::PrimFunc>(entry.function)) names.emplace_back(entry.name);
+      if (ir::isa<ir::Function>(entry.function) || ir::isa<ir::PrimFunc>(entry.function))
+        names.emplace_back(entry.name);
   }
   return names;
 }

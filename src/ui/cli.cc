@@ -1,7 +1,6 @@
 #include "ui/cli.h"
 
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <charconv>
 
@@ -49,7 +48,8 @@ bool add_dim(CommandLine& c, const std::vector<std::string>& texts) {
 template <class E>
 void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::string, E>& words, const char* doc,
               const char* type) {
-  app.add_option_function<std::string>(flag, [&target, &words](const std::string& word) { target = words.at(word); }, doc)
+  app.add_option_function<std::string>(
+         flag, [&target, &words](const std::string& word) { target = words.at(word); }, doc)
       ->check(CLI::IsMember(words))
       ->type_name(type);
 }
@@ -75,7 +75,9 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->allow_extra_args(false)
       ->type_name("NAME=N");
   app.add_option("--seed", c.options.seed, "seed of made-up inputs");
-  app.add_option("--plugin", c.plugins, "shared library of packed functions")->allow_extra_args(false)->type_name("LIB.so");
+  app.add_option("--plugin", c.plugins, "shared library of packed functions")
+      ->allow_extra_args(false)
+      ->type_name("LIB.so");
   app.add_flag("--check-bounds", c.options.check_bounds, "kernels report accesses out of bounds");
   app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
   app.add_option_function<std::string>(
@@ -192,7 +194,8 @@ std::string footer() {
     text += left + "\n      " + row.doc + "\n";
   }
   text +=
-      "\nExit codes: 0 good; 1 a check failed, values differ or the program raised; 2 usage; 3 the text does not parse,\n"
+      "\nExit codes: 0 good; 1 a check failed, values differ or the program raised; 2 usage; 3 the text does not "
+      "parse,\n"
       "type or verify; 4 internal error; 124 time-out; 125 cannot tell; 128+N killed by signal N.\n";
   return text;
 }
@@ -227,7 +230,9 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   app.footer(footer());
   app.set_version_flag("--version", "rldb 0.1.0");
   app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
-  app.add_option_function<std::string>("-x", [](const std::string&) {}, "run the commands of a file")->type_name("FILE");
+  app.add_option_function<std::string>(
+         "-x", [](const std::string&) {}, "run the commands of a file")
+      ->type_name("FILE");
   app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_syntax(app, c);

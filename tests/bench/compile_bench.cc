@@ -1,7 +1,7 @@
 // How fast texts are read, checked and printed, how passes scale, and what a start costs.
 //
-// The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77 bytes
-// each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N.
+// The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77
+// bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -25,8 +25,12 @@ std::string chain(std::int64_t n) {
       "    def main(lv0: R.Tensor((\"n\", 64), dtype=\"float32\")) -> R.Tensor((\"n\", 64), dtype=\"float32\"):\n"
       "        n = T.int64()\n        with R.dataflow():\n";
   for (std::int64_t i = 1; i <= n; ++i)
-    text += fmt::format("            lv{}: R.Tensor((n, 64), dtype=\"float32\") = R.add(lv{}, lv{})\n", i, i - 1, i - 1);
-  return text + fmt::format("            gv: R.Tensor((n, 64), dtype=\"float32\") = lv{}\n            R.output(gv)\n        return gv\n", n);
+    text +=
+        fmt::format("            lv{}: R.Tensor((n, 64), dtype=\"float32\") = R.add(lv{}, lv{})\n", i, i - 1, i - 1);
+  return text + fmt::format(
+                    "            gv: R.Tensor((n, 64), dtype=\"float32\") = lv{}\n            R.output(gv)\n        "
+                    "return gv\n",
+                    n);
 }
 
 struct Program {

@@ -14,12 +14,12 @@ enum class Kind { Parse, Raises, Pairs, Trace, Runs };
 
 struct Case {
   Kind kind{};
-  std::string name;    // "parse/relax-test_x__f__M", "runs/12:test_y jit"
-  std::string group;   // test file: a row of the table
-  std::string path;    // of the module (or the pair's folder)
-  std::string pass;    // pairs, trace: the pass with its arguments, as in Python
-  std::string after;   // trace: path of the expected module
-  std::string outcome; // trace: "ok" or an error
+  std::string name;     // "parse/relax-test_x__f__M", "runs/12:test_y jit"
+  std::string group;    // test file: a row of the table
+  std::string path;     // of the module (or the pair's folder)
+  std::string pass;     // pairs, trace: the pass with its arguments, as in Python
+  std::string after;    // trace: path of the expected module
+  std::string outcome;  // trace: "ok" or an error
   std::string function;
   std::string values;  // runs: path of the .npz
   std::string engine;  // runs: jit or eval

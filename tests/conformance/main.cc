@@ -72,7 +72,8 @@ std::string part_of(const Case& c) { return c.name.substr(0, c.name.find('/')); 
 int main(int argc, char** argv) {
   const Flags flags = read_flags(argc, argv);
   if (flags.root.empty()) {
-    std::fprintf(stderr, "usage: rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--seconds=N] [--failures]\n");
+    std::fprintf(stderr,
+                 "usage: rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--seconds=N] [--failures]\n");
     return 2;
   }
   std::vector<Case> cases;
@@ -99,7 +100,8 @@ int main(int argc, char** argv) {
     for (const auto& [group, row] : groups)
       fmt::print("{:<8} {:<72} {:>5} / {:<5}\n", part, group, row.passed, row.cases);
     const Row& t = totals[part];
-    fmt::print("{:<8} {:<72} {:>5} / {:<5} {:5.1f} %\n", part, "all", t.passed, t.cases, 100.0 * double(t.passed) / double(t.cases));
+    fmt::print("{:<8} {:<72} {:>5} / {:<5} {:5.1f} %\n", part, "all", t.passed, t.cases,
+               100.0 * double(t.passed) / double(t.cases));
   }
   if (flags.failures || flags.expected.empty())
     for (std::size_t i = 0; i < cases.size(); ++i)

@@ -61,7 +61,8 @@ Outcome apply_and_compare(Session& session, const Case& c, const std::string& ex
   auto parsed = passes::parse_pipeline(c.pass);
   if (!parsed.ok()) return failed(parsed.error().text);
   const bool ran = session.run_passes(c.pass, d);
-  if (c.kind == Kind::Trace && c.outcome != "ok") return ran ? failed("the pass should have failed") : Outcome{true, {}};
+  if (c.kind == Kind::Trace && c.outcome != "ok")
+    return ran ? failed("the pass should have failed") : Outcome{true, {}};
   if (!ran) return failed(first_error(d, session.sources()));
   const ir::Module* got = session.module();
   auto bytes = support::read_file(expected);

@@ -82,7 +82,9 @@ TEST_CASE("wrong arguments are refused") {
 
 TEST_CASE("integer arithmetic is TVM's") {
   using eval::of_int;
-  const auto op = [](ir::NodeKind k, std::int64_t a, std::int64_t b, DType t) { return eval::binary(k, of_int(a), of_int(b), t); };
+  const auto op = [](ir::NodeKind k, std::int64_t a, std::int64_t b, DType t) {
+    return eval::binary(k, of_int(a), of_int(b), t);
+  };
   const DType i32 = DType::Int(32), i64 = DType::Int(64), u8 = DType::UInt(8);
   CHECK(op(ir::NodeKind::FloorDiv, -7, 2, i32)->i == -4);
   CHECK(op(ir::NodeKind::Div, -7, 2, i32)->i == -3);
@@ -99,7 +101,9 @@ TEST_CASE("integer arithmetic is TVM's") {
 }
 
 TEST_CASE("floats round once an operation") {
-  const auto add = [](double a, double b, DType t) { return eval::binary(ir::NodeKind::Add, eval::of_float(a), eval::of_float(b), t)->f; };
+  const auto add = [](double a, double b, DType t) {
+    return eval::binary(ir::NodeKind::Add, eval::of_float(a), eval::of_float(b), t)->f;
+  };
   CHECK(add(1.0, 1e-8, DType::Float(32)) == 1.0);
   CHECK(add(1.0, 1e-8, DType::Float(64)) == 1.0 + 1e-8);
   CHECK(add(2048.0, 1.0, DType::Float(16)) == 2048.0);  // ties to even

@@ -79,7 +79,8 @@ void on_every_engine(const char* file, const char* function, const std::vector<V
 TEST_CASE("the MLP at batch 1, 7 and 0") {
   for (const std::int64_t n : {1, 7, 0}) {
     CAPTURE(n);
-    const std::vector<Value> args{tensor({n, 4}, 1), tensor({4, 8}, 2), tensor({8}, 3), tensor({8, 3}, 4), tensor({3}, 5)};
+    const std::vector<Value> args{tensor({n, 4}, 1), tensor({4, 8}, 2), tensor({8}, 3), tensor({8, 3}, 4),
+                                  tensor({3}, 5)};
     const auto rows = std::size_t(n);
     std::vector<double> h = matmul(numbers(args[0]), numbers(args[1]), rows, 4, 8);
     for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::max(0.0, h[i] + at(args[2], std::int64_t(i % 8)));

@@ -5,8 +5,7 @@
 using namespace rldb::ui;
 
 TEST_CASE("entries, comments, prompts and expected output") {
-  ScriptReader reader(
-      "# a comment\n\nrldb> :load x.py\n#| loaded x.py\n#|\n(rldb main:lv1) next\n:expect stop main\n");
+  ScriptReader reader("# a comment\n\nrldb> :load x.py\n#| loaded x.py\n#|\n(rldb main:lv1) next\n:expect stop main\n");
   auto first = reader.next();
   REQUIRE(first);
   CHECK(first->text == ":load x.py");

@@ -32,11 +32,11 @@ struct Attr {
   double floating = 0;
   std::string_view string;  // String; Opaque: the constructor as written ("T.target")
   DType dtype;
-  Span<const Attr*> items;        // List; Opaque: positional arguments
-  Span<NamedAttr> fields;         // Dict, Opaque: keyword arguments; in the order written
-  const Node* node = nullptr;     // Expr, Node
+  Span<const Attr*> items;         // List; Opaque: positional arguments
+  Span<NamedAttr> fields;          // Dict, Opaque: keyword arguments; in the order written
+  const Node* node = nullptr;      // Expr, Node
   const ir::Type* type = nullptr;  // Type
-  bool is_tuple = false;          // List that was written as a tuple: prints as one, compares as a list
+  bool is_tuple = false;           // List that was written as a tuple: prints as one, compares as a list
 
   bool is(AttrKind k) const { return kind == k; }
 };

@@ -25,7 +25,7 @@ class BlockBuilder {
   void end_dataflow();
   bool in_dataflow() const;
 
-  const Var* emit(const Expr* value, std::string_view hint = "lv");       // DataflowVar inside dataflow
+  const Var* emit(const Expr* value, std::string_view hint = "lv");         // DataflowVar inside dataflow
   const Var* emit_output(const Expr* value, std::string_view hint = "gv");  // plain Var
   const Var* emit_match_cast(const Expr* value, const Type* type, std::string_view hint = "lv");
   void append(const Binding* b);  // as it is

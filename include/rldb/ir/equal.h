@@ -10,8 +10,8 @@
 namespace rldb::ir {
 
 struct EqualOptions {
-  bool map_free_vars = false;    // free variables correspond by order of first meeting
-  bool compare_types = true;     // inferred types of bindings and calls
+  bool map_free_vars = false;  // free variables correspond by order of first meeting
+  bool compare_types = true;   // inferred types of bindings and calls
   bool ignore_module_name = true;
 };
 

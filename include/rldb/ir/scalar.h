@@ -29,7 +29,7 @@ const Expr* cast_to(Context& ctx, DType dtype, const Expr* e);  // folds literal
 const Expr* min_value(Context& ctx, DType dtype);
 const Expr* max_value(Context& ctx, DType dtype);
 
-const IntImm* as_int(const Expr* e);                       // null when not an integer literal
+const IntImm* as_int(const Expr* e);  // null when not an integer literal
 bool is_const(const Expr* e, std::int64_t value);
 std::optional<std::int64_t> const_int(const Expr* e);
 // Product of dims; 1 for an empty list.

@@ -47,7 +47,7 @@ struct BindStmt : Stmt {
 };
 struct AttrStmt : Stmt {
   RLDB_KIND(Attr)
-  const Attr* node;  // Expr, Node(Buffer), None, String ...; for thread_extent: an Opaque "T.iter_var"
+  const Attr* node;       // Expr, Node(Buffer), None, String ...; for thread_extent: an Opaque "T.iter_var"
   const Var* thread_var;  // launch_thread / thread_extent: the variable defined for the body, else null
   std::string_view key;
   const Expr* value;
@@ -64,7 +64,7 @@ struct AttrStmt : Stmt {
 struct AssertStmt : Stmt {
   RLDB_KIND(Assert)
   const Expr* cond;
-  std::string_view error_kind;             // "RuntimeError"
+  std::string_view error_kind;  // "RuntimeError"
   Span<std::string_view> message_parts;
   template <class F>
   void fields(F&& f) const {

@@ -44,7 +44,7 @@ enum class AttrType : std::uint8_t {
   Floats,
   Scalar,   // one float literal that keeps a dtype: T.float32(0.5)
   Scalars,  // a list of them
-  Any,  // as it is
+  Any,      // as it is
 };
 
 struct ArgInfo {

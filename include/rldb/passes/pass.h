@@ -89,16 +89,16 @@ ir::Result<const ir::Module*> run_pipeline(PassEnv& env, const ir::Module* modul
 // The versions of a module and how each came to be; the compile-time axis of time travel.
 class History {
  public:
-  void start(const ir::Module* module);          // version 0; forgets the rest
-  void push(PassRecord record);                  // drops versions after the current one
-  void push_edit(const ir::Module* module);      // a version made by hand (an edit at the prompt)
+  void start(const ir::Module* module);      // version 0; forgets the rest
+  void push(PassRecord record);              // drops versions after the current one
+  void push_edit(const ir::Module* module);  // a version made by hand (an edit at the prompt)
   const ir::Module* current() const;
   std::size_t position() const { return position_; }
   std::size_t size() const { return records_.size(); }
   const PassRecord& record(std::size_t version) const { return records_[version]; }  // record 0 has no pass
   bool is_edit(std::size_t version) const { return edits_[version]; }
   const ir::Module* module_at(std::size_t version) const { return records_[version].after; }
-  bool rewind(std::size_t version);              // keeps later versions until the next push
+  bool rewind(std::size_t version);  // keeps later versions until the next push
   void bookmark(std::string name) { bookmarks_.emplace_back(std::move(name), position_); }
   const std::vector<std::pair<std::string, std::size_t>>& bookmarks() const { return bookmarks_; }
 

@@ -56,7 +56,9 @@ struct DType {
   bool is_bool() const { return code == TypeCode::Bool; }
   bool is_integral() const { return is_int() || is_uint() || is_bool(); }
   // Any floating format, the narrow ones included.
-  bool is_float() const { return code == TypeCode::Float || code == TypeCode::BFloat || is_float8() || is_narrow_float(); }
+  bool is_float() const {
+    return code == TypeCode::Float || code == TypeCode::BFloat || is_float8() || is_narrow_float();
+  }
   bool is_bfloat16() const { return code == TypeCode::BFloat && bits == 16; }
   bool is_float8() const { return code >= TypeCode::Float8E3M4 && code <= TypeCode::Float8E8M0FNU; }
   bool is_narrow_float() const { return code >= TypeCode::Float6E2M3FN && code <= TypeCode::Float4E2M1FN; }

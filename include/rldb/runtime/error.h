@@ -19,13 +19,13 @@ enum class ErrorKind : std::uint8_t {
   ArgumentCount,
   UnknownFunction,
   AssertFailed,
-  OutOfMemory,   // over the stated limit
-  OutOfBounds,   // checked kernel access
-  Unsupported,   // named in the text
-  BadFile,       // tensor files, executables
-  Interrupted,   // ^C or a time-out
-  StackOverflow, // frames over the stated limit
-  Raised,        // a packed function reported failure
+  OutOfMemory,    // over the stated limit
+  OutOfBounds,    // checked kernel access
+  Unsupported,    // named in the text
+  BadFile,        // tensor files, executables
+  Interrupted,    // ^C or a time-out
+  StackOverflow,  // frames over the stated limit
+  Raised,         // a packed function reported failure
 };
 
 struct Error {

@@ -19,8 +19,29 @@ namespace rldb::runtime {
 
 // An integer expression over symbolic variables, in postfix: dims such as `n * 2`.
 struct DimOp {
-  enum class Code : std::uint8_t { Const, Var, Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Min, Max,
-                                   Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, Select };
+  enum class Code : std::uint8_t {
+    Const,
+    Var,
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    FloorMod,
+    TruncDiv,
+    TruncMod,
+    Min,
+    Max,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Not,
+    Select
+  };
   Code code;
   std::int64_t value = 0;  // Const: the constant; Var: index into KernelSignature::variables
 };
@@ -45,8 +66,8 @@ struct KernelParam {
 struct KernelSignature {
   std::string name;
   std::vector<KernelParam> params;
-  std::vector<std::string> variables;       // symbolic integer variables, by index
-  std::vector<DType> variable_dtypes;       // same length
+  std::vector<std::string> variables;  // symbolic integer variables, by index
+  std::vector<DType> variable_dtypes;  // same length
 };
 
 // One word per parameter in order: tensors pass their data pointer, integer and bool scalars their value (sign- or
@@ -59,7 +80,7 @@ union KernelWord {
 
 // What a checked kernel says when it stops: filled by the code, turned into an Error by the caller.
 struct KernelFault {
-  std::int64_t code = 0;       // 0: none; index + 1 into KernelCode::fault_texts otherwise
+  std::int64_t code = 0;        // 0: none; index + 1 into KernelCode::fault_texts otherwise
   std::int64_t values[8] = {};  // indices and loop variables, as the text's `{}` places want
 };
 
@@ -76,7 +97,8 @@ class Kernel {
 
 // Checks count, kinds, ranks, dtypes, dims; fills `variables` (resized to the signature). The Error names the
 // argument, the dimension, the symbol, its value and what bound it.
-Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArgs args, std::vector<std::int64_t>& variables);
+Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArgs args,
+                                     std::vector<std::int64_t>& variables);
 // bind_arguments + run. What the machine calls.
 Result<support::Unit> call_kernel(Kernel& kernel, PackedArgs args);
 

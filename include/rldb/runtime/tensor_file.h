@@ -27,8 +27,8 @@ std::string write_npz(const NamedTensors& tensors);
 // `@x.npy`, `@x.npz:name`, `@x.safetensors:name` (the text after `@`).
 Result<Value> load_tensor(std::string_view path_and_member);
 
-// `2x3xf32=1,2,3,4,5,6`, `2x2xf32=[[1, 2], [3, 4]]`, `2x3xf32=rand(seed=1)`, `zeros`, `ones`, `arange`, `f32=1.5` (0-d), `@file`,
-// a bare int `7`, `shape(2,3)`, and tuples `(a; b)`.
+// `2x3xf32=1,2,3,4,5,6`, `2x2xf32=[[1, 2], [3, 4]]`, `2x3xf32=rand(seed=1)`, `zeros`, `ones`, `arange`, `f32=1.5`
+// (0-d), `@file`, a bare int `7`, `shape(2,3)`, and tuples `(a; b)`.
 Result<Value> parse_value_literal(std::string_view text);
 // `[[1, 2], [3, 4]]` as Python or NumPy writes it (commas or blanks), at a given dtype; the shape is the brackets'.
 Result<Value> parse_list(std::string_view text, DType dtype);

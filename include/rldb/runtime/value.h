@@ -20,7 +20,20 @@ namespace rldb::runtime {
 
 using support::Ref;
 
-enum class ValueKind : std::uint8_t { Null, Int, Float, Bool, DType, String, Shape, Tensor, Tuple, Function, Storage, Object };
+enum class ValueKind : std::uint8_t {
+  Null,
+  Int,
+  Float,
+  Bool,
+  DType,
+  String,
+  Shape,
+  Tensor,
+  Tuple,
+  Function,
+  Storage,
+  Object
+};
 std::string_view to_string(ValueKind kind);
 
 class Object : public support::RefCounted {};
@@ -53,7 +66,8 @@ class Tensor : public Object {
   // Uninitialised memory. Fails on negative dims, on overflow, and over the memory limit.
   static Result<Ref<Tensor>> empty(std::vector<std::int64_t> shape, DType dtype);
   // A view of `storage` at an offset; fails when it does not fit.
-  static Result<Ref<Tensor>> view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape, DType dtype);
+  static Result<Ref<Tensor>> view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape,
+                                  DType dtype);
 
   std::byte* data() const { return storage_->data() + byte_offset_; }
   const Ref<Storage>& storage() const { return storage_; }
@@ -63,7 +77,9 @@ class Tensor : public Object {
   DType dtype() const { return dtype_; }
   std::int64_t element_count() const;
   std::size_t byte_size() const { return std::size_t(element_count()) * dtype_.bytes(); }
-  double at(std::int64_t flat_index) const { return load_as_double(data() + std::size_t(flat_index) * dtype_.bytes(), dtype_); }
+  double at(std::int64_t flat_index) const {
+    return load_as_double(data() + std::size_t(flat_index) * dtype_.bytes(), dtype_);
+  }
 
  private:
   Ref<Storage> storage_;
@@ -163,8 +179,8 @@ class Function : public Object {
   Function(std::string name, PackedFn native) : name(std::move(name)), native(std::move(native)) {}
   Function(std::string name, int bytecode_index) : name(std::move(name)), bytecode_index(bytecode_index) {}
   std::string name;
-  PackedFn native;            // empty for bytecode functions
-  int bytecode_index = -1;    // index into the executable's function table
+  PackedFn native;              // empty for bytecode functions
+  int bytecode_index = -1;      // index into the executable's function table
   std::vector<Value> captured;  // appended after the call's arguments (vm.builtin.make_closure)
 };
 

@@ -20,14 +20,14 @@ std::string_view to_string(Engine engine);
 
 struct Options {
   Engine engine = Engine::Jit;
-  bool fast_math = false;      // --fp=fast
-  bool check_bounds = false;   // --check-bounds
+  bool fast_math = false;     // --fp=fast
+  bool check_bounds = false;  // --check-bounds
   int opt_level = 3;
   bool schedule = true;
-  std::string cache_dir;       // kernels on disk; empty: memory only
+  std::string cache_dir;  // kernels on disk; empty: memory only
   std::uint64_t seed = 0;
-  std::int64_t default_dim = 4;                 // for symbolic dims that nobody gave
-  std::map<std::string, std::int64_t> dims;     // --dim n=7
+  std::int64_t default_dim = 4;              // for symbolic dims that nobody gave
+  std::map<std::string, std::int64_t> dims;  // --dim n=7
   bool verify_each = false;
   runtime::Tolerance tolerance;
   ir::PrintOptions print;

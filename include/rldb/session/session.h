@@ -57,7 +57,7 @@ struct NamedValue {
 struct RunResult {
   bool ok = false;
   runtime::Value value;
-  std::optional<vm::Fault> fault;          // when the program stopped by itself
+  std::optional<vm::Fault> fault;  // when the program stopped by itself
   std::uint64_t instructions = 0;
   std::uint64_t nanoseconds = 0;
 };
@@ -73,8 +73,8 @@ struct Argument {
 struct EntryResult {
   struct Item {
     frontend::ItemKind kind;
-    std::string name;                       // defined or bound name; empty for an expression
-    std::optional<runtime::Value> value;    // of a binding or expression
+    std::string name;                     // defined or bound name; empty for an expression
+    std::optional<runtime::Value> value;  // of a binding or expression
     const ir::Type* type = nullptr;
   };
   std::vector<Item> items;
@@ -124,7 +124,8 @@ class Session {
   std::optional<std::string> serialise(Diagnostics& out);
   // Arguments from texts in `--input` form (positional, or `name=...`), names of session values, `:input` values bound
   // to parameter names, and generated ones for the rest. Checks count, kinds, ranks, dtypes and symbolic dims.
-  std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts, Diagnostics& out);
+  std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts,
+                                                 Diagnostics& out);
   RunResult run(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   // A machine with the call on it, nothing run yet: what the debugger steps.
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);

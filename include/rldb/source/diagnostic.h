@@ -109,7 +109,8 @@ struct RenderOptions {
 // `file:line:column: error: message`, the line, a caret under the range, notes, `hint: ...`. Ends in a newline.
 std::string render(const Diagnostic& d, const SourceManager& sources, const RenderOptions& options = {});
 std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options = {});
-// LSP-shaped objects, one JSON array: {"uri","range":{"start":{"line","character"},"end"},"severity","code","message",...}
+// LSP-shaped objects, one JSON array:
+// {"uri","range":{"start":{"line","character"},"end"},"severity","code","message",...}
 std::string render_json(const Diagnostics& d, const SourceManager& sources);
 
 // The nearest of `candidates` to a misspelt word, or empty when none is near.

@@ -16,6 +16,5 @@ class InternalError : public std::logic_error {
 
 }  // namespace rldb::support
 
-#define RLDB_CHECK(cond, detail) \
-  ((cond) ? void(0) : ::rldb::support::check_failed(__FILE__, __LINE__, #cond, (detail)))
+#define RLDB_CHECK(cond, detail) ((cond) ? void(0) : ::rldb::support::check_failed(__FILE__, __LINE__, #cond, (detail)))
 #define RLDB_UNREACHABLE(detail) ::rldb::support::check_failed(__FILE__, __LINE__, "unreachable", (detail))

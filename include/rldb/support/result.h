@@ -70,13 +70,13 @@ class [[nodiscard]] Result {
 #define RLDB_CONCAT(a, b) RLDB_CONCAT_(a, b)
 // RLDB_TRY(auto x, expr);  declares x from the value of expr, or returns the error from this function.
 #define RLDB_TRY(decl, expr) RLDB_TRY_(decl, expr, RLDB_CONCAT(rldb_try_, __LINE__))
-#define RLDB_TRY_(decl, expr, tmp)                                                    \
-  auto tmp = (expr);                                                                  \
-  if (!tmp.ok()) return ::rldb::support::Failure(std::move(tmp).error());             \
+#define RLDB_TRY_(decl, expr, tmp)                                        \
+  auto tmp = (expr);                                                      \
+  if (!tmp.ok()) return ::rldb::support::Failure(std::move(tmp).error()); \
   decl = std::move(tmp).value()
 // RLDB_TRY_VOID(expr);  for results whose value is not wanted.
-#define RLDB_TRY_VOID(expr)                                                                        \
-  do {                                                                                             \
-    auto rldb_try_void = (expr);                                                                   \
-    if (!rldb_try_void.ok()) return ::rldb::support::Failure(std::move(rldb_try_void).error());    \
+#define RLDB_TRY_VOID(expr)                                                                     \
+  do {                                                                                          \
+    auto rldb_try_void = (expr);                                                                \
+    if (!rldb_try_void.ok()) return ::rldb::support::Failure(std::move(rldb_try_void).error()); \
   } while (false)

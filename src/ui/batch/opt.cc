@@ -1,7 +1,6 @@
 // rldb opt FILE --passes=...: run passes and print the module.
-#include <sys/stat.h>
-
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -55,8 +54,9 @@ class PassObserver {
     DiffOptions options;
     options.color = console_.color();
     console_.print_error("# {} changed {}\n", name, fmt::join(record.changed, ", "));
-    console_.error(unified_diff(ir::print(record.before, line_.options.print), ir::print(record.after, line_.options.print),
-                                "before " + name, "after " + name, options));
+    console_.error(unified_diff(ir::print(record.before, line_.options.print),
+                                ir::print(record.after, line_.options.print), "before " + name, "after " + name,
+                                options));
   }
 
   void dump(const passes::PassRecord& record) {

@@ -1,8 +1,8 @@
 // rldb run FILE: build, run, show, write and compare the result.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
-#include <unistd.h>
 
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/file.h"
@@ -108,7 +108,8 @@ bool write_result(const std::string& path, const std::vector<Value>& tensors, se
   } else if (!ends_with(path, ".npy")) {
     diagnostics.add({}, source::message(DiagId::OutputKind, path, "the name must end in .npy or .npz"));
   } else if (tensors.size() != 1) {
-    diagnostics.add({}, source::message(DiagId::OutputKind, path, fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
+    diagnostics.add({}, source::message(DiagId::OutputKind, path,
+                                        fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
                             .with_hint("write an .npz"));
   } else {
     bytes = runtime::write_npy(tensors[0].as_tensor());
@@ -209,7 +210,8 @@ int batch_run(const CommandLine& line, Console& console) {
   std::string why;
   if (!flatten(result.value, tensors, why)) {
     diagnostics.clear();
-    diagnostics.add({}, source::message(DiagId::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
+    diagnostics.add({},
+                    source::message(DiagId::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
     report(diagnostics, *session, line, console);
     return kUsage;
   }

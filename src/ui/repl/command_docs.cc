@@ -53,12 +53,13 @@ std::string commands_markdown() {
   text += "\n`rldb COMMAND --help` lists the options of each; `rldb --help` has the exit codes.\n";
   std::optional<CommandGroup> group;
   for (const Command& c : commands()) {
-    if (group != c.group) text += fmt::format("\n## {}\n\n| command | also | does |\n|---|---|---|\n", heading(c.group));
+    if (group != c.group)
+      text += fmt::format("\n## {}\n\n| command | also | does |\n|---|---|---|\n", heading(c.group));
     group = c.group;
     std::string aliases;
     for (const std::string& alias : split_words(c.aliases)) aliases += (aliases.empty() ? "`" : ", `") + alias + "`";
-    text += fmt::format("| `:{}{}{}` | {} | {}{}{} |\n", c.name, c.arguments.empty() ? "" : " ", cell(c.arguments), aliases,
-                        cell(c.doc), c.more.empty() ? "" : ". ", cell(c.more));
+    text += fmt::format("| `:{}{}{}` | {} | {}{}{} |\n", c.name, c.arguments.empty() ? "" : " ", cell(c.arguments),
+                        aliases, cell(c.doc), c.more.empty() ? "" : ". ", cell(c.more));
   }
   text += "\n## Options of `:set`\n\n| option | values | meaning |\n|---|---|---|\n";
   for (const Option& o : options()) text += fmt::format("| `{}` | {} | {} |\n", o.name, cell(o.values), cell(o.doc));

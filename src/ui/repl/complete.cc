@@ -1,9 +1,8 @@
 #include "ui/repl/complete.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
-
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
@@ -23,8 +22,8 @@ struct Paint {
   std::string_view code;
 };
 constexpr Paint kPaints[] = {
-    {"comment", "90"}, {"string", "32"},   {"number", "36"},      {"constant", "36"},
-    {"keyword", "35"}, {"type", "33"},     {"function", "34"},    {"attribute", "1;34"},
+    {"comment", "90"}, {"string", "32"}, {"number", "36"},   {"constant", "36"},
+    {"keyword", "35"}, {"type", "33"},   {"function", "34"}, {"attribute", "1;34"},
 };
 
 std::string_view paint_of(std::string_view capture) {
@@ -117,8 +116,8 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
   const std::string_view head = trim(before).empty() ? std::string_view() : trim(before);
   const bool colon = head.starts_with(':');
   const auto word_end = head.find_first_of(" \t");
-  std::string_view verb = colon ? head.substr(1, word_end == std::string_view::npos ? word_end : word_end - 1)
-                                : head.substr(0, word_end);
+  std::string_view verb =
+      colon ? head.substr(1, word_end == std::string_view::npos ? word_end : word_end - 1) : head.substr(0, word_end);
   const Command* command = nullptr;
   if (word_end != std::string_view::npos || before.ends_with(' '))
     command = colon ? find_command(verb).command : repl.debugger().active() ? find_bare_verb(verb) : nullptr;

@@ -167,14 +167,22 @@ Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest,
 Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
 Status command_Nexti(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next_instruction); }
 Status command_Stept(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_statement); }
-Status command_ReverseStep(Repl& r, std::string_view rest) { return reverse_with_count(r, rest, &Debugger::reverse_step); }
-Status command_ReverseNext(Repl& r, std::string_view rest) { return reverse_with_count(r, rest, &Debugger::reverse_next); }
+Status command_ReverseStep(Repl& r, std::string_view rest) {
+  return reverse_with_count(r, rest, &Debugger::reverse_step);
+}
+Status command_ReverseNext(Repl& r, std::string_view rest) {
+  return reverse_with_count(r, rest, &Debugger::reverse_next);
+}
 Status command_ReverseStepi(Repl& r, std::string_view rest) {
   return reverse_with_count(r, rest, &Debugger::reverse_step_instruction);
 }
 Status command_Finish(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::finish); }
-Status command_ReverseContinue(Repl& r, std::string_view rest) { return reverse_plain(r, rest, &Debugger::reverse_resume); }
-Status command_ReverseFinish(Repl& r, std::string_view rest) { return reverse_plain(r, rest, &Debugger::reverse_finish); }
+Status command_ReverseContinue(Repl& r, std::string_view rest) {
+  return reverse_plain(r, rest, &Debugger::reverse_resume);
+}
+Status command_ReverseFinish(Repl& r, std::string_view rest) {
+  return reverse_plain(r, rest, &Debugger::reverse_finish);
+}
 
 Status command_Continue(Repl& repl, std::string_view rest) {
   if (!repl.debugger().active()) return not_stopped(repl);
@@ -268,7 +276,8 @@ Status command_Heap(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   for (const debug::SlotInfo& s : slots)
-    repl.print("slot {:<3} {:<12} {:<8} {}\n", s.slot, s.expression, s.set ? fmt::format("= {}", s.value) : "unset", s.bound_by);
+    repl.print("slot {:<3} {:<12} {:<8} {}\n", s.slot, s.expression, s.set ? fmt::format("= {}", s.value) : "unset",
+               s.bound_by);
   return Status::Good;
 }
 

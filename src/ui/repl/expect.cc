@@ -34,7 +34,9 @@ std::string unquote(std::string_view text) {
 std::optional<Value> value_like(std::string_view text, const Value& like, std::string& why) {
   const bool tensor = like.is(ValueKind::Tensor);
   const bool real = tensor ? like.as_tensor().dtype().is_float() : like.is(ValueKind::Float);
-  const runtime::DType dtype = tensor ? like.as_tensor().dtype() : real ? runtime::DType::Float(64) : runtime::DType::Int(64);
+  const runtime::DType dtype = tensor ? like.as_tensor().dtype()
+                               : real ? runtime::DType::Float(64)
+                                      : runtime::DType::Int(64);
   const bool scalar = !text.starts_with('[') && !text.starts_with('(');
   auto list = runtime::parse_list(scalar ? fmt::format("[{}]", text) : std::string(text), dtype);
   if (!list.ok()) {
@@ -108,7 +110,8 @@ Status expect_error(Repl& repl, std::string_view rest) {
     repl.forgive();
     return Status::Good;
   }
-  const std::string found = repl.last().errors.empty() ? "there was no error" : "the error was: " + repl.last().errors[0];
+  const std::string found =
+      repl.last().errors.empty() ? "there was no error" : "the error was: " + repl.last().errors[0];
   return differs(repl, fmt::format("an error with `{}`", wanted), found);
 }
 
@@ -116,7 +119,8 @@ Status expect_stop(Repl& repl, std::string_view rest) {
   const std::string wanted = unquote(rest);
   const debug::StopReport& stop = repl.debugger().last_stop();
   if (wanted == "finished")
-    return stop.kind == debug::StopKind::Finished ? Status::Good : differs(repl, "the end of the run", "it has not finished");
+    return stop.kind == debug::StopKind::Finished ? Status::Good
+                                                  : differs(repl, "the end of the run", "it has not finished");
   if (stop.kind == debug::StopKind::Fault && wanted == "fault") return Status::Good;
   if (!repl.debugger().active()) return differs(repl, "a stop at `" + wanted + "`", "no program is stopped");
   const debug::Position& where = stop.where;
@@ -124,8 +128,10 @@ Status expect_stop(Repl& repl, std::string_view rest) {
   std::string line;
   if (const source::Buffer* buffer = repl.session().sources().find(where.span.file))
     line = std::to_string(buffer->line_column(where.span.begin).line);
-  const bool hit = wanted == here || wanted == where.function || wanted == line || wanted == fmt::format("*{}", where.pc);
-  return hit ? Status::Good : differs(repl, "a stop at `" + wanted + "`", fmt::format("it is at `{}` [pc {}]", here, where.pc));
+  const bool hit =
+      wanted == here || wanted == where.function || wanted == line || wanted == fmt::format("*{}", where.pc);
+  return hit ? Status::Good
+             : differs(repl, "a stop at `" + wanted + "`", fmt::format("it is at `{}` [pc {}]", here, where.pc));
 }
 
 // `slot n == 7`, `slot 0 == 7`

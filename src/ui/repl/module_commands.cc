@@ -27,9 +27,7 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   return Status::Good;
 }
 
-Status no_module(Repl& repl) {
-  return repl.fail(source::message(DiagId::NoProgram));
-}
+Status no_module(Repl& repl) { return repl.fail(source::message(DiagId::NoProgram)); }
 
 std::string_view kind_of(const ir::Expr* f) {
   if (ir::isa<ir::Function>(f)) return "relax function";
@@ -58,7 +56,8 @@ const ir::Expr* find_function(Repl& repl, std::string_view name) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   source::Message m = source::message(DiagId::NoSuchThing, "function", name);
   const std::string_view near = source::nearest(name, views);
-  m.hint = near.empty() ? fmt::format("functions: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
+  m.hint =
+      near.empty() ? fmt::format("functions: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
   repl.fail(std::move(m));
   return nullptr;
 }

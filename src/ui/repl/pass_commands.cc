@@ -24,7 +24,8 @@ void print_difference(Repl& repl, const ir::Module* before, const ir::Module* af
   DiffOptions options;
   options.color = repl.console().color();
   const ir::PrintOptions& print = repl.session().options().print;
-  const std::string text = unified_diff(ir::print(before, print), ir::print(after, print), before_name, after_name, options);
+  const std::string text =
+      unified_diff(ir::print(before, print), ir::print(after, print), before_name, after_name, options);
   repl.console().write(text.empty() ? "no difference\n" : text);
 }
 
@@ -40,7 +41,8 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
     repl.print("{}: {}\n", passes::to_string(r.pass),
                r.changed.empty() ? "no change" : "changed " + fmt::format("{}", fmt::join(r.changed, ", ")));
     if (show_diff && !r.changed.empty())
-      print_difference(repl, r.before, r.after, "before " + passes::to_string(r.pass), "after " + passes::to_string(r.pass));
+      print_difference(repl, r.before, r.after, "before " + passes::to_string(r.pass),
+                       "after " + passes::to_string(r.pass));
   }
   repl.report(diagnostics);
   if (!records.empty()) {
@@ -105,8 +107,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return run_and_show(repl, rest, false);
-  for (const passes::PipelineInfo& p : passes::named_pipelines())
-    repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
+  for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
   return Status::Good;
 }
 
@@ -163,7 +164,8 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   const std::string difference =
       repro::validate_versions(repl.session(), history.module_at(*before), history.current(), &skipped);
   if (!skipped.empty()) repl.print("not run (inputs cannot be made up): {}\n", skipped);
-  if (!difference.empty()) return repl.fail(source::message(DiagId::ValuesDiffer, version_name(history, *before), difference));
+  if (!difference.empty())
+    return repl.fail(source::message(DiagId::ValuesDiffer, version_name(history, *before), difference));
   repl.print("same values as {}\n", version_name(history, *before));
   return Status::Good;
 }

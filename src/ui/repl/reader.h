@@ -13,11 +13,11 @@
 namespace rldb::ui {
 
 struct ScriptEntry {
-  std::string text;                    // without prompts
-  std::uint32_t line = 0;              // 1-based, of its first line
-  std::uint32_t end_line = 0;          // of its last line
-  std::vector<std::string> expected;   // `#| ` lines, without the mark
-  std::uint32_t expected_end = 0;      // last line of them; end_line when there are none
+  std::string text;                   // without prompts
+  std::uint32_t line = 0;             // 1-based, of its first line
+  std::uint32_t end_line = 0;         // of its last line
+  std::vector<std::string> expected;  // `#| ` lines, without the mark
+  std::uint32_t expected_end = 0;     // last line of them; end_line when there are none
 };
 
 class ScriptReader {

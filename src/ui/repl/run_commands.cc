@@ -59,8 +59,7 @@ Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
   auto call = read_call(repl, rest);
   if (!call) return Status::Failed;
   if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
-    if (!repl.debugger().breakpoints().empty())
-      repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
+    if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
     return run_on_evaluator(repl, *call);
   }
   source::Diagnostics diagnostics;
@@ -93,7 +92,8 @@ Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText
 Status command_Input(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     if (repl.session().values().empty()) repl.print("no values\n");
-    for (const session::NamedValue& v : repl.session().values()) repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));
+    for (const session::NamedValue& v : repl.session().values())
+      repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));
     return Status::Good;
   }
   const auto blank = rest.find_first_of(" \t=");
@@ -137,7 +137,8 @@ Status command_Engine(Repl& repl, std::string_view rest) {
   using session::Engine;
   if (!rest.empty()) {
     const Engine engines[] = {Engine::Jit, Engine::Eval, Engine::Vm};
-    const auto* found = std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
+    const auto* found =
+        std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
     if (found == std::end(engines))
       return repl.fail(source::message(DiagId::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
     options.engine = *found;

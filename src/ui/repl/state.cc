@@ -81,7 +81,9 @@ Status Repl::dispatch(std::string_view entry) {
   const bool colon = entry.front() == ':';
   const std::string_view body = colon ? trim(entry.substr(1)) : entry;
   std::size_t end = 0;
-  while (end < body.size() && (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_')) ++end;
+  while (end < body.size() &&
+         (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_'))
+    ++end;
   const std::string_view word = body.substr(0, end);
   const std::string_view rest = trim(body.substr(end));
 

@@ -61,8 +61,9 @@ std::vector<std::string> explain_type(const ir::Type* type) {
   }
   if (const auto* t = ir::as<ir::ShapeType>(type)) {
     if (t->has_values) return {"shape value (V0): " + shape_text(t->values)};
-    return {t->ndim == ir::kUnknownNdim ? std::string("shape value of unknown rank (V2)")
-                                        : fmt::format("shape value of rank {}, dims known only at run time (V2)", t->ndim)};
+    return {t->ndim == ir::kUnknownNdim
+                ? std::string("shape value of unknown rank (V2)")
+                : fmt::format("shape value of rank {}, dims known only at run time (V2)", t->ndim)};
   }
   if (const auto* t = ir::as<ir::FuncType>(type))
     return {t->opaque ? "opaque callable" : t->pure ? "pure function" : "impure function"};
@@ -123,7 +124,8 @@ Status Repl::show_stop(const debug::StopReport& stop) {
       print("started {}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Breakpoint:
-      for (const int number : stop.breakpoints) print("breakpoint {}, {}\n", number, describe_position(*this, stop.where));
+      for (const int number : stop.breakpoints)
+        print("breakpoint {}, {}\n", number, describe_position(*this, stop.where));
       break;
     case StopKind::Step:
       if (!stop.returned_from.empty()) print("returned from {}: {}\n", stop.returned_from, brief(stop.returned));

@@ -1,4 +1,5 @@
-// The history of entries across sessions: one entry a line, line breaks escaped, so that a multi-line entry is one item.
+// The history of entries across sessions: one entry a line, line breaks escaped, so that a multi-line entry is one
+// item.
 #pragma once
 
 #include <string>

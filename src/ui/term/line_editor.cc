@@ -12,8 +12,8 @@
 #include <cstring>
 
 // clang-format off: readline wants stdio first
-#include <readline/readline.h>
 #include <readline/history.h>
+#include <readline/readline.h>
 // clang-format on
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class ReadlineEditor : public LineEditor {
     rl_bind_key('\r', accept);
     rl_bind_key('\n', accept);
     rl_bind_key('\t', complete);
-    rl_bind_keyseq("\\e\r", insert_newline);      // M-Enter
+    rl_bind_keyseq("\\e\r", insert_newline);  // M-Enter
     rl_bind_keyseq("\\C-x\\C-e", open_editor);
     for (const char* up : {"\\e[A", "\\eOA"}) rl_bind_keyseq(up, line_up);
     for (const char* down : {"\\e[B", "\\eOB"}) rl_bind_keyseq(down, line_down);
@@ -69,7 +69,8 @@ class ReadlineEditor : public LineEditor {
     done_ = false;
     shown_rows_ = 0;
     g_cancel = 0;
-    struct sigaction action {}, before {};
+    struct sigaction action {
+    }, before{};
     action.sa_handler = on_sigint;  // no SA_RESTART: poll has to return
     ::sigaction(SIGINT, &action, &before);
     rl_callback_handler_install(prompt.c_str(), on_line);
@@ -114,8 +115,8 @@ class ReadlineEditor : public LineEditor {
   static int accept(int count, int key) {
     const std::string text(buffer());
     const auto last_break = text.rfind('\n');
-    const bool last_empty = last_break != std::string::npos &&
-                            text.find_first_not_of(" \t", last_break + 1) == std::string::npos;
+    const bool last_empty =
+        last_break != std::string::npos && text.find_first_not_of(" \t", last_break + 1) == std::string::npos;
     if (!g_active->hooks_.wants_more(text, last_empty)) {
       rl_point = rl_end;
       return rl_newline(count, key);
@@ -151,7 +152,8 @@ class ReadlineEditor : public LineEditor {
     }
     std::string common = candidates[0];
     for (const std::string& c : candidates)
-      common.resize(std::size_t(std::mismatch(common.begin(), common.end(), c.begin(), c.end()).first - common.begin()));
+      common.resize(
+          std::size_t(std::mismatch(common.begin(), common.end(), c.begin(), c.end()).first - common.begin()));
     if (common.size() > point - start) {
       rl_insert_text(common.c_str() + (point - start));
       if (candidates.size() == 1 && !common.ends_with('/') && rl_point == rl_end) rl_insert_text(" ");
@@ -307,7 +309,8 @@ class PlainEditor : public LineEditor {
     std::fflush(stdout);
     while (std::getline(std::cin, line)) {
       text += (text.empty() ? "" : "\n") + line;
-      if (!hooks_.wants_more(text, line.find_first_not_of(" \t") == std::string::npos)) return {LineResult::Kind::Entry, text};
+      if (!hooks_.wants_more(text, line.find_first_not_of(" \t") == std::string::npos))
+        return {LineResult::Kind::Entry, text};
       std::fputs(std::string(kContinuation).c_str(), stdout);
       std::fflush(stdout);
     }
