@@ -54,6 +54,11 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
     out.add({file, begin, begin + 1}, source::message(DiagId::FileBinary, buffer.name(), at, what));
     return false;
   }
+  if (std::size_t at = 0; !cst::within_limits(text, &at)) {
+    const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
+    out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
+    return false;
+  }
   if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {
     out.add({file, 0, 0}, source::message(DiagId::EmptyText, buffer.name()));
     return false;

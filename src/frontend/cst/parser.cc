@@ -8,6 +8,7 @@
 #include "rldb/support/check.h"
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
+extern "C" bool tree_sitter_tvmscript_within_limits(const char* text, std::size_t size, std::size_t* offset);
 
 namespace rldb::frontend::cst {
 
@@ -29,6 +30,10 @@ std::string_view to_string(Kind kind) {
       return "other";
   }
   return "?";
+}
+
+bool within_limits(std::string_view text, std::size_t* offset) {
+  return tree_sitter_tvmscript_within_limits(text.data(), text.size(), offset);
 }
 
 namespace {
@@ -94,6 +99,8 @@ ParserPtr make_parser() {
 }
 
 TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text) {
+  // What the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
+  if (!within_limits(text)) text = {};
   return TreePtr(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
 }
 

@@ -13,6 +13,9 @@ struct TreeOptions {
   int max_depth = 1000;
 };
 
+// May the text be given to the tree-sitter runtime at all (grammar/src/limits.h)? Else `offset` is where it is not.
+bool within_limits(std::string_view text, std::size_t* offset = nullptr);
+
 // `text` must outlive the tree. Never fails: bad text gives Error and Missing nodes.
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options = {});
 

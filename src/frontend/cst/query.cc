@@ -8,6 +8,8 @@
 #include <regex>
 #include <string>
 
+#include "frontend/cst/parser.h"
+
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 
 // The assembler looks for the file along the include directories; src/ is one of them.
@@ -35,7 +37,8 @@ struct Predicate {
   std::regex pattern;
 
   bool holds(std::string_view text) const {
-    if (kind == Kind::Match) return std::regex_search(text.begin(), text.end(), pattern);
+    // std::regex recurses once a character.
+    if (kind == Kind::Match) return text.size() < 1000 && std::regex_search(text.begin(), text.end(), pattern);
     return std::find(words.begin(), words.end(), text) != words.end();
   }
 };
@@ -114,7 +117,7 @@ struct Capture {
 
 std::vector<Highlight> highlight(std::string_view text) {
   static const HighlightQuery query;
-  if (!query.get() || text.empty()) return {};
+  if (!query.get() || text.empty() || !cst::within_limits(text)) return {};
   const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
   ts_parser_set_language(parser.get(), tree_sitter_tvmscript());
   const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(

@@ -158,6 +158,20 @@ Val sequence_call(Reader& r, const CallNode& call) {
   return v->poison() ? Val() : r.error(args.node(0, "iterable"), DiagId::NotParseTime, describe(r, *v));
 }
 
+// tvm.cpu(), tvm.cuda(1): the device in the form that is printed, by DLPack's number of its kind.
+Val device_call(Reader& r, const CallNode& call) {
+  static const std::unordered_map<std::string_view, int> kinds = {{"cpu", 1},    {"cuda", 2},  {"gpu", 2}, {"opencl", 4},
+                                                                  {"vulkan", 7}, {"metal", 8}, {"rocm", 10}};
+  Arguments args(r, call);
+  const auto index = args.get(0, "index");
+  const auto i = index ? to_int(r, *index, args.node(0, "index")) : std::optional<std::int64_t>(0);
+  args.finish();
+  if (!i) return {};
+  const ir::NamedAttr fields[] = {r.ctx.named("device_type", r.ctx.attr(kinds.at(call.path))),
+                                  r.ctx.named("index", r.ctx.attr(*i))};
+  return Val::of(r.ctx.attr_opaque("R.device", {}, fields));
+}
+
 }  // namespace
 
 std::span<const HandlerRow> ir_handlers() {
@@ -171,6 +185,13 @@ std::span<const HandlerRow> ir_handlers() {
       {"Op", op_call},
       {"target.Target", opaque_constructor},
       {"ir_module", misplaced},
+      {"cpu", device_call},
+      {"cuda", device_call},
+      {"gpu", device_call},
+      {"opencl", device_call},
+      {"vulkan", device_call},
+      {"metal", device_call},
+      {"rocm", device_call},
   };
   return kRows;
 }
