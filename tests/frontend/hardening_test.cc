@@ -87,14 +87,10 @@ TEST_CASE("texts that the parser's runtime cannot hold are refused, not read") {
   for (const std::string& unit : {std::string("# x\n"), std::string("("), std::string("- ")}) {
     std::string text;
     for (int i = 0; i < 120'000; ++i) text += unit;
-    ir::Context ctx;
-    ops::install(ctx);
-    source::SourceManager sources;
-    source::Diagnostics out;
-    const source::FileId file = sources.add("big", text);
-    CHECK(!frontend::parse(ctx, sources, file, out).ok);
-    CHECK(out.has_errors());
-    frontend::highlight(text);
-    frontend::completeness(text);
+    const Reading r(text);
+    CHECK(!r.result.ok);
+    CHECK(r.diagnostics.has_errors());
+    rldb::frontend::highlight(text);
+    rldb::frontend::completeness(text);
   }
 }
