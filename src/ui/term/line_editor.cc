@@ -85,7 +85,7 @@ class ReadlineEditor : public LineEditor {
       }
       if (ready > 0) rl_callback_read_char();
     }
-    rl_callback_handler_remove();
+    if (!done_) rl_callback_handler_remove();
     ::sigaction(SIGINT, &before, nullptr);
     g_active = nullptr;
     return std::move(result_);
@@ -103,12 +103,13 @@ class ReadlineEditor : public LineEditor {
 
   static void on_line(char* line) {
     g_active->finish_display();
+    rl_callback_handler_remove();  // or readline shows the prompt once more
     g_active->done_ = true;
     if (line) {
       g_active->result_ = {LineResult::Kind::Entry, line};
       std::free(line);
     } else {
-      put("\n");
+      put("\r\n");
     }
   }
 
