@@ -160,8 +160,8 @@ Val sequence_call(Reader& r, const CallNode& call) {
 
 // tvm.cpu(), tvm.cuda(1): the device in the form that is printed, by DLPack's number of its kind.
 Val device_call(Reader& r, const CallNode& call) {
-  static const std::unordered_map<std::string_view, int> kinds = {{"cpu", 1},    {"cuda", 2},  {"gpu", 2}, {"opencl", 4},
-                                                                  {"vulkan", 7}, {"metal", 8}, {"rocm", 10}};
+  static const std::unordered_map<std::string_view, int> kinds = {
+      {"cpu", 1}, {"cuda", 2}, {"gpu", 2}, {"opencl", 4}, {"vulkan", 7}, {"metal", 8}, {"rocm", 10}};
   Arguments args(r, call);
   const auto index = args.get(0, "index");
   const auto i = index ? to_int(r, *index, args.node(0, "index")) : std::optional<std::int64_t>(0);
