@@ -76,15 +76,21 @@ KillsAfter kills_of(const SeqExpr* s) {
   };
   std::unordered_map<const Var*, Info> infos;
   std::vector<const Var*> order;
+  // A match_cast is another name of the same register: its uses are uses of what it names, and it is not killed.
+  std::unordered_map<const Var*, const Var*> named_by;
+  const auto root = [&](const Var* v) {
+    const auto found = named_by.find(v);
+    return found == named_by.end() ? v : found->second;
+  };
   const auto use = [&](const Expr* e, const Binding* by) {
     walk(e, [&](const Node* n) {
       if (const auto* v = as<Var>(n)) {
-        const auto found = infos.find(v);
+        const auto found = infos.find(root(v));
         if (found != infos.end()) found->second.last = by;
       }
       if (const auto* f = as<Function>(n)) {
         for (const Var* v : free_vars(f))
-          if (const auto found = infos.find(v); found != infos.end()) found->second.kept = true;
+          if (const auto found = infos.find(root(v)); found != infos.end()) found->second.kept = true;
         return false;
       }
       return true;
@@ -94,8 +100,12 @@ KillsAfter kills_of(const SeqExpr* s) {
     for (const Binding* b : block->bindings) {
       use(b->value, b);
       if (is_kill(b->value))
-        if (const auto* v = as<Var>(static_cast<const Call*>(b->value)->args[0]); v && infos.count(v))
-          infos[v].kept = true;
+        if (const auto* v = as<Var>(static_cast<const Call*>(b->value)->args[0]); v && infos.count(root(v)))
+          infos[root(v)].kept = true;
+      if (const auto* source = b->is_match_cast() ? as<Var>(b->value) : nullptr) {
+        named_by[b->var] = root(source);
+        continue;
+      }
       Info& made = infos[b->var];
       made.defined = b;
       made.kept = isa<Constant>(b->value) || !in_register(b->var->type);
@@ -105,7 +115,7 @@ KillsAfter kills_of(const SeqExpr* s) {
   // The result outlives the sequence.
   walk(s->body, [&](const Node* n) {
     if (const auto* v = as<Var>(n))
-      if (const auto found = infos.find(v); found != infos.end()) found->second.kept = true;
+      if (const auto found = infos.find(root(v)); found != infos.end()) found->second.kept = true;
     return true;
   });
   KillsAfter kills;

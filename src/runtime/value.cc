@@ -110,9 +110,16 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
     return fail(ErrorKind::OutOfMemory,
                 fmt::format("{} bytes asked for with {} in use; the limit is {} bytes", bytes, used, limit()));
   }
-  // aligned_alloc wants a multiple of the alignment; an empty storage still has an address.
-  const std::size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
-  auto* data = rounded < bytes ? nullptr : static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
+  // calloc has zero pages for large blocks already. The block's own address stands before the aligned data.
+  const std::size_t room = bytes + 2 * kAlignment;
+  auto* block = room < bytes ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
+  std::byte* data = nullptr;
+  if (block) {
+    const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof block;
+    data = reinterpret_cast<std::byte*>((first + kAlignment - 1) & ~(std::uintptr_t(kAlignment) - 1));
+    std::memcpy(data - sizeof block, &block, sizeof block);
+  }
   if (!data) {
     return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
   }
@@ -122,7 +129,9 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
 
 Storage::~Storage() {
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
-  std::free(data_);
+  std::byte* block = nullptr;
+  std::memcpy(&block, data_ - sizeof block, sizeof block);
+  std::free(block);
 }
 
 Result<Ref<Storage>> Storage::clone() const {

@@ -9,10 +9,8 @@
 
 #include "rldb/runtime/ffi_abi.h"
 
-int my_scale(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result)
-    __asm__("__tvm_ffi_my.scale");
-int my_sum(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result)
-    __asm__("__tvm_ffi_my.sum");
+int my_scale(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) __asm__("__tvm_ffi_my.scale");
+int my_sum(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) __asm__("__tvm_ffi_my.sum");
 
 static int raise(const char* kind, const char* message) {
   TVMFFIErrorSetRaisedFromCStr(kind, message);
