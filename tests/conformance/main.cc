@@ -2,6 +2,7 @@
 //
 // Prints a table (test file, cases, passes) and the reason of each failure. With a list of expected failures only the
 // differences to it count: a new failure fails the run, and so does a listed case that passes (take it off the list).
+// A name after `? ` has no defined outcome (the program reads out of bounds of its own input): either will do.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -120,7 +121,7 @@ int main(int argc, char** argv) {
   std::size_t good = 0, bad = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const bool listed = expected.contains(cases[i].name);
-    if (outcomes[i].passed != listed) {
+    if (outcomes[i].passed != listed || expected.contains("? " + cases[i].name)) {
       ++good;
     } else {
       ++bad;
