@@ -54,7 +54,7 @@ class Merger : public Rewriter {
     std::vector<const Binding*> out = default_binding(b);
     if (out.size() != 1 || !eligible(out[0])) return out;
     const Binding* made = out[0];
-    const std::uint64_t hash = structural_hash(made->value);
+    const std::uint64_t hash = key_of(made->value);
     auto [begin, end] = known_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
       const Binding* first = it->second.binding;
@@ -77,6 +77,17 @@ class Merger : public Rewriter {
     const Var* var;
   };
   using Known = std::unordered_multimap<std::uint64_t, Entry>;
+
+  // The structural hash numbers free variables by order of meeting, so that `x + x` and `y + y` agree; here they must
+  // not, or every addition of a long chain falls into one bucket.
+  static std::uint64_t key_of(const Expr* value) {
+    std::uint64_t key = structural_hash(value);
+    walk(value, [&](const Node* n) {
+      if (isa<Var>(n)) key = (key ^ n->id) * 0x9E3779B97F4A7C15u;
+      return true;
+    });
+    return key;
+  }
 
   bool eligible(const Binding* b) const {
     const Expr* value = b->value;
