@@ -42,10 +42,13 @@ std::size_t find_binary(std::string_view text, std::string_view& what) {
   return std::string_view::npos;
 }
 
+// A program of 64 MiB has some 800,000 bindings and takes half a minute to read: beyond that it is no program.
+constexpr std::size_t kMaxProgramBytes = std::size_t(64) << 20;
+
 bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
   const std::string_view text = buffer.text();
-  if (text.size() > source::kMaxBytes) {
-    out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), source::kMaxBytes));
+  if (text.size() > kMaxProgramBytes) {
+    out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
     return false;
   }
   std::string_view what;
