@@ -63,7 +63,7 @@ class Tensor : public Object {
  public:
   Tensor(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape, DType dtype)
       : storage_(std::move(storage)), byte_offset_(byte_offset), shape_(std::move(shape)), dtype_(dtype) {}
-  // Uninitialised memory. Fails on negative dims, on overflow, and over the memory limit.
+  // Zeroed memory (replay has to be deterministic). Fails on negative dims, on overflow, and over the memory limit.
   static Result<Ref<Tensor>> empty(std::vector<std::int64_t> shape, DType dtype);
   // A view of `storage` at an offset; fails when it does not fit.
   static Result<Ref<Tensor>> view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape,
