@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::debug {
 

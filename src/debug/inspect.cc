@@ -7,6 +7,7 @@
 
 #include "debug/impl.h"
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::debug {
 

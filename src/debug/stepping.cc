@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::debug {
 

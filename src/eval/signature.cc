@@ -5,6 +5,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::eval {
 

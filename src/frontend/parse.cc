@@ -9,6 +9,7 @@
 #include "frontend/cst/query.h"
 #include "frontend/script/module.h"
 #include "frontend/script/types.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend {
 

@@ -5,6 +5,7 @@
 #include "describe.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ir {
 

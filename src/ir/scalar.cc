@@ -5,6 +5,7 @@
 
 #include "describe.h"
 #include "rldb/ir/equal.h"
+#include "rldb/source/diagnostic_id.h"
 #include "scalar_fold.h"
 
 namespace rldb::ir {

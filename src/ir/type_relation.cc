@@ -3,6 +3,7 @@
 #include "describe.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ir {
 

@@ -1,6 +1,7 @@
 // The doors of ir/verifier.h and the rules about the module as a whole (2, 3).
 #include "rldb/ir/verifier.h"
 
+#include "rldb/source/diagnostic_id.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir {

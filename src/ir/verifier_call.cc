@@ -3,6 +3,7 @@
 
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
+#include "rldb/source/diagnostic_id.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir::verify_detail {

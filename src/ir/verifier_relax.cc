@@ -1,5 +1,6 @@
 // Rules about Relax functions: scopes (4 to 8, 18), form (1, 9 to 11, 14, 15), purity (12, 13), annotations (16).
 #include "rldb/ir/type_relation.h"
+#include "rldb/source/diagnostic_id.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir::verify_detail {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir::verify_detail {

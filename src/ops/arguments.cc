@@ -6,6 +6,7 @@
 #include "ops/arguments_call.h"
 #include "ops/attr_value.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops {
 namespace {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/attr_value.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops {
 namespace {

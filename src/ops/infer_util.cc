@@ -3,6 +3,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops {
 

@@ -1,6 +1,7 @@
 #include "ops/legal_util.h"
 
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops::legal {
 

@@ -5,6 +5,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops {
 

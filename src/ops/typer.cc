@@ -2,6 +2,7 @@
 #include "ops/attr_value.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ops {
 namespace {

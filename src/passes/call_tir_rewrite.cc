@@ -5,6 +5,7 @@
 #include "passes/common.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

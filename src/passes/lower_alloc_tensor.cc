@@ -4,6 +4,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

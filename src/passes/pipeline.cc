@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "passes/common.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

@@ -4,6 +4,7 @@
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

@@ -2,6 +2,7 @@
 
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

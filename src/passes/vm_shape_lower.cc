@@ -16,6 +16,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::passes {
 

@@ -8,6 +8,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::session {
 

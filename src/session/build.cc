@@ -5,6 +5,7 @@
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 #include "session/engines.h"
 
 namespace rldb::session {

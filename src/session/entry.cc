@@ -6,6 +6,7 @@
 
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 #include "session/engines.h"
 
 namespace rldb::session {

@@ -1,4 +1,5 @@
 // Questions about the kernels of a program: state, LLVM IR, assembly.
+#include "rldb/source/diagnostic_id.h"
 #include "session/engines.h"
 
 namespace rldb::session {

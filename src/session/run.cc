@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "rldb/eval/eval.h"
+#include "rldb/source/diagnostic_id.h"
 #include "session/engines.h"
 
 namespace rldb::session {

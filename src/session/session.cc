@@ -6,6 +6,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/runtime/plugin.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "session/engines.h"
 

@@ -6,6 +6,7 @@
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ir {
 namespace {

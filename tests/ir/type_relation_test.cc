@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::ir {
 namespace {

@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "rldb/source/diagnostic_id.h"
+
 using namespace rldb::source;
 
 namespace {

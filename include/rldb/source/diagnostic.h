@@ -20,10 +20,7 @@ namespace rldb::source {
 
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
-enum class DiagId : std::uint16_t {
-#define RLDB_DIAG(id, severity, text, hint) id,
-#include "rldb/source/diagnostic.def"
-};
+enum class DiagId : std::uint16_t;  // the names are in diagnostic_id.h, so that a new row rebuilds only its users
 
 struct DiagInfo {
   std::string_view name;

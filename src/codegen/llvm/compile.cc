@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/lowering.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::codegen {
 

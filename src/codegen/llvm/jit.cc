@@ -15,6 +15,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 
 namespace rldb::codegen {

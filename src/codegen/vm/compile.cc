@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/vm/function_compiler.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::codegen {
 

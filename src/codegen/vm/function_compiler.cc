@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::codegen {
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/cst/scan.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::cst {
 

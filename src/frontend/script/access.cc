@@ -10,6 +10,7 @@
 #include "frontend/script/tir.h"
 #include "frontend/script/types.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

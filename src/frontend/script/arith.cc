@@ -8,6 +8,7 @@
 #include "frontend/script/relax.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/arguments.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -10,6 +10,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -5,6 +5,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/tir.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

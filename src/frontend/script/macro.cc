@@ -3,6 +3,7 @@
 #include "frontend/script/convert.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/tir.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

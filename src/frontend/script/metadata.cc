@@ -10,6 +10,7 @@
 #include "frontend/script/convert.h"
 #include "frontend/script/expr.h"
 #include "rldb/runtime/value.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -9,6 +9,7 @@
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -6,6 +6,7 @@
 #include "frontend/script/tir.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

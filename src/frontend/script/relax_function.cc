@@ -10,6 +10,7 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -4,6 +4,7 @@
 #include "frontend/cst/literal.h"
 #include "frontend/script/convert.h"
 #include "frontend/script/expr.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

@@ -6,6 +6,7 @@
 #include "frontend/script/convert.h"
 #include "frontend/script/tir.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

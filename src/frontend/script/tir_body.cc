@@ -8,6 +8,7 @@
 #include "frontend/script/types.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

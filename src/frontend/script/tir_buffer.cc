@@ -7,6 +7,7 @@
 #include "frontend/script/tir.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

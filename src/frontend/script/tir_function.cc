@@ -7,6 +7,7 @@
 #include "frontend/script/tir.h"
 #include "frontend/script/types.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
 

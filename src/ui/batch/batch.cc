@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 
 namespace rldb::ui {

@@ -7,6 +7,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/batch/batch.h"
 #include "ui/text_diff.h"
 

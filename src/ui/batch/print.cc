@@ -3,6 +3,7 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/batch/batch.h"
 #include "ui/text_diff.h"
 

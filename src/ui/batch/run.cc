@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 

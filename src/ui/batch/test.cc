@@ -1,6 +1,7 @@
 // rldb test FILE.session...: runs dialogues and compares each reply with the `#| ` lines below its command.
 #include <fmt/format.h>
 
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/reader.h"

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 

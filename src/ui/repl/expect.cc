@@ -7,6 +7,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 

@@ -5,6 +5,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/reader.h"

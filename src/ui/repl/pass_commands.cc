@@ -3,6 +3,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 #include "ui/text_diff.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"

@@ -6,6 +6,7 @@
 
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/command_docs.h"

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/exit_code.h"
 #include "ui/repl/reader.h"
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
 #include "ui/repl/complete.h"
 
 namespace rldb::ui {
