@@ -1,5 +1,8 @@
 // Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs) and says what passes.
 //
+// Every text of parse, trace/mod and runs/mod is a round trip too, in the spelling it was written in and in the older
+// ones; a text that TVM's own printer wrote (trace/mod, runs/mod) must come back byte for byte.
+//
 // Cases are listed, then run by worker processes (a crash or a hang costs one case, not the run), then counted by test
 // file. A case's name is stable: it is what the expected-failures list names.
 #pragma once
@@ -10,7 +13,15 @@
 
 namespace rldb::conformance {
 
-enum class Kind { Parse, Raises, Pairs, Trace, Runs };
+enum class Kind {
+  Parse,     // reads, verifies, prints, reads again: the same module and the same bytes
+  Raises,    // TVM rejects the text, and so do we
+  Pairs,     // a pass takes one module to another
+  Trace,     // the same, as seen while TVM's tests ran
+  Runs,      // an execution gives the recorded values
+  Print,     // the text that is printed is TVM's, comment header aside
+  Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
+};
 
 struct Case {
   Kind kind{};
@@ -23,6 +34,7 @@ struct Case {
   std::string function;
   std::string values;  // runs: path of the .npz
   std::string engine;  // runs: jit or eval
+  std::string syntax;  // spelling: sinfo or rfc
 };
 
 struct Outcome {

@@ -64,6 +64,14 @@ void add_pairs(const fs::path& folder, std::vector<Case>& cases) {
   }
 }
 
+bool has_metadata(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str().find("metadata[") != std::string::npos;
+}
+
+// What TVM's own printer wrote.
 void add_modules(const fs::path& folder, const std::string& prefix, std::vector<Case>& cases) {
   for (const fs::path& p : entries(folder)) {
     if (p.extension() != ".py") continue;
@@ -72,6 +80,10 @@ void add_modules(const fs::path& folder, const std::string& prefix, std::vector<
     c.name = prefix + "/" + p.stem().string();
     c.group = prefix;
     c.path = p.string();
+    cases.push_back(c);
+    c.kind = Kind::Print;
+    c.name = "print/" + c.name;
+    if (has_metadata(c.path)) c.group += ", metadata";
     cases.push_back(std::move(c));
   }
 }

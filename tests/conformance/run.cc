@@ -1,10 +1,12 @@
 // What passing means, case by case.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "conformance/conformance.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
@@ -43,6 +45,66 @@ Outcome run_parse(const Case& c) {
   source::Diagnostics d;
   if (!session.load_file(c.path, d)) return failed(first_error(d, session.sources()));
   const std::string difference = repro::roundtrip(session, session.options().print, d);
+  if (difference.empty()) return {true, {}};
+  return failed(d.has_errors() ? difference + ": " + first_error(d, session.sources()) : difference);
+}
+
+// The module of a file as it stands, verified or not.
+const ir::Module* read_module(Session& session, const std::string& path, std::string& text, source::Diagnostics& d) {
+  auto bytes = support::read_file(path);
+  if (!bytes.ok()) return nullptr;
+  text = *bytes;
+  const source::FileId file = session.sources().add(path, std::move(bytes).value());
+  const auto parsed = frontend::parse(session.context(), session.sources(), file, d);
+  return parsed.ok ? parsed.module : nullptr;
+}
+
+// Without the comment lines in front and the line end behind.
+std::string_view without_header(std::string_view text) {
+  while (!text.empty() && (text.front() == '#' || text.front() == '\n')) {
+    const std::size_t end = text.find('\n');
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+std::string first_different_line(std::string_view wanted, std::string_view got) {
+  const auto differ = std::mismatch(wanted.begin(), wanted.end(), got.begin(), got.end());
+  const auto line_at = [](std::string_view text, std::size_t at) {
+    const std::size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const auto at = std::size_t(differ.first - wanted.begin());
+  return fmt::format("`{}` instead of `{}`", line_at(got, at), line_at(wanted, at));
+}
+
+Outcome run_print(const Case& c) {
+  Silent silent;
+  Session session({}, &silent);
+  source::Diagnostics d;
+  std::string text;
+  const ir::Module* module = read_module(session, c.path, text, d);
+  if (!module) return failed(first_error(d, session.sources()));
+  ir::PrintOptions options;
+  options.show_meta = true;
+  const std::string printed = ir::print(module, options);
+  const std::string_view wanted = without_header(text), got = without_header(printed);
+  return wanted == got ? Outcome{true, {}} : failed(first_different_line(wanted, got));
+}
+
+// A text that does not parse is a failure of Kind::Parse, not of the spelling.
+Outcome run_spelling(const Case& c) {
+  Silent silent;
+  Session session({}, &silent);
+  source::Diagnostics d;
+  if (!session.load_file(c.path, d)) return {true, {}};
+  ir::PrintOptions options = session.options().print;
+  options.syntax = c.syntax == "rfc" ? ir::Syntax::Rfc : ir::Syntax::Sinfo;
+  if (!ir::unsayable(session.module(), options.syntax).empty()) return {true, {}};
+  d = {};
+  const std::string difference = repro::roundtrip(session, options, d);
   if (difference.empty()) return {true, {}};
   return failed(d.has_errors() ? difference + ": " + first_error(d, session.sources()) : difference);
 }
@@ -212,6 +274,10 @@ Outcome run_case(const Case& c) {
       return run_pass(c);
     case Kind::Runs:
       return run_run(c);
+    case Kind::Print:
+      return run_print(c);
+    case Kind::Spelling:
+      return run_spelling(c);
   }
   return failed("?");
 }
