@@ -181,6 +181,8 @@ std::string Printer::print_module() {
   names_.reserve(module_->name);
   if (!rfc() && !opt_.module_alias.empty()) names_.reserve(opt_.module_alias);
   for (std::string_view n : {"R", "T", "I"}) names_.reserve(n);
+  if (rfc())  // there a function of the module is called by its bare name
+    for (const ModuleEntry& e : module_->entries) names_.reserve(e.name);
   indent_ = 1;
   Mark top{0, 0, 0};
   module_members();

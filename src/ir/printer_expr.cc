@@ -461,8 +461,9 @@ void Printer::expr(const Expr* e, int min_precedence) {
       const auto* n = as<ir::IntImm>(e);
       DType d = n->dtype();
       if (d.is_bool()) {
-        t("bool(");
-        out_ += n->value != 0 ? "True)" : "False)";
+        if (in_tir_) t("bool(");
+        out_ += n->value != 0 ? "True" : "False";
+        if (in_tir_) out_ += ')';
       } else if (d == (in_tir_ ? DType::Int(32) : DType::Int(64))) {
         out_ += std::to_string(n->value);
       } else {

@@ -37,7 +37,8 @@ void Printer::string_literal(std::string_view text) {
   out_ += '"';
 }
 
-// 17 digits, as TVM writes them; what has no number in Python is a string.
+// As TVM writes them: a whole number in full with one decimal (1e30 has 31 digits), anything else with 17 digits in the
+// shorter of the two notations; what has no number in Python is a string.
 void Printer::float_literal(double v) {
   if (std::isnan(v)) {
     out_ += std::signbit(v) ? "\"-nan\"" : "\"nan\"";
@@ -47,9 +48,7 @@ void Printer::float_literal(double v) {
     out_ += v < 0 ? "\"-inf\"" : "\"inf\"";
     return;
   }
-  std::string text = fmt::format("{:.17g}", v);
-  out_ += text;
-  if (text.find_first_of(".e") == std::string::npos) out_ += ".0";
+  out_ += std::nearbyint(v) == v ? fmt::format("{:.1f}", v) : fmt::format("{:.17g}", v);
 }
 
 void Printer::dtype_literal(DType t) {

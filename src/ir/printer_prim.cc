@@ -261,10 +261,10 @@ void Printer::prim_params_old(const PrimFunc* f, std::vector<const PrimParam*>& 
       out_ += ": ";
       parameter_type(p.var->type);
     } else if (!rfc() && is_simple(p.buffer) && !names_.has(p.buffer->data)) {
-      define_buffer(p.buffer);
-      out_ += names_.find(p.buffer);
+      out_ += names_.define(p.buffer, p.buffer->name.empty() ? std::string_view("buffer") : p.buffer->name);
       out_ += ": ";
       param_buffer(p.buffer);
+      define_buffer(p.buffer);
     } else {
       bool named = p.var != nullptr && !p.var->name.empty() && p.var->name != p.buffer->name;
       std::string wanted = named ? std::string(p.var->name) : "var_" + std::string(p.buffer->name);
@@ -313,7 +313,6 @@ void Printer::prim_func(std::string_view name, const PrimFunc* f) {
   if (too_deep()) return;
   ++depth_;
   names_.push();
-  names_.reserve(name);
   bool saved_tir = in_tir_;
   in_tir_ = true;
   line(f);

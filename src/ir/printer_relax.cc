@@ -119,7 +119,6 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   if (global) collect_named_voids(f);
   Mark above = mark();
   names_.push();
-  if (global) names_.reserve(name);
   bool saved_tir = in_tir_;
   in_tir_ = false;
   std::unordered_set<const Node*> params(f->params.begin(), f->params.end());

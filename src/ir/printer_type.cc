@@ -25,20 +25,16 @@ void Printer::vdevice(const VDevice* v) {
   out_ += '"';
 }
 
-// In a signature a dimension is bare when Python can evaluate it there: a number or a type variable. Everything that
-// computes with type variables is a string.
+// In a signature a dimension is bare when Python can evaluate it there: a number, a type variable, what computes with
+// parameters in front of it. Everything that computes with type variables is a string.
 void Printer::dim(const Expr* e) {
   if (!in_signature_ || isa<IntImm>(e)) return expr(e);
   bool quote = false;
   if (current() && !opt_.pep695) {
-    if (const auto* v = as<Var>(e)) {
-      quote = type_vars_.count(v) == 0 && !names_.has(v);
-      quote = quote || param_vars_.count(v) != 0;
-    } else {
-      std::vector<const Var*> vars;
-      collect_vars(e, vars);
-      for (const Var* v : vars) quote = quote || type_vars_.count(v) != 0 || param_vars_.count(v) != 0;
-    }
+    bool compound = !isa<Var>(e);
+    std::vector<const Var*> vars;
+    collect_vars(e, vars);
+    for (const Var* v : vars) quote = quote || !names_.has(v) || (compound && type_vars_.count(v) != 0);
   } else if (opt_.syntax == Syntax::Sinfo) {
     std::vector<const Var*> vars;
     collect_vars(e, vars);

@@ -262,8 +262,11 @@ std::vector<ir::NamedAttr> to_fields(Reader& r, const Val& dict, Node at) {
       r.error(where, DiagId::RepeatedKey, key.text);
       continue;
     }
+    // Until 2026 the dialect, and with it its keys, was called `tir`.
+    const std::string name =
+        key.text.starts_with("tir.") ? "tirx." + std::string(key.text.substr(4)) : std::string(key.text);
     if (const ir::Attr* value = to_attr(r, dict.items[i + 1], dict.items[i + 1].cst ? dict.items[i + 1].cst : at))
-      out.push_back(r.ctx.named(key.text, value));
+      out.push_back(r.ctx.named(name, value));
   }
   return out;
 }

@@ -416,7 +416,8 @@ Val tensor_subscript(Reader& r, Node n) {
     }
   }
   const std::size_t dtype_at = !parts.empty() && parts[0].is(Kind::String) ? 0 : 1;
-  if (parts.size() > dtype_at) read_dtype(r, eval(r, parts[dtype_at]), parts[dtype_at], p);
+  const bool any_dtype = parts.size() > dtype_at && parts[dtype_at].text() == "_";
+  if (parts.size() > dtype_at && !any_dtype) read_dtype(r, eval(r, parts[dtype_at]), parts[dtype_at], p);
   if (parts.size() > dtype_at + 1) {
     r.error(parts[dtype_at + 1], DiagId::ExtraArgument, "R.Tensor[...]");
     p.bad = true;
