@@ -63,6 +63,7 @@ module.exports = grammar({
     $._sblock_mark,
     $._init_mark,
     $._axis_mark,
+    $.missing_colon,
     $._error_sentinel,
   ],
 
@@ -86,6 +87,7 @@ module.exports = grammar({
     $._simple_statement,
     $._statement,
     $._statements,
+    $._colon,
   ],
 
   rules: {
@@ -245,6 +247,10 @@ module.exports = grammar({
     // Lines that are indented although no header asks for it. Python rejects them; so does the reader.
     unexpected_indent: $ => seq($._indent, $._statements, $._dedent),
 
+    // The end of a header line. A line that should have one and has a deeper line below it is taken as if it had: of
+    // width zero, for the reader to report, so that the mistake costs its own line and not the block.
+    _colon: $ => choice(':', $.missing_colon),
+
     // ---------------------------------------------------------------- definitions
 
     module: $ => seq(
@@ -252,7 +258,7 @@ module.exports = grammar({
       'class',
       field('name', $.identifier),
       optional(field('superclasses', $.arguments)),
-      ':',
+      $._colon,
       suite($, 'body'),
     ),
 
@@ -288,7 +294,7 @@ module.exports = grammar({
       optional(field('type_parameters', $.type_parameters)),
       field('parameters', $.parameters),
       optional(seq('->', field('return_type', $._expressions))),
-      ':',
+      $._colon,
       suite($, 'body'),
     ),
 
@@ -329,7 +335,7 @@ module.exports = grammar({
     init_block: $ => seq('with', $._init_mark, $._with_tail),
     with_statement: $ => seq('with', $._with_tail),
 
-    _with_tail: $ => seq(sep1(field('item', $.with_item), ','), ':', suite($, 'body')),
+    _with_tail: $ => seq(sep1(field('item', $.with_item), ','), $._colon, suite($, 'body')),
     with_item: $ => seq(field('value', $._expression), optional(seq('as', field('alias', $._loop_target)))),
 
     loop: $ => seq(
@@ -337,7 +343,7 @@ module.exports = grammar({
       field('target', choice($._loop_target, alias($._bare_loop_targets, $.tuple))),
       'in',
       field('iterator', $._expressions),
-      ':',
+      $._colon,
       suite($, 'body'),
       optional(field('alternative', $.else_clause)),
     ),
@@ -346,7 +352,10 @@ module.exports = grammar({
       $.identifier,
       alias($._loop_target_tuple, $.tuple),
       alias($._loop_target_list, $.list),
+      alias($._loop_target_splat, $.splat),
     ),
+    // A name only: `for i, *js in e` would else read `js in e`.
+    _loop_target_splat: $ => seq('*', field('value', $.identifier)),
     _loop_target_tuple: $ => seq('(', comma_list($._loop_target), ')'),
     _loop_target_list: $ => seq('[', comma_list($._loop_target), ']'),
     _bare_loop_targets: $ => seq($._loop_target, ',', comma_list($._loop_target)),
@@ -354,7 +363,7 @@ module.exports = grammar({
     while_loop: $ => seq(
       'while',
       field('condition', $._condition),
-      ':',
+      $._colon,
       suite($, 'body'),
       optional(field('alternative', $.else_clause)),
     ),
@@ -362,19 +371,19 @@ module.exports = grammar({
     if_statement: $ => seq(
       'if',
       field('condition', $._condition),
-      ':',
+      $._colon,
       suite($, 'consequence'),
       repeat(field('alternative', $.elif_clause)),
       optional(field('alternative', $.else_clause)),
     ),
-    elif_clause: $ => seq('elif', field('condition', $._condition), ':', suite($, 'consequence')),
-    else_clause: $ => seq('else', ':', suite($, 'body')),
+    elif_clause: $ => seq('elif', field('condition', $._condition), $._colon, suite($, 'consequence')),
+    else_clause: $ => seq('else', $._colon, suite($, 'body')),
 
     _condition: $ => choice($._expression, $.named_expression),
 
     try_statement: $ => seq(
       'try',
-      ':',
+      $._colon,
       suite($, 'body'),
       repeat($.except_clause),
       optional($.else_clause),
@@ -383,10 +392,10 @@ module.exports = grammar({
     except_clause: $ => seq(
       'except',
       optional(seq(field('value', $._expression), optional(seq('as', field('alias', $.identifier))))),
-      ':',
+      $._colon,
       suite($, 'body'),
     ),
-    finally_clause: $ => seq('finally', ':', suite($, 'body')),
+    finally_clause: $ => seq('finally', $._colon, suite($, 'body')),
 
     // ---------------------------------------------------------------- expressions
 

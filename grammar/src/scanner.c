@@ -32,6 +32,7 @@ enum Token {
   SBLOCK_MARK,
   INIT_MARK,
   AXIS_MARK,
+  MISSING_COLON,
   ERROR_SENTINEL,
 };
 
@@ -266,6 +267,14 @@ static bool scan_block_start(Scanner* scanner, TSLexer* lexer) {
   return emit(lexer, NEWLINE);
 }
 
+// At a line end where a header wants its colon: a deeper line says that the colon was forgotten.
+static bool scan_missing_colon(const Scanner* scanner, TSLexer* lexer) {
+  uint32_t level = current_level(scanner);
+  lexer->mark_end(lexer);
+  NextLine next = find_next_line(lexer, level, END_HERE, false, kComments);
+  return next.code && next.indent > level && emit(lexer, MISSING_COLON);
+}
+
 // At a line end before a statement: the block ends, or a deeper line begins one that nothing asks for. A comment that
 // is indented like the block belongs to it.
 static bool scan_indentation(Scanner* scanner, TSLexer* lexer, const bool* valid) {
@@ -295,6 +304,7 @@ bool tree_sitter_tvmscript_external_scanner_scan(void* payload, TSLexer* lexer, 
   bool line_ends = at_line_end(lexer) || lexer->eof(lexer);
   if (valid[BASE_INDENT] && lexer->lookahead != '#' && !lexer->eof(lexer)) return scan_base(scanner, lexer);
   if (line_ends) {
+    if (valid[MISSING_COLON]) return scan_missing_colon(scanner, lexer);
     if (valid[INDENT] && valid[NEWLINE]) return scan_block_start(scanner, lexer);
     if (valid[INDENT] || valid[DEDENT]) return scan_indentation(scanner, lexer, valid);
     return valid[NEWLINE] && scan_statement_end(scanner, lexer, valid);

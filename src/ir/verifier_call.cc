@@ -74,6 +74,7 @@ void RelaxVerifier::call_purity(const Call* c) {
   } else if (const auto* g = as<GlobalVar>(c->callee)) {
     const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
     const auto* type = as<FuncType>(g->type);
+    if (f == nullptr && options_.incomplete) return;
     if (const auto* fn = as<Function>(f))
       pure = fn->is_pure;
     else

@@ -457,7 +457,8 @@ void RelaxVerifier::leaf(const Expr* e, std::string_view role) {
   if (const auto* v = as<Var>(e)) {
     use(v);
   } else if (const auto* g = as<GlobalVar>(e)) {
-    if (module_ != nullptr && module_->find(g->name) == nullptr) report_.add(e, DiagId::VerifyUnknownGlobal, g->name);
+    if (module_ != nullptr && !options_.incomplete && module_->find(g->name) == nullptr)
+      report_.add(e, DiagId::VerifyUnknownGlobal, g->name);
   } else if (const auto* t = as<Tuple>(e)) {
     for (const Expr* item : t->items) leaf(item, "a field of a tuple");
   } else if (const auto* s = as<ShapeExpr>(e)) {

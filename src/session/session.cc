@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
@@ -76,22 +78,47 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   return true;
 }
 
+namespace {
+
+// What the verifier says of a text that was read, errors in it or not: functions that had errors are left alone.
+void verify_text(ir::Context& ctx, const frontend::ParseResult& parsed, Diagnostics& found) {
+  ir::VerifyOptions options;
+  std::vector<source::Span> errors;
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) errors.push_back(d.span);
+  options.incomplete = !parsed.ok;
+  options.skip = [&](const ir::Expr* function) {
+    const source::Span span = ctx.span_of(function);
+    return std::any_of(errors.begin(), errors.end(), [&](const source::Span& e) {
+      return e.file == span.file && e.begin >= span.begin && e.begin < span.end;
+    });
+  };
+  Diagnostics rules;
+  ir::verify(ctx, parsed.module, rules, options);
+  for (source::Diagnostic d : rules.all()) {
+    if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
+    found.add(std::move(d));
+  }
+}
+
+}  // namespace
+
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
-  const std::size_t errors_before = out.error_count();
   const source::FileId file = sources_.add(name, std::move(text));
-  const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, out);
-  if (!parsed.ok || !parsed.module || out.error_count() != errors_before) {
-    if (out.error_count() == errors_before) out.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
-    return false;
-  }
   Diagnostics found;
-  if (!ir::verify(*ctx_, parsed.module, found)) {
-    for (source::Diagnostic d : found.all()) {
-      if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
-      out.add(std::move(d));
-    }
-    if (parsed.check_well_formed) return false;
+  const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);
+  if (parsed.module) {
+    verify_text(*ctx_, parsed, found);
+  } else if (!found.has_errors()) {
+    found.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
   }
+  // One list for the reader: what it says first stands first in the text.
+  std::vector<source::Diagnostic> all = found.all();
+  std::stable_sort(all.begin(), all.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
+    return a.span.begin < b.span.begin;
+  });
+  for (source::Diagnostic& d : all) out.add(std::move(d));
+  if (found.has_errors()) return false;
   adopt(parsed.module, std::move(name));
   return true;
 }

@@ -13,12 +13,18 @@
 // Collects everything; messages start with `[rule N]` and carry the spans of the nodes. Tests cite the numbers.
 #pragma once
 
+#include <functional>
+
 #include "rldb/ir/context.h"
 
 namespace rldb::ir {
 
 struct VerifyOptions {
   bool check_types = true;  // rule 16 re-infers calls
+  // Of a text with errors: functions may be missing (what is said of them is not held against their callers), and those
+  // for which `skip` says so are not looked at.
+  bool incomplete = false;
+  std::function<bool(const Expr* function)> skip;
 };
 
 // Returns true when nothing was added.

@@ -53,18 +53,6 @@ bool ends_in_empty_line(std::string_view text) {
   return breaks >= 2;
 }
 
-// A comment hides nothing of what stands before it on its line.
-std::string_view without_comment(std::string_view line) {
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '#') return trim_right(line.substr(0, i));
-    if (line[i] != '"' && line[i] != '\'') continue;
-    const char quote = line[i];
-    for (++i; i < line.size() && line[i] != quote; ++i)
-      if (line[i] == '\\') ++i;
-  }
-  return line;
-}
-
 }  // namespace
 
 Completeness completeness(std::string_view text) {
@@ -88,7 +76,7 @@ Completeness completeness(std::string_view text) {
     if (row.kind == Kind::Block && row.next == i + 1 && row.end + 1 >= trimmed.size()) return Completeness::Incomplete;
     if (row.end < trimmed.size() && row.kind != Kind::Block) break;
   }
-  if (without_comment(line).ends_with(":")) return Completeness::Incomplete;
+  if (code_of(line).ends_with(":")) return Completeness::Incomplete;
   if (is_compound(last.kind()) || last.is(Kind::Error)) {
     const bool several_lines = trimmed.find('\n') != std::string_view::npos;
     if (several_lines || is_compound(last.kind()))
@@ -107,7 +95,7 @@ int next_indent(std::string_view text) {
     const std::string_view opener = last_line(trimmed.substr(0, scan.open.back() + 1));
     return static_cast<int>(indent_of(opener)) + 4;
   }
-  const std::string_view code = without_comment(line);
+  const std::string_view code = code_of(line);
   if (code.ends_with(":")) return indent + 4;
   const std::string_view word = code.substr(std::min(code.size(), indent_of(code)));
   for (std::string_view end : {"return", "pass", "break", "continue", "raise"})

@@ -63,7 +63,10 @@ class Reporter {
         say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(DiagId::UnterminatedString));
         return true;
       case Kind::UnexpectedIndent:
-        say(first_line(n), source::message(DiagId::UnexpectedIndent));
+        report_indent(n);
+        return false;
+      case Kind::MissingColon:
+        report_missing_colon(n);
         return false;
       case Kind::Block:
         if (n.children().empty()) say(n.span(), source::message(DiagId::MissingBody));
@@ -76,12 +79,37 @@ class Reporter {
     }
   }
 
-  source::Span first_line(Node n) const {
-    source::Span s = n.span();
-    const std::string_view text = n.text();
-    const std::size_t eol = text.find('\n');
-    if (tree_.mapped && eol != std::string_view::npos) s.end = s.begin + static_cast<std::uint32_t>(eol);
-    return s;
+  // The line that is too deep; a tab in it, or in the line before, is the likely reason.
+  void report_indent(Node n) {
+    std::size_t begin = n.row().begin;
+    while (begin < n.row().end && is_space(tree_.text[begin])) ++begin;
+    const std::size_t line = line_start(static_cast<std::uint32_t>(begin));
+    const std::size_t end = std::min(tree_.text.find('\n', begin), std::size_t(n.row().end));
+    const std::string_view indent = tree_.text.substr(line, begin - line);
+    if (indent.find('\t') != std::string_view::npos || line_above(line).starts_with('\t')) {
+      say(span_of(line, begin), source::message(DiagId::MixedIndent));
+    } else {
+      say(span_of(begin, end), source::message(DiagId::UnexpectedIndent));
+    }
+  }
+  static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+
+  // The nearest line above that is not empty.
+  std::string_view line_above(std::size_t line) const {
+    while (line > 0) {
+      const std::size_t end = line - 1;
+      line = line_start(static_cast<std::uint32_t>(end));
+      const std::string_view text = tree_.text.substr(line, end - line);
+      if (text.find_first_not_of(" \t\r\f") != std::string_view::npos) return text;
+    }
+    return {};
+  }
+
+  // The header ends where its last character is; the mark stands behind it.
+  void report_missing_colon(Node n) {
+    const std::size_t line = line_start(n.row().begin);
+    const std::size_t at = line + code_of(tree_.text.substr(line, n.row().begin - line)).size();
+    say(span_of(at, at), source::message(DiagId::MissingColon));
   }
 
   void say(source::Span span, source::Message m) {
@@ -114,14 +142,25 @@ class Reporter {
   bool report_bracket(std::size_t begin, std::size_t end) {
     const Scan scan = scan_brackets(tree_.text, begin, end);
     if (scan.stray != Scan::kNone) {
-      const std::string shown(1, tree_.text[scan.stray]);
-      say(span_of(scan.stray, scan.stray + 1), source::message(DiagId::NeverOpened, shown));
+      report_stray(scan);
       return true;
     }
     if (scan.open.empty()) return false;
     const std::size_t at = scan.open.back();
     say(span_of(at, at + 1), source::message(DiagId::NeverClosed, std::string(1, tree_.text[at])));
     return true;
+  }
+
+  // A closing bracket that closes nothing, or not the bracket that is open.
+  void report_stray(const Scan& scan) {
+    const std::string shown(1, tree_.text[scan.stray]);
+    const source::Span span = span_of(scan.stray, scan.stray + 1);
+    if (scan.open.empty()) return say(span, source::message(DiagId::NeverOpened, shown));
+    const std::size_t at = scan.open.back();
+    const std::string opened(1, tree_.text[at]);
+    const std::string wanted(1, opened == "(" ? ')' : opened == "[" ? ']' : '}');
+    say(span, source::message(DiagId::WrongCloser, shown, opened)
+                  .with_note(span_of(at, at + 1), fmt::format("this `{}` is open; `{}` closes it", opened, wanted)));
   }
 
   void report_error(Node n) {
@@ -142,8 +181,19 @@ class Reporter {
     source::Message m = source::message(DiagId::SyntaxError, fmt::format("`{}` is not expected here", shown));
     if (before.find_first_not_of(" \t") == std::string_view::npos && header_without_colon(begin)) {
       m = source::message(DiagId::SyntaxError, "a header line ends with `:`");
+    } else if (text.front() == '=' && is_condition(before)) {
+      say(span_of(begin, begin + 1), source::message(DiagId::AssignedCondition));
+      return;
     }
     say(span_of(begin, begin + text.size()), std::move(m));
+  }
+
+  // Does the start of a line lead to a condition?
+  static bool is_condition(std::string_view line) {
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+    for (const std::string_view word : {"if ", "elif ", "while ", "assert "})
+      if (line.starts_with(word)) return true;
+    return false;
   }
 
   bool header_without_colon(std::size_t at) const {

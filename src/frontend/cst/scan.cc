@@ -52,4 +52,18 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
   return out;
 }
 
+std::string_view code_of(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#') {
+      line = line.substr(0, i);
+    } else if (line[i] == '"' || line[i] == '\'') {
+      const char quote = line[i];
+      for (++i; i < line.size() && line[i] != quote; ++i)
+        if (line[i] == '\\') ++i;
+    }
+  }
+  const std::size_t last = line.find_last_not_of(" \t\r\n");
+  return line.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
 }  // namespace rldb::frontend::cst

@@ -15,4 +15,7 @@ struct Scan {
 };
 Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
 
+// A line without its comment and the blanks before that.
+std::string_view code_of(std::string_view line);
+
 }  // namespace rldb::frontend::cst

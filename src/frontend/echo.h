@@ -1,0 +1,20 @@
+// The diagnostics of a text in the order of the text, each mistake once: the second use of a name that is not there is
+// no second mistake. Users: parse.cc, document.cc.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "frontend/cst/tree.h"
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::frontend {
+
+// Where the outermost functions of a text begin and end, sorted.
+using FunctionRanges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+FunctionRanges functions_of(const cst::Tree& tree);
+
+void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions, source::Diagnostics& to);
+
+}  // namespace rldb::frontend
