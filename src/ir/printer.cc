@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "printer_impl.h"
-#include "printer_meta.h"
 
 namespace rldb::ir {
 namespace print_detail {
@@ -221,10 +220,10 @@ std::string Printer::print_lone_function(std::string_view name, const Expr* f) {
 
 // The metadata block stands in front of everything, as in TVM's output; without it a comment at the end says so.
 void Printer::metadata_trailer() {
-  if (constants_.empty()) return;
+  if (constants_.empty() && attr_tensors_.empty()) return;
   if (opt_.show_meta) {
     std::vector<std::string> lines;
-    std::string text = metadata_text(constants_);
+    std::string text = metadata_text(constants_, attr_tensors_);
     std::size_t from = 0;
     for (std::size_t to = text.find('\n'); to != std::string::npos; to = text.find('\n', from)) {
       lines.push_back(text.substr(from, to - from));

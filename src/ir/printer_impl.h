@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "printer_meta.h"
 #include "printer_names.h"
 #include "rldb/ir/context.h"
 #include "rldb/ir/printer.h"
@@ -63,6 +64,7 @@ class Printer {
   void attr_dict(Span<NamedAttr> fields, std::string_view skip = {});
   void keyword_attrs(Span<NamedAttr> attrs, bool& first);
   void constant(const Constant* c);
+  void tensor_reference(const Constant* c);
   void metadata_reference(std::string_view key, std::int64_t index);
 
   // ---- types (printer_type.cc) ----
@@ -231,8 +233,8 @@ class Printer {
   std::unordered_map<const Var*, const ForStmt*> loops_;
   std::vector<std::string> module_type_vars_;
   std::unordered_set<std::string> module_type_var_set_;
-  std::vector<const Constant*> constants_;
-  std::unordered_map<const Constant*, std::int64_t> constant_index_;
+  MetaList constants_;     // values of expressions
+  MetaList attr_tensors_;  // values of attributes
 };
 
 // Has the type that a packed function has by default, so that its name says all.

@@ -101,7 +101,10 @@ void Printer::attr(const Attr* a) {
       attr_dict(a->fields);
       break;
     case AttrKind::Expr:
-      expr(static_cast<const Expr*>(a->node));
+      if (const auto* c = as<Constant>(a->node))
+        tensor_reference(c);
+      else
+        expr(static_cast<const Expr*>(a->node));
       break;
     case AttrKind::Type:
       type(a->type);
@@ -205,10 +208,11 @@ void Printer::constant(const Constant* c) {
     out_ += ')';
     return;
   }
-  auto [it, fresh] = constant_index_.try_emplace(c, std::int64_t(constants_.size()));
-  if (fresh) constants_.push_back(c);
-  metadata_reference("relax.expr.Constant", it->second);
+  metadata_reference("relax.expr.Constant", constants_.index_of(c));
 }
+
+// An attribute is a tensor by itself, whatever its rank: not an expression with a type.
+void Printer::tensor_reference(const Constant* c) { metadata_reference("ffi.Tensor", attr_tensors_.index_of(c)); }
 
 void Printer::metadata_reference(std::string_view key, std::int64_t index) {
   out_ += "metadata[";

@@ -61,14 +61,22 @@ std::string quoted(std::string_view text) {
 
 class MetaWriter {
  public:
-  std::string write(const std::vector<const Constant*>& constants) {
-    std::size_t key = node("ffi.String", quoted("relax.expr.Constant"));
-    none_ = node("None", {});
-    std::vector<std::size_t> items;
-    items.reserve(constants.size());
-    for (const Constant* c : constants) items.push_back(constant(c));
-    std::size_t list = array(items);
-    std::size_t root = node("ffi.Map", numbers({key, list}));
+  std::string write(const MetaList& constants, const MetaList& tensors) {
+    std::vector<std::size_t> entries;
+    if (!tensors.empty()) {
+      entries.push_back(node("ffi.String", quoted("ffi.Tensor")));
+      std::vector<std::size_t> items;
+      for (const Constant* c : tensors.items()) items.push_back(tensor(c));
+      entries.push_back(array(items));
+    }
+    if (!constants.empty()) {
+      entries.push_back(node("ffi.String", quoted("relax.expr.Constant")));
+      none_ = node("None", {});
+      std::vector<std::size_t> items;
+      for (const Constant* c : constants.items()) items.push_back(constant(c));
+      entries.push_back(array(items));
+    }
+    std::size_t root = node("ffi.Map", numbers(entries));
     std::string out = "metadata = tvm.ir.load_json(\"\"\"{\n";
     out += "  " + quoted("root_index") + ": " + std::to_string(root) + ",\n";
     out += "  " + quoted("nodes") + ": [\n";
@@ -110,6 +118,9 @@ class MetaWriter {
     prims_.emplace(name, index);
     return index;
   }
+  std::size_t tensor(const Constant* c) {
+    return node("ffi.Tensor", quoted(base64(tensor_dump(c->value->as_tensor()))));
+  }
   std::size_t constant(const Constant* c) {
     const runtime::Tensor& x = c->value->as_tensor();
     std::vector<std::size_t> dims;
@@ -130,7 +141,7 @@ class MetaWriter {
                                                    {"dtype", std::to_string(dtype)},
                                                    {"vdevice", none()},
                                                    {"ndim", ndim}});
-    std::size_t data = node("ffi.Tensor", quoted(base64(tensor_dump(x))));
+    std::size_t data = tensor(c);
     return object("relax.expr.Constant",
                   {{"span", none()}, {"ty", std::to_string(type)}, {"data", std::to_string(data)}});
   }
@@ -142,6 +153,8 @@ class MetaWriter {
 
 }  // namespace
 
-std::string metadata_text(const std::vector<const Constant*>& constants) { return MetaWriter().write(constants); }
+std::string metadata_text(const MetaList& constants, const MetaList& tensors) {
+  return MetaWriter().write(constants, tensors);
+}
 
 }  // namespace rldb::ir::print_detail
