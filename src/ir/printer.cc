@@ -15,6 +15,13 @@ void Printer::line(const Node* node) {
   out_.append(std::size_t(indent_) * 4, ' ');
 }
 
+void Printer::blank_line() {
+  int keep = indent_;
+  indent_ = 0;
+  line(nullptr);
+  indent_ = keep;
+}
+
 void Printer::insert_lines(const Mark& at, const std::vector<std::string>& lines, bool pad_empty) {
   if (lines.empty()) return;
   std::string pad(std::size_t(at.indent) * 4, ' ');
@@ -101,10 +108,7 @@ void Printer::opaque_member(const OpaqueFunc* f) {
     std::size_t end = rest.find('\n');
     std::string_view l = rest.substr(0, end);
     if (l.find_first_not_of(" \t\r") == std::string_view::npos) {
-      int keep = indent_;
-      indent_ = 0;
-      line(node);
-      indent_ = keep;
+      blank_line();
     } else {
       line(node);
       out_ += l;
@@ -161,12 +165,7 @@ void Printer::module_members() {
   });
   bool blank = false;
   for (const ModuleEntry* e : members) {
-    if (blank) {
-      int keep = indent_;
-      indent_ = 0;
-      line(nullptr);
-      indent_ = keep;
-    }
+    if (blank) blank_line();
     member(e->name, e->function);
     blank = !isa<ExternFunc>(e->function);
   }

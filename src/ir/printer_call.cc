@@ -6,13 +6,13 @@ namespace rldb::ir::print_detail {
 // The first operand of call_tir, call_pure_packed, ... : an external function is written as its name.
 void Printer::callee(const Expr* e) {
   if (const auto* ext = as<ExternFunc>(e); ext != nullptr && is_plain_extern(ext)) return string_literal(ext->symbol);
-  expr(e);
+  value(e);
 }
 
 void Printer::call_args(Span<const Expr*> args, bool& first) {
   for (const Expr* a : args) {
     comma(first);
-    expr(a);
+    value(a);
   }
 }
 
@@ -47,9 +47,7 @@ void Printer::call_rfc_output(const Type* ty) {
   const auto* x = as<TensorType>(ty);
   out_ += ", ";
   if (x != nullptr && x->has_shape) {
-    out_ += '(';
-    exprs(x->shape);
-    out_ += x->shape.size() == 1 ? ",)" : ")";
+    tuple(x->shape);
   } else if (x != nullptr && x->shape_var != nullptr) {
     expr(x->shape_var);
   } else {
@@ -98,6 +96,15 @@ bool has_out_type(std::string_view op) {
 
 }  // namespace
 
+namespace {
+
+// Operators with a parameter that is a shape: in RFC 0089 a tuple.
+bool takes_shape_tuple(std::string_view op) {
+  return op == "reshape" || op == "broadcast_to" || op == "full" || op == "zeros" || op == "ones";
+}
+
+}  // namespace
+
 void Printer::call_relax_op(const Call* c, std::string_view op) {
   if (has_out_type(op)) return call_with_out_type(c, op);
   r(op);
@@ -105,23 +112,21 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
   bool first = true;
   // The format string is the last in the text, and comes first (print) or second (assert_op) in the IR.
   std::size_t format = op == "print" ? 0 : op == "assert_op" ? 1 : c->args.size();
-  if ((op == "print" || op == "assert_op") && format < c->args.size()) {
-    for (std::size_t k = 0; k < c->args.size(); ++k) {
-      if (k == format) continue;
-      comma(first);
-      expr(c->args[k]);
-    }
+  for (std::size_t k = 0; k < c->args.size(); ++k) {
+    if (k == format) continue;
+    comma(first);
+    const auto* shape = as<ShapeExpr>(c->args[k]);
+    if (shape != nullptr && rfc() && takes_shape_tuple(op))
+      tuple(shape->values);
+    else if (k == 0)
+      callee(c->args[k]);
+    else
+      value(c->args[k]);
+  }
+  if (format < c->args.size()) {
     comma(first);
     out_ += "format=";
     expr(c->args[format]);
-  } else {
-    for (std::size_t k = 0; k < c->args.size(); ++k) {
-      comma(first);
-      if (k == 0)
-        callee(c->args[k]);
-      else
-        expr(c->args[k]);
-    }
   }
   if (op == "hint_on_device") {  // the only operator whose attributes are positional in the text
     for (const NamedAttr& a : c->attrs) {

@@ -34,6 +34,15 @@ struct Mark {
   int indent;
 };
 
+// The name that a variable or buffer asks for.
+inline std::string_view wanted(const Var* v) { return v->name.empty() ? std::string_view("v") : v->name; }
+inline std::string_view wanted(const Buffer* b) { return b->name.empty() ? std::string_view("buffer") : b->name; }
+
+inline bool is_int(const Expr* e, std::int64_t value) {
+  const auto* n = as<IntImm>(e);
+  return n != nullptr && n->value == value;
+}
+
 class Printer {
  public:
   Printer(const PrintOptions& options, const Module* module) : opt_(options), module_(module) {}
@@ -54,11 +63,22 @@ class Printer {
   void line(const Node* node);
   Mark mark() const { return {out_.size(), lines_.size(), indent_}; }
   void insert_lines(const Mark& at, const std::vector<std::string>& lines, bool pad_empty = false);
+  void blank_line();
+  // What `write` appends, taken off the output again: for what is written before, or in quotes, or twice.
+  template <class Write>
+  std::string captured(Write&& write) {
+    std::size_t at = out_.size();
+    write();
+    std::string text = out_.substr(at);
+    out_.resize(at);
+    return text;
+  }
 
   // ---- literals, attributes (printer_literal.cc) ----
   void string_literal(std::string_view text);
   void float_literal(double v);
   void scalar_literal(DType dtype, double v);
+  void int_literal(DType dtype, std::int64_t v);
   void dtype_literal(DType t);
   void attr(const Attr* a);
   void attr_dict(Span<NamedAttr> fields, std::string_view skip = {});
@@ -76,6 +96,7 @@ class Printer {
   // ---- scalar expressions (printer_expr.cc) ----
   void expr(const Expr* e, int min_precedence = kAny);
   void exprs(Span<const Expr*> items);
+  void tuple(Span<const Expr*> items);     // (a, b), (a,), ()
   void sum(const Expr* a, const Expr* b);  // a + b as TVM's operators would fold it
   void var_use(const Var* v);
   void lambda(Span<const Var*> a, Span<const Var*> b, Span<const Expr*> results, bool always_tuple);
@@ -90,6 +111,9 @@ class Printer {
   void seq_blocks(const SeqExpr* s);
   void block(const BindingBlock* b);
   void binding(const Binding* b);
+  void binding_value(const Binding* b);
+  void value(const Expr* e);  // an expression that stands for a Relax value
+  void values(Span<const Expr*> items);
   void if_binding(const Binding* b, const If* e);
   void branch(const SeqExpr* s, std::string_view name, const Binding* b);
   void match_cast(const Binding* b);
@@ -133,6 +157,9 @@ class Printer {
     out_ += name;
   }
 
+  std::string_view define(const Var* v) { return names_.define(v, wanted(v)); }
+  std::string_view define(const Buffer* b) { return names_.define(b, wanted(b)); }
+
   // printer.cc
   void module_members();
   void extern_member(std::string_view name, const ExternFunc* f);
@@ -153,54 +180,84 @@ class Printer {
   void define_symbols(Signature& s);
   void leave_symbols(const Signature& s);
   void generics(const Signature& s);
+  void keep_type_vars(Signature& s);
+  void decorator_options(std::initializer_list<std::string_view> options);
+  void func_attr(const Node* f, std::string_view name, Span<NamedAttr> attrs);
   void function_decorator(const Function* f, bool global);
   void require_alias();
   void prelude(std::string text);
   void finish_local(const Mark& at, const Signature& s);
   bool annotation_shown(const Binding* b) const;
 
-  // printer_expr.cc
+  // printer_operator.cc
   std::string_view sugar(const BinaryExpr* e) const;  // " + ", or empty when the node form must be written
   int precedence(const Expr* e) const;
   void binary(const BinaryExpr* e);
   void node_form(std::string_view name, const Expr* a, const Expr* b);
+
+  // printer_expr.cc
+  bool is_bare_scalar(const Expr* e) const;
   void define_undefined(const Var* v);
   bool too_deep();
 
   // printer_prim.cc
   void prim_params(const PrimFunc* f, Signature& s);
-  void prim_params_old(const PrimFunc* f, std::vector<const PrimParam*>& to_match);
+  using MatchedParam = std::pair<const PrimParam*, std::string>;  // a handle of the old form, and its name
+  void prim_params_old(const PrimFunc* f, std::vector<MatchedParam>& to_match);
+  void match_parameter(const MatchedParam& matched);
+  void prim_return_type(const PrimFunc* f);
+  void collect_env_threads(const PrimFunc* f);
+
+  // printer_buffer.cc
   void param_buffer(const Buffer* b);
-  void buffer_arguments(const Buffer* b, bool param, bool with_data, bool always_dtype, bool& first);
+  void buffer_shape(const Buffer* b, bool param, bool always_dtype, bool& first);
+  void buffer_arguments(const Buffer* b, bool with_data, bool& first);
   void buffer_keywords(const Buffer* b, bool param, bool with_data, bool& first);
   void buffer_dims(Span<const Expr*> dims, bool param);
   void buffer_dim(const Expr* e, bool param);
   void declare_fresh(const Buffer* b);
   void define_buffer(const Buffer* b);
-  void var_creation(const Var* v, std::string& to);
+  void var_creation(const Var* v);
   void variable_lines(const std::vector<const Var*>& fresh);
-  bool has_implicit_root(const PrimFunc* f) const;
+  void declare_undefined(const Buffer* b);
+  void sblock_alloc(const Buffer* b);
+  void alloc_stmt(const AllocBuffer* s);
+  void decl_stmt(const DeclBuffer* s);
+  void allocate_stmt(const AllocateStmt* s);
+  void allocate_const_stmt(const AllocateConstStmt* s);
+
+  // printer_type.cc
+  void quoted(const Expr* e, bool quote);
+  void shape_of(const TensorType* x);
+  void tensor_type(const TensorType* x);
+  void tensor_type_rfc(const TensorType* x);
+  void distributed_type(const DTensorType* x);
+  void callable_type(const FuncType* f);
   void parameter_type(const Type* t);
+  void pointer_type(const PointerType* t, bool as_value);
 
   // printer_stmt.cc
   void bind_stmt(const BindStmt* s);
   void attr_stmt(const AttrStmt* s, bool last);
   void assert_stmt(const AssertStmt* s);
   void store(const BufferStore* s);
-  void sblock_alloc(const Buffer* b);
-  void alloc_stmt(const AllocBuffer* s);
-  void decl_stmt(const DeclBuffer* s);
-  void allocate_stmt(const AllocateStmt* s);
-  void allocate_const_stmt(const AllocateConstStmt* s);
+  void launch_or_attr(const AttrStmt* s, const Var*& defined);
+  void define_env_thread(const AttrStmt* s);
   void for_stmt(const ForStmt* s);
   void grid(const std::vector<const ForStmt*>& loops);
   void if_stmt(const IfThenElse* s);
   void evaluate(const Evaluate* s);
+  void loop_header(const ForStmt* s);
+  void nested(const Stmt* s);
+
+  // printer_block.cc
+  bool has_implicit_root(const PrimFunc* f) const;
   void sblock(const SBlock* b, const SBlockRealize* realize);
   void axes(const SBlock* b, const SBlockRealize* realize);
   void axis(const IterVar& v, const Expr* value, const Node* node);
-  void nested(const Stmt* s);
-  const ForStmt* loop_of(const Var* v) const;
+  void regions(const Node* node, std::string_view name, Span<BufferRegion> list);
+  void match_region(const MatchBufferRegion& m);
+  bool remappable(const IterVar& v, const Expr* value) const;
 
   struct FunctionState {
     Mark at{};
@@ -220,12 +277,15 @@ class Printer {
   bool fragment_ = false;
   bool in_tir_ = false;
   bool in_signature_ = false;
+  bool in_dataflow_ = false;
+  bool declares_by_use_ = false;  // in the pattern of an R.match_shape
   bool used_ir_ = false;
   bool used_tir_ = false;
   bool used_relax_ = false;
   bool used_typing_ = false;
   bool has_python_ = false;
   std::unordered_set<const Node*> type_vars_;    // printed as TypeVars (or in strings): cannot be computed with
+  std::unordered_set<const Node*> symbols_;      // symbolic variables of Relax that have a name
   std::unordered_set<const Node*> param_vars_;   // scalar parameters of the function being printed
   std::unordered_set<const Node*> named_voids_;  // void variables that are read, or leave a dataflow block
   std::unordered_set<const Node*> met_;          // PrimFunc: variables that the signature has named so far
@@ -236,6 +296,14 @@ class Printer {
   MetaList constants_;     // values of expressions
   MetaList attr_tensors_;  // values of attributes
 };
+
+inline bool is_number(const Expr* e) { return isa<IntImm>(e) || isa<FloatImm>(e); }
+
+// The symbolic variables of a buffer's shape, strides and offset.
+std::vector<const Var*> buffer_vars(const Buffer* b);
+
+// A match_cast that RFC 0089 can say: it asserts a shape, and nothing else that the value's type does not say.
+bool matches_shape_only(const Binding* b);
 
 // Has the type that a packed function has by default, so that its name says all.
 bool is_plain_extern(const ExternFunc* f);

@@ -70,10 +70,10 @@ std::string_view Names::define_at(std::size_t depth, const Node* n, std::string_
   return t.name;
 }
 
-void Names::alias(const Node* n, std::string text) {
+void Names::alias_at(std::size_t depth, const Node* n, std::string text) {
   if (names_.count(n->id) != 0) return;
   names_.emplace(n->id, keep(std::move(text)));
-  frames_.back().push_back({n->id, {}, {}, 0});
+  frames_[depth - 1].push_back({n->id, {}, {}, 0});
 }
 
 void Names::reserve(std::string_view name) {

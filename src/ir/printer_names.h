@@ -32,7 +32,8 @@ class Names {
   // The same for a name that was made up by the caller.
   std::string_view define_owned(const Node* n, std::string wanted) { return define(n, keep(std::move(wanted))); }
   // A node that is written as an expression rather than a name: `A.data`.
-  void alias(const Node* n, std::string text);
+  void alias(const Node* n, std::string text) { alias_at(frames_.size(), n, std::move(text)); }
+  void alias_at(std::size_t depth, const Node* n, std::string text);
   // Takes a name that no node has.
   void reserve(std::string_view name);
 

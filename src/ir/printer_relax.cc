@@ -12,6 +12,35 @@ bool is_void(const Type* t) {
   return tuple != nullptr && tuple->fields.empty();
 }
 
+// In the RFC's spelling the annotation of such a call would be its type.
+bool is_untyped_packed(const Expr* e) {
+  const auto* c = as<Call>(e);
+  return c != nullptr && isa<ExternFunc>(c->callee) && c->ty_args.empty();
+}
+
+// Operators that are pure for all one can see from their name.
+bool surely_pure(std::string_view op) {
+  if (op == "print" || op == "assert_op" || op == "invoke_closure" || op.starts_with("call_builtin") ||
+      op.starts_with("call_inplace"))
+    return false;
+  return op.find('.') == std::string_view::npos || op.starts_with("nn.") || op.starts_with("image.") ||
+         op.starts_with("vision.") || op.starts_with("grad.");
+}
+
+// RFC 0089 has no purity flag: a reader finds the purity of a function in what it calls. Where that might say something
+// else the decorator says it.
+bool looks_impure(const Function* f) {
+  bool found = false;
+  walk(f->body, [&found](const Node* n) {
+    const auto* c = as<Call>(n);
+    const auto* op = c != nullptr ? as<Op>(c->callee) : nullptr;
+    if (c == nullptr || found) return !found;
+    found = op == nullptr || (op->name.starts_with("relax.") && !surely_pure(op->name.substr(6)));
+    return !found;
+  });
+  return found;
+}
+
 bool is_call_of(const Expr* e, std::string_view op) {
   const auto* c = as<Call>(e);
   const auto* o = c != nullptr ? as<Op>(c->callee) : nullptr;
@@ -34,7 +63,8 @@ void Printer::collect_symbols(std::span<const Type* const> types, const std::uno
 // Names the symbolic variables of a signature and decides how the text declares them.
 void Printer::define_symbols(Signature& s) {
   for (const Var* v : s.symbols) {
-    std::string_view name = names_.define(v, v->name.empty() ? std::string_view("v") : v->name);
+    std::string_view name = define(v);
+    if (!in_tir_) symbols_.insert(v);
     if (!current()) continue;
     type_vars_.insert(v);
     s.type_vars.emplace_back(name);
@@ -58,6 +88,13 @@ void Printer::generics(const Signature& s) {
   out_ += ']';
 }
 
+void Printer::keep_type_vars(Signature& s) {
+  if (opt_.pep695) return;
+  used_typing_ = used_typing_ || !s.type_vars.empty();
+  for (std::string& n : s.type_vars)
+    if (module_type_var_set_.insert(n).second) module_type_vars_.push_back(std::move(n));
+}
+
 void Printer::prelude(std::string text) {
   if (outer_ != nullptr) outer_->prelude.push_back(std::move(text));
 }
@@ -72,18 +109,34 @@ void Printer::function_decorator(const Function* f, bool global) {
   line(f);
   out_ += '@';
   r("function");
-  bool is_private = global && f->is_private();
-  if (f->is_pure && !is_private) return;
-  out_ += '(';
+  std::string_view purity = f->is_pure ? "" : "pure=False";
+  if (f->is_pure && rfc() && looks_impure(f)) purity = "pure=True";
+  decorator_options({purity, global && f->is_private() ? "private=True" : ""});
+}
+
+// `(private=True, s_tir=True)`, or nothing; the empty ones do not hold.
+void Printer::decorator_options(std::initializer_list<std::string_view> options) {
   bool first = true;
-  if (!f->is_pure) {
+  for (std::string_view o : options) {
+    if (o.empty()) continue;
+    if (first) out_ += '(';
     comma(first);
-    out_ += "pure=False";
+    out_ += o;
   }
-  if (is_private) {
-    comma(first);
-    out_ += "private=True";
-  }
+  if (!first) out_ += ')';
+}
+
+// The symbol of a global function is what its name says already.
+void Printer::func_attr(const Node* f, std::string_view name, Span<NamedAttr> attrs) {
+  const Attr* symbol = find_attr(attrs, "global_symbol");
+  bool hide = symbol != nullptr && symbol->is(AttrKind::String) && symbol->string == name;
+  if (attrs.size() <= (hide ? 1U : 0U)) return;
+  line(f);
+  if (in_tir_)
+    t("func_attr(");
+  else
+    r("func_attr(");
+  attr_dict(attrs, hide ? std::string_view("global_symbol") : std::string_view{});
   out_ += ')';
 }
 
@@ -96,10 +149,7 @@ void Printer::finish_local(const Mark& at, const Signature& s) {
   if (lines)
     for (std::string& l : type_var_lines(s.type_vars)) head.push_back(std::move(l));
   insert_lines(at, head, true);
-  int keep = indent_;
-  indent_ = 0;
-  line(nullptr);
-  indent_ = keep;
+  blank_line();
 }
 
 void Printer::collect_named_voids(const Function* f) {
@@ -143,7 +193,7 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   bool first = true;
   for (const Var* p : f->params) {
     comma(first);
-    out_ += names_.define(p, p->name.empty() ? std::string_view("v") : p->name);
+    out_ += define(p);
     out_ += ": ";
     type(p->type);
   }
@@ -162,25 +212,18 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   if (opt_.syntax == Syntax::Sinfo) {
     for (const Var* v : sig.symbols) {
       line(nullptr);
-      std::string text = std::string(names_.find(v)) + " = ";
-      var_creation(v, text);
-      out_ += text;
+      out_ += names_.find(v);
+      out_ += " = ";
+      var_creation(v);
     }
   }
-  const Attr* symbol = find_attr(f->attrs, "global_symbol");
-  bool hide = symbol != nullptr && symbol->is(AttrKind::String) && symbol->string == name;
-  if (f->attrs.size() > (hide ? 1U : 0U)) {
-    line(f);
-    r("func_attr(");
-    attr_dict(f->attrs, hide ? std::string_view("global_symbol") : std::string_view{});
-    out_ += ')';
-  }
+  func_attr(f, name, f->attrs);
   if (outermost) state.at = mark();
   names_.push();
   seq_blocks(f->body);
   line(f->body);
   out_ += "return ";
-  expr(f->body->body);
+  value(f->body->body);
   names_.pop();
   if (outermost) {
     insert_lines(state.at, state.prelude);
@@ -193,10 +236,7 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   in_tir_ = saved_tir;
   --depth_;
   if (!global) return finish_local(above, sig);
-  if (opt_.pep695) return;
-  for (std::string& n : sig.type_vars)
-    if (module_type_var_set_.insert(n).second) module_type_vars_.push_back(std::move(n));
-  used_typing_ = used_typing_ || !sig.type_vars.empty();
+  keep_type_vars(sig);
 }
 
 void Printer::seq_blocks(const SeqExpr* s) {
@@ -212,7 +252,9 @@ void Printer::block(const BindingBlock* b) {
   out_ += "with ";
   r("dataflow():");
   ++indent_;
+  in_dataflow_ = true;
   for (const Binding* x : b->bindings) binding(x);
+  in_dataflow_ = false;
   line(b);
   r(rfc() ? "outputs(" : "output(");
   bool first = true;
@@ -228,6 +270,7 @@ void Printer::block(const BindingBlock* b) {
 bool Printer::annotation_shown(const Binding* b) const {
   if (b->var->type == nullptr) return false;
   if (b->is_match_cast()) return opt_.show_all_ty;
+  if (rfc() && b->var->type->kind == TypeKind::Any && is_untyped_packed(b->value)) return false;
   bool droppable =
       !opt_.show_all_ty || is_call_of(b->value, "relax.call_tir") || is_call_of(b->value, "relax.call_dps_packed");
   return !droppable || b->value->type != b->var->type;
@@ -244,7 +287,7 @@ void Printer::branch(const SeqExpr* s, std::string_view name, const Binding* b) 
     type(b->var->type);
   }
   out_ += " = ";
-  expr(s->body);
+  value(s->body);
   names_.pop();
   --indent_;
 }
@@ -256,7 +299,7 @@ void Printer::if_binding(const Binding* b, const If* e) {
   out_ += "if ";
   expr(e->cond);
   out_ += ':';
-  std::string_view name = names_.define(b->var, b->var->name.empty() ? std::string_view("v") : b->var->name);
+  std::string_view name = define(b->var);
   branch(e->then_branch, name, b);
   line(nullptr);
   out_ += "else:";
@@ -264,19 +307,27 @@ void Printer::if_binding(const Binding* b, const If* e) {
   --depth_;
 }
 
+bool matches_shape_only(const Binding* b) {
+  if (const auto* shape = as<ShapeType>(b->cast_type))
+    return shape->has_values && as<ShapeType>(b->value->type) != nullptr;
+  const auto* to = as<TensorType>(b->cast_type);
+  const auto* from = as<TensorType>(b->value->type);
+  return to != nullptr && from != nullptr && to->has_shape && to->dtype == from->dtype && to->vdevice == from->vdevice;
+}
+
 // RFC 0089 matches shapes only; what it cannot say is written as today.
 void Printer::match_cast(const Binding* b) {
   if (rfc()) {
-    const auto* tensor = as<TensorType>(b->cast_type);
-    const auto* shape = as<ShapeType>(b->cast_type);
-    bool sayable = (tensor != nullptr && tensor->has_shape) || (shape != nullptr && shape->has_values);
-    if (sayable) {
-      Span<const Expr*> values = tensor != nullptr ? tensor->shape : shape->values;
+    if (matches_shape_only(b)) {
+      const auto* tensor = as<TensorType>(b->cast_type);
+      Span<const Expr*> dims = tensor != nullptr ? tensor->shape : as<ShapeType>(b->cast_type)->values;
       r("match_shape(");
       expr(b->value);
-      out_ += ", (";
-      dims(values);
-      out_ += values.size() == 1 ? ",))" : "))";
+      out_ += ", ";
+      declares_by_use_ = !in_dataflow_;
+      tuple(dims);
+      declares_by_use_ = false;
+      out_ += ')';
       return;
     }
   }
@@ -287,12 +338,20 @@ void Printer::match_cast(const Binding* b) {
   out_ += ')';
 }
 
+void Printer::binding_value(const Binding* b) {
+  if (b->is_match_cast()) return match_cast(b);
+  const auto* items = as<Tuple>(b->value);
+  if (items != nullptr && items->items.size() > 1 && !rfc()) return values(items->items);
+  const auto* shape = as<ShapeExpr>(b->value);
+  if (shape != nullptr && rfc()) return tuple(shape->values);
+  value(b->value);
+}
+
 void Printer::binding(const Binding* b) {
   if (!b->is_match_cast()) {
     if (const auto* e = as<If>(b->value)) return if_binding(b, e);
-    std::string_view wanted = b->var->name.empty() ? std::string_view("v") : b->var->name;
-    if (const auto* f = as<Function>(b->value)) return function(names_.define(b->var, wanted), f, false);
-    if (const auto* f = as<PrimFunc>(b->value)) return prim_func(names_.define(b->var, wanted), f);
+    if (const auto* f = as<Function>(b->value)) return function(define(b->var), f, false);
+    if (const auto* f = as<PrimFunc>(b->value)) return prim_func(define(b->var), f);
     if (is_void(b->value->type) && is_void(b->var->type) && !rfc() && named_voids_.count(b->var) == 0) {
       line(b);
       expr(b->value);
@@ -300,26 +359,16 @@ void Printer::binding(const Binding* b) {
     }
   }
   line(b);
-  std::size_t at = out_.size();
-  // The value is named only after it is written: it may mention a namesake that it shadows.
-  if (b->is_match_cast()) {
-    match_cast(b);
-  } else if (const auto* tuple = as<Tuple>(b->value); tuple != nullptr && tuple->items.size() > 1 && !rfc()) {
-    exprs(tuple->items);
-  } else {
-    expr(b->value);
-  }
-  std::string value = out_.substr(at);
-  out_.resize(at);
-  bool annotated = annotation_shown(b);
+  // The variable is named only after the value is written: that may mention a namesake which it shadows.
+  std::string value = captured([&] { binding_value(b); });
   std::string annotation;
-  if (annotated) {
-    out_ += ": ";
-    type(b->var->type);
-    annotation = out_.substr(at);
-    out_.resize(at);
+  if (annotation_shown(b)) {
+    annotation = captured([&] {
+      out_ += ": ";
+      type(b->var->type);
+    });
   }
-  out_ += names_.define(b->var, b->var->name.empty() ? std::string_view("v") : b->var->name);
+  out_ += define(b->var);
   out_ += annotation;
   out_ += " = ";
   out_ += value;

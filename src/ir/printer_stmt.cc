@@ -1,19 +1,9 @@
 // Statements of TensorIR.
-#include <fmt/format.h>
-
 #include "printer_impl.h"
-#include "rldb/ir/equal.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir::print_detail {
 namespace {
-
-std::string_view hint(const Var* v) { return v->name.empty() ? std::string_view("v") : v->name; }
-
-bool is_int(const Expr* e, std::int64_t value) {
-  const auto* n = as<IntImm>(e);
-  return n != nullptr && n->value == value;
-}
 
 bool trivial_step(const ForStmt* s) { return s->step == nullptr || is_int(s->step, 1); }
 
@@ -169,12 +159,9 @@ void Printer::stmt(const Stmt* s, bool last) {
 
 void Printer::bind_stmt(const BindStmt* s) {
   line(s);
-  std::size_t at = out_.size();
-  expr(s->value);
-  std::string value = out_.substr(at);
-  out_.resize(at);
+  std::string value = captured([&] { expr(s->value); });
   bool fresh = !names_.has(s->var);
-  out_ += names_.define(s->var, hint(s->var));
+  out_ += define(s->var);
   bool typed = as<PrimType>(s->var->type) != nullptr || as<PointerType>(s->var->type) != nullptr;
   if (fresh && current()) {
     out_ += ": ";
@@ -192,35 +179,35 @@ void Printer::bind_stmt(const BindStmt* s) {
   out_ += value;
 }
 
-void Printer::attr_stmt(const AttrStmt* s, bool last) {
-  bool launch = s->key == "thread_extent" || s->key == "virtual_thread";
-  const Var* defined = nullptr;
-  if (launch && s->thread_var != nullptr && env_threads_.count(s->thread_var) != 0 && !names_.has(s->thread_var)) {
-    std::string_view name = outer_ != nullptr ? names_.define_at(outer_->depth, s->thread_var, hint(s->thread_var))
-                                              : names_.define(s->thread_var, hint(s->thread_var));
-    std::size_t at = out_.size();
-    t("env_thread(");
-    string_literal(thread_tag(s));
-    std::string text = std::string(name) + " = " + out_.substr(at) + ")";
-    out_.resize(at);
-    prelude(std::move(text));
+// v = T.env_thread("threadIdx.x"), at the start of the function.
+void Printer::define_env_thread(const AttrStmt* s) {
+  if (outer_ == nullptr) {
+    define(s->thread_var);
+    return;
   }
-  line(s);
-  std::size_t at = out_.size();
-  if (launch && s->thread_var != nullptr) {
+  std::string text(names_.define_at(outer_->depth, s->thread_var, wanted(s->thread_var)));
+  text += " = " + captured([&] {
+            t("env_thread(");
+            string_literal(thread_tag(s));
+            out_ += ')';
+          });
+  prelude(std::move(text));
+}
+
+// T.launch_thread(...) or T.attr(...); `defined` becomes the thread variable that the statement itself defines.
+void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
+  bool launch = s->key == "thread_extent" || s->key == "virtual_thread";
+  bool of_iter_var = launch && s->node != nullptr && s->node->is(AttrKind::Expr);
+  if (launch && (s->thread_var != nullptr || of_iter_var)) {
     t("launch_thread(");
-    if (names_.has(s->thread_var)) {
+    if (s->thread_var == nullptr) {
+      attr(s->node);
+    } else if (names_.has(s->thread_var)) {
       out_ += names_.find(s->thread_var);
     } else {
       string_literal(thread_tag(s));
       defined = s->thread_var;
     }
-    out_ += ", ";
-    expr(s->value);
-    out_ += ')';
-  } else if (launch && s->node != nullptr && s->node->is(AttrKind::Expr)) {
-    t("launch_thread(");
-    attr(s->node);
     out_ += ", ";
     expr(s->value);
     out_ += ')';
@@ -239,10 +226,16 @@ void Printer::attr_stmt(const AttrStmt* s, bool last) {
     expr(s->value);
     out_ += ')';
   }
-  std::string text = out_.substr(at);
-  out_.resize(at);
+}
+
+void Printer::attr_stmt(const AttrStmt* s, bool last) {
+  if (s->thread_var != nullptr && env_threads_.count(s->thread_var) != 0 && !names_.has(s->thread_var))
+    define_env_thread(s);
+  line(s);
+  const Var* defined = nullptr;
+  std::string text = captured([&] { launch_or_attr(s, defined); });
   names_.push();
-  std::string_view name = defined != nullptr ? names_.define(defined, hint(defined)) : std::string_view{};
+  std::string_view name = defined != nullptr ? define(defined) : std::string_view{};
   if (last) {  // the rest of the sequence is its body: no indentation needed
     if (!name.empty()) {
       out_ += name;
@@ -301,122 +294,11 @@ void Printer::store(const BufferStore* s) {
   out_ += ')';
 }
 
-// x = T.sblock_alloc_buffer(...)
-void Printer::sblock_alloc(const Buffer* b) {
-  declare_fresh(b);
-  line(b);
-  std::string_view name = names_.define(b, b->name.empty() ? std::string_view("buffer") : b->name);
-  out_ += name;
-  out_ += " = ";
-  t(current() ? "sblock_alloc_buffer(" : "alloc_buffer(");
-  bool first = true;
-  buffer_arguments(b, false, b->data != nullptr && names_.has(b->data), false, first);
-  out_ += ')';
-  define_buffer(b);
-}
-
-void Printer::alloc_stmt(const AllocBuffer* s) {
-  const Buffer* b = s->buffer;
-  declare_fresh(b);
-  line(s);
-  out_ += names_.define(b, b->name.empty() ? std::string_view("buffer") : b->name);
-  out_ += " = ";
-  bool short_form = current() && (b->scope == "local" || b->scope == "shared");
-  ir::Buffer plain = *b;
-  if (short_form) plain.scope = "global";
-  if (!current())
-    t("decl_buffer(");
-  else if (short_form)
-    t(b->scope == "local" ? "alloc_local(" : "alloc_shared(");
-  else
-    t("alloc_buffer(");
-  bool first = true;
-  buffer_arguments(&plain, false, false, false, first);
-  if (!s->annotations.empty()) {
-    comma(first);
-    out_ += "annotations=";
-    attr_dict(s->annotations);
-  }
-  out_ += ')';
-  define_buffer(b);
-}
-
-void Printer::decl_stmt(const DeclBuffer* s) {
-  const Buffer* b = s->buffer;
-  declare_fresh(b);
-  line(s);
-  out_ += names_.define(b, b->name.empty() ? std::string_view("buffer") : b->name);
-  out_ += " = ";
-  t("decl_buffer(");
-  bool first = true;
-  comma(first);
-  buffer_dims(b->shape, false);
-  if (b->dtype != DType::Float(32)) {
-    comma(first);
-    dtype_literal(b->dtype);
-  }
-  if (s->data != nullptr) {
-    comma(first);
-    out_ += "data=";
-    expr(s->data);
-  }
-  buffer_keywords(b, false, s->data == nullptr, first);
-  out_ += ')';
-  define_buffer(b);
-}
-
-void Printer::allocate_stmt(const AllocateStmt* s) {
-  line(s);
-  std::size_t at = out_.size();
-  t("allocate([");
-  exprs(s->extents);
-  out_ += "], ";
-  dtype_literal(s->dtype);
-  out_ += ", ";
-  string_literal(s->scope.empty() ? std::string_view("global") : s->scope);
-  if (!s->annotations.empty()) {
-    out_ += ", annotations=";
-    attr_dict(s->annotations);
-  }
-  out_ += ')';
-  std::string text = out_.substr(at);
-  out_.resize(at);
-  out_ += names_.define(s->var, hint(s->var));
-  out_ += " = " + text;
-}
-
-void Printer::allocate_const_stmt(const AllocateConstStmt* s) {
-  line(s);
-  out_ += names_.define(s->var, hint(s->var));
-  out_ += " = ";
-  t("allocate_const([");
-  const runtime::Tensor& x = s->value->as_tensor();
-  DType d = x.dtype();
-  bool first = true;
-  for (std::int64_t k = 0; k < x.element_count(); ++k) {
-    comma(first);
-    const std::byte* at = x.data() + std::size_t(k) * d.bytes();
-    if (d.is_integral())
-      out_ += std::to_string(runtime::load_as_int(at, d));
-    else
-      float_literal(runtime::load_as_double(at, d));
-  }
-  out_ += "], ";
-  dtype_literal(d);
-  out_ += ", [";
-  first = true;
-  for (std::int64_t n : x.shape()) {
-    comma(first);
-    out_ += std::to_string(n);
-  }
-  out_ += "])";
-}
-
 void Printer::grid(const std::vector<const ForStmt*>& loops) {
   bool first = true;
   for (const ForStmt* l : loops) {
     comma(first);
-    out_ += names_.define(l->var, hint(l->var));
+    out_ += define(l->var);
   }
   out_ += " in ";
   t("grid(");
@@ -450,7 +332,7 @@ void Printer::for_stmt(const ForStmt* s) {
     inner = loops.back()->body;
   } else {
     loops.assign(1, s);
-    out_ += names_.define(s->var, hint(s->var));
+    out_ += define(s->var);
     out_ += " in ";
     bool range = false;
     switch (s->for_kind) {
@@ -540,159 +422,6 @@ void Printer::evaluate(const Evaluate* s) {
     return;
   }
   expr(s->value);
-}
-
-const ForStmt* Printer::loop_of(const Var* v) const {
-  auto it = loops_.find(v);
-  return it == loops_.end() ? nullptr : it->second;
-}
-
-void Printer::axis(const IterVar& v, const Expr* value, const Node* node) {
-  line(node);
-  out_ += names_.define(v.var, hint(v.var));
-  out_ += " = ";
-  t("axis.");
-  switch (v.kind) {
-    case IterKind::Spatial:
-      out_ += "spatial(";
-      break;
-    case IterKind::Reduce:
-      out_ += "reduce(";
-      break;
-    case IterKind::Scan:
-      out_ += "scan(";
-      break;
-    case IterKind::Opaque:
-      out_ += "opaque(";
-      break;
-  }
-  if (is_int(v.dom.min, 0)) {
-    expr(v.dom.extent);
-  } else {
-    out_ += '(';
-    expr(v.dom.min);
-    out_ += ", ";
-    sum(v.dom.min, v.dom.extent);
-    out_ += ')';
-  }
-  if (value != nullptr) {
-    out_ += ", ";
-    expr(value);
-  }
-  out_ += ')';
-}
-
-// Axes that are loop variables over the same domain are remapped, two or more in a row.
-void Printer::axes(const SBlock* b, const SBlockRealize* realize) {
-  auto value_of = [&](std::size_t k) {
-    return realize != nullptr && k < realize->iter_values.size() ? realize->iter_values[k] : nullptr;
-  };
-  auto remappable = [&](std::size_t k) {
-    const IterVar& v = b->iter_vars[k];
-    if (v.kind != IterKind::Spatial && v.kind != IterKind::Reduce) return false;
-    const auto* value = as<Var>(value_of(k));
-    const ForStmt* loop = value != nullptr ? loop_of(value) : nullptr;
-    return loop != nullptr && expr_equal(loop->min, v.dom.min) && expr_equal(loop->extent, v.dom.extent);
-  };
-  for (std::size_t k = 0; k < b->iter_vars.size();) {
-    std::size_t end = k;
-    while (end < b->iter_vars.size() && remappable(end)) ++end;
-    if (end - k < 2) {
-      axis(b->iter_vars[k], value_of(k), b);
-      ++k;
-      continue;
-    }
-    line(b);
-    std::string kinds;
-    bool first = true;
-    for (std::size_t j = k; j < end; ++j) {
-      comma(first);
-      out_ += names_.define(b->iter_vars[j].var, hint(b->iter_vars[j].var));
-      kinds += b->iter_vars[j].kind == IterKind::Spatial ? 'S' : 'R';
-    }
-    out_ += " = ";
-    t("axis.remap(\"" + kinds + "\", [");
-    exprs(realize->iter_values.subspan(k, end - k));
-    out_ += "])";
-    k = end;
-  }
-}
-
-void Printer::region(const BufferRegion& r) {
-  buffer_use(r.buffer);
-  if (r.region.empty()) {
-    out_ += "[()]";
-    return;
-  }
-  out_ += '[';
-  bool first = true;
-  for (const Range& range : r.region) {
-    comma(first);
-    expr(range.min);
-    if (is_int(range.extent, 1)) continue;
-    out_ += ':';
-    sum(range.min, range.extent);
-  }
-  out_ += ']';
-}
-
-void Printer::sblock(const SBlock* b, const SBlockRealize* realize) {
-  const Node* node = realize != nullptr ? static_cast<const Node*>(realize) : b;
-  line(node);
-  out_ += "with ";
-  t(current() ? "sblock(" : "block(");
-  string_literal(b->name);
-  out_ += realize != nullptr ? "):" : ", no_realize=True):";
-  ++indent_;
-  names_.push();
-  axes(b, realize);
-  if (realize != nullptr && realize->predicate != nullptr && !is_int(realize->predicate, 1)) {
-    line(node);
-    t("where(");
-    expr(realize->predicate);
-    out_ += ')';
-  }
-  auto regions = [&](std::string_view name, Span<BufferRegion> list) {
-    line(node);
-    t(name);
-    out_ += '(';
-    bool first = true;
-    for (const BufferRegion& x : list) {
-      comma(first);
-      region(x);
-    }
-    out_ += ')';
-  };
-  regions("reads", b->reads);
-  regions("writes", b->writes);
-  if (!b->annotations.empty()) {
-    line(node);
-    t(current() ? "sblock_attr(" : "block_attr(");
-    attr_dict(b->annotations);
-    out_ += ')';
-  }
-  for (const Buffer* x : b->alloc_buffers) sblock_alloc(x);
-  for (const MatchBufferRegion& m : b->match_buffers) {
-    declare_fresh(m.buffer);
-    line(m.buffer);
-    out_ += names_.define(m.buffer, m.buffer->name.empty() ? std::string_view("buffer") : m.buffer->name);
-    out_ += " = ";
-    t("match_buffer(");
-    region(m.source);
-    bool first = false;
-    buffer_arguments(m.buffer, false, false, false, first);
-    out_ += ')';
-    define_buffer(m.buffer);
-  }
-  if (b->init != nullptr) {
-    line(b->init);
-    out_ += "with ";
-    t("init():");
-    nested(b->init);
-  }
-  if (b->body != nullptr) body(b->body);
-  names_.pop();
-  --indent_;
 }
 
 }  // namespace rldb::ir::print_detail

@@ -42,15 +42,35 @@ class Finder {
 
   void prim_func(const PrimFunc* f) {
     if (!f->s_tir && syntax_ != Syntax::Current) add(where_, "a PrimFunc that is not s_tir");
+    for (const PrimParam& p : f->params)
+      if (p.buffer != nullptr) buffer(p.buffer);
     walk(f, [this](const Node* n) {
       if (syntax_ == Syntax::Current) {
         if (isa<AllocateStmt>(n)) add(where_, "T.allocate");
         if (isa<AllocateConstStmt>(n)) add(where_, "T.allocate_const");
-      } else if (const auto* a = as<AssertStmt>(n)) {
-        if (a->error_kind != "RuntimeError") add(where_, fmt::format("the error kind {} of an assert", a->error_kind));
+      } else {
+        old_statement(n);
       }
       return !isa<Expr>(n) || isa<PrimFunc>(n);
     });
+  }
+
+  // What TensorIR could not say before 2026.
+  void old_statement(const Node* n) {
+    if (const auto* a = as<AssertStmt>(n)) {
+      if (a->error_kind != "RuntimeError") add(where_, fmt::format("the error kind {} of an assert", a->error_kind));
+      if (a->message_parts.size() != 1) add(where_, "the parts of an assert's message");
+    }
+    if (const auto* b = as<AllocBuffer>(n)) {
+      add(where_, fmt::format("T.alloc_buffer outside of a block (`{}`)", b->buffer->name));
+      buffer(b->buffer);
+    }
+    if (const auto* b = as<DeclBuffer>(n)) buffer(b->buffer);
+    if (const auto* b = as<SBlock>(n))
+      for (const Buffer* x : b->alloc_buffers) buffer(x);
+  }
+  void buffer(const Buffer* b) {
+    if (b->layout != nullptr && syntax_ != Syntax::Current) add(where_, fmt::format("the layout of `{}`", b->name));
   }
 
   void function(const Function* f) {
@@ -61,7 +81,7 @@ class Finder {
         type(fn->ret_type);
       } else if (const auto* b = as<Binding>(n)) {
         type(b->var->type);
-        if (b->is_match_cast()) cast(b->cast_type);
+        binding(b);
       } else if (const auto* c = as<Call>(n)) {
         call(c);
       }
@@ -69,11 +89,17 @@ class Finder {
     });
   }
 
-  void cast(const Type* t) {
-    const auto* tensor = as<TensorType>(t);
-    const auto* shape = as<ShapeType>(t);
-    bool sayable = (tensor != nullptr && tensor->has_shape) || (shape != nullptr && shape->has_values);
-    if (!sayable) add(where_, "match_cast to anything but a shape");
+  void binding(const Binding* b) {
+    if (b->is_match_cast()) {
+      if (!matches_shape_only(b)) add(where_, "match_cast to anything but a shape");
+      return;
+    }
+    // The annotation is what such a call returns.
+    const auto* c = as<Call>(b->value);
+    if (c == nullptr || !isa<ExternFunc>(c->callee) || c->ty_args.empty()) return;
+    typed_calls_.insert(c);
+    bool said = c->ty_args.size() == 1 && c->ty_args[0] == b->var->type && b->var->type->kind != TypeKind::Any;
+    if (!said) add(where_, "ty_args of call_packed");
   }
 
   void type(const Type* t) {
@@ -91,13 +117,25 @@ class Finder {
   }
 
   void call(const Call* c) {
+    if (c->ty_args.empty()) return;
     const auto* op = as<Op>(c->callee);
-    if (op != nullptr && (op->name == "relax.call_tir" || op->name == "relax.call_dps_packed")) {
-      const auto* x = c->ty_args.size() == 1 ? as<TensorType>(c->ty_args[0]) : nullptr;
-      if (x == nullptr) add(where_, fmt::format("{} with several outputs", op->name.substr(6)));
+    if (op == nullptr) {
+      bool bound = typed_calls_.count(c) != 0;
+      if (!bound) add(where_, "ty_args of call_packed");
       return;
     }
-    if (op != nullptr && !c->ty_args.empty()) add(where_, fmt::format("ty_args of {}", op->name));
+    if (op->name != "relax.call_tir" && op->name != "relax.call_dps_packed") {
+      add(where_, fmt::format("ty_args of {}", op->name));
+      return;
+    }
+    const auto* x = c->ty_args.size() == 1 ? as<TensorType>(c->ty_args[0]) : nullptr;
+    if (x == nullptr) {
+      add(where_, fmt::format("{} with several outputs", op->name.substr(6)));
+    } else if (!x->has_shape && x->shape_var == nullptr) {
+      add(where_, fmt::format("{} with an output of unknown shape", op->name.substr(6)));
+    } else {
+      type(x);
+    }
   }
 
   const Module* module_;
@@ -105,6 +143,7 @@ class Finder {
   std::string_view where_;
   std::vector<std::string> out_;
   std::set<std::string> seen_;
+  std::unordered_set<const Call*> typed_calls_;  // calls of packed functions whose type the binding's annotation says
 };
 
 }  // namespace

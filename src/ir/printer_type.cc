@@ -40,12 +40,13 @@ void Printer::dim(const Expr* e) {
     collect_vars(e, vars);
     quote = !vars.empty();
   }
+  quoted(e, quote);
+}
+
+// A scalar expression, in a string where `quote` says so.
+void Printer::quoted(const Expr* e, bool quote) {
   if (!quote) return expr(e);
-  std::size_t at = out_.size();
-  expr(e);
-  std::string text = out_.substr(at);
-  out_.resize(at);
-  string_literal(text);
+  string_literal(captured([&] { expr(e); }));
 }
 
 void Printer::dims(Span<const Expr*> values) {
@@ -54,6 +55,132 @@ void Printer::dims(Span<const Expr*> values) {
     comma(first);
     dim(e);
   }
+}
+
+// (n, 4)
+void Printer::shape_of(const TensorType* x) {
+  out_ += '(';
+  dims(x->shape);
+  out_ += x->shape.size() == 1 ? ",)" : ")";
+}
+
+void Printer::tensor_type(const TensorType* x) {
+  r("Tensor");
+  bool shaped = x->has_shape || x->shape_var != nullptr;
+  bool ranked = !shaped && x->ndim != kUnknownNdim;
+  if (!shaped && !ranked && x->dtype.is_void() && x->vdevice == nullptr) return;
+  out_ += '(';
+  bool first = true;
+  if (shaped) comma(first);
+  if (x->has_shape)
+    shape_of(x);
+  else if (x->shape_var != nullptr)
+    expr(x->shape_var);
+  if (!x->dtype.is_void()) {
+    comma(first);
+    out_ += "dtype=";
+    dtype_literal(x->dtype);
+  }
+  if (ranked) {
+    comma(first);
+    out_ += "ndim=" + std::to_string(x->ndim);
+  }
+  if (x->vdevice != nullptr) {
+    comma(first);
+    out_ += "vdevice=";
+    vdevice(x->vdevice);
+  }
+  out_ += ')';
+}
+
+// R.Tensor[(n, k), "float32"]
+void Printer::tensor_type_rfc(const TensorType* x) {
+  r("Tensor[");
+  if (x->has_shape)
+    shape_of(x);
+  else if (x->shape_var != nullptr)
+    expr(x->shape_var);
+  else
+    out_ += '_';
+  out_ += ", ";
+  if (x->dtype.is_void())
+    out_ += '_';
+  else
+    dtype_literal(x->dtype);
+  out_ += ']';
+}
+
+void Printer::distributed_type(const DTensorType* x) {
+  r("DTensor(");
+  bool first = true;
+  if (x->tensor->has_shape) {
+    comma(first);
+    shape_of(x->tensor);
+  }
+  if (!x->tensor->dtype.is_void()) {
+    comma(first);
+    dtype_literal(x->tensor->dtype);
+  }
+  comma(first);
+  attr(x->device_mesh);
+  out_ += ", ";
+  string_literal(x->placement);
+  out_ += ')';
+}
+
+void Printer::callable_type(const FuncType* f) {
+  r("Callable");
+  bool first = true;
+  if (!f->opaque) {
+    out_ += "((";
+    for (const Type* p : f->params) {
+      comma(first);
+      type(p);
+    }
+    if (f->params.size() == 1) out_ += ',';
+    out_ += "), ";
+    type(f->ret);
+    out_ += f->pure ? ", True)" : ", False)";
+    return;
+  }
+  bool any = f->ret == nullptr || f->ret->kind == TypeKind::Any;
+  if (any && !f->pure && f->derive_func.empty()) return;
+  comma(first);
+  if (!f->derive_func.empty()) {
+    out_ += "(derive_func=";
+    string_literal(f->derive_func);
+  } else {
+    out_ += "(ret=";
+    type(f->ret);
+  }
+  out_ += f->pure ? ", purity=True)" : ")";
+}
+
+// A type in TensorIR: of a parameter, a let, an intrinsic's result.
+void Printer::parameter_type(const Type* ty) {
+  if (const auto* p = as<PointerType>(ty)) return pointer_type(p, false);
+  type(ty);
+}
+
+// T.handle, T.handle("float32", "global"); as a value always a call.
+void Printer::pointer_type(const PointerType* p, bool as_value) {
+  t("handle");
+  if (p->element.is_void() && p->scope.empty()) {
+    if (as_value) out_ += "()";
+    return;
+  }
+  out_ += '(';
+  bool first = true;
+  if (!p->element.is_void()) {
+    comma(first);
+    dtype_literal(p->element);
+  }
+  if (!p->scope.empty()) {
+    comma(first);
+    if (p->element.is_void()) out_ += "storage_scope=";
+    string_literal(p->scope);
+  }
+  out_ += ')';
 }
 
 void Printer::type(const Type* ty) {
@@ -92,84 +219,15 @@ void Printer::type(const Type* ty) {
       }
       break;
     }
-    case TypeKind::Tensor: {
-      const auto* x = as<TensorType>(ty);
-      if (rfc()) {
-        r("Tensor[");
-        if (x->has_shape) {
-          out_ += '(';
-          dims(x->shape);
-          if (x->shape.size() == 1) out_ += ',';
-          out_ += ')';
-        } else if (x->shape_var != nullptr) {
-          expr(x->shape_var);
-        } else {
-          out_ += '_';
-        }
-        out_ += ", ";
-        if (x->dtype.is_void())
-          out_ += '_';
-        else
-          dtype_literal(x->dtype);
-        out_ += ']';
-        break;
-      }
-      r("Tensor");
-      bool shaped = x->has_shape || x->shape_var != nullptr;
-      bool ranked = !shaped && x->ndim != kUnknownNdim;
-      if (!shaped && !ranked && x->dtype.is_void() && x->vdevice == nullptr) break;
-      out_ += '(';
-      bool first = true;
-      if (x->has_shape) {
-        comma(first);
-        out_ += '(';
-        dims(x->shape);
-        if (x->shape.size() == 1) out_ += ',';
-        out_ += ')';
-      } else if (x->shape_var != nullptr) {
-        comma(first);
-        expr(x->shape_var);
-      }
-      if (!x->dtype.is_void()) {
-        comma(first);
-        out_ += "dtype=";
-        dtype_literal(x->dtype);
-      }
-      if (ranked) {
-        comma(first);
-        out_ += "ndim=" + std::to_string(x->ndim);
-      }
-      if (x->vdevice != nullptr) {
-        comma(first);
-        out_ += "vdevice=";
-        vdevice(x->vdevice);
-      }
-      out_ += ')';
+    case TypeKind::Tensor:
+      if (rfc())
+        tensor_type_rfc(as<TensorType>(ty));
+      else
+        tensor_type(as<TensorType>(ty));
       break;
-    }
-    case TypeKind::DTensor: {
-      const auto* x = as<DTensorType>(ty);
-      const TensorType* inner = x->tensor;
-      r("DTensor(");
-      bool first = true;
-      if (inner->has_shape) {
-        comma(first);
-        out_ += '(';
-        dims(inner->shape);
-        if (inner->shape.size() == 1) out_ += ',';
-        out_ += ')';
-      }
-      if (!inner->dtype.is_void()) {
-        comma(first);
-        dtype_literal(inner->dtype);
-      }
-      comma(first);
-      attr(x->device_mesh);
-      out_ += ", ";
-      string_literal(x->placement);
-      out_ += ')';
+    case TypeKind::DTensor:
+      distributed_type(as<DTensorType>(ty));
       break;
-    }
     case TypeKind::Tuple: {
       const auto* x = as<TupleType>(ty);
       r("Tuple");
@@ -183,41 +241,9 @@ void Printer::type(const Type* ty) {
       out_ += ')';
       break;
     }
-    case TypeKind::Func: {
-      const auto* f = as<FuncType>(ty);
-      r("Callable");
-      bool first = true;
-      if (f->opaque) {
-        bool any = f->ret == nullptr || f->ret->kind == TypeKind::Any;
-        if (any && !f->pure && f->derive_func.empty()) break;
-        out_ += '(';
-        if (!f->derive_func.empty()) {
-          comma(first);
-          out_ += "derive_func=";
-          string_literal(f->derive_func);
-        } else {
-          comma(first);
-          out_ += "ret=";
-          type(f->ret);
-        }
-        if (f->pure) {
-          comma(first);
-          out_ += "purity=True";
-        }
-        out_ += ')';
-        break;
-      }
-      out_ += "((";
-      for (const Type* p : f->params) {
-        comma(first);
-        type(p);
-      }
-      if (f->params.size() == 1) out_ += ',';
-      out_ += "), ";
-      type(f->ret);
-      out_ += f->pure ? ", True)" : ", False)";
+    case TypeKind::Func:
+      callable_type(as<FuncType>(ty));
       break;
-    }
     case TypeKind::Pointer:
       parameter_type(ty);
       break;

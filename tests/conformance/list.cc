@@ -88,6 +88,21 @@ void add_modules(const fs::path& folder, const std::string& prefix, std::vector<
   }
 }
 
+// Each text that is a round trip is one in the older spellings too.
+void add_spellings(std::vector<Case>& cases) {
+  const std::size_t listed = cases.size();
+  for (std::size_t k = 0; k < listed; ++k) {
+    if (cases[k].kind != Kind::Parse) continue;
+    for (const char* syntax : {"sinfo", "rfc"}) {
+      Case c = cases[k];
+      c.kind = Kind::Spelling;
+      c.name = std::string(syntax) + "/" + c.name;
+      c.syntax = syntax;
+      cases.push_back(std::move(c));
+    }
+  }
+}
+
 void add_trace(const fs::path& folder, std::vector<Case>& cases) {
   add_modules(folder / "mod", "trace/mod", cases);
   int number = 0;
@@ -141,6 +156,7 @@ std::vector<Case> list_cases(const std::string& root) {
   add_pairs(part("pairs"), cases);
   add_trace(part("trace"), cases);
   add_runs(part("runs"), cases);
+  add_spellings(cases);
   return cases;
 }
 
