@@ -117,7 +117,7 @@ void TirVerifier::loop(const ForStmt* s) {
         s, DiagId::VerifyTirDomain,
         fmt::format("loop `{}` is {} but runs from {} over {}", s->var->name, runtime::to_string(s->var->dtype()),
                     runtime::to_string(s->min->dtype()), runtime::to_string(s->extent->dtype())));
-  if (const auto* n = as<IntImm>(s->step); n != nullptr && n->value <= 0)
+  if (const auto* n = as<IntImm>(s->step); n != nullptr && n->value == 0)
     report_.add(s, DiagId::VerifyTirDomain, fmt::format("loop `{}` has the step {}", s->var->name, n->value));
   std::size_t mark = stack_.size();
   define(s->var, s->var->name);

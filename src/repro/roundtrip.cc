@@ -11,7 +11,9 @@ std::string roundtrip(session::Session& session, const ir::PrintOptions& options
   const ir::Module* module = session.module();
   const std::string text = ir::print(module, print);
   const source::FileId file = session.sources().add(session.program_path() + " (printed)", text);
-  const auto again = frontend::parse(session.context(), session.sources(), file, out);
+  frontend::ParseOptions read;
+  read.check_well_formed = session.check_well_formed();
+  const auto again = frontend::parse(session.context(), session.sources(), file, out, read);
   if (!again.ok || !again.module) return "the printed text does not parse";
   // As in TVM, variables that nothing defines correspond in the order they are met in.
   ir::EqualOptions free;

@@ -120,6 +120,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   for (source::Diagnostic& d : all) out.add(std::move(d));
   if (found.has_errors()) return false;
   adopt(parsed.module, std::move(name));
+  check_well_formed_ = parsed.check_well_formed;
   return true;
 }
 

@@ -18,8 +18,9 @@
 namespace rldb::frontend {
 
 struct ParseOptions {
-  int max_depth = 1000;          // levels of nesting of the syntax tree; deeper text gets a diagnostic
-  bool unknown_op_notes = true;  // a note for each operator that the registry does not know
+  int max_depth = 1000;           // levels of nesting of the syntax tree; deeper text gets a diagnostic
+  bool unknown_op_notes = true;   // a note for each operator that the registry does not know
+  bool check_well_formed = true;  // False: like the decorator's option, for a text that is to be taken as it is
 };
 
 enum class ItemKind : std::uint8_t {

@@ -103,6 +103,8 @@ class Session {
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
   const std::string& program_path() const { return path_; }
+  // False: the loaded text asked with check_well_formed=False to be taken as it is.
+  bool check_well_formed() const { return check_well_formed_; }
   // Null when no module is loaded (an executable has none).
   const ir::Module* module() const { return history_.current(); }
   passes::History& history() { return history_; }
@@ -201,6 +203,7 @@ class Session {
   runtime::Output* output_;  // the gate
   std::atomic<bool> interrupt_{false};
   std::string path_;
+  bool check_well_formed_ = true;
   passes::History history_;
   std::shared_ptr<const bytecode::Executable> loaded_executable_;
   std::vector<NamedValue> values_;

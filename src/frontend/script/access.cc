@@ -56,6 +56,9 @@ Val expr_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
   if (name == "name") {
     if (const auto* var = ir::as<ir::Var>(e)) return Val::of_str(var->name);
   }
+  if (name == "buffer") {
+    if (const auto* load = ir::as<ir::BufferLoad>(e)) return Val::of(load->buffer);
+  }
   if (name == "shape") {
     const auto* t = ir::as<ir::TensorType>(e->type);
     if (t && t->has_shape) return tuple_of(r, t->shape);
@@ -221,13 +224,15 @@ Val index_expr(Reader& r, const Val& object, const std::vector<Val>& index, Node
 
 }  // namespace
 
+Val eval_indexed(Reader& r, Node n) { return n.is(Kind::Identifier) ? lookup(r, n.text(), n) : eval(r, n); }
+
 Val eval_subscript(Reader& r, Node n) {
   const Node object_node = n.child(Field::Object);
   if (const Path p = path_of(r, object_node)) return type_subscript(r, p, n);
   if (object_node.is(Kind::Subscript) && object_node.child(Field::Object).text() == "metadata" &&
       !find_name(r, "metadata"))
     return metadata_constant(r, object_node.child(Field::Index), n.child(Field::Index), n);
-  const Val object = eval(r, object_node);
+  const Val object = eval_indexed(r, object_node);
   if (object.poison()) return {};
   const std::vector<Val> index = eval_indices(r, n);
   for (const Val& i : index)

@@ -110,7 +110,11 @@ Path path_of(Reader& r, Node n) {
   Space space = it->second;
   // tvm.script.ir_module, tvm.tir.x, tvm.relax.x
   if (space == Space::Tvm) {
-    for (const auto& [prefix, to] : {std::pair<std::string_view, Space>{"script.", Space::Ir},
+    for (const auto& [prefix, to] : {std::pair<std::string_view, Space>{"script.tirx.", Space::Tir},
+                                     {"script.tir.", Space::Tir},
+                                     {"script.relax.", Space::Relax},
+                                     {"script.ir.", Space::Ir},
+                                     {"script.", Space::Ir},
                                      {"relax.op.", Space::Relax},
                                      {"relax.", Space::Relax},
                                      {"tirx.", Space::Tir},
@@ -182,9 +186,11 @@ Val eval_number(Reader& r, Node n) {
   bool too_big = false;
   if (const auto v = cst::parse_integer(n.text(), too_big)) return Val::of_int(*v);
   // uint64 literals keep their bits.
-  if (too_big && n.text().size() == 20 && n.text() <= "18446744073709551615") {
+  const std::string_view digits = n.text();
+  const bool decimal = digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (too_big && decimal && (digits.size() == 19 || (digits.size() == 20 && digits <= "18446744073709551615"))) {
     std::uint64_t bits = 0;
-    for (const char c : n.text()) bits = bits * 10 + std::uint64_t(c - '0');
+    for (const char c : digits) bits = bits * 10 + std::uint64_t(c - '0');
     Val v = Val::of_int(static_cast<std::int64_t>(bits));
     v.dtype = ir::DType::UInt(64);
     return v;
@@ -247,6 +253,13 @@ Val eval_sequence(Reader& r, Node n) {
   return v;
 }
 
+// The name of a scalar of its own means its element.
+Val value_of_scalar(Reader& r, const Val& v, Node n) {
+  if (!v.is(ValKind::Buffer) || !r.in_tir() || !r.fn->tir->scalars.count(v.buffer())) return v;
+  const ir::Expr* zero = r.ctx.i32(0);
+  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.load(v.buffer(), {&zero, 1}), n)));
+}
+
 Val eval_lambda(Node n) {
   Val v = Val::of(ValKind::Lambda);
   v.cst = n;
@@ -258,7 +271,7 @@ Val eval_lambda(Node n) {
 Val eval(Reader& r, Node n) {
   switch (n.kind()) {
     case Kind::Identifier:
-      return lookup(r, n.text(), n);
+      return value_of_scalar(r, lookup(r, n.text(), n), n);
     case Kind::Integer:
     case Kind::Float:
       return eval_leaf(r, n);
@@ -287,6 +300,9 @@ Val eval(Reader& r, Node n) {
     case Kind::Unary: {
       const std::string_view op = n.child(Field::Operator).text();
       const Val a = eval(r, n.child(Field::Operand));
+      // The least integer: its digits alone are a uint64.
+      if (op == "-" && a.is(ValKind::Int) && a.dtype == ir::DType::UInt(64) && a.integer == INT64_MIN)
+        return Val::of_int(INT64_MIN);
       return apply_unary(r, op == "-" ? "neg" : op, a, n);
     }
     case Kind::Binary: {

@@ -111,7 +111,9 @@ Val op_call(Reader& r, const CallNode& call) {
   const auto v = args.require(0, "name");
   args.finish();
   const auto s = v ? to_str(r, *v, args.node(0, "name")) : std::nullopt;
-  return s ? Val::of(static_cast<const ir::Expr*>(r.ctx.op(*s))) : Val();
+  if (!s) return {};
+  return Val::of(static_cast<const ir::Expr*>(
+      r.ctx.op(s->starts_with("tirx.") ? "tir." + std::string(s->substr(5)) : std::string(*s))));
 }
 
 Val len_call(Reader& r, const CallNode& call) {
@@ -184,6 +186,7 @@ std::span<const HandlerRow> ir_handlers() {
       {"module_attrs", misplaced},
       {"module_global_infos", misplaced},
       {"Op", op_call},
+      {"Op.get", op_call},
       {"target.Target", opaque_constructor},
       {"ir_module", misplaced},
       {"cpu", device_call},

@@ -332,7 +332,7 @@ ParsedItem read_module(Reader& r, Node n) {
   state.node = n;
   const FunctionOptions options = read_function_options(r, n);
   state.s_tir = options.s_tir.value_or(false);
-  state.check_well_formed = options.check_well_formed;
+  state.check_well_formed = options.check_well_formed && r.options.check_well_formed;
   ModuleState* const before = std::exchange(r.module, &state);
   collect_members(r, state, n.child(Field::Body));
   ParsedItem item{};
@@ -514,6 +514,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   read_preamble(r, statements);
   ModuleState lone;
   lone.name = "Module";
+  lone.check_well_formed = r.options.check_well_formed;
   r.module = &lone;
   bool saw_class = false;
   for (Node s : statements) {

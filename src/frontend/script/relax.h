@@ -42,6 +42,8 @@ void read_prompt_statement(Reader& r, Node statement);
 // relax_emit.cc: making calls and bindings.
 Val emit_call(Reader& r, ir::Result<ir::CallSpec> spec, Node at);
 Val emit_call(Reader& r, ir::Result<const ir::Call*> call, Node at);
+// The type of a R.to_vdevice(...) call with the module's own device in it; null for any other call.
+const ir::Type* device_copy_type(Reader& r, const ir::Expr* e, Node at);
 const ir::Expr* emit_temporary(Reader& r, const ir::Expr* value, Node at);
 Val call_function(Reader& r, const ir::Expr* callee, const CallNode& call);
 // x.astype("float16"), x.permute_dims(...): methods of values and buffers.

@@ -259,6 +259,7 @@ class BodyReader {
 
   const ir::Var* bind(Node s, Node target, const ir::Expr* e, const ir::Type* type, Node annotation) {
     const ir::Type* value_type = e->type;
+    if (!type) type = device_copy_type(r_, e, s.child(Field::Value));
     const auto distributed = [](const ir::Type* t) { return t && t->kind == ir::TypeKind::DTensor; };
     const bool checked = (!r_.module || r_.module->check_well_formed) && distributed(type) == distributed(value_type) &&
                          !is_device_copy(e);

@@ -210,6 +210,7 @@ std::span<const HandlerRow> relax_handlers() {
       {"prim_value", prim_value_call},
       {"tuple", tuple_call},
       {"TupleGetItem", tuple_get_call},
+      {"Call", call_node},
       {"ExternFunc", extern_call},
       {"device_mesh", opaque_constructor},
       {"device", opaque_constructor},

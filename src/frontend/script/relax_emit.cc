@@ -4,6 +4,7 @@
 #include "frontend/script/convert.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/tir.h"
+#include "frontend/script/types.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_id.h"
@@ -187,6 +188,7 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
   const std::string_view near = ops::nearest_name(call.path);
   std::string hint = near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near);
   const ir::Type* type = annotation ? annotation : spec.ty_args.size() == 1 ? spec.ty_args[0] : nullptr;
+  if (!type && !spec.ty_args.empty()) type = r.ctx.tuple_type(spec.ty_args);
   if (!type) {
     if (hint.empty()) hint = "annotate the variable to keep the call with that type";
     return r.error_hint(call.function, std::move(hint), DiagId::OperatorWithoutType, call.shown());
@@ -270,6 +272,53 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
 
 }  // namespace
 
+// relax.Call(op, [args], attrs, ty_args=[...]): the call as it is, nothing normalized.
+Val call_node(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto op = args.require(0, "op");
+  const auto list = args.require(1, "args");
+  const auto attrs = args.get(2, "attrs");
+  std::vector<const ir::Type*> types;
+  for (std::string_view key : {"ty_args", "sinfo_args"})
+    if (Argument* a = args.find(key == "ty_args" ? 3 : 99, key)) {
+      const Val v = args.value(a);
+      for (const Val& item : v.is_sequence() ? v.items : std::span<const Val>(&v, 1))
+        if (const ir::Type* t = to_type(r, item, a->node)) types.push_back(t);
+    }
+  args.find("span");
+  args.finish();
+  if (!op || !list || op->poison() || list->poison()) return {};
+  if (!list->is_sequence()) return r.error(args.node(1, "args"), DiagId::ExpectedList, "args");
+  ir::CallSpec spec;
+  spec.callee = to_leaf(r, *op, args.node(0, "op"));
+  std::vector<const ir::Expr*> values;
+  for (const Val& item : list->items) values.push_back(to_leaf(r, item, item.cst ? item.cst : args.node(1, "args")));
+  for (const ir::Expr* e : values)
+    if (!e) return {};
+  if (!spec.callee) return {};
+  spec.args = r.ctx.list(values);
+  spec.ty_args = r.ctx.list(types);
+  std::vector<ir::NamedAttr> fields;
+  if (attrs && attrs->is(ValKind::Dict)) fields = to_fields(r, *attrs, args.node(2, "attrs"));
+  spec.attrs = r.ctx.list(fields);
+  return emit_call(r, r.ctx.call(spec), call.node);
+}
+
+// The registry does not see the module's devices; "cuda:1:global" of R.to_vdevice names one of them.
+const ir::Type* device_copy_type(Reader& r, const ir::Expr* e, Node at) {
+  const auto* call = ir::as<ir::Call>(e);
+  const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+  const auto* t = ir::as<ir::TensorType>(e->type);
+  if (!op || op->name != "relax.to_vdevice" || !t || !r.module || r.module->vdevices.empty()) return nullptr;
+  const ir::Attr* dst = ir::find_attr(call->attrs, "dst_vdevice");
+  if (!dst || !dst->is(ir::AttrKind::String)) return nullptr;
+  const ir::VDevice* device = read_vdevice(r, Val::of_str(dst->string), at);
+  if (!device) return nullptr;
+  if (t->has_shape) return r.ctx.tensor(t->shape, t->dtype, device);
+  if (t->shape_var) return r.ctx.tensor_of(t->shape_var, t->ndim, t->dtype, device);
+  return r.ctx.tensor_ndim(t->ndim, t->dtype, device);
+}
+
 Val relax_operator(Reader& r, const CallNode& call) { return operator_call(r, call, nullptr); }
 
 Val relax_method(Reader& r, const Val& object, std::string_view name, const CallNode& call) {
@@ -281,7 +330,9 @@ Val relax_method(Reader& r, const Val& object, std::string_view name, const Call
   return operator_call(r, as_operator, &object);
 }
 
-Val call_function(Reader& r, const ir::Expr* callee, const CallNode& call) {
+Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
+  const ir::Expr* callee = as_leaf(r, computed, call.function);
+  if (!callee) return {};
   Arguments args(r, call);
   std::vector<const ir::Expr*> values;
   std::vector<Node> nodes;

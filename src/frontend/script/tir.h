@@ -55,13 +55,15 @@ class TirFunction {
  public:
   std::vector<ir::PrimParam> params;
   bool s_tir = false;
-  bool old_blocks = false;  // the text uses T.block: T.alloc_buffer belongs to blocks
+  bool old_blocks = false;     // the text uses T.block: T.alloc_buffer belongs to blocks
+  bool mutable_names = false;  // today `x = e` makes a scalar buffer; it was a let until 2026
   bool saw_block = false;
   std::vector<const ir::Buffer*> root_allocs;
   std::vector<BlockState*> blocks;                                   // innermost last
   std::vector<std::pair<const ir::Var*, ir::Range>> loops;           // enclosing, innermost last
   std::unordered_map<const ir::Var*, std::string_view> thread_tags;  // T.env_thread
   std::unordered_set<const ir::Buffer*> scalars;                     // x: T.int32
+  const ir::Type* ret = nullptr;                                     // from T.func_ret(...)
   Sequence* sequence = nullptr;
   std::deque<FrameSpec> frames;
   std::deque<LoopSpec> loop_specs;

@@ -1,6 +1,8 @@
 // Statements of TensorIR.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontend/script/convert.h"
 #include "frontend/script/module.h"
 #include "frontend/script/relax.h"
@@ -178,12 +180,25 @@ class StatementReader {
       for (Node t : targets) fn_.scope.define(t.text(), Val(), t.span());
       return;
     }
+    if (unpack_starred(s, targets, items, value)) return;
     if (items.size() != targets.size()) {
       r_.error(target, DiagId::UnpackCount, targets.size(), items.size());
       for (Node t : targets) fn_.scope.define(t.text(), Val(), t.span());
       return;
     }
     for (std::size_t i = 0; i < targets.size(); ++i) assign(s, targets[i], items[i], value, {});
+  }
+
+  // i, *js = ...: js takes what the others leave. False when no target has a star, or there are too few items.
+  bool unpack_starred(Node s, const std::vector<Node>& targets, std::span<const Val> items, Node value) {
+    const auto star = std::find_if(targets.begin(), targets.end(), [](Node t) { return t.is(Kind::Splat); });
+    if (star == targets.end() || items.size() + 1 < targets.size()) return false;
+    const std::size_t at = std::size_t(star - targets.begin()), count = items.size() + 1 - targets.size();
+    for (std::size_t i = 0; i < at; ++i) assign(s, targets[i], items[i], value, {});
+    const std::vector<Val> rest(items.begin() + std::ptrdiff_t(at), items.begin() + std::ptrdiff_t(at + count));
+    assign(s, star->child(Field::Value), Val::of_list(ValKind::List, r_.keep(rest)), value, {});
+    for (std::size_t i = at + 1; i < targets.size(); ++i) assign(s, targets[i], items[i - 1 + count], value, {});
+    return true;
   }
 
   void push_frame(const FrameSpec& frame) {
@@ -233,19 +248,55 @@ class StatementReader {
       r_.error(value, DiagId::NoValue, value.text().substr(0, value.text().find('(')));
       return;
     }
-    // x = e where x is a scalar of its own: a store.
-    if (const Val* known = find_name(r_, target.text());
-        known && known->buffer() && tir_.scalars.count(known->buffer())) {
+    if (const Val* known = find_name(r_, target.text()); known && stores_into(*known, v)) {
       const Val zero = Val::of_int(0);
       emit_store(r_, known->buffer(), {&zero, 1}, v, s, value);
       return;
     }
-    if (v.is(ValKind::Region)) return let(s, target, v, value, annotation);
-    if (is_alias(v)) {
+    if (!v.is(ValKind::Region) && is_alias(v)) {
       fn_.scope.define(target.text(), v, target.span());
       return;
     }
+    if (tir_.mutable_names && !(annotation && is_let(annotation)) && !is_pointer(v))
+      return scalar(s, target, v, value, annotation);
     let(s, target, v, value, annotation);
+  }
+
+  // x = e where x is a scalar of its own (today: any buffer of one element) is a store.
+  bool stores_into(const Val& known, const Val& v) const {
+    if (!known.is(ValKind::Buffer)) return false;
+    const ir::Buffer* b = known.buffer();
+    if (tir_.scalars.count(b)) return true;
+    const bool one = b->shape.size() == 1 && ir::is_const(b->shape[0], 1);
+    return tir_.mutable_names && one && (v.is_number() || (v.expr() && !v.fresh && is_scalar_expr(v.expr())));
+  }
+  bool is_let(Node annotation) const {
+    return path_of(r_, annotation.is(Kind::Subscript) ? annotation.child(Field::Object) : annotation).rest == "let";
+  }
+  static bool is_pointer(const Val& v) { return v.expr() && v.expr()->type->kind == ir::TypeKind::Pointer; }
+
+  // x = e, x: T.int32 = e: a buffer of one element, which later assignments write.
+  void scalar(Node s, Node target, const Val& v, Node value, Node annotation) {
+    const ir::Type* type = annotation ? read_type(r_, annotation) : nullptr;
+    if (annotation && !type) return fn_.scope.define(target.text(), Val(), target.span());
+    if (type && type->kind != ir::TypeKind::Prim) return let(s, target, v, value, annotation);
+    const auto* prim = ir::as<ir::PrimType>(type);
+    const ir::Expr* e = to_scalar(r_, v, value, prim ? prim->dtype : ir::DType::Void());
+    if (!e) return fn_.scope.define(target.text(), Val(), target.span());
+    if (e->type->kind != ir::TypeKind::Prim || e->dtype().is_handle() || e->dtype().is_void())
+      return let(s, target, Val::of(e), value, annotation);
+    const ir::Buffer* b = declare_scalar(s, target, prim ? prim->dtype : e->dtype());
+    const Val zero = Val::of_int(0);
+    emit_store(r_, b, {&zero, 1}, Val::of(e), s, value);
+  }
+
+  const ir::Buffer* declare_scalar(Node s, Node target, ir::DType dtype) {
+    const ir::Expr* one = r_.ctx.i32(1);
+    const ir::Buffer* b = at(r_.ctx.buffer(target.text(), {&one, 1}, dtype, "local"), target);
+    tir_.scalars.insert(b);
+    tir_.emit(at(r_.ctx.alloc_buffer(b), s));
+    fn_.scope.define(b->name, Val::of(b), target.span());
+    return b;
   }
 
   // x = e, x: T.let[T.float32] = e, x: T.float32 = e
@@ -275,18 +326,14 @@ class StatementReader {
       if (type) r_.error(s.child(Field::Annotation), DiagId::ExpectedDType, ir::print_type(type));
       return;
     }
-    const ir::Expr* one = r_.ctx.i32(1);
-    const ir::Buffer* b = at(r_.ctx.buffer(target.text(), {&one, 1}, prim->dtype, "local"), target);
-    tir_.scalars.insert(b);
-    tir_.emit(at(r_.ctx.alloc_buffer(b), s));
-    fn_.scope.define(b->name, Val::of(b), target.span());
+    declare_scalar(s, target, prim->dtype);
   }
 
   // ---- stores ----
 
   void store(Node s) {
     const Node target = s.child(Field::Target);
-    const Val object = eval(r_, target.child(Field::Object));
+    const Val object = eval_indexed(r_, target.child(Field::Object));
     const Node value = s.child(Field::Value);
     if (object.poison()) return;
     if (!object.buffer()) {
@@ -431,6 +478,11 @@ class StatementReader {
       read_loop_over(r_, *static_cast<const LoopSpec*>(v.pointer), alias, value, s.child(Field::Body));
       return false;
     }
+    // OLD: with T.decl_buffer(...) as B: its declaration stands before the body already.
+    if (v.is(ValKind::Buffer) && value.is(Kind::Call)) {
+      if (targets.size() == 1) fn_.scope.define(targets[0].text(), v, targets[0].span());
+      return true;
+    }
     if (!v.is(ValKind::Frame)) {
       r_.error(value, DiagId::NotAScope, describe(r_, v));
       return true;
@@ -453,9 +505,11 @@ class StatementReader {
       const auto add = [&](const Val& item) {
         if (const auto text = to_str(r_, item, message)) parts.push_back(*text);
       };
-      if (v.is(ValKind::Tuple) && v.items.size() == 2 && v.items[1].is_sequence()) {
+      if (v.is(ValKind::Tuple) && v.items.size() == 2) {
         if (const auto k = to_str(r_, v.items[0], message)) kind = *k;
-        for (const Val& item : v.items[1].items) add(item);
+        if (!v.items[1].is_sequence()) add(v.items[1]);
+        if (v.items[1].is_sequence())
+          for (const Val& item : v.items[1].items) add(item);
       } else {
         add(v);
       }

@@ -53,6 +53,18 @@ std::optional<std::vector<const ir::Expr*>> exprs_of(Reader& r, const Val& v, No
   return to_dims(r, v, at, ir::DType::Int(32));
 }
 
+// A string in a body names a new variable, which the buffer defines: strides=["s0", "s1"], elem_offset="off".
+Val name_variables(Reader& r, const Val& v, Node at, ir::DType dtype) {
+  if (v.is_sequence()) {
+    std::vector<Val> items;
+    for (const Val& i : v.items) items.push_back(name_variables(r, i, i.cst ? i.cst : at, dtype));
+    return Val::of_list(v.kind, r.keep(items));
+  }
+  if (!v.is(ValKind::Str) || !is_identifier(v.text)) return v;
+  if (r.fn && r.fn->in_signature) return Val::of(declare_symbol(r, v.text, at));
+  return Val::of(r.at(r.ctx.var(v.text, r.ctx.prim(dtype)), at));
+}
+
 }  // namespace
 
 const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std::string_view name, Node at,
@@ -77,6 +89,7 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
     good = good && t;
     if (t) b.dtype = *t;
   }
+  const ir::DType index = shape.empty() ? ir::DType::Int(32) : shape[0]->dtype();
   const ir::Expr* data_expr = nullptr;
   if (Argument* a = args.find(skip + 2, "data"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) {
@@ -85,13 +98,13 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
     }
   if (Argument* a = args.find(skip + 3, "strides"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) {
-      const auto s = exprs_of(r, v, a->node);
+      const auto s = exprs_of(r, name_variables(r, v, a->node, index), a->node);
       good = good && s;
       if (s) strides = *s;
     }
   if (Argument* a = args.find(skip + 4, "elem_offset"))
     if (const Val v = args.value(a); !v.is(ValKind::None)) {
-      b.elem_offset = to_scalar(r, v, a->node);
+      b.elem_offset = to_scalar(r, name_variables(r, v, a->node, index), a->node);
       good = good && b.elem_offset;
     }
   if (Argument* a = args.find(skip + 5, "scope"))
@@ -397,12 +410,18 @@ Val buffer_method(Reader& r, const Val& method, const CallNode& call) {
 
 namespace {
 
-// T.Buffer(...) as a value: a buffer that nothing declares.
+// T.Buffer(...) as a value.
 Val buffer_value(Reader& r, const CallNode& call) {
   Arguments args(r, call);
+  bool has_data = args.positional_count() > 2;
+  for (const Argument& a : args.all()) has_data = has_data || a.keyword == "data";
   const std::string_view name = r.in_tir() ? r.fn->tir->target(0, "buffer") : std::string_view("buffer");
   const ir::Buffer* b = read_buffer(r, args, 0, name, call.node);
   args.finish();
+  if (!b) return {};
+  // OLD: B = T.Buffer(..., data=p) in a body: an alias that takes effect at its first use.
+  if (r.in_tir() && !r.fn->in_signature && !r.fn->tir->targets.empty())
+    r.fn->tir->emit(r.at(r.ctx.decl_buffer(b, has_data ? b->data : nullptr), call.node));
   return Val::of(r.at(b, call.node));
 }
 

@@ -429,13 +429,9 @@ const ir::Expr* intrinsic_argument(Reader& r, const Val& v, Node at) {
 }
 
 void take_dtype(Reader& r, const Val& v, Node at, IntrinsicParts& out) {
-  if (v.type() && v.type()->kind == ir::TypeKind::Pointer) {
-    out.type = v.type();
-    out.dtype = ir::DType::Handle();
-    return;
-  }
-  if (v.is(ValKind::Expr) && v.expr()->type->kind == ir::TypeKind::Pointer) {
-    out.type = v.expr()->type;
+  const ir::Type* type = v.is(ValKind::Expr) ? v.expr()->type : v.type();
+  if (type && type->kind == ir::TypeKind::Pointer) {
+    if (type != r.ctx.pointer()) out.type = type;  // a pointer to nothing in particular is "handle"
     out.dtype = ir::DType::Handle();
     return;
   }
@@ -505,6 +501,11 @@ ir::DType default_dtype(Rule rule, const std::vector<const ir::Expr*>& args) {
   return first;
 }
 
+// As an attribute the void dtype means that there is none, hence its name.
+const ir::Attr* dtype_attr(Reader& r, ir::DType dtype) {
+  return dtype.is_void() ? r.ctx.attr("void") : r.ctx.attr(dtype);
+}
+
 Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   const Rule rule = rule_of(name);
   IntrinsicParts p;
@@ -523,7 +524,7 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
   // A dtype that the name does not imply is kept as the call's attribute, so that the text can say it again.
   if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && dtype != usual)
-    p.attrs.push_back(r.ctx.named("dtype", r.ctx.attr(dtype)));
+    p.attrs.push_back(r.ctx.named("dtype", dtype_attr(r, dtype)));
   const ir::Type* type = p.type            ? p.type
                          : dtype.is_void() ? static_cast<const ir::Type*>(r.ctx.void_type())
                                            : r.ctx.prim(dtype);
@@ -553,7 +554,7 @@ Val call_intrin(Reader& r, const CallNode& call) {
   const Rule rule = rule_of(*name);
   std::vector<ir::NamedAttr> attrs;
   if (rule != Rule::DTypeFirst && rule != Rule::DTypeLast && default_dtype(rule, values) != *t)
-    attrs.push_back(r.ctx.named("dtype", r.ctx.attr(*t)));
+    attrs.push_back(r.ctx.named("dtype", dtype_attr(r, *t)));
   const ir::Type* type = t->is_void() ? static_cast<const ir::Type*>(r.ctx.void_type()) : r.ctx.prim(*t);
   const std::string full = "tir." + std::string(registered_name(*name));
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(r.ctx.op(full), values, type, attrs), call.node)));

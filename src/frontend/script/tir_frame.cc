@@ -73,7 +73,7 @@ std::string_view iter_var_tag(const ir::Attr* a, const ir::Var*& var) {
   std::string_view tag;
   for (const ir::Attr* item : a->items) {
     if (item->is(ir::AttrKind::String)) tag = item->string;
-    if (item->is(ir::AttrKind::Expr)) var = ir::as<ir::Var>(item->node);
+    if (!var && item->is(ir::AttrKind::Expr)) var = ir::as<ir::Var>(item->node);
   }
   return tag;
 }
@@ -323,7 +323,39 @@ Val unsupported_frame(Reader& r, const CallNode& call) {
   return r.error(call.function, DiagId::UnsupportedTir, call.shown());
 }
 
+// T.prefetch(A, bounds) is a statement of old texts; T.prefetch(pointer, ...) an intrinsic.
+Val prefetch(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  if (const auto v = args.get(0, "buffer"); v && v->buffer()) return unsupported_frame(r, call);
+  return tir_intrinsic(r, call);
+}
+
 Val func_name(Reader&, const CallNode&) { return Val::nothing(); }
+
+// T.func_ret(T.int32)
+Val func_ret(Reader& r, const CallNode& call) {
+  if (!need_tir(r, call)) return {};
+  Arguments args(r, call);
+  const auto v = args.require(0, "ret_type");
+  const ir::Type* type = v ? to_type(r, *v, args.node(0, "ret_type")) : nullptr;
+  args.finish();
+  if (type) r.fn->tir->ret = type;
+  return Val::nothing();
+}
+
+// with T.let(x, value):
+Val let(Reader& r, const CallNode& call) {
+  if (!need_tir(r, call)) return {};
+  Arguments args(r, call);
+  const auto v = args.require(0, "var");
+  const auto value = args.require(1, "value");
+  args.finish();
+  if (!v || !value || v->poison()) return {};
+  const auto* var = ir::as<ir::Var>(v->expr());
+  if (!var) return r.error(args.node(0, "var"), DiagId::ExpectedVariable);
+  const ir::Expr* e = to_scalar(r, *value, args.node(1, "value"), var->dtype());
+  return e ? make_frame(r, prefix(r.at(r.ctx.bind(var, e), call.node), Val::of(var))) : Val();
+}
 
 }  // namespace
 
@@ -344,7 +376,9 @@ std::span<const HandlerRow> tir_statement_handlers() {
       {"realize", unsupported_frame},
       {"buffer_realize", unsupported_frame},
       {"func_name", func_name},
-      {"prefetch", unsupported_frame},
+      {"prefetch", prefetch},
+      {"func_ret", func_ret},
+      {"let", let},
   };
   return kRows;
 }

@@ -38,6 +38,7 @@ class FunctionReader {
     const ir::Stmt* body = collect_sequence(r_, [&] { read_tir_statements(r_, node_.child(Field::Body)); });
     body = with_root(body);
     r_.fn = before;
+    if (tir_.ret && !node_.child(Field::ReturnType)) ret = tir_.ret;
     add_global_symbol();
     return r_.at(r_.ctx.prim_func(tir_.params, ret, body, fn_.attrs, tir_.s_tir), node_);
   }
@@ -50,6 +51,8 @@ class FunctionReader {
     const bool uses_old =
         text.find("T.block") != std::string_view::npos || text.find("with T.grid") != std::string_view::npos;
     tir_.old_blocks = !new_blocks && (uses_old || r_.old_header);
+    tir_.mutable_names = !tir_.old_blocks && !r_.old_header &&
+                         (options_.s_tir || r_.tirx_header || new_blocks || (r_.module && r_.module->s_tir));
     if (options_.s_tir) {
       tir_.s_tir = *options_.s_tir;
     } else if (r_.module && r_.module->s_tir) {

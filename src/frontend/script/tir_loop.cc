@@ -1,4 +1,6 @@
 // Loops: range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding, T.grid.
+#include <algorithm>
+
 #include "frontend/script/convert.h"
 #include "frontend/script/tir.h"
 #include "rldb/ir/arith.h"
@@ -173,6 +175,15 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   } else {
     names.push_back(target);
   }
+  // for i, *js in T.grid(...): js takes what the others leave.
+  const auto star = std::find_if(names.begin(), names.end(), [](Node t) { return t.is(Kind::Splat); });
+  std::size_t star_at = spec.stops.size(), star_count = 0;
+  if (star != names.end() && names.size() <= spec.stops.size() + 1) {
+    star_at = std::size_t(star - names.begin());
+    star_count = spec.stops.size() + 1 - names.size();
+    const Node name = *star;
+    names.insert(names.erase(star), star_count, name);
+  }
   if (names.size() != spec.stops.size()) {
     r.error(target, DiagId::LoopTargets, names.size(), spec.stops.size());
     return;
@@ -186,8 +197,10 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   for (std::size_t i = 0; i < names.size(); ++i) {
     Made m{};
     if (!bounds_of(r, spec.starts[i], spec.stops[i], iterator, m.min, m.extent)) return;
-    const std::string name =
-        one_name ? std::string(names[i].text()) + "_" + std::to_string(i) : std::string(names[i].text());
+    std::string name(names[i].text());
+    if (one_name) name += "_" + std::to_string(i);
+    if (names[i].is(Kind::Splat))
+      name = std::string(names[i].child(Field::Value).text()) + "_" + std::to_string(i - star_at);
     m.var = r.at(r.ctx.var(r.ctx.str(name), r.ctx.prim(m.extent->dtype())), names[i]);
     made.push_back(m);
   }
@@ -195,10 +208,18 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   std::vector<Val> all;
   for (std::size_t i = 0; i < made.size(); ++i) {
     all.push_back(Val::of(made[i].var));
-    if (!one_name) r.fn->scope.define(names[i].text(), all.back(), names[i].span());
+    if (!one_name && !names[i].is(Kind::Splat)) r.fn->scope.define(names[i].text(), all.back(), names[i].span());
     tir.loops.push_back({made[i].var, {made[i].min, made[i].extent}});
   }
   if (one_name) r.fn->scope.define(target.text(), Val::of_list(ValKind::Tuple, r.keep(all)), target.span());
+  if (star_at < spec.stops.size() || star_count == 0) {
+    for (Node t : target.children())
+      if (t.is(Kind::Splat)) {
+        const std::vector<Val> taken(all.begin() + std::ptrdiff_t(star_at),
+                                     all.begin() + std::ptrdiff_t(star_at + star_count));
+        r.fn->scope.define(t.child(Field::Value).text(), Val::of_list(ValKind::List, r.keep(taken)), t.span());
+      }
+  }
   const ir::Stmt* body = read_tir_block(r, body_node);
   tir.loops.resize(tir.loops.size() - made.size());
   r.fn->scope.leave();

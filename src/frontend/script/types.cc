@@ -267,6 +267,16 @@ Val tuple_call(Reader& r, const CallNode& call) {
   }
   std::vector<const ir::Type*> fields;
   bool good = true;
+  // relax.Tuple([x, y]): a value.
+  if (const Val* v = !nodes.empty() && nodes[0].is(Kind::Identifier) ? find_name(r, nodes[0].text()) : nullptr;
+      v && v->expr()) {
+    std::vector<const ir::Expr*> items;
+    for (Node n : nodes) {
+      items.push_back(to_leaf(r, eval(r, n), n));
+      if (!items.back()) return {};
+    }
+    return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.tuple(items), call.node)));
+  }
   for (Node n : nodes) {
     if (n.is(Kind::KeywordArgument)) n = n.child(Field::Value);
     fields.push_back(read_type(r, n));
@@ -447,6 +457,25 @@ Val type_subscript(Reader& r, const Path& object, Node n) {
           return Val::of(static_cast<const ir::Type*>(r.ctx.shape_type(*dims)));
         }
     }
+  }
+  if (object.space == Space::Tir && (object.rest == "Ptr" || object.rest == "handle")) {
+    // OLD: T.Ptr[T.int32], T.Ptr[T.int32, "shared"]
+    ir::DType element = ir::DType::Void();
+    std::string_view scope;
+    bool first = true;
+    for (Node c : n.children()) {
+      if (c.field() != Field::Index) continue;
+      const Val v = eval(r, c);
+      if (first) {
+        const auto t = to_dtype(r, v, c);
+        if (!t) return {};
+        element = *t;
+      } else if (const auto s = to_str(r, v, c)) {
+        scope = *s;
+      }
+      first = false;
+    }
+    return Val::of(r.ctx.pointer(element, r.ctx.str(scope)));
   }
   if (object.space == Space::Tir && object.rest == "let") {
     for (Node c : n.children())
