@@ -59,8 +59,18 @@ void Printer::call_rfc_output(const Type* ty) {
   }
 }
 
+namespace {
+// A call_tir whose outputs are distributed tensors has a name of its own in the text.
+bool gives_dtensor(const Call* c) {
+  if (c->ty_args.empty()) return false;
+  const auto* tuple = as<TupleType>(c->ty_args[0]);
+  if (tuple != nullptr && tuple->fields.empty()) return false;
+  return as<DTensorType>(tuple != nullptr ? tuple->fields[0] : c->ty_args[0]) != nullptr;
+}
+}  // namespace
+
 void Printer::call_with_out_type(const Call* c, std::string_view op) {
-  r(op);
+  r(op == "call_tir" && gives_dtensor(c) ? "dist.call_tir" : op);
   out_ += '(';
   if (!c->args.empty()) callee(c->args[0]);
   if (c->args.size() > 1) {

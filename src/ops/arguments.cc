@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "ops/arguments_call.h"
+#include "ops/arguments_python.h"
 #include "ops/attr_value.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_id.h"
@@ -287,14 +287,6 @@ Result<ir::CallSpec> normalize_arange(ir::Context& ctx, const OpInfo& info, std:
   return ir::CallSpec{ctx.op(info.name), ctx.list(values), ctx.list(attrs), {}};
 }
 
-// A square size given as one number.
-void repeat_size(ir::Context& ctx, std::vector<const Expr*>& args, std::size_t dims) {
-  const auto* s = args.size() > 1 ? ir::as<ir::ShapeExpr>(args[1]) : nullptr;
-  if (!s || s->values.size() != 1) return;
-  std::vector<const Expr*> all(dims, s->values[0]);
-  args[1] = ctx.shape(all);
-}
-
 Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   std::vector<const Expr*> values;
   std::vector<ir::NamedAttr> attrs;
@@ -326,33 +318,10 @@ Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::
   RLDB_TRY(auto values, bound_args(ctx, b, args));
   RLDB_TRY(auto attrs, bound_attrs(ctx, b, args));
   fill_gaps(ctx, values, info.name == "relax.memory.view");
-  if (info.name == "relax.image.resize2d") repeat_size(ctx, values, 2);
-  if (info.name == "relax.image.resize3d") repeat_size(ctx, values, 3);
+  RLDB_TRY_VOID(finish_arguments(ctx, info, args, values));
   std::string_view name = info.name;
   if (name == "relax.nn.attention" && values.size() == 4) name = "relax.nn.attention_bias";
   return ir::CallSpec{ctx.op(name), ctx.list(values), ctx.list(attrs), ctx.list(types)};
-}
-
-// eye(n): m is n.
-std::vector<CallArg> complete_eye(ir::Context& ctx, std::span<const CallArg> args) {
-  std::vector<CallArg> out(args.begin(), args.end());
-  const CallArg* n = nullptr;
-  CallArg* m = nullptr;
-  std::size_t positional = 0;
-  for (CallArg& a : out) {
-    if (a.keyword.empty()) ++positional;
-    if (a.keyword == "n" || (a.keyword.empty() && positional == 1)) n = &a;
-    if (a.keyword == "m" || (a.keyword.empty() && positional == 2)) m = &a;
-  }
-  (void)ctx;
-  if (!n) return out;
-  if (m && is_none(m)) {
-    m->attr = n->attr;
-    m->expr = n->expr;
-  } else if (!m) {
-    out.push_back({"m", n->expr, n->attr});
-  }
-  return out;
 }
 
 }  // namespace
@@ -378,11 +347,27 @@ bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>
 Result<ir::CallSpec> normalize_arguments(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   std::string_view short_name = name.starts_with("relax.") ? name.substr(6) : name;
   if (CallForm form = find_call_form(short_name)) return form(ctx, short_name, args);
+  if (CallForm form = find_composition(short_name)) return form(ctx, short_name, args);
   const OpInfo* info = find(name);
   if (!info) return normalize_unknown(ctx, name, args);
   if (short_name == "arange") return normalize_arange(ctx, *info, args);
-  if (short_name == "eye") return normalize_plain(ctx, *info, complete_eye(ctx, args));
-  return normalize_plain(ctx, *info, args);
+  return normalize_plain(ctx, *info, adapt_arguments(ctx, short_name, args));
+}
+
+int written_argument(const OpInfo& info, std::span<const CallArg> args, const source::Message& m) {
+  std::size_t position = 0;
+  for (const ParamInfo& p : info.params) {
+    const bool meant = m.attribute.empty() ? !p.is_attr && p.index == m.argument : p.name == m.attribute;
+    if (!meant) {
+      ++position;
+      continue;
+    }
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < args.size(); ++i)
+      if (args[i].keyword == p.name || (args[i].keyword.empty() && seen++ == position)) return int(i);
+    return -1;
+  }
+  return -1;
 }
 
 Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::span<const ir::Expr* const> operands) {

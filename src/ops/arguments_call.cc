@@ -111,6 +111,8 @@ const ir::Type* one_type(ir::Context& ctx, const std::vector<const ir::Type*>& t
 // call_tir, call_tir_inplace, call_tir_with_grad, call_dps_packed, call_py_func, dist.call_tir_local_view.
 Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   Parts p = take_apart(ctx, all);
+  // The same operator; what makes it distributed is its output type.
+  if (name == "dist.call_tir") name = "call_tir";
   RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, "func"), "func", all.data()));
   if (name == "call_tir" || name == "call_dps_packed" || name == "call_py_func") func = as_function(ctx, func);
   RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
@@ -250,6 +252,7 @@ CallForm find_call_form(std::string_view short_name) {
       Row{"call_tir_with_grad", call_dps},
       Row{"call_dps_packed", call_dps},
       Row{"call_py_func", call_dps},
+      Row{"dist.call_tir", call_dps},
       Row{"dist.call_tir_local_view", call_dps},
       Row{"call_packed", call_packed},
       Row{"call_pure_packed", call_packed_op},

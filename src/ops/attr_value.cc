@@ -47,6 +47,21 @@ const Attr* convert_ints(ir::Context& ctx, const Attr* value, std::size_t want) 
   return ctx.attr_ints(ints);
 }
 
+const Attr* convert_dims(ir::Context& ctx, const Attr* value, std::size_t want) {
+  std::vector<const Attr*> dims;
+  for (const Attr* item : items_of(value)) {
+    if (auto i = int_of(item)) {
+      dims.push_back(ctx.attr(*i));
+      continue;
+    }
+    const auto* e = item->is(AttrKind::Expr) ? static_cast<const ir::Expr*>(item->node) : nullptr;
+    if (!e || !ir::as<ir::PrimType>(e->type) || !e->dtype().is_integral()) return nullptr;
+    dims.push_back(item);
+  }
+  if (dims.size() == 1) dims.resize(want, dims[0]);
+  return dims.size() == want ? ctx.attr_list(dims) : nullptr;
+}
+
 // One int: every side; one an axis: begin and end alike; two an axis: all begins, then all ends.
 const Attr* convert_pads(ir::Context& ctx, const Attr* value, std::size_t axes) {
   std::vector<std::int64_t> ints;
@@ -128,6 +143,12 @@ const Attr* convert_attr(ir::Context& ctx, AttrType type, bool nullable, const A
       return convert_ints(ctx, value, 2);
     case AttrType::Ints3:
       return convert_ints(ctx, value, 3);
+    case AttrType::Dims1:
+      return convert_dims(ctx, value, 1);
+    case AttrType::Dims2:
+      return convert_dims(ctx, value, 2);
+    case AttrType::Dims3:
+      return convert_dims(ctx, value, 3);
     case AttrType::Pads1:
       return convert_pads(ctx, value, 1);
     case AttrType::Pads2:
@@ -161,10 +182,13 @@ std::string_view describe(AttrType type) {
     case AttrType::Ints:
       return "an int or a list of ints";
     case AttrType::Ints1:
+    case AttrType::Dims1:
       return "one int";
     case AttrType::Ints2:
+    case AttrType::Dims2:
       return "one or two ints";
     case AttrType::Ints3:
+    case AttrType::Dims3:
       return "one or three ints";
     case AttrType::Pads1:
       return "one or two ints";

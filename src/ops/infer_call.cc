@@ -32,8 +32,9 @@ Result<const Type*> assert_op(ir::Context& ctx, const OpInfo& info, const ir::Ca
   if (const auto* t = ir::as<TensorType>(cond))
     good = (t->dtype.is_bool() || t->dtype.is_void()) && (t->ndim == 0 || t->ndim == ir::kUnknownNdim);
   if (!good)
-    return type_error(info, "the condition must be a boolean scalar, its type is `" + ir::print_type(cond) + "`", 0);
-  if (!ir::isa<ir::StringImm>(call.args[1])) return type_error(info, "the format must be a string literal", 1);
+    return type_error(
+        info, "the argument to assert_op must be a boolean scalar, but its type is `" + ir::print_type(cond) + "`", 0);
+  if (!ir::isa<ir::StringImm>(call.args[1])) return type_error(info, "the format argument must be a string literal", 1);
   return static_cast<const Type*>(ctx.void_type());
 }
 
@@ -66,7 +67,10 @@ namespace {
 Result<const Type*> tensor_of_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, std::size_t shape,
                                     std::size_t dtype) {
   const auto* t = ir::as<ir::DTypeImm>(call.args[dtype]);
-  if (!t) return type_error(info, "the dtype must be R.dtype(...), it is " + describe(call.args[dtype]), int(dtype));
+  if (!t)
+    return type_error(info,
+                      "the input dtype should be a DataTypeImm (R.dtype(...)), but it is " + describe(call.args[dtype]),
+                      int(dtype));
   RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, shape));
   const Expr* e = call.args[shape];
   if (auto dims = shape_arg_dims(e); dims && !ir::isa<ir::Var>(e))
@@ -85,28 +89,58 @@ Result<const Type*> tensor_in_storage(ir::Context& ctx, const OpInfo& info, cons
 }
 
 namespace {
-// Elements of a shape times `size`, or null when there is nothing to say.
-const Expr* total(ir::Context& ctx, std::span<const Expr* const> dims, std::int64_t size) {
+
+// Bytes of one element, 0 when the dtype is not known.
+std::int64_t element_bytes(DType t) {
+  return t.is_void() ? 0 : (std::int64_t(t.bits) * std::max<std::int64_t>(t.lanes, 1) + 7) / 8;
+}
+
+const Expr* elements(ir::Context& ctx, const Dims& dims, std::int64_t size) {
   const Expr* out = ctx.i64(size);
   for (const Expr* d : dims) out = ir::mul(ctx, out, ir::cast_to(ctx, DType::Int(64), d));
   return out;
 }
 
-// Is the view (at an offset of as many bytes) certainly larger than what it looks at?
-bool outgrows(ir::Context& ctx, const TensorType* source, const TensorType* view, const Expr* offset) {
-  if (!source->has_shape || !view->has_shape) return false;
-  const bool sized = !source->dtype.is_void() && !view->dtype.is_void();
-  if (!sized && source->dtype != view->dtype) return false;
-  const Expr* have = total(ctx, source->shape, sized ? std::int64_t(source->dtype.bytes()) : 1);
-  const Expr* want = total(ctx, view->shape, sized ? std::int64_t(view->dtype.bytes()) : 1);
-  if (sized && offset) want = ir::add(ctx, want, ir::cast_to(ctx, DType::Int(64), offset));
-  ir::Analyzer analyzer(ctx);
+// Certainly larger, whatever the sizes.
+bool exceeds(ir::Context& ctx, const Expr* want, const Expr* have) {
   std::vector<const ir::Var*> vars;
   for (const Expr* e : {have, want}) ir::collect_vars(e, vars);
+  ir::Analyzer analyzer(ctx);
   for (const ir::Var* v : vars) analyzer.mark_non_negative(v);
   if (analyzer.prove(ir::compare(ctx, ir::NodeKind::GT, want, have))) return true;
   const auto least = analyzer.bounds(analyzer.simplify(ir::sub(ctx, want, have))).min;
   return least && *least > 0;
+}
+
+// The end of the view behind the end of the data, in words; empty when the view may fit.
+std::string view_overrun(ir::Context& ctx, const ir::CallSpec& call, const TensorType* data, const TensorType* view) {
+  const auto from = known_dims(data), to = known_dims(view);
+  const std::int64_t old_size = element_bytes(data->dtype), new_size = element_bytes(view->dtype);
+  const bool keeps_dtype = call.args.size() < 3 || ir::as<ir::TupleType>(call.args[2]->type);
+  const bool keeps_shape = call.args.size() < 2 || ir::as<ir::TupleType>(call.args[1]->type);
+  const Expr* offset = ctx.i64(0);
+  if (call.args.size() > 3 && !ir::as<ir::TupleType>(call.args[3]->type))
+    offset = ir::isa<ir::Var>(call.args[3]) ? ctx.i64(0) : call.args[3];
+  if (from && to && ((old_size && new_size) || keeps_dtype)) {
+    // Without a dtype in elements; a byte offset can only make it worse.
+    const bool bytes = old_size && new_size;
+    const Expr* have = elements(ctx, *from, bytes ? old_size : 1);
+    const Expr* want = elements(ctx, *to, bytes ? new_size : 1);
+    const std::string unit = bytes ? " bytes" : " elements";
+    if (bytes) want = ir::add(ctx, want, ir::cast_to(ctx, DType::Int(64), offset));
+    if (exceeds(ctx, want, have))
+      return "the end of the view `" + ir::print_type(view) + "` would occur at " +
+             ir::print_expr(simplify(ctx, want)) + unit + ", but the array `" + ir::print_type(data) + "` is only " +
+             ir::print_expr(simplify(ctx, have)) + unit + " long";
+    return {};
+  }
+  if (keeps_shape && old_size && new_size && new_size > old_size)
+    return "the data type is changed from " + to_string(data->dtype) + " to " + to_string(view->dtype) +
+           ", increasing the size per element from " + std::to_string(old_size) + " bytes to " +
+           std::to_string(new_size) + " bytes";
+  if (keeps_shape && keeps_dtype && exceeds(ctx, offset, ctx.i64(0)))
+    return "the view is offset by " + ir::print_expr(offset) + " bytes without being made smaller";
+  return {};
 }
 
 Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
@@ -115,10 +149,18 @@ Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::Ca
 Result<const Type*> memory_view(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const Type* view, view_type(ctx, info, call));
-  const Expr* offset = nullptr;
-  if (call.args.size() > 3 && call.args[3]->type->kind == ir::TypeKind::Prim) offset = call.args[3];
-  if (const auto* t = ir::as<TensorType>(view); t && outgrows(ctx, x, t, offset))
-    return type_error(info, "the view `" + ir::print_type(t) + "` is larger than the data `" + ir::print_type(x) + "`");
+  if (call.args.size() > 3 && !ir::as<ir::TupleType>(call.args[3]->type)) {
+    const auto* p = ir::as<ir::PrimType>(call.args[3]->type);
+    if (!p || p->dtype != DType::Int(64))
+      return type_error(info,
+                        "expects the relative_byte_offset to be a 64-bit integer, but its type is `" +
+                            ir::print_type(call.args[3]->type) + "`",
+                        3);
+  }
+  const auto* t = ir::as<TensorType>(view);
+  const std::string overrun = t ? view_overrun(ctx, call, x, t) : std::string();
+  if (!overrun.empty())
+    return type_error(info, "views into an array must not exceed the bounds of the array being viewed: " + overrun);
   return view;
 }
 
@@ -147,7 +189,8 @@ Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::Ca
 
 Result<const Type*> allgather(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  if (!x->has_shape || x->shape.empty()) return static_cast<const Type*>(x);
+  if (x->ndim == 0) return type_error(info, "requires the input tensor to have at least one dimension", 0);
+  if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = dims_of(x);
   dims[0] = simplify(ctx, ir::mul(ctx, dims[0], ctx.i64(attr_int(call, "num_workers"))));
   return static_cast<const Type*>(make_tensor(ctx, dims, x->dtype, x));
@@ -156,29 +199,52 @@ Result<const Type*> allgather(ir::Context& ctx, const OpInfo& info, const ir::Ca
 Result<const Type*> scatter_from_worker0(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   std::int64_t workers = attr_int(call, "num_workers");
-  if (workers <= 0) return type_error(info, "num_workers must be positive, it is " + std::to_string(workers));
+  if (workers <= 0)
+    return attr_error(info, "num_workers", "num_workers must be positive, it is " + std::to_string(workers));
   RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
-  if (!x->has_shape) return static_cast<const Type*>(x);
+  if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = dims_of(x);
   const Expr*& d = dims[std::size_t(axis)];
   if (auto c = ir::const_int(d); c && *c % workers != 0)
     return type_error(info,
-                      "dim " + std::to_string(axis) + " (" + std::to_string(*c) + ") cannot be divided among " +
-                          std::to_string(workers) + " workers",
+                      "expects the size of axis " + std::to_string(axis) +
+                          " of input tensor to be divisible by the num_workers, but it is " + std::to_string(*c) +
+                          " while num_workers is " + std::to_string(workers),
                       0);
   d = simplify(ctx, ir::floor_div(ctx, d, ctx.i64(workers)));
   return static_cast<const Type*>(make_tensor(ctx, dims, x->dtype, x));
 }
 
-Result<const Type*> annotated(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+Result<const Type*> annotate_sharding(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  (void)ctx;
+  RLDB_TRY_VOID(tensor_arg(info, call, 0));
+  return call.args[0]->type;
+}
+
+Result<const Type*> redistribute(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   const auto* d = ir::as<ir::DTensorType>(call.args[0]->type);
-  const TensorType* t = d ? d->tensor : ir::as<TensorType>(call.args[0]->type);
-  if (!t)
-    return type_error(info, "the input must be a tensor, its type is `" + ir::print_type(call.args[0]->type) + "`", 0);
-  const ir::Attr* mesh = ir::find_attr(call.attrs, "device_mesh");
+  if (!d)
+    return type_error(info,
+                      "a distributed operator must take DTensor instead of Tensor as input, the input's type is `" +
+                          ir::print_type(call.args[0]->type) + "`",
+                      0);
   const ir::Attr* placement = ir::find_attr(call.attrs, "placement");
-  if (!placement->is(ir::AttrKind::String)) return call.args[0]->type;
-  return static_cast<const Type*>(ctx.dtensor(t, mesh, placement->string));
+  if (!placement->is(ir::AttrKind::String))
+    return attr_error(info, "placement",
+                      "placement must be a string such as \"S[0], R\", it is " + describe(placement));
+  return static_cast<const Type*>(ctx.dtensor(d->tensor, ir::find_attr(call.attrs, "device_mesh"), placement->string));
+}
+
+// Of a local tensor each worker's part; a distributed one stays whole and is divided along the axis.
+Result<const Type*> replica_to_shard(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const Type* part, scatter_from_worker0(ctx, info, call));
+  const auto* d = ir::as<ir::DTensorType>(call.args[0]->type);
+  if (!d) return part;
+  if (d->placement != "R")
+    return type_error(info, "the input must be a replica, its placement is \"" + std::string(d->placement) + "\"", 0);
+  std::int64_t axis = attr_int(call, "axis");
+  if (axis < 0 && d->tensor->ndim != ir::kUnknownNdim) axis += d->tensor->ndim;
+  return static_cast<const Type*>(ctx.dtensor(d->tensor, d->device_mesh, "S[" + std::to_string(axis) + "]"));
 }
 
 }  // namespace rldb::ops::infer

@@ -5,15 +5,21 @@ namespace rldb::ops::infer {
 
 namespace {
 
-// A tensor of the shape that an argument says; its variable when the shape is held by one.
+// A tensor of the shape that an argument says.
 Result<const Type*> of_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, std::size_t index,
-                             DType out) {
-  RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, index));
-  const Expr* e = call.args[index];
-  if (const auto* lit = ir::as<ir::ShapeExpr>(e)) return static_cast<const Type*>(ctx.tensor(lit->values, out));
-  if (ir::isa<ir::Var>(e)) return static_cast<const Type*>(ctx.tensor_of(e, s->ndim, out));
-  if (s->has_values) return static_cast<const Type*>(ctx.tensor(s->values, out));
-  return static_cast<const Type*>(ctx.tensor_ndim(s->ndim, out));
+                             DType out, const ir::VDevice* vdevice = nullptr) {
+  RLDB_TRY_VOID(shape_arg(info, call, index));
+  return static_cast<const Type*>(make_shaped(ctx, call.args[index], out, vdevice));
+}
+
+Result<const TensorType*> fill_value(const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* fill, tensor_or_prim_arg(info, call, 1));
+  if (fill && fill->ndim != ir::kUnknownNdim && fill->ndim != 0)
+    return type_error(info,
+                      "requires the input fill value to be zero rank Tensor, but the given one has ndim " +
+                          std::to_string(fill->ndim),
+                      1);
+  return fill;
 }
 
 const Expr* prim(const ir::CallSpec& call, std::size_t i) { return call.args[i]; }
@@ -21,27 +27,24 @@ const Expr* prim(const ir::CallSpec& call, std::size_t i) { return call.args[i];
 Result<const Expr*> integer(const OpInfo& info, const ir::CallSpec& call, std::size_t i) {
   const Expr* e = prim(call, i);
   if (!e->dtype().is_integral())
-    return type_error(info, std::string(info.args[i].name) + " must be an integer scalar, it is " + describe(e),
-                      int(i));
+    return type_error(
+        info, "expects `" + std::string(info.args[i].name) + "` to be an integer scalar, but got " + describe(e),
+        int(i));
   return e;
 }
 
 }  // namespace
 
 Result<const Type*> full(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* fill, tensor_or_prim_arg(info, call, 1));
-  if (fill && fill->ndim != ir::kUnknownNdim && fill->ndim != 0)
-    return type_error(info, "the fill value must be a scalar, it has " + std::to_string(fill->ndim) + " dims", 1);
+  RLDB_TRY(const TensorType* fill, fill_value(info, call));
   DType out = attr_dtype(call, "dtype");
   if (out.is_void()) out = fill ? fill->dtype : call.args[1]->dtype();
-  return of_shape(ctx, info, call, 0, out);
+  return of_shape(ctx, info, call, 0, out, fill ? fill->vdevice : nullptr);
 }
 
 Result<const Type*> full_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY(const TensorType* fill, tensor_or_prim_arg(info, call, 1));
-  if (fill && fill->ndim != ir::kUnknownNdim && fill->ndim != 0)
-    return type_error(info, "the fill value must be a scalar, it has " + std::to_string(fill->ndim) + " dims", 1);
+  RLDB_TRY_VOID(fill_value(info, call));
   DType out = attr_dtype(call, "dtype");
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
@@ -66,7 +69,8 @@ Result<const Type*> eye(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
 Result<const Type*> eye_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   if (x->ndim != ir::kUnknownNdim && x->ndim != 2)
-    return type_error(info, "the input must have 2 dims, it has " + std::to_string(x->ndim), 0);
+    return type_error(
+        info, "expects the input tensor to be 2-dimensional, but got " + std::to_string(x->ndim) + " dimensions", 0);
   DType out = attr_dtype(call, "dtype");
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
@@ -78,8 +82,9 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
   const Expr* step = prim(call, 2);
   for (std::size_t i = 0; i < 3; ++i)
     if (!ir::as<ir::PrimType>(call.args[i]->type))
-      return type_error(info, std::string(info.args[i].name) + " must be a scalar, it is " + describe(call.args[i]),
-                        int(i));
+      return type_error(
+          info, "expects `" + std::string(info.args[i].name) + "` to be a scalar, but got " + describe(call.args[i]),
+          int(i));
   auto value = [](const Expr* e) -> std::optional<double> {
     if (const auto* f = ir::as<ir::FloatImm>(e)) return f->value;
     if (auto i = ir::const_int(e)) return double(*i);
@@ -96,7 +101,16 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
     return static_cast<const Type*>(make_tensor(ctx, {ctx.i64(std::max<std::int64_t>(n, 0))}, out, nullptr));
   }
   bool integral = start->dtype().is_integral() && end->dtype().is_integral() && step->dtype().is_integral();
-  if (!integral) return static_cast<const Type*>(make_ndim(ctx, 1, out, nullptr));
+  if (!integral) {
+    // ceil((end - start) / step), in float32.
+    const DType f = DType::Float(32);
+    const bool whole = start->dtype().is_integral() && end->dtype().is_integral();
+    const Expr* span =
+        whole ? ir::sub(ctx, end, start) : ir::sub(ctx, ir::cast_to(ctx, f, end), ir::cast_to(ctx, f, start));
+    const Expr* ratio = ir::div(ctx, ir::cast_to(ctx, f, span), ir::cast_to(ctx, f, step));
+    const Expr* n = ir::cast_to(ctx, DType::Int(64), ctx.intrin(f, "ceil", {ratio}));
+    return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
+  }
   auto step_value = ir::const_int(step);
   const Expr* span = ir::sub(ctx, end, start);
   const Expr* n = span;
@@ -106,9 +120,10 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
 
 Result<const Type*> hamming_window(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const Expr* n, integer(info, call, 0));
-  if (auto c = ir::const_int(n); c && *c <= 0) return type_error(info, "the window size must be positive", 0);
+  if (auto c = ir::const_int(n); c && *c <= 0)
+    return type_error(info, "expects the window size must be greater than zero", 0);
   DType out = attr_dtype(call, "dtype");
-  if (!out.is_float()) return type_error(info, "the dtype must be a float dtype, it is " + to_string(out));
+  if (!out.is_float()) return attr_error(info, "dtype", "expects the datatype to be float but got " + to_string(out));
   return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
 }
 
@@ -116,21 +131,35 @@ Result<const Type*> tril(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   (void)ctx;
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   if (x->ndim != ir::kUnknownNdim && x->ndim < 2)
-    return type_error(info, "the input must have at least 2 dims, it has " + std::to_string(x->ndim), 0);
+    return type_error(info,
+                      "requires the input tensor to have at least two dimensions, but the given one has " +
+                          std::to_string(x->ndim) + " dimensions",
+                      0);
   return static_cast<const Type*>(x);
 }
 
 Result<const Type*> one_hot(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   if (!x->dtype.is_void() && !x->dtype.is_int() && !x->dtype.is_uint())
-    return type_error(info, "the indices must have an integer dtype, they have " + to_string(x->dtype), 0);
+    return type_error(
+        info, "requires the input indices to have integer dtype, but the given indices dtype is " + to_string(x->dtype),
+        0);
+  for (std::size_t i = 1; i <= 2; ++i)
+    if (!ir::as<ir::PrimType>(call.args[i]->type))
+      return type_error(
+          info, "expects `" + std::string(info.args[i].name) + "` to be a scalar, but got " + describe(call.args[i]),
+          int(i));
   DType out = call.args[1]->dtype();
-  if (out != call.args[2]->dtype()) return type_error(info, "on_value and off_value must have the same dtype", 2);
+  if (out != call.args[2]->dtype())
+    return type_error(info,
+                      "on_value and off_value must have the same dtype, but got " + to_string(out) + " and " +
+                          to_string(call.args[2]->dtype()),
+                      2);
   std::int64_t depth = attr_int(call, "depth");
-  if (depth <= 0) return type_error(info, "the depth must be positive, it is " + std::to_string(depth));
-  int ndim = x->ndim == ir::kUnknownNdim ? ir::kUnknownNdim : x->ndim + 1;
-  if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, ndim, out, x));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), ndim));
+  if (depth <= 0) return attr_error(info, "depth", "depth must be positive, but got " + std::to_string(depth));
+  if (x->ndim == ir::kUnknownNdim) return static_cast<const Type*>(make_ndim(ctx, ir::kUnknownNdim, out, x));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim + 1));
+  if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim + 1, out, x));
   Dims dims = dims_of(x);
   dims.insert(dims.begin() + axis, ctx.i64(depth));
   return static_cast<const Type*>(make_tensor(ctx, dims, out, x));
@@ -147,9 +176,10 @@ Result<const Type*> shape_of(ir::Context& ctx, const OpInfo& info, const ir::Cal
 Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   if (x->ndim != ir::kUnknownNdim && x->ndim != 1)
-    return type_error(info, "the input must be 1-dimensional, it has " + std::to_string(x->ndim) + " dims", 0);
+    return type_error(info, "requires the input tensor to be 1-dimensional, but it has ndim " + std::to_string(x->ndim),
+                      0);
   if (!x->dtype.is_void() && !x->dtype.is_integral())
-    return type_error(info, "the input must have an integer dtype, it has " + to_string(x->dtype), 0);
+    return type_error(info, "requires the input tensor to have integer dtype, but it has " + to_string(x->dtype), 0);
   int ndim = ir::kUnknownNdim;
   if (x->has_shape)
     if (auto n = ir::const_int(x->shape[0])) ndim = int(*n);
@@ -174,10 +204,10 @@ Result<const Type*> inspected(ir::Context& ctx, const OpInfo& info, const ir::Ca
     RLDB_TRY(const Expr* axis, integer(info, call, 1));
     auto a = ir::const_int(axis);
     if (a && x->ndim != ir::kUnknownNdim && (*a < 0 || *a >= x->ndim))
-      return type_error(
-          info,
-          "the axis " + std::to_string(*a) + " is out of range for a tensor of " + std::to_string(x->ndim) + " dims",
-          1);
+      return type_error(info,
+                        "the axis " + std::to_string(*a) + " is out of range: it must be in range [0, " +
+                            std::to_string(x->ndim) + ") for a tensor of " + std::to_string(x->ndim) + " dimensions",
+                        1);
   }
   return static_cast<const Type*>(ctx.prim(out));
 }

@@ -1,5 +1,6 @@
 // Type inference: reductions, scans, searches.
 #include "ops/infer_util.h"
+#include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
 
@@ -78,7 +79,8 @@ Result<const Type*> sort(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
 Result<const Type*> argsort(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
-  return static_cast<const Type*>(with_dtype(ctx, x, attr_dtype(call, "dtype")));
+  DType out = attr_dtype(call, "dtype");
+  return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
 
 Result<const Type*> topk(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -88,7 +90,9 @@ Result<const Type*> topk(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   const TensorType* values = nullptr;
   const TensorType* indices = nullptr;
   DType index_type = attr_dtype(call, "dtype");
+  if (index_type.is_void()) index_type = x->dtype;
   if (x->has_shape) {
+    // All of the axis when k is not positive or too large.
     Dims dims = dims_of(x);
     auto extent = ir::const_int(dims[std::size_t(axis)]);
     if (k > 0 && !(extent && *extent < k)) dims[std::size_t(axis)] = ctx.i64(k);
@@ -102,7 +106,9 @@ Result<const Type*> topk(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   if (ret == "values") return static_cast<const Type*>(values);
   if (ret == "indices") return static_cast<const Type*>(indices);
   if (ret != "both")
-    return type_error(info, "ret_type must be \"both\", \"values\" or \"indices\", it is \"" + std::string(ret) + "\"");
+    return attr_error(
+        info, "ret_type",
+        "unsupported ret type: it must be \"both\", \"values\" or \"indices\", it is \"" + std::string(ret) + "\"");
   const Type* both[] = {values, indices};
   return static_cast<const Type*>(ctx.tuple_type(both));
 }
@@ -111,51 +117,73 @@ Result<const Type*> bucketize(ir::Context& ctx, const OpInfo& info, const ir::Ca
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* b, tensor_arg(info, call, 1));
   if (b->ndim != ir::kUnknownNdim && b->ndim != 1)
-    return type_error(info, "the boundaries must be 1-dimensional, they have " + std::to_string(b->ndim) + " dims", 1);
+    return type_error(info, "requires boundaries to be a 1-D array, but got ndim " + std::to_string(b->ndim), 1);
   return static_cast<const Type*>(with_dtype(ctx, x, attr_bool(call, "out_int32") ? DType::Int(32) : DType::Int(64)));
 }
 
-// The number of distinct values is known at run time only; the rank of the first result when an axis is given.
+// The number of distinct values is known at run time only; the rank of the first result when an axis is given. The
+// indices, inverse indices and counts are vectors. A scalar has one value.
 Result<const Type*> unique(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   bool has_axis = call.args.size() > 5;
   std::optional<std::int64_t> axis = has_axis ? ir::const_int(call.args[5]) : std::nullopt;
   if (has_axis && !axis) return type_error(info, "the axis must be a literal", 5);
   if (axis) RLDB_TRY_VOID(normalize_axis(info, *axis, x->ndim));
+  for (std::size_t i = 2; i <= 4 && i < call.args.size(); ++i)
+    if (!ir::const_int(call.args[i]))
+      return type_error(info, std::string(info.args[i].name) + " expects to be a literal", int(i));
   auto flag = [&](std::size_t i) { return call.args.size() > i && ir::const_int(call.args[i]).value_or(0) != 0; };
-  // Along an axis of a vector, and without an axis, the result is a vector.
-  int ndim = has_axis ? x->ndim : 1;
-  std::vector<const Type*> results{make_ndim(ctx, ndim, x->dtype, x)};
-  const Type* index_vector = make_ndim(ctx, 1, DType::Int(64), x);
-  if (flag(2)) results.push_back(index_vector);
-  if (flag(3)) {
-    if (!has_axis && x->ndim != 1)
-      results.push_back(x->has_shape ? static_cast<const Type*>(make_tensor(
-                                           ctx, {simplify(ctx, ir::product(ctx, x->shape))}, DType::Int(64), x))
-                                     : index_vector);
-    else
-      results.push_back(index_vector);
-  }
-  if (flag(4)) results.push_back(index_vector);
+  auto vector = [&](DType t) { return x->ndim == 0 ? make_tensor(ctx, {ctx.i64(1)}, t, x) : make_ndim(ctx, 1, t, x); };
+  std::vector<const Type*> results;
+  if (has_axis && x->ndim != 0)
+    results.push_back(make_ndim(ctx, x->ndim, x->dtype, x));
+  else
+    results.push_back(vector(x->dtype));
+  for (std::size_t i = 2; i <= 4; ++i)
+    if (flag(i)) results.push_back(vector(DType::Int(64)));
   if (results.size() == 1) return results[0];
   return static_cast<const Type*>(ctx.tuple_type(results));
 }
 
 Result<const Type*> nonzero(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  (void)x;
   return static_cast<const Type*>(make_ndim(ctx, 2, DType::Int(64), x));
 }
 
 Result<const Type*> multinomial(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* prob, tensor_arg(info, call, 0));
-  RLDB_TRY(const TensorType* uniform, tensor_arg(info, call, 1));
-  RLDB_TRY_VOID(tensor_arg(info, call, 2));
-  if (!prob->dtype.is_void() && !prob->dtype.is_float())
-    return type_error(info, "prob must have a float dtype, it has " + to_string(prob->dtype), 0);
+  const TensorType* t[3];
+  bool ranked = true;
+  bool known = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    RLDB_TRY(t[i], tensor_arg(info, call, i));
+    const std::string name(info.args[i].name);
+    const bool good = t[i]->dtype.is_void() || (i < 2 ? t[i]->dtype.is_float() : t[i]->dtype.is_int());
+    if (!good)
+      return type_error(info,
+                        "requires the input " + name + " to have " + (i < 2 ? "float" : "int") +
+                            " dtype, but the given " + name + " dtype is " + to_string(t[i]->dtype),
+                        int(i));
+    if (t[i]->ndim != ir::kUnknownNdim && t[i]->ndim != 2)
+      return type_error(
+          info, "requires the input " + name + " to be a 2D tensor, but it has ndim " + std::to_string(t[i]->ndim),
+          int(i));
+    ranked = ranked && t[i]->ndim == 2;
+    known = known && t[i]->has_shape;
+  }
   DType out = attr_dtype(call, "dtype");
-  if (uniform->has_shape) return static_cast<const Type*>(make_tensor(ctx, dims_of(uniform), out, prob));
-  return static_cast<const Type*>(make_ndim(ctx, 2, out, prob));
+  if (!ranked) return static_cast<const Type*>(make_ndim(ctx, ir::kUnknownNdim, out, t[0]));
+  if (!known) return static_cast<const Type*>(make_ndim(ctx, 2, out, t[0]));
+  const Expr* n = t[1]->shape[0];
+  if (different_dim(ctx, n, t[2]->shape[0]))
+    return type_error(
+        info,
+        "requires the input uniform_sample and sample_indices to have the same batch size, but they have " +
+            ir::print_expr(n) + " and " + ir::print_expr(t[2]->shape[0]),
+        2);
+  for (int i = 1; i <= 2; ++i)
+    if (different_dim(ctx, t[i]->shape[1], ctx.i64(1)))
+      return type_error(info, "requires the second dimension to be 1, but the shape is " + shape_text(t[i]->shape), i);
+  return static_cast<const Type*>(make_tensor(ctx, {n, ctx.i64(1)}, out, t[0]));
 }
 
 }  // namespace rldb::ops::infer

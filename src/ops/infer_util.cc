@@ -17,6 +17,10 @@ support::Failure<source::Message> type_error(const OpInfo& info, std::string tex
   return Failure(std::move(m));
 }
 
+support::Failure<source::Message> attr_error(const OpInfo& info, std::string_view attribute, std::string text) {
+  return Failure(message(DiagId::OpTypeError, info.name, text).with_attribute(attribute));
+}
+
 namespace {
 
 const TensorType* as_tensor(const Type* t) {
@@ -30,7 +34,7 @@ std::string arg_name(const OpInfo& info, std::size_t index) {
 }
 
 std::string not_a_tensor(const OpInfo& info, const ir::CallSpec& call, std::size_t index, std::string_view want) {
-  return "the input " + arg_name(info, index) + " must be " + std::string(want) + ", but its type is `" +
+  return "requires argument `" + arg_name(info, index) + "` to be " + std::string(want) + ", but its type is `" +
          ir::print_type(call.args[index]->type) + "`";
 }
 
@@ -50,14 +54,19 @@ Result<const TensorType*> tensor_or_prim_arg(const OpInfo& info, const ir::CallS
 
 Result<std::vector<const TensorType*>> tensors_arg(const OpInfo& info, const ir::CallSpec& call, std::size_t index) {
   const auto* tuple = ir::as<ir::TupleType>(call.args[index]->type);
-  if (!tuple) return type_error(info, not_a_tensor(info, call, index, "a tuple of tensors"), int(index));
+  if (!tuple) return type_error(info, not_a_tensor(info, call, index, "a Tuple of Tensors"), int(index));
   std::vector<const TensorType*> out;
   for (const Type* f : tuple->fields) {
     const TensorType* t = as_tensor(f);
-    if (!t) return type_error(info, not_a_tensor(info, call, index, "a tuple of tensors"), int(index));
+    if (!t) return type_error(info, not_a_tensor(info, call, index, "a Tuple of Tensors"), int(index));
     out.push_back(t);
   }
   return out;
+}
+
+std::optional<Dims> known_dims(const TensorType* t) {
+  if (t->has_shape) return dims_of(t);
+  return t->shape_var ? shape_arg_dims(t->shape_var) : std::nullopt;
 }
 
 std::optional<Dims> shape_arg_dims(const Expr* shape) {
@@ -107,21 +116,35 @@ std::optional<std::vector<std::int64_t>> attr_ints(const ir::CallSpec& call, std
   return out;
 }
 
-Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim) {
+Dims attr_dims(ir::Context& ctx, const ir::CallSpec& call, std::string_view name) {
+  Dims out;
+  for (const ir::Attr* item : need(call, name)->items) {
+    const auto i = int_of(item);
+    out.push_back(i ? static_cast<const Expr*>(ctx.i64(*i)) : static_cast<const Expr*>(item->node));
+  }
+  return out;
+}
+
+Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim, std::string_view attribute) {
   if (ndim == ir::kUnknownNdim) return int(axis);
   if (axis < -ndim || axis >= ndim)
-    return type_error(info, "the axis " + std::to_string(axis) + " is out of range for a tensor of " +
-                                std::to_string(ndim) + " dims: it must be in [" + std::to_string(-ndim) + ", " +
-                                std::to_string(ndim) + ")");
+    return attr_error(info, attribute,
+                      "the input axis " + std::to_string(axis) + " is out of range: the input tensor has " +
+                          std::to_string(ndim) + " dimensions, so axis should be in range [" + std::to_string(-ndim) +
+                          ", " + std::to_string(ndim) + ")");
   return int(axis < 0 ? axis + ndim : axis);
 }
 
-Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<std::int64_t>& axes, int ndim) {
+Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<std::int64_t>& axes, int ndim,
+                                        std::string_view attribute) {
   std::vector<int> out;
   for (std::int64_t a : axes) {
-    RLDB_TRY(int axis, normalize_axis(info, a, ndim));
+    RLDB_TRY(int axis, normalize_axis(info, a, ndim, attribute));
     for (int seen : out)
-      if (seen == axis) return type_error(info, "the axis " + std::to_string(a) + " is given twice");
+      if (seen == axis)
+        return attr_error(info, attribute,
+                          "the input axes is required to be non-repetitive, but multiple given axes refer to axis " +
+                              std::to_string(axis));
     out.push_back(axis);
   }
   return out;
@@ -164,11 +187,85 @@ const TensorType* make_tensor(ir::Context& ctx, const Dims& shape, DType dtype, 
 const TensorType* make_ndim(ir::Context& ctx, int ndim, DType dtype, const TensorType* like) {
   return ctx.tensor_ndim(ndim, dtype, like ? like->vdevice : nullptr);
 }
+const TensorType* make_tensor_or_ndim(ir::Context& ctx, const std::optional<Dims>& shape, int ndim, DType dtype,
+                                      const TensorType* like) {
+  return shape ? make_tensor(ctx, *shape, dtype, like) : make_ndim(ctx, ndim, dtype, like);
+}
+const TensorType* make_shaped(ir::Context& ctx, const Expr* shape, DType dtype, const ir::VDevice* vdevice) {
+  if (const auto* s = ir::as<ir::ShapeExpr>(shape)) return ctx.tensor(s->values, dtype, vdevice);
+  const auto* t = ir::as<ir::ShapeType>(shape->type);
+  const int ndim = t ? t->ndim : ir::kUnknownNdim;
+  if (ir::isa<ir::Var>(shape)) return ctx.tensor_of(shape, ndim, dtype, vdevice);
+  if (t && t->has_values) return ctx.tensor(t->values, dtype, vdevice);
+  return ctx.tensor_ndim(ndim, dtype, vdevice);
+}
 const TensorType* with_dtype(ir::Context& ctx, const TensorType* t, DType dtype) {
   if (t->dtype == dtype) return t;
   if (t->has_shape) return ctx.tensor(t->shape, dtype, t->vdevice);
   if (t->shape_var) return ctx.tensor_of(t->shape_var, t->ndim, dtype, t->vdevice);
   return ctx.tensor_ndim(t->ndim, dtype, t->vdevice);
+}
+
+const TensorType* on_device(ir::Context& ctx, const TensorType* t, const ir::VDevice* vdevice) {
+  if (t->vdevice == vdevice) return t;
+  if (t->has_shape) return ctx.tensor(t->shape, t->dtype, vdevice);
+  if (t->shape_var) return ctx.tensor_of(t->shape_var, t->ndim, t->dtype, vdevice);
+  return ctx.tensor_ndim(t->ndim, t->dtype, vdevice);
+}
+const TensorType* with_shape_of(ir::Context& ctx, const TensorType* t, const TensorType* like) {
+  return on_device(ctx, with_dtype(ctx, t, like->dtype), like->vdevice);
+}
+
+Result<DType> common_dtype(const OpInfo& info, const std::vector<const TensorType*>& types) {
+  DType out = DType::Void();
+  bool unknown = false;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!types[i]) continue;
+    const DType t = types[i]->dtype;
+    unknown = unknown || t.is_void();
+    if (!out.is_void() && !t.is_void() && out != t)
+      return type_error(info,
+                        "the inputs must have the same dtype: data types " + to_string(out) + " and " + to_string(t) +
+                            " must be equal",
+                        int(i));
+    if (!t.is_void()) out = t;
+  }
+  return unknown ? DType::Void() : out;
+}
+
+const TensorType* on_common_device(const std::vector<const TensorType*>& types) {
+  const TensorType* out = nullptr;
+  for (const TensorType* t : types) {
+    if (!t || !t->vdevice) continue;
+    if (out && out->vdevice != t->vdevice) return nullptr;
+    if (!out) out = t;
+  }
+  return out;
+}
+
+Result<const TensorType*> on_equal_device(const OpInfo& info, const std::vector<const TensorType*>& types) {
+  const TensorType* out = nullptr;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const TensorType* t = types[i];
+    if (!t || !t->vdevice) continue;
+    if (out && out->vdevice != t->vdevice) {
+      auto name = [](const ir::VDevice* v) {
+        return std::string(v->target_kind) + ":" + std::to_string(v->device_id) + ":" + std::string(v->memory_scope);
+      };
+      return type_error(info,
+                        "the inputs are on different devices: VDevice " + name(out->vdevice) + " and " +
+                            name(t->vdevice) + " must be equal",
+                        int(i));
+    }
+    if (!out) out = t;
+  }
+  return out;
+}
+
+std::string shape_text(std::span<const Expr* const> dims) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < dims.size(); ++i) out += (i ? ", " : "") + ir::print_expr(dims[i]);
+  return out + (dims.size() == 1 ? ",)" : ")");
 }
 
 Result<std::optional<Dims>> broadcast_dims(ir::Context& ctx, const OpInfo& info, const Dims& a, const Dims& b) {
@@ -185,9 +282,11 @@ Result<std::optional<Dims>> broadcast_dims(ir::Context& ctx, const OpInfo& info,
     else if (is_one(y) || same_dim(ctx, x, y))
       out.push_back(x);
     else if (ir::isa<ir::IntImm>(x) && ir::isa<ir::IntImm>(y))
-      return type_error(info, "the shapes do not broadcast: at axis -" + std::to_string(shorter.size() - i) +
-                                  " one is " + ir::print_expr(&a == &longer ? x : y) + " and the other is " +
-                                  ir::print_expr(&a == &longer ? y : x));
+      return type_error(info, "the shapes do not broadcast: the first input shape at dim " +
+                                  std::to_string(&a == &longer ? extra + i : i) + " is " +
+                                  ir::print_expr(&a == &longer ? x : y) + " and the second input shape at dim " +
+                                  std::to_string(&a == &longer ? i : extra + i) + " is " +
+                                  ir::print_expr(&a == &longer ? y : x) + ", which are not broadcastable");
     else
       known = false;
   }

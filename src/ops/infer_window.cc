@@ -1,4 +1,4 @@
-// Type inference: convolutions, pooling, resizing, detection.
+// Type inference: convolutions, pooling, resizing. Detection is in infer_vision.cc.
 #include "ops/layout.h"
 #include "rldb/ir/printer.h"
 
@@ -16,32 +16,43 @@ int dims_in_name(const OpInfo& info) {
   return 2;
 }
 
-const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad, std::int64_t kernel, std::int64_t stride,
-                         std::int64_t dilation, bool ceil_mode) {
-  std::int64_t used = pad - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
-  const Expr* e = ir::add(ctx, in, ctx.i64(used));
-  if (stride != 1) e = ir::floor_div(ctx, e, ctx.i64(stride));
-  return simplify(ctx, ir::add(ctx, e, ctx.i64(1)));
+// Windows over an axis of `in` elements with padding on both sides.
+const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad_begin, std::int64_t pad_end,
+                         const Expr* kernel, std::int64_t stride, std::int64_t dilation, bool ceil_mode) {
+  const Expr* reach = ir::mul(ctx, ctx.i64(dilation), ir::sub(ctx, kernel, ctx.i64(1)));
+  const Expr* span =
+      ir::sub(ctx, ir::add(ctx, in, ctx.i64(pad_begin + pad_end - 1 + (ceil_mode ? stride - 1 : 0))), reach);
+  const Expr* steps = stride == 1 ? span : ir::floor_div(ctx, simplify(ctx, span), ctx.i64(stride));
+  const Expr* count = simplify(ctx, ir::add(ctx, steps, ctx.i64(1)));
+  // A last window that would start behind the data is left out.
+  auto n = ir::const_int(count);
+  auto extent = ir::const_int(in);
+  if (ceil_mode && n && extent && *n > 1 && (*n - 1) * stride >= *extent + pad_begin) return ctx.i64(*n - 1);
+  return count;
 }
 
 Result<support::Unit> positive(const OpInfo& info, std::string_view what, const std::vector<std::int64_t>& values) {
   for (std::int64_t v : values)
-    if (v <= 0) return type_error(info, std::string(what) + " must be positive, found " + std::to_string(v));
+    if (v <= 0)
+      return attr_error(info, what,
+                        std::string(what) + " is expected to be positive, but the given one is " + std::to_string(v));
   return support::Unit{};
 }
 
-Result<DType> conv_dtype(const OpInfo& info, const ir::CallSpec& call, const TensorType* x, const TensorType* w) {
-  DType out = attr_dtype(call, "out_dtype");
-  if (!out.is_void()) return out;
-  if (!x->dtype.is_void() && !w->dtype.is_void() && x->dtype != w->dtype)
-    return type_error(info, "data and weight must have the same dtype when out_dtype is not given, they have " +
-                                to_string(x->dtype) + " and " + to_string(w->dtype));
-  return x->dtype.is_void() || w->dtype.is_void() ? DType::Void() : x->dtype;
+Result<support::Unit> fits_layout(const OpInfo& info, const ir::CallSpec& call, const TensorType* x,
+                                  const Layout& layout, std::string_view attribute, int argument) {
+  if (x->ndim == ir::kUnknownNdim || x->ndim == int(layout.size())) return support::Unit{};
+  return type_error(info,
+                    "layout " + std::string(attr_string(call, attribute)) + " requires the input to be " +
+                        std::to_string(layout.size()) + "-dim tensor, but the given input has ndim " +
+                        std::to_string(x->ndim),
+                    argument);
 }
 
 struct ConvSetting {
   const TensorType* x;
   const TensorType* w;
+  const TensorType* like;
   Layout data, kernel, out;
   std::string letters;
   DType dtype;
@@ -55,10 +66,14 @@ Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
   s.letters = std::string(spatial(n));
   RLDB_TRY(s.x, tensor_arg(info, call, 0));
   RLDB_TRY(s.w, tensor_arg(info, call, 1));
-  RLDB_TRY(s.data, layout_of(info, attr_string(call, "data_layout"), "NC" + s.letters));
-  RLDB_TRY(s.kernel, layout_of(info, attr_string(call, "kernel_layout"), "OI" + s.letters));
-  RLDB_TRY(s.out, layout_of(info, attr_string(call, "out_layout"), "NC" + s.letters));
-  RLDB_TRY(s.dtype, conv_dtype(info, call, s.x, s.w));
+  RLDB_TRY(s.data, layout_of(info, call, "data_layout", "NC" + s.letters));
+  RLDB_TRY(s.kernel, layout_of(info, call, "kernel_layout", "OI" + s.letters));
+  RLDB_TRY(s.out, layout_of(info, call, "out_layout", "NC" + s.letters));
+  s.dtype = attr_dtype(call, "out_dtype");
+  if (s.dtype.is_void()) {
+    RLDB_TRY(s.dtype, common_dtype(info, {s.x, s.w}));
+  }
+  RLDB_TRY(s.like, on_equal_device(info, {s.x, s.w}));
   s.strides = *attr_ints(call, "strides");
   s.padding = *attr_ints(call, "padding");
   s.dilation = *attr_ints(call, "dilation");
@@ -66,32 +81,31 @@ Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY_VOID(positive(info, "strides", s.strides));
   RLDB_TRY_VOID(positive(info, "dilation", s.dilation));
   RLDB_TRY_VOID(positive(info, "groups", {s.groups}));
-  if (s.x->ndim != ir::kUnknownNdim && s.x->ndim != int(s.data.size()))
-    return type_error(info,
-                      "the data must have " + std::to_string(s.data.size()) + " dims for the layout \"" +
-                          std::string(attr_string(call, "data_layout")) + "\", it has " + std::to_string(s.x->ndim),
-                      0);
-  if (s.w->ndim != ir::kUnknownNdim && s.w->ndim != int(s.kernel.size()))
-    return type_error(info,
-                      "the weight must have " + std::to_string(s.kernel.size()) + " dims for the layout \"" +
-                          std::string(attr_string(call, "kernel_layout")) + "\", it has " + std::to_string(s.w->ndim),
-                      1);
+  RLDB_TRY_VOID(fits_layout(info, call, s.x, s.data, "data_layout", 0));
+  RLDB_TRY_VOID(fits_layout(info, call, s.w, s.kernel, "kernel_layout", 1));
   return s;
 }
 }  // namespace
 
 Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(ConvSetting s, conv_setting(info, call));
-  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.x));
+  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.like));
   const Expr* in_channels = extent_of(ctx, s.data, s.x->shape, 'C');
   const Expr* kernel_in = simplify(ctx, ir::mul(ctx, extent_of(ctx, s.kernel, s.w->shape, 'I'), ctx.i64(s.groups)));
   if (different_dim(ctx, in_channels, kernel_in))
-    return type_error(info, "the data has " + ir::print_expr(in_channels) + " channels, the weight takes " +
-                                ir::print_expr(kernel_in) + " (with " + std::to_string(s.groups) + " groups)");
+    return type_error(
+        info,
+        "the channel size of the data should equal to the product of input channel size of the weight "
+        "and the number of groups, but the data channel size is " +
+            ir::print_expr(in_channels) + " while the weight input channel size and number of groups are " +
+            ir::print_expr(extent_of(ctx, s.kernel, s.w->shape, 'I')) + " and " + std::to_string(s.groups),
+        1);
   const Expr* out_channels = extent_of(ctx, s.kernel, s.w->shape, 'O');
   if (auto o = ir::const_int(out_channels); o && *o % s.groups != 0)
-    return type_error(
-        info, std::to_string(*o) + " output channels cannot be divided into " + std::to_string(s.groups) + " groups");
+    return attr_error(info, "groups",
+                      "expects the number of output channels to be divisible by the number of groups, but the number "
+                      "of output channels is " +
+                          std::to_string(*o) + " while the number of groups is " + std::to_string(s.groups));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
                                                     {'C', out_channels}};
   std::size_t n = s.letters.size();
@@ -105,7 +119,7 @@ Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
     if (s.strides[i] != 1) e = ir::floor_div(ctx, simplify(ctx, e), ctx.i64(s.strides[i]));
     extents.emplace_back(s.letters[i], simplify(ctx, ir::add(ctx, e, ctx.i64(1))));
   }
-  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.x));
+  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.like));
 }
 
 Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -113,17 +127,24 @@ Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const i
   auto extra = *attr_ints(call, "output_padding");
   for (std::size_t i = 0; i < extra.size(); ++i)
     if (extra[i] >= s.strides[i] && extra[i] >= s.dilation[i] && extra[i] != 0)
-      return type_error(info, "output_padding must be smaller than the stride, found " + std::to_string(extra[i]) +
-                                  " and " + std::to_string(s.strides[i]));
-  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.x));
+      return attr_error(info, "output_padding",
+                        "output_padding should be smaller than the strides, but it is " + std::to_string(extra[i]) +
+                            " and the stride is " + std::to_string(s.strides[i]));
+  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.like));
   const Expr* in_channels = extent_of(ctx, s.data, s.x->shape, 'C');
   const Expr* kernel_in = extent_of(ctx, s.kernel, s.w->shape, 'I');
   if (different_dim(ctx, in_channels, kernel_in))
-    return type_error(info, "the data has " + ir::print_expr(in_channels) + " channels, the weight takes " +
-                                ir::print_expr(kernel_in));
+    return type_error(info,
+                      "the channel size of the data should equal to the input channel size of the weight, but the data "
+                      "channel size is " +
+                          ir::print_expr(in_channels) + " while the weight input channel size is " +
+                          ir::print_expr(kernel_in),
+                      1);
   if (auto c = ir::const_int(in_channels); c && *c % s.groups != 0)
-    return type_error(
-        info, std::to_string(*c) + " input channels cannot be divided into " + std::to_string(s.groups) + " groups");
+    return attr_error(info, "groups",
+                      "expects the number of input channels to be divisible by the number of groups, but the number of "
+                      "input channels is " +
+                          std::to_string(*c) + " while the number of groups is " + std::to_string(s.groups));
   const Expr* out_channels = simplify(ctx, ir::mul(ctx, extent_of(ctx, s.kernel, s.w->shape, 'O'), ctx.i64(s.groups)));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
                                                     {'C', out_channels}};
@@ -137,45 +158,39 @@ Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const i
     e = ir::add(ctx, ir::add(ctx, e, ctx.i64(extra[i])), ctx.i64(1));
     extents.emplace_back(s.letters[i], simplify(ctx, e));
   }
-  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.x));
+  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.like));
 }
 
 Result<const Type*> pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, attr_string(call, "layout"), "NC" + letters));
-  RLDB_TRY(Layout out, layout_of(info, attr_string(call, "out_layout"), "NC" + letters));
-  auto size = *attr_ints(call, "pool_size");
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
+  const Dims size = attr_dims(ctx, call, "pool_size");
   auto strides = *attr_ints(call, "strides");
   auto padding = *attr_ints(call, "padding");
   auto dilation = *attr_ints(call, "dilation");
   RLDB_TRY_VOID(positive(info, "strides", strides));
-  RLDB_TRY_VOID(positive(info, "pool_size", size));
-  if (x->ndim != ir::kUnknownNdim && x->ndim != int(layout.size()))
-    return type_error(info,
-                      "the data must have " + std::to_string(layout.size()) + " dims for its layout, it has " +
-                          std::to_string(x->ndim),
-                      0);
+  RLDB_TRY_VOID(positive(info, "dilation", dilation));
+  for (const Expr* e : size)
+    if (auto c = ir::const_int(e)) RLDB_TRY_VOID(positive(info, "pool_size", {*c}));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
   if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
                                                     {'C', extent_of(ctx, layout, x->shape, 'C')}};
   for (std::size_t i = 0; i < letters.size(); ++i)
-    extents.emplace_back(letters[i], window_count(ctx, extent_of(ctx, layout, x->shape, letters[i]),
-                                                  padding[i] + padding[letters.size() + i], size[i], strides[i],
-                                                  dilation[i], attr_bool(call, "ceil_mode")));
+    extents.emplace_back(letters[i], window_count(ctx, extent_of(ctx, layout, x->shape, letters[i]), padding[i],
+                                                  padding[letters.size() + i], size[i], strides[i], dilation[i],
+                                                  attr_bool(call, "ceil_mode")));
   return typed(make_tensor(ctx, shape_in(ctx, out, extents), x->dtype, x));
 }
 
 Result<const Type*> adaptive_pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, attr_string(call, "layout"), "NC" + letters));
-  RLDB_TRY(Layout out, layout_of(info, attr_string(call, "out_layout"), "NC" + letters));
-  if (x->ndim != ir::kUnknownNdim && x->ndim != int(layout.size()))
-    return type_error(info,
-                      "the data must have " + std::to_string(layout.size()) + " dims for its layout, it has " +
-                          std::to_string(x->ndim),
-                      0);
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
   if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
   auto size = attr_ints(call, "output_size");
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
@@ -190,17 +205,15 @@ Result<const Type*> resize(ir::Context& ctx, const OpInfo& info, const ir::CallS
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 1));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, attr_string(call, "layout"), "NC" + letters));
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
   DType out = attr_dtype(call, "out_dtype");
   if (out.is_void()) out = x->dtype;
   if (s->ndim != ir::kUnknownNdim && s->ndim != int(letters.size()))
-    return type_error(
-        info, "the size must have " + std::to_string(letters.size()) + " dims, it has " + std::to_string(s->ndim), 1);
-  if (x->ndim != ir::kUnknownNdim && x->ndim != int(layout.size()))
     return type_error(info,
-                      "the data must have " + std::to_string(layout.size()) + " dims for its layout, it has " +
-                          std::to_string(x->ndim),
-                      0);
+                      "expects the given output image size to be a " + std::to_string(letters.size()) +
+                          "-dim shape, while the given one has ndim " + std::to_string(s->ndim),
+                      1);
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
   auto size = shape_arg_dims(call.args[1]);
   if (!x->has_shape || !size) return typed(make_ndim(ctx, int(layout.size()), out, x));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
@@ -213,10 +226,15 @@ Result<const Type*> grid_sample(ir::Context& ctx, const OpInfo& info, const ir::
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* g, tensor_arg(info, call, 1));
   bool volume = x->ndim == 5;
-  RLDB_TRY(Layout layout, layout_of(info, attr_string(call, "layout"), volume ? "NCDHW" : "NCHW"));
-  if (!x->has_shape || !g->has_shape || x->ndim != int(layout.size()))
-    return typed(make_ndim(ctx, x->ndim, x->dtype, x));
-  if (g->ndim != x->ndim) return type_error(info, "the grid must have as many dims as the data", 1);
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", volume ? "NCDHW" : "NCHW"));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  if (g->ndim != ir::kUnknownNdim && x->ndim != ir::kUnknownNdim && g->ndim != x->ndim)
+    return type_error(info,
+                      "expects the grid to have as many dimensions as the data, they have ndim " +
+                          std::to_string(g->ndim) + " and " + std::to_string(x->ndim),
+                      1);
+  if (!x->has_shape || !g->has_shape)
+    return typed(make_ndim(ctx, x->ndim == ir::kUnknownNdim ? int(layout.size()) : x->ndim, x->dtype, x));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
                                                     {'C', extent_of(ctx, layout, x->shape, 'C')}};
   std::string_view letters = volume ? "DHW" : "HW";
@@ -231,102 +249,17 @@ Result<const Type*> affine_grid(ir::Context& ctx, const OpInfo& info, const ir::
   RLDB_TRY_VOID(shape_arg(info, call, 1));
   auto size = shape_arg_dims(call.args[1]);
   if (x->ndim != ir::kUnknownNdim && x->ndim != 3)
-    return type_error(info, "the affine maps must have 3 dims, they have " + std::to_string(x->ndim), 0);
+    return type_error(info, "expects the input data to be 3-dim tensor, while it has ndim " + std::to_string(x->ndim),
+                      0);
   if (!size) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   const std::size_t dims = size->size();  // of the image: 2, or 3 for a volume
   if (dims != 2 && dims != 3)
-    return type_error(info, "the size must have 2 or 3 dims, it has " + std::to_string(dims), 1);
+    return type_error(
+        info, "expects the given size to be a 2-dim or 3-dim shape, while it has ndim " + std::to_string(dims), 1);
   if (!x->has_shape) return typed(make_ndim(ctx, int(dims) + 2, x->dtype, x));
   std::vector<const Expr*> out = {x->shape[0], ctx.i64(std::int64_t(dims))};
   out.insert(out.end(), size->begin(), size->end());
   return typed(make_tensor(ctx, out, x->dtype, x));
-}
-
-Result<const Type*> all_class_nms(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* boxes, tensor_arg(info, call, 0));
-  RLDB_TRY(const TensorType* scores, tensor_arg(info, call, 1));
-  std::string_view format = attr_string(call, "output_format");
-  for (const TensorType* t : {boxes, scores})
-    if (t->ndim != ir::kUnknownNdim && t->ndim != 3)
-      return type_error(info, "boxes and scores must have 3 dims, they have " + std::to_string(t->ndim),
-                        t == boxes ? 0 : 1);
-  if (!boxes->has_shape || !scores->has_shape) return static_cast<const Type*>(ctx.any());
-  const Expr* batch = scores->shape[0];
-  const Expr* classes = scores->shape[1];
-  const Expr* n = boxes->shape[1];
-  const Expr* rows = simplify(ctx, ir::mul(ctx, ir::mul(ctx, batch, classes), n));
-  std::vector<const Type*> fields;
-  if (format == "onnx") {
-    fields = {make_tensor(ctx, {rows, ctx.i64(3)}, DType::Int(64), boxes),
-              make_tensor(ctx, {ctx.i64(1)}, DType::Int(64), boxes)};
-  } else {
-    const Expr* per_batch = simplify(ctx, ir::mul(ctx, classes, n));
-    fields = {make_tensor(ctx, {batch, per_batch, ctx.i64(2)}, DType::Int(64), boxes),
-              make_tensor(ctx, {batch, per_batch}, DType::Float(32), boxes),
-              make_tensor(ctx, {batch}, DType::Int(64), boxes)};
-  }
-  return static_cast<const Type*>(ctx.tuple_type(fields));
-}
-
-Result<const Type*> get_valid_counts(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  if (x->ndim != ir::kUnknownNdim && x->ndim != 3)
-    return type_error(info, "the data must have 3 dims, it has " + std::to_string(x->ndim), 0);
-  std::vector<const Type*> fields;
-  if (x->has_shape)
-    fields = {make_tensor(ctx, {x->shape[0]}, DType::Int(32), x), x,
-              make_tensor(ctx, {x->shape[0], x->shape[1]}, DType::Int(32), x)};
-  else
-    fields = {make_ndim(ctx, 1, DType::Int(32), x), make_ndim(ctx, 3, x->dtype, x),
-              make_ndim(ctx, 2, DType::Int(32), x)};
-  return static_cast<const Type*>(ctx.tuple_type(fields));
-}
-
-Result<const Type*> non_max_suppression(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  if (x->ndim != ir::kUnknownNdim && x->ndim != 3)
-    return type_error(info, "the data must have 3 dims, it has " + std::to_string(x->ndim), 0);
-  bool soft = attr_float(call, "soft_nms_sigma") > 0;
-  if (!attr_bool(call, "return_indices")) return typed(x);
-  std::vector<const Type*> fields;
-  if (soft) fields.push_back(x);
-  if (x->has_shape) {
-    fields.push_back(make_tensor(ctx, {x->shape[0], x->shape[1]}, DType::Int(32), x));
-    fields.push_back(make_tensor(ctx, {x->shape[0], ctx.i64(1)}, DType::Int(32), x));
-  } else {
-    fields.push_back(make_ndim(ctx, 2, DType::Int(32), x));
-    fields.push_back(make_ndim(ctx, 2, DType::Int(32), x));
-  }
-  return static_cast<const Type*>(ctx.tuple_type(fields));
-}
-
-Result<const Type*> roi_align(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY(const TensorType* rois, tensor_arg(info, call, 1));
-  if (rois->ndim != ir::kUnknownNdim && rois->ndim != 2)
-    return type_error(info, "the regions must have 2 dims, they have " + std::to_string(rois->ndim), 1);
-  RLDB_TRY(Layout layout, layout_of(info, attr_string(call, "layout"), "NCHW"));
-  auto size = *attr_ints(call, "pooled_size");
-  if (!x->has_shape || !rois->has_shape) return typed(make_ndim(ctx, 4, x->dtype, x));
-  return typed(make_tensor(ctx,
-                           shape_in(ctx, layout,
-                                    {{'N', rois->shape[0]},
-                                     {'C', extent_of(ctx, layout, x->shape, 'C')},
-                                     {'H', ctx.i64(size[0])},
-                                     {'W', ctx.i64(size[1])}}),
-                           x->dtype, x));
-}
-
-Result<const Type*> multibox_transform_loc(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  RLDB_TRY(const TensorType* cls, tensor_arg(info, call, 0));
-  RLDB_TRY_VOID(tensor_arg(info, call, 1));
-  RLDB_TRY_VOID(tensor_arg(info, call, 2));
-  std::vector<const Type*> fields;
-  if (cls->has_shape && cls->ndim == 3)
-    fields = {make_tensor(ctx, {cls->shape[0], cls->shape[2], ctx.i64(4)}, cls->dtype, cls), cls};
-  else
-    fields = {make_ndim(ctx, 3, cls->dtype, cls), make_ndim(ctx, 3, cls->dtype, cls)};
-  return static_cast<const Type*>(ctx.tuple_type(fields));
 }
 
 }  // namespace rldb::ops::infer

@@ -73,9 +73,16 @@ Result<Layout> layout_of(const OpInfo& info, std::string_view text, std::string_
     for (char c : letters) good = good && layout->index_of(c) >= 0;
   }
   if (!good)
-    return type_error(info,
-                      "the layout \"" + std::string(text) + "\" is not an arrangement of " + std::string(letters));
+    return type_error(info, "requires the given layout to be convertible from " + std::string(letters) +
+                                " layout, but the given layout " + std::string(text) + " is not convertible");
   return *layout;
+}
+
+Result<Layout> layout_of(const OpInfo& info, const ir::CallSpec& call, std::string_view attribute,
+                         std::string_view letters) {
+  auto layout = layout_of(info, attr_string(call, attribute), letters);
+  if (!layout.ok()) layout.error().attribute = attribute;
+  return layout;
 }
 
 }  // namespace rldb::ops

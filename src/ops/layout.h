@@ -22,5 +22,8 @@ const Expr* extent_of(ir::Context& ctx, const Layout& layout, std::span<const Ex
 // A shape in the layout from whole extents given by letter.
 Dims shape_in(ir::Context& ctx, const Layout& layout, const std::vector<std::pair<char, const Expr*>>& extents);
 Result<Layout> layout_of(const OpInfo& info, std::string_view text, std::string_view letters);
+// The same of an attribute, where the failure is placed.
+Result<Layout> layout_of(const OpInfo& info, const ir::CallSpec& call, std::string_view attribute,
+                         std::string_view letters);
 
 }  // namespace rldb::ops

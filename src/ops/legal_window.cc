@@ -195,18 +195,19 @@ namespace {
 struct Window {
   std::string letters;
   Layout layout;
-  std::vector<std::int64_t> size, strides, padding, dilation;
+  ExprList size;
+  std::vector<std::int64_t> strides, padding, dilation;
   bool ceil_mode;
   bool include_pad;
 };
 
-Result<Window> window_of(const ir::Call* c) {
+Result<Window> window_of(ir::Context& ctx, const ir::Call* c) {
   Window w;
   w.letters = spatial_of(c);
   RLDB_TRY(w.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + w.letters));
   if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout"))
     return refuse(c, "an output layout of its own is not lowered");
-  w.size = *attr_ints(spec(c), "pool_size");
+  w.size = attr_dims(ctx, spec(c), "pool_size");
   w.strides = *attr_ints(spec(c), "strides");
   w.padding = *attr_ints(spec(c), "padding");
   w.dilation = *attr_ints(spec(c), "dilation");
@@ -220,13 +221,13 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   ir::Context& ctx = t.ctx;
   const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
   if (w.dilation[k] == 1) {
-    const Expr* end = ir::min(ctx, ir::add(ctx, start, t.i64(w.size[k])), extent);
+    const Expr* end = ir::min(ctx, ir::add(ctx, start, w.size[k]), extent);
     return ir::sub(ctx, end, ir::max(ctx, start, t.i64(0)));
   }
   const Expr* step = t.i64(w.dilation[k]);
   const Expr* low = ir::max(ctx, t.i64(0), ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step));
-  const Expr* high =
-      ir::min(ctx, t.i64(w.size[k] - 1), ir::floor_div(ctx, ir::sub(ctx, ir::sub(ctx, extent, t.i64(1)), start), step));
+  const Expr* high = ir::min(ctx, ir::sub(ctx, w.size[k], t.i64(1)),
+                             ir::floor_div(ctx, ir::sub(ctx, ir::sub(ctx, extent, t.i64(1)), start), step));
   return ir::add(ctx, ir::sub(ctx, high, low), t.i64(1));
 }
 
@@ -249,17 +250,18 @@ Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
 
 Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  RLDB_TRY(Window w, window_of(c));
+  RLDB_TRY(Window w, window_of(l.context(), c));
   bool max = op_name(c).starts_with("max");
   std::size_t n = w.letters.size();
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;
     ir::Context& ctx = te.ctx;
+    w.size = mapped(te, w.size);
     Tensor x = te.in[0];
     Tensor padded = pad_window(t, w, x, max ? ir::min_value(ctx, x->dtype) : t.lit(x->dtype, 0));
     std::vector<ir::IterVar> axes;
-    for (std::size_t k = 0; k < n; ++k) axes.push_back(g.reduce_axis(t.i64(w.size[k]), "rv" + std::to_string(k)));
+    for (std::size_t k = 0; k < n; ++k) axes.push_back(g.reduce_axis(w.size[k], "rv" + std::to_string(k)));
     auto source = [&](Indices i) {
       ExprList idx = topi::vars(i);
       for (std::size_t k = 0; k < n; ++k) {
@@ -279,7 +281,7 @@ Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
           const Expr* count = t.i64(1);
           for (std::size_t k = 0; k < n; ++k) {
             std::size_t at = std::size_t(w.layout.index_of(w.letters[k]));
-            count = ir::mul(ctx, count, w.include_pad ? t.i64(w.size[k]) : taps_inside(t, w, k, i[at], x->shape[at]));
+            count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, i[at], x->shape[at]));
           }
           if (!w.include_pad) count = ir::max(ctx, count, t.i64(1));
           return ctx.binary(NodeKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
@@ -355,18 +357,21 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
-  RLDB_TRY(Window w, window_of(c));
+  RLDB_TRY(Window w, window_of(l.context(), c));
   if (attr_string(spec(c), "layout") != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1)
     return refuse(c, "only NCHW without dilation is lowered");
   return l.call_te("avg_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;
     ir::Context& ctx = te.ctx;
+    w.size = mapped(te, w.size);
     Tensor grad = te.in[0];
     Tensor x = te.in[1];
     std::vector<ir::IterVar> axes;
     for (std::size_t k = 0; k < 2; ++k)
-      axes.push_back(g.reduce_axis(t.i64((w.size[k] + w.strides[k] - 1) / w.strides[k]), k == 0 ? "wh" : "ww"));
+      axes.push_back(
+          g.reduce_axis(ir::floor_div(ctx, ir::add(ctx, w.size[k], t.i64(w.strides[k] - 1)), t.i64(w.strides[k])),
+                        k == 0 ? "wh" : "ww"));
     DType d = x->dtype;
     return {g.reduce(
         mapped(te, out->shape),
@@ -381,8 +386,8 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
             idx[k + 2] = o;
             inside.push_back(t.le(t.i64(0), o));
             inside.push_back(t.lt(o, grad->shape[k + 2]));
-            inside.push_back(t.lt(p, ir::add(ctx, ir::mul(ctx, o, t.i64(w.strides[k])), t.i64(w.size[k]))));
-            count = ir::mul(ctx, count, w.include_pad ? t.i64(w.size[k]) : taps_inside(t, w, k, o, x->shape[k + 2]));
+            inside.push_back(t.lt(p, ir::add(ctx, ir::mul(ctx, o, t.i64(w.strides[k])), w.size[k])));
+            count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, o, x->shape[k + 2]));
           }
           count = ir::max(ctx, count, t.i64(1));
           const Expr* share = ir::div(ctx, g.load(grad, std::span<const Expr* const>(idx)), ir::cast_to(ctx, d, count));

@@ -75,14 +75,16 @@ constexpr std::array kArgKinds{
     KindName{"dtypeval", int(ArgKind::DType)}, KindName{"any", int(ArgKind::Any)},
 };
 constexpr std::array kAttrTypes{
-    KindName{"bool", int(AttrType::Bool)},       KindName{"int", int(AttrType::Int)},
-    KindName{"float", int(AttrType::Float)},     KindName{"str", int(AttrType::String)},
-    KindName{"dtype", int(AttrType::DType)},     KindName{"ints", int(AttrType::Ints)},
-    KindName{"ints1", int(AttrType::Ints1)},     KindName{"ints2", int(AttrType::Ints2)},
-    KindName{"ints3", int(AttrType::Ints3)},     KindName{"pads1", int(AttrType::Pads1)},
-    KindName{"pads2", int(AttrType::Pads2)},     KindName{"pads3", int(AttrType::Pads3)},
-    KindName{"floats", int(AttrType::Floats)},   KindName{"scalar", int(AttrType::Scalar)},
-    KindName{"scalars", int(AttrType::Scalars)}, KindName{"attr", int(AttrType::Any)},
+    KindName{"bool", int(AttrType::Bool)},     KindName{"int", int(AttrType::Int)},
+    KindName{"float", int(AttrType::Float)},   KindName{"str", int(AttrType::String)},
+    KindName{"dtype", int(AttrType::DType)},   KindName{"ints", int(AttrType::Ints)},
+    KindName{"ints1", int(AttrType::Ints1)},   KindName{"ints2", int(AttrType::Ints2)},
+    KindName{"ints3", int(AttrType::Ints3)},   KindName{"pads1", int(AttrType::Pads1)},
+    KindName{"dims1", int(AttrType::Dims1)},   KindName{"dims2", int(AttrType::Dims2)},
+    KindName{"dims3", int(AttrType::Dims3)},   KindName{"pads2", int(AttrType::Pads2)},
+    KindName{"pads3", int(AttrType::Pads3)},   KindName{"floats", int(AttrType::Floats)},
+    KindName{"scalar", int(AttrType::Scalar)}, KindName{"scalars", int(AttrType::Scalars)},
+    KindName{"attr", int(AttrType::Any)},
 };
 
 template <class Table>

@@ -1,5 +1,6 @@
 // The CallTyper of a Context: attributes, types and purity of calls of operators, from the registry.
 #include "ops/attr_value.h"
+#include "ops/infer_distributed.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_id.h"
@@ -74,7 +75,8 @@ class Typer final : public ir::CallTyper {
     const OpInfo* info = find(call.callee);
     if (!info) return call.ty_args.size() == 1 ? call.ty_args[0] : static_cast<const ir::Type*>(ctx.any());
     RLDB_TRY_VOID(check_count(*info, call.args.size()));
-    return info->infer(ctx, *info, call);
+    return is_distributed(call) && info->family != "call" ? infer_distributed(ctx, *info, call)
+                                                          : info->infer(ctx, *info, call);
   }
 
   bool is_pure(const ir::Call& call) const override { return is_pure_call(&call); }

@@ -22,6 +22,10 @@ struct CallArg {
 // index in `args` (Message::argument). An operator without a row: expressions become arguments, keywords attributes.
 Result<ir::CallSpec> normalize_arguments(ir::Context& ctx, std::string_view name, std::span<const CallArg> args);
 
+// Where the text says what a message of type inference is about (Message::argument of the call, Message::attribute): an
+// index in `args`, or -1 when it is not written.
+int written_argument(const OpInfo& info, std::span<const CallArg> args, const source::Message& m);
+
 // The literal forms of values that both worlds share.
 const ir::Attr* to_attr(ir::Context& ctx, const ir::Expr* e);  // IntImm -> Int, Tuple -> List, else Attr of kind Expr
 const ir::Expr* to_expr(ir::Context& ctx,

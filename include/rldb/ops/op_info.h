@@ -38,6 +38,9 @@ enum class AttrType : std::uint8_t {
   Ints1,  // exactly 1, 2, 3 ints; fewer are repeated (strides=1 means [1, 1])
   Ints2,
   Ints3,
+  Dims1,  // as Ints1, Ints2, Ints3, where an item may be a symbolic integer
+  Dims2,
+  Dims3,
   Pads1,  // 2, 4, 6 ints: begin and end of each side; fewer are completed as TVM does
   Pads2,
   Pads3,

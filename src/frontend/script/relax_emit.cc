@@ -134,6 +134,8 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
         if (given[k].expr == spec->args[i]) where = from[k]->node;
     }
   }
+  if (const ops::OpInfo* info = spec ? ops::find(spec->callee) : nullptr; info && where.index() == call.node.index())
+    if (const int k = ops::written_argument(*info, given, m); k >= 0) where = from[std::size_t(k)]->node;
   if (!m.attribute.empty())
     for (const Argument* a : from)
       if (a->keyword == m.attribute) where = a->node;
@@ -203,6 +205,16 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
 
 namespace {
 
+// The calls that a function such as R.linear makes on the way get bindings of their own.
+const ir::Expr* bind_inner_calls(Reader& r, const ir::Expr* e, Node at) {
+  const auto* call = ir::as<ir::Call>(e);
+  if (!call || call->type->kind == ir::TypeKind::Prim) return e;
+  std::vector<const ir::Expr*> args;
+  for (const ir::Expr* a : call->args) args.push_back(bind_inner_calls(r, a, at));
+  return emit_temporary(
+      r, r.at(r.ctx.call_typed(call->callee, r.ctx.list(args), call->type, call->attrs, call->ty_args), at), at);
+}
+
 // `self` is the object of x.astype(...), which is its first argument.
 Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   const ir::Type* annotation = r.expected_at == call.node.index() ? r.expected : nullptr;
@@ -252,6 +264,9 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
     report_at_argument(r, call, std::move(spec).error(), given, from, nullptr);
     return {};
   }
+  std::vector<const ir::Expr*> leaves;
+  for (const ir::Expr* a : spec->args) leaves.push_back(bind_inner_calls(r, a, call.node));
+  spec->args = r.ctx.list(leaves);
   const auto* op = ir::as<ir::Op>(spec->callee);
   if (op && r.ctx.typer() && !r.ctx.typer()->is_known(op->name)) return unknown_operator(r, call, *spec, annotation);
   // RFC 0089 has no type arguments: the annotation says what a packed function gives.
@@ -330,6 +345,35 @@ Val relax_method(Reader& r, const Val& object, std::string_view name, const Call
   return operator_call(r, as_operator, &object);
 }
 
+namespace {
+
+const Member* member_of(Reader& r, const ir::Expr* callee) {
+  const auto* g = ir::as<ir::GlobalVar>(callee);
+  if (!g || !r.module) return nullptr;
+  const auto it = r.module->by_name.find(g->name);
+  return it == r.module->by_name.end() ? nullptr : it->second;
+}
+
+// A function whose result nobody knows because of errors in it: what depends on it is not judged.
+bool is_broken_member(Reader& r, const ir::Expr* callee) {
+  const Member* m = member_of(r, callee);
+  return m && !m->declared && (m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken));
+}
+
+// Where the function that was called wrongly says what it takes.
+void note_parameters(Reader& r, const Member& member, source::Message& m) {
+  std::string params;
+  for (const ir::Var* p : member.signature->params) {
+    params += params.empty() ? "" : ", ";
+    params += fmt::format("{}: {}", p->name, ir::print_type(p->type));
+  }
+  const source::Span first =
+      member.signature->params.empty() ? source::Span{} : r.ctx.spans().get(member.signature->params[0]->id);
+  m.notes.push_back({first, fmt::format("`{}` takes ({})", member.name, params)});
+}
+
+}  // namespace
+
 Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
   const ir::Expr* callee = as_leaf(r, computed, call.function);
   if (!callee) return {};
@@ -355,7 +399,7 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
     nodes.push_back(a.node);
     good = good && values.back();
   }
-  if (!good) return {};
+  if (!good || is_broken_member(r, callee)) return {};
   ir::CallSpec spec;
   spec.callee = callee;
   spec.args = r.ctx.list(values);
@@ -363,6 +407,15 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
   auto made = r.ctx.call(spec);
   if (made.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*made, call.node)));
   source::Message m = std::move(made).error();
+  if (const Member* member = member_of(r, callee)) {
+    if (member->node.is(Kind::PrimFunc) || ir::isa<ir::PrimFunc>(member->function)) {
+      m = source::message(DiagId::PrimFuncCalled, member->name)
+              .with_hint(fmt::format("write `R.call_tir({}, (...), out_ty=R.Tensor(...))`", call.shown()));
+      r.report(call.node.span(), std::move(m));
+      return {};
+    }
+    if (member->signature) note_parameters(r, *member, m);
+  }
   const bool narrow = m.argument >= 0 && std::size_t(m.argument) < nodes.size();
   r.report(narrow ? nodes[std::size_t(m.argument)].span() : call.node.span(), std::move(m));
   return {};
