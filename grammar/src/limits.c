@@ -15,8 +15,41 @@ static int peek(const Reader* reader, size_t ahead) {
   return reader->at + ahead < reader->size ? (unsigned char)reader->text[reader->at + ahead] : -1;
 }
 
-static bool is_word(int c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+// Characters by what they begin: every text is looked through before it is parsed, so this is to be quick.
+enum Class { OTHER, BLANK, WORD, LINE_END, QUOTE, OPENING, CLOSING, COMMA, HASH, BACKSLASH };
+
+#define O OTHER
+#define B BLANK
+#define W WORD
+#define N LINE_END
+#define Q QUOTE
+// clang-format off
+static const uint8_t kClass[128] = {
+    O, O, O, O, O, O, O, O, O, B, N, B, B, N, O, O,
+    O, O, O, O, O, O, O, O, O, O, O, O, O, O, O, O,
+    B, O, Q, HASH, O, O, O, Q, OPENING, CLOSING, O, O, COMMA, O, O, O,
+    W, W, W, W, W, W, W, W, W, W, O, O, O, O, O, O,
+    O, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
+    W, W, W, W, W, W, W, W, W, W, W, OPENING, BACKSLASH, CLOSING, O, W,
+    O, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
+    W, W, W, W, W, W, W, W, W, W, W, OPENING, O, CLOSING, O, O,
+};
+// clang-format on
+#undef O
+#undef B
+#undef W
+#undef N
+#undef Q
+
+static enum Class class_of(char c) {
+  unsigned char u = (unsigned char)c;
+  return u >= 0x80 ? WORD : (enum Class)kClass[u];
+}
+
+static void skip_class(Reader* reader, enum Class class) {
+  size_t at = reader->at;
+  while (at < reader->size && class_of(reader->text[at]) == class) at++;
+  reader->at = at;
 }
 
 // From the opening quote past the string: to its end, or to the end of the line or the text where it has none.
@@ -46,38 +79,49 @@ bool tree_sitter_tvmscript_within_limits(const char* text, size_t size, size_t* 
   uint32_t depth = 0, pending = 0, comments = 0;
   while (reader.at < size) {
     size_t start = reader.at;
-    int c = peek(&reader, 0);
-    if (c == ' ' || c == '\t' || c == '\f' || c == '\v') {
-      reader.at++;
-      continue;
+    enum Class class = class_of(text[start]);
+    switch (class) {
+      case BLANK:
+        skip_class(&reader, BLANK);
+        continue;
+      case LINE_END:
+        reader.at++;
+        if (depth == 0) pending = 0;
+        continue;
+      case BACKSLASH: {
+        int next = peek(&reader, 1);
+        if (next == '\n' || next == '\r') {
+          reader.at += next == '\r' && peek(&reader, 2) == '\n' ? 3 : 2;
+          continue;
+        }
+        reader.at++;
+        break;
+      }
+      case HASH:
+        while (reader.at < size && text[reader.at] != '\n' && text[reader.at] != '\r') reader.at++;
+        comments++;
+        break;
+      case QUOTE:
+        skip_string(&reader);
+        break;
+      case WORD:
+        skip_class(&reader, WORD);
+        break;
+      case OTHER:
+      case OPENING:
+      case CLOSING:
+      case COMMA:
+        reader.at++;
+        break;
     }
-    if (c == '\n' || c == '\r') {
-      reader.at++;
-      if (depth == 0) pending = 0;
-      continue;
-    }
-    if (c == '\\' && (peek(&reader, 1) == '\n' || peek(&reader, 1) == '\r')) {
-      reader.at += peek(&reader, 1) == '\r' && peek(&reader, 2) == '\n' ? 3 : 2;
-      continue;
-    }
-    if (c == '#') {
-      while (reader.at < size && text[reader.at] != '\n' && text[reader.at] != '\r') reader.at++;
-      comments++;
-    } else if (c == '"' || c == '\'') {
-      skip_string(&reader);
-    } else if (is_word(c)) {
-      while (is_word(peek(&reader, 0))) reader.at++;
-    } else {
-      reader.at++;
-    }
-    if (c != '#') comments = 0;
+    if (class != HASH) comments = 0;
     pending++;
-    if (c == '(' || c == '[' || c == '{') {
+    if (class == OPENING) {
       if (depth < kTvmscriptMaxDepth) outer[depth] = pending;
       depth++;
-    } else if ((c == ')' || c == ']' || c == '}') && depth > 0) {
+    } else if (class == CLOSING && depth > 0) {
       pending = outer[--depth];
-    } else if (c == ',') {
+    } else if (class == COMMA) {
       pending = depth > 0 ? outer[depth - 1] + 1 : 0;
     }
     if (depth >= kTvmscriptMaxDepth || pending > kTvmscriptMaxPending || comments > kTvmscriptMaxPending) {

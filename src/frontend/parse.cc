@@ -1,83 +1,16 @@
 // The door: checks of the text, the tree, the reader.
 #include "rldb/frontend/parse.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "frontend/cst/damage.h"
 #include "frontend/cst/query.h"
+#include "frontend/echo.h"
 #include "frontend/script/module.h"
 #include "frontend/script/types.h"
-#include "rldb/source/diagnostic_id.h"
+#include "frontend/text.h"
 
 namespace rldb::frontend {
 
 namespace {
-
-using source::DiagId;
-
-// The first byte that no text has, or npos: a NUL, or bytes that are not UTF-8.
-std::size_t find_binary(std::string_view text, std::string_view& what) {
-  const auto* s = reinterpret_cast<const unsigned char*>(text.data());
-  const std::size_t n = text.size();
-  for (std::size_t i = 0; i < n;) {
-    const unsigned char c = s[i];
-    if (c == 0) {
-      what = "a zero byte";
-      return i;
-    }
-    if (c < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t more = c >= 0xF0 && c < 0xF5 ? 3 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xC2 && c < 0xE0 ? 1 : 0;
-    bool good = more > 0 && i + more < n + 0 && i + more <= n - 1;
-    for (std::size_t k = 1; good && k <= more; ++k) good = (s[i + k] & 0xC0) == 0x80;
-    if (!good) {
-      what = "not UTF-8";
-      return i;
-    }
-    i += more + 1;
-  }
-  return std::string_view::npos;
-}
-
-// A program of 64 MiB has some 800,000 bindings and takes half a minute to read: beyond that it is no program.
-constexpr std::size_t kMaxProgramBytes = std::size_t(64) << 20;
-
-bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
-  const std::string_view text = buffer.text();
-  if (text.size() > kMaxProgramBytes) {
-    out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
-    return false;
-  }
-  std::string_view what;
-  if (const std::size_t at = find_binary(text, what); at != std::string_view::npos) {
-    const auto begin = static_cast<std::uint32_t>(at);
-    out.add({file, begin, begin + 1}, source::message(DiagId::FileBinary, buffer.name(), at, what));
-    return false;
-  }
-  if (std::size_t at = 0; !cst::within_limits(text, &at)) {
-    const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
-    out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
-    return false;
-  }
-  if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {
-    out.add({file, 0, 0}, source::message(DiagId::EmptyText, buffer.name()));
-    return false;
-  }
-  return true;
-}
-
-// Members are read on demand; their diagnostics come out in the order of the text.
-void add_sorted(const source::Diagnostics& from, source::Diagnostics& to) {
-  std::vector<source::Diagnostic> all = from.all();
-  std::stable_sort(all.begin(), all.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
-    return a.span.begin < b.span.begin;
-  });
-  for (source::Diagnostic& d : all) to.add(std::move(d));
-}
 
 template <class F>
 ParseResult with_reader(ir::Context& ctx, const source::SourceManager& sources, source::FileId file,
@@ -98,7 +31,7 @@ ParseResult with_reader(ir::Context& ctx, const source::SourceManager& sources, 
   reader.env = env;
   ParseResult result = read(reader, tree);
   result.ok = !mine.has_errors();
-  add_sorted(mine, out);
+  if (!mine.all().empty()) add_without_echoes(mine.all(), functions_of(tree), out);
   return result;
 }
 

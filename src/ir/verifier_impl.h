@@ -25,6 +25,7 @@ class Reporter {
   Reporter(Context& ctx, source::Diagnostics& out) : ctx_(ctx), out_(out) {}
   Context& ctx() { return ctx_; }
   bool clean() const { return count_ == 0; }
+  std::size_t count() const { return count_; }
 
   // The node that findings are about when they have no better place.
   void at(const Node* n) { here_ = n; }
@@ -91,6 +92,7 @@ class RelaxVerifier {
   void function_body(std::string_view name, const Function* f);
   void seq(const SeqExpr* s);
   void binding(const Binding* b);
+  void fresh_binding(const Binding* b);
   void value(const Expr* e);
   void branch(const SeqExpr* s);
   void leaf(const Expr* e, std::string_view role);

@@ -1,4 +1,6 @@
 // Rules about Relax functions: scopes (4 to 8, 18), form (1, 9 to 11, 14, 15), purity (12, 13), annotations (16).
+#include <algorithm>
+
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_id.h"
 #include "verifier_impl.h"
@@ -385,6 +387,20 @@ void RelaxVerifier::branch(const SeqExpr* s) {
 }
 
 void RelaxVerifier::binding(const Binding* b) {
+  std::vector<bool>* good = options_.good_bindings;
+  if (good == nullptr) return fresh_binding(b);
+  if (b->id < good->size() && (*good)[b->id]) {
+    if (b->is_match_cast()) bind_symbols(b->cast_type);
+    return define(b->var);
+  }
+  const std::size_t findings = report_.count();
+  fresh_binding(b);
+  if (report_.count() != findings) return;
+  if (b->id >= good->size()) good->resize(std::max<std::size_t>(b->id + 1, good->size() * 2));
+  (*good)[b->id] = true;
+}
+
+void RelaxVerifier::fresh_binding(const Binding* b) {
   report_.at(b);
   std::string_view name = b->var->name;
   bool local_function = isa<Function>(b->value);
@@ -395,7 +411,7 @@ void RelaxVerifier::binding(const Binding* b) {
     bind_symbols(b->cast_type);
     check_type(b->cast_type);
   }
-  if (typed(b->var, "variable `" + std::string(name) + "`")) check_type(b->var->type);
+  if (b->var->type != nullptr || typed(b->var, "variable `" + std::string(name) + "`")) check_type(b->var->type);
   if (!local_function) define(b->var);
   const Type* declared = b->var->type;
   const Type* given = b->is_match_cast() ? b->cast_type : b->value->type;

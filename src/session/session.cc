@@ -78,37 +78,12 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   return true;
 }
 
-namespace {
-
-// What the verifier says of a text that was read, errors in it or not: functions that had errors are left alone.
-void verify_text(ir::Context& ctx, const frontend::ParseResult& parsed, Diagnostics& found) {
-  ir::VerifyOptions options;
-  std::vector<source::Span> errors;
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) errors.push_back(d.span);
-  options.incomplete = !parsed.ok;
-  options.skip = [&](const ir::Expr* function) {
-    const source::Span span = ctx.span_of(function);
-    return std::any_of(errors.begin(), errors.end(), [&](const source::Span& e) {
-      return e.file == span.file && e.begin >= span.begin && e.begin < span.end;
-    });
-  };
-  Diagnostics rules;
-  ir::verify(ctx, parsed.module, rules, options);
-  for (source::Diagnostic d : rules.all()) {
-    if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
-    found.add(std::move(d));
-  }
-}
-
-}  // namespace
-
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   const source::FileId file = sources_.add(name, std::move(text));
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);
   if (parsed.module) {
-    verify_text(*ctx_, parsed, found);
+    frontend::verify_parsed(*ctx_, parsed, found);
   } else if (!found.has_errors()) {
     found.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
   }

@@ -82,9 +82,32 @@ LineColumn Buffer::line_column(std::uint32_t offset, ColumnUnit unit) const {
   return {line, count_units(before, unit) + 1};
 }
 
+std::uint32_t Buffer::offset(LineColumn place, ColumnUnit unit) const {
+  if (place.line == 0) return 0;
+  if (place.line > line_count()) return static_cast<std::uint32_t>(text_.size());
+  const std::string_view text = line(place.line);
+  std::size_t at = 0;
+  for (std::uint32_t column = 1; column < place.column && at < text.size();) {
+    const CodePoint c = decode(text, at);
+    const std::uint32_t units = unit == ColumnUnit::Bytes                       ? c.bytes
+                                : unit == ColumnUnit::Utf16 && c.value > 0xFFFF ? 2U
+                                                                                : 1U;
+    if (column + units > place.column) break;
+    column += units;
+    at += c.bytes;
+  }
+  return line_start(place.line) + static_cast<std::uint32_t>(at);
+}
+
 FileId SourceManager::add(std::string name, std::string text) {
   buffers_.push_back(std::make_unique<Buffer>(std::move(name), std::move(text)));
   return FileId{static_cast<std::uint32_t>(buffers_.size())};
+}
+
+std::unique_ptr<Buffer> SourceManager::replace(FileId file, std::string text) {
+  RLDB_CHECK(find(file), "a FileId of another SourceManager, or no file");
+  std::unique_ptr<Buffer>& place = buffers_[file.value - 1];
+  return std::exchange(place, std::make_unique<Buffer>(place->name(), std::move(text)));
 }
 
 const Buffer* SourceManager::find(FileId file) const {

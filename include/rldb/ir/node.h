@@ -61,6 +61,8 @@ class SideTable {
   void set(const Node* n, T value) { set(n->id, std::move(value)); }
   T get(std::uint32_t id) const { return id < rows_.size() ? rows_[id] : T{}; }
   T get(const Node* n) const { return get(n->id); }
+  // Every row that was made so far; for whoever moves them all.
+  std::vector<T>& rows() { return rows_; }
 
  private:
   std::vector<T> rows_;

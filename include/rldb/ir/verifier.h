@@ -14,6 +14,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "rldb/ir/context.h"
 
@@ -25,6 +26,9 @@ struct VerifyOptions {
   // for which `skip` says so are not looked at.
   bool incomplete = false;
   std::function<bool(const Expr* function)> skip;
+  // By node id: bindings that were found good before, with the same values under the same variables around them. They
+  // are taken to be so still, and those that are found good now are added. Null: nothing is known.
+  std::vector<bool>* good_bindings = nullptr;
 };
 
 // Returns true when nothing was added.

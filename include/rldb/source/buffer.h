@@ -1,7 +1,8 @@
 // Buffers: the texts of a session, and the map from byte offsets to lines and columns.
 //
-// A Buffer never changes; an edit makes a new one. SourceManager owns them and hands out FileIds; it is owned by the
-// session (or by a batch command). Texts over kMaxBytes are refused with a diagnostic by whoever reads the file.
+// A Buffer never changes; an edit makes a new one, which takes the place of the old under its FileId. SourceManager
+// owns them and hands out FileIds; it is owned by the session (or by a batch command). Texts over kMaxBytes are refused
+// with a diagnostic by whoever reads the file.
 #pragma once
 
 #include <memory>
@@ -27,6 +28,10 @@ class Buffer {
   std::string_view line(std::uint32_t line) const;
   std::uint32_t line_start(std::uint32_t line) const;
   LineColumn line_column(std::uint32_t offset, ColumnUnit unit = ColumnUnit::CodePoints) const;
+  // The other way: the offset of a 1-based line and column. A column past the end of its line means the line's end, one
+  // inside of a character (the second half of a UTF-16 pair) the character's start, a line past the last the text's
+  // end.
+  std::uint32_t offset(LineColumn place, ColumnUnit unit = ColumnUnit::CodePoints) const;
 
  private:
   std::string name_;
@@ -37,6 +42,9 @@ class Buffer {
 class SourceManager {
  public:
   FileId add(std::string name, std::string text);
+  // Gives the file another text. Spans into the old text are for the caller to move. The old buffer is handed out, for
+  // those who still hold views of it.
+  std::unique_ptr<Buffer> replace(FileId file, std::string text);
   const Buffer& get(FileId file) const;
   const Buffer* find(FileId file) const;  // null for "no file"
   std::size_t size() const { return buffers_.size(); }

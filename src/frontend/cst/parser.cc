@@ -26,6 +26,8 @@ std::string_view to_string(Kind kind) {
       return "missing";
     case Kind::TooDeep:
       return "too deep";
+    case Kind::Kept:
+      return "kept";
     case Kind::Other:
       return "other";
   }
@@ -104,11 +106,17 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text) {
   return TreePtr(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
 }
 
+// To the child that holds the byte. The runtime takes a child that ends there (a line end's token) to hold it: it is
+// asked for the next byte.
+bool goto_child(TSTreeCursor* cursor, std::uint32_t begin) {
+  return ts_tree_cursor_goto_first_child_for_byte(cursor, begin + 1) >= 0;
+}
+
 // Copies what the script room reads into rows, with a cursor.
 class Copier {
  public:
-  Copier(const TSTree* tree, const TreeOptions& options, std::vector<NodeRow>& rows)
-      : options_(options), rows_(rows), root_(ts_tree_root_node(tree)), cursor_(ts_tree_cursor_new(root_)) {
+  Copier(TSNode root, const TreeOptions& options, std::vector<NodeRow>& rows)
+      : options_(options), rows_(rows), root_(root), cursor_(ts_tree_cursor_new(root_)) {
     check_damage_ = ts_node_has_error(root_);
   }
   ~Copier() { ts_tree_cursor_delete(&cursor_); }
@@ -116,17 +124,20 @@ class Copier {
   Copier& operator=(const Copier&) = delete;
 
   void run() {
-    rows_.reserve(ts_node_end_byte(root_) / 4 + 16);
+    const std::size_t bytes = ts_node_end_byte(root_) - ts_node_start_byte(root_);
+    rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
     // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
     for (;;) {
       const std::uint32_t row = visit();
-      const bool descend = row != kSkipped && rows_[row].kind != Kind::TooDeep && rows_[row].kind != Kind::Token;
+      const bool descend = row != kSkipped && rows_[row].kind != Kind::TooDeep && rows_[row].kind != Kind::Token &&
+                           rows_[row].kind != Kind::Kept;
       if (descend && ts_tree_cursor_goto_first_child(&cursor_)) {
         open_.push_back(row);
         continue;
       }
       close(row);
-      if (!advance()) return;
+      const bool more = row != kSkipped && rows_[row].kind == Kind::Kept ? advance_behind_known() : advance();
+      if (!more) return;
     }
   }
 
@@ -141,6 +152,21 @@ class Copier {
       open_.pop_back();
     }
     return true;
+  }
+  // The statements that are known to follow have their rows without being visited.
+  bool advance_behind_known() {
+    KnownStatements::Statement s{};
+    bool any = false;
+    while (options_.known->next(s)) {
+      const auto next = static_cast<std::uint32_t>(rows_.size() + 1);
+      rows_.push_back({Kind::Kept, Field::None, false, s.begin, s.end, next});
+      any = true;
+    }
+    if (any) {
+      ts_tree_cursor_goto_parent(&cursor_);
+      goto_child(&cursor_, s.begin);
+    }
+    return advance();
   }
   void close(std::uint32_t row) {
     if (row == kSkipped) return;
@@ -158,8 +184,18 @@ class Copier {
     if (!open_.empty()) field = language().fields[ts_tree_cursor_current_field_id(&cursor_)];
     if (kind == Kind::Token && field == Field::None && !in_error()) return kSkipped;
     if (int(open_.size()) >= options_.max_depth) kind = Kind::TooDeep;
-    rows_.push_back({kind, field, damaged, ts_node_start_byte(node), ts_node_end_byte(node), 0});
+    const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
+    if (options_.known && !damaged && in_body() && options_.known->keeps({kind, begin, end})) kind = Kind::Kept;
+    rows_.push_back({kind, field, damaged, begin, end, 0});
     return static_cast<std::uint32_t>(rows_.size() - 1);
+  }
+  // At the top of the body of the node that is copied, or of a dataflow block there.
+  bool in_body() const {
+    const auto is = [&](std::size_t depth, Kind kind) {
+      return open_[depth] != kSkipped && rows_[open_[depth]].kind == kind;
+    };
+    if (open_.size() == 2) return is(1, Kind::Block);
+    return open_.size() == 4 && is(1, Kind::Block) && is(2, Kind::DataflowBlock) && is(3, Kind::Block);
   }
   bool in_error() const {
     return check_damage_ && !open_.empty() && open_.back() != kSkipped && rows_[open_.back()].kind == Kind::Error;
@@ -182,14 +218,35 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
   out.text = text;
   out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
   const TreePtr tree = parse_text(parser.get(), nullptr, text);
-  Copier(tree.get(), options, out.rows).run();
+  Copier(ts_tree_root_node(tree.get()), options, out.rows).run();
   return out;
 }
+
+namespace {
+
+struct Cursor {
+  explicit Cursor(TSNode node) : at(ts_tree_cursor_new(node)) {}
+  ~Cursor() { ts_tree_cursor_delete(&at); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+  TSTreeCursor at;
+};
+
+}  // namespace
 
 struct LiveTree::Impl {
   ParserPtr parser = make_parser();
   TreePtr tree;
   std::string_view text;
+
+  TSNode find(Kind kind, std::uint32_t begin, Place& place) const;
+  Tree empty_tree(source::FileId file) const {
+    Tree out;
+    out.file = file;
+    out.text = text;
+    out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
+    return out;
+  }
 };
 
 LiveTree::LiveTree() : impl_(std::make_unique<Impl>()) {}
@@ -205,17 +262,9 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> LiveTree::edit(const Edit& 
   e.start_byte = edit.begin;
   e.old_end_byte = edit.old_end;
   e.new_end_byte = edit.new_end;
-  const auto point = [](std::string_view t, std::uint32_t offset) {
-    TSPoint p{0, 0};
-    const std::string_view head = t.substr(0, offset);
-    for (std::size_t at = head.find('\n'); at != std::string_view::npos; at = head.find('\n', at + 1)) ++p.row;
-    const std::size_t line = head.rfind('\n');
-    p.column = static_cast<std::uint32_t>(head.size() - (line == std::string_view::npos ? 0 : line + 1));
-    return p;
-  };
-  e.start_point = point(text, edit.begin);
-  e.old_end_point = point(impl_->text, edit.old_end);
-  e.new_end_point = point(text, edit.new_end);
+  e.start_point = {edit.begin_point.row, edit.begin_point.column};
+  e.old_end_point = {edit.old_end_point.row, edit.old_end_point.column};
+  e.new_end_point = {edit.new_end_point.row, edit.new_end_point.column};
   ts_tree_edit(impl_->tree.get(), &e);
   TreePtr fresh = parse_text(impl_->parser.get(), impl_->tree.get(), text);
   std::uint32_t count = 0;
@@ -229,11 +278,38 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> LiveTree::edit(const Edit& 
 }
 
 Tree LiveTree::copy(source::FileId file, const TreeOptions& options) const {
-  Tree out;
-  out.file = file;
-  out.text = impl_->text;
-  out.whole = {file, 0, static_cast<std::uint32_t>(impl_->text.size())};
-  Copier(impl_->tree.get(), options, out.rows).run();
+  Tree out = impl_->empty_tree(file);
+  Copier(ts_tree_root_node(impl_->tree.get()), options, out.rows).run();
+  return out;
+}
+
+TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const {
+  Cursor cursor(ts_tree_root_node(tree.get()));
+  for (;;) {
+    const TSNode node = ts_tree_cursor_current_node(&cursor.at);
+    place.kind = language().kind_of(node);
+    place.begin = ts_node_start_byte(node);
+    if (place.kind == kind && place.begin == begin) {
+      place.end = ts_node_end_byte(node);
+      return node;
+    }
+    place.sibling_counts.push_back(ts_node_child_count(node));
+    ++place.depth;
+    if (!goto_child(&cursor.at, begin)) return {};
+  }
+}
+
+std::optional<LiveTree::Place> LiveTree::find(Kind kind, std::uint32_t begin) const {
+  Place place;
+  if (ts_node_is_null(impl_->find(kind, begin, place))) return std::nullopt;
+  return place;
+}
+
+Tree LiveTree::copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options) const {
+  Tree out = impl_->empty_tree(file);
+  Place place;
+  const TSNode node = impl_->find(kind, begin, place);
+  if (!ts_node_is_null(node)) Copier(node, options, out.rows).run();
   return out;
 }
 

@@ -3,14 +3,32 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "frontend/cst/tree.h"
 
 namespace rldb::frontend::cst {
 
+// Statements that the reader of a function knows from before.
+class KnownStatements {
+ public:
+  struct Statement {
+    Kind kind;
+    std::uint32_t begin, end;
+  };
+  virtual ~KnownStatements() = default;
+  // Asked for each whole statement of the body and of the dataflow blocks there, in the order of the text: true leaves
+  // the inside out (Kind::Kept).
+  virtual bool keeps(const Statement& statement) = 0;
+  // After that: the statement that is known to stand right behind the last one that was kept, with nothing in between,
+  // if that one is kept as well.
+  virtual bool next(Statement& statement) = 0;
+};
+
 struct TreeOptions {
   int max_depth = 1000;
+  KnownStatements* known = nullptr;
 };
 
 // May the text be given to the tree-sitter runtime at all (grammar/src/limits.h)? Else `offset` is where it is not.
@@ -26,15 +44,32 @@ class LiveTree {
   LiveTree(const LiveTree&) = delete;
   LiveTree& operator=(const LiveTree&) = delete;
 
+  struct Point {  // from 0; columns in bytes
+    std::uint32_t row = 0;
+    std::uint32_t column = 0;
+  };
   struct Edit {
-    std::uint32_t begin;
-    std::uint32_t old_end;
-    std::uint32_t new_end;
+    std::uint32_t begin, old_end, new_end;  // bytes
+    Point begin_point, old_end_point, new_end_point;
   };
   void reset(std::string_view text);
-  // `text` is the text after the edit. Ranges (of the new text) whose syntax differs are returned.
+  // `text` is the text after the edit; the old one may be gone. Ranges (of the new text) whose syntax differs are
+  // returned.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edit(const Edit& edit, std::string_view text);
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
+
+  // A node, and what can be said of its surroundings at once: they are the same as long as these numbers are.
+  struct Place {
+    Kind kind = Kind::Other;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::uint32_t depth = 0;                    // 0 is the root
+    std::vector<std::uint32_t> sibling_counts;  // children of each node on the path to it, the root's first
+  };
+  // The outermost node of that kind that begins there.
+  std::optional<Place> find(Kind kind, std::uint32_t begin) const;
+  // The subtree of that node alone; empty when there is none.
+  Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;
 
  private:
   struct Impl;

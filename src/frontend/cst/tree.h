@@ -3,7 +3,8 @@
 // Nodes stand in pre-order: the first child of node i is i + 1, its next sibling is `next`. Kept are named nodes,
 // errors, and tokens that fill a field (operators); comments, brackets and keywords are dropped. The copy is made with
 // a cursor, never by recursion, and no node lies deeper than `max_depth`: a deeper one becomes Kind::TooDeep without
-// children. Users: the script room. parser.cc is the only file besides query.cc that includes tree_sitter/api.h.
+// children. A statement that the caller knows already may be left out (Kind::Kept). Users: the script room. parser.cc
+// is the only file besides query.cc that includes tree_sitter/api.h.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ enum class Kind : std::uint8_t {
   Error,    // text that fits nowhere
   Missing,  // a token that had to be there (width zero)
   TooDeep,
+  Kept,  // a statement that is known already: its inside was left out
   Other,
 };
 std::string_view to_string(Kind kind);

@@ -51,6 +51,8 @@ class Body {
     return n;
   }
   int next_temporary() { return temporaries_++; }
+  int temporaries() const { return temporaries_; }
+  void set_temporaries(int n) { temporaries_ = n; }
 
  private:
   struct Level {

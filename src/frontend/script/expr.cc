@@ -10,6 +10,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
+#include "frontend/script/unsupported.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
@@ -23,8 +24,10 @@ bool Reader::rfc_spelling() {
 }
 
 const Val* find_name(Reader& r, std::string_view name) {
-  for (FunctionState* f = r.fn; f; f = f->outer)
+  for (FunctionState* f = r.fn; f; f = f->outer) {
+    if (r.memo && r.memo->function() == f) r.memo->looked_up(name);
     if (const Val* v = f->scope.find(name)) return v;
+  }
   return r.file_scope.find(name);
 }
 
@@ -60,8 +63,10 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
   for (FunctionState* f = r.fn; f; f = f->outer)
     for (std::string_view s : f->scope.names()) names.push_back(s);
   for (std::string_view s : r.file_scope.names()) names.push_back(s);
-  if (r.module)
+  if (r.module) {
     for (const Member& m : r.module->members) names.push_back(m.name);
+    names.push_back(r.module->name);
+  }
   std::sort(names.begin(), names.end());
   const std::string_view near = source::nearest(name, names);
   return near.empty() ? std::string() : fmt::format("did you mean `{}`?", near);
@@ -69,10 +74,35 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// Names that mean something in Python or are written without their prefix.
+std::string foreign_name_hint(std::string_view name) {
+  if (name == "print") return "write `R.print(x, format=\"{}\")` in a function with `pure=False`";
+  if (name == "inf" || name == "nan") return fmt::format("write `T.float32(\"{}\")`", name);
+  if (name == "int" || name == "float" || name == "bool")
+    return fmt::format("write `R.Prim(\"{}\")` for a scalar, `R.Tensor((), \"{}\")` for a tensor of one",
+                       name == "int"     ? "int64"
+                       : name == "float" ? "float32"
+                                         : "bool",
+                       name == "int"     ? "int64"
+                       : name == "float" ? "float32"
+                                         : "bool");
+  if (name == "np" || name == "numpy" || name == "torch")
+    return "Python is never run here: write the numbers with `R.const(...)`, or pass them as a parameter";
+  for (const std::string_view type : {"Tensor", "Shape", "Tuple", "Callable", "Object", "Prim", "Any"})
+    if (name == type) return fmt::format("write `R.{}`", name);
+  if (name == "Buffer") return "write `T.Buffer`";
+  if (runtime::parse_dtype(name)) return fmt::format("write \"{}\" in quotes", name);
+  return {};
+}
+
+}  // namespace
+
 Val unknown_name(Reader& r, std::string_view name, Node at) {
   if (explain_left_name(r, name, at)) return {};
-  std::string hint = misspelling_hint(r, name);
-  if (hint.empty() && name == "inf") hint = "write `T.float32(\"inf\")`";
+  std::string hint = foreign_name_hint(name);
+  if (hint.empty()) hint = misspelling_hint(r, name);
   return r.error_hint(at, std::move(hint), DiagId::UnknownName, name);
 }
 
@@ -237,6 +267,9 @@ Val eval_conditional(Reader& r, Node n) {
   const Val yes = eval(r, n.child(Field::Consequence));
   const Val no = eval(r, n.child(Field::Alternative));
   if (cond.poison() || yes.poison() || no.poison()) return {};
+  if (!r.in_tir() && (is_relax_value(cond) || is_relax_value(yes) || is_relax_value(no)))
+    return r.error_hint(n, "use `R.where(condition, x, y)`, or an `if` statement", DiagId::PythonLogic,
+                        "x if c else y");
   return if_then_else(r, cond, yes, no, n);
 }
 
@@ -332,7 +365,7 @@ Val eval(Reader& r, Node n) {
     case Kind::UnterminatedString:
       return {};  // reported by cst/damage.cc
     default:
-      if (n) r.error(n, DiagId::UnsupportedSyntax, cst::to_string(n.kind()));
+      if (n) r.error(n, DiagId::UnsupportedSyntax, shown_kind(n.kind()));
       return {};
   }
 }

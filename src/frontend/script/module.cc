@@ -8,6 +8,7 @@
 #include "frontend/script/metadata.h"
 #include "frontend/script/tir.h"
 #include "frontend/script/types.h"
+#include "frontend/script/unsupported.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
 
@@ -16,12 +17,12 @@ namespace rldb::frontend::script {
 Member::Member() = default;
 Member::~Member() = default;
 
+bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
+
 namespace {
 
 // Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to what signatures say.
 constexpr int kMaxDemandDepth = 24;
-
-bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
 
 const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type* ret) {
   std::vector<const ir::Type*> params;
@@ -40,21 +41,34 @@ void ensure_signature(Reader& r, Member& m) {
   if (m.signature->ret) m.declared = signature_type(r, *m.signature, m.signature->ret);
 }
 
+const ir::Function* read_member_body(Reader& r, Member& m) {
+  if (r.remember && !m.memo) {
+    m.memo = std::make_unique<BodyMemo>(m.signature->state.get());
+    m.memo->start();
+  }
+  BodyMemo* const before = std::exchange(r.memo, m.memo.get());
+  if (m.memo) m.memo->begin(!m.keep_statements);
+  const ir::Function* f = read_body(r, m.node, *m.signature, true);
+  r.memo = before;
+  return f;
+}
+
 void read_relax_member(Reader& r, Member& m) {
   ensure_signature(r, m);
   m.state = Member::State::Reading;
   m.signature->may_refine = m.var == nullptr;
   const std::size_t errors = r.out.error_count();
-  const ir::Function* f = read_body(r, m.node, *m.signature, true);
+  const ir::Function* f = read_member_body(r, m);
   const bool clean = r.out.error_count() == errors;
   // A cycle of functions without return annotations: its first reading took the result to be anything.
   if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any()) {
     const ir::Type* learnt = f->ret_type;
+    m.memo.reset();
     m.signature.reset();
     ensure_signature(r, m);
     m.declared = signature_type(r, *m.signature, learnt);
     m.var = nullptr;
-    f = read_body(r, m.node, *m.signature, true);
+    f = read_member_body(r, m);
   }
   if (m.declared && f && f->ret_type != m.declared->ret && !m.var)
     m.declared = signature_type(r, *m.signature, f->ret_type);
@@ -98,7 +112,19 @@ void keep_declared(Reader& r, Member& m) {
     if ((*it)->signature) (*it)->signature->may_refine = false;
 }
 
+// What is said of a member that cannot be read now depends on who asked first: after an edit, all is read again.
+void note_order(Reader& r, Member& m) {
+  if (m.state != Member::State::Reading && r.module->reading_depth < kMaxDemandDepth) return;
+  m.cyclic = true;
+  for (Member* reading : r.module->reading) reading->cyclic = true;
+}
+
 const ir::GlobalVar* member_var(Reader& r, Member& m) {
+  if (!r.module->reading.empty()) {
+    std::vector<Member*>& callees = r.module->reading.back()->callees;
+    if (std::find(callees.begin(), callees.end(), &m) == callees.end()) callees.push_back(&m);
+  }
+  note_order(r, m);
   if (m.var) return m.var;
   // Its own signature mentions it: there is no type to know yet (and no place for a function in a type).
   if (m.in_signature) return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
@@ -106,7 +132,7 @@ const ir::GlobalVar* member_var(Reader& r, Member& m) {
     m.var = r.ctx.global_var(m.name, m.declared ? m.declared : m.function->type);
     return m.var;
   }
-  if (m.node.is(Kind::RelaxFunction)) {
+  if (m.kind == Kind::RelaxFunction) {
     ensure_signature(r, m);
     // Read first even when annotated: the body may say more than the annotation, and callers see that.
     if (m.state == Member::State::Waiting && r.module->reading_depth < kMaxDemandDepth) {
@@ -149,6 +175,9 @@ Val module_name(Reader& r, std::string_view name, Node) {
 
 Val module_member(Reader& r, std::string_view name, Node at) {
   if (Val v = global_of(r, name); !v.is(ValKind::Nothing)) return v;
+  // A function that damage elsewhere swallowed is no mistake of its callers.
+  if (r.text.find(fmt::format("def {}(", name)) != std::string_view::npos && r.module && r.module->node.damaged())
+    return {};
   std::vector<std::string_view> names;
   if (r.module)
     for (const Member& m : r.module->members) names.push_back(m.name);
@@ -187,6 +216,9 @@ void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node
   Member& member = m.members.back();
   member.name = r.ctx.str(name);
   member.node = node;
+  member.kind = node.kind();
+  member.span = node.span();
+  member.body = node.child(Field::Body).span().begin;
   m.by_name.emplace(member.name, &member);
 }
 
@@ -295,7 +327,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
     case Kind::ImportFromStatement:
       return;
     default:
-      r.error(s, DiagId::UnsupportedHere, cst::to_string(s.kind()), "a module");
+      unsupported_statement(r, s, "a module");
   }
 }
 
@@ -313,6 +345,8 @@ void collect_members(Reader& r, ModuleState& m, Node body) {
   }
 }
 
+}  // namespace
+
 const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
   for (Member& member : m.members) read_member(r, member);
   ir::ModuleBuilder builder(r.ctx);
@@ -326,8 +360,32 @@ const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
   return builder.build();
 }
 
+void read_again(Reader& r, Member& m, Node node, bool keep_signature) {
+  m.node = node;
+  m.span = node.span();
+  m.body = node.child(Field::Body).span().begin;
+  m.state = Member::State::Waiting;
+  m.function = nullptr;
+  m.var = nullptr;
+  m.recursive = false;
+  m.keep_statements = keep_signature;
+  if (keep_signature) {
+    m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
+  } else {
+    m.memo.reset();
+    m.signature.reset();
+    m.declared = nullptr;
+    m.callees.clear();
+  }
+  read_member(r, m);
+  m.keep_statements = false;
+  m.node = Node();
+}
+
+namespace {
+
 ParsedItem read_module(Reader& r, Node n) {
-  ModuleState state;
+  ModuleState& state = r.modules.emplace_back();
   state.name = n.child(Field::Name).text();
   state.node = n;
   const FunctionOptions options = read_function_options(r, n);
@@ -626,7 +684,7 @@ class EntryReader {
       case Kind::TooDeep:
         return;
       default:
-        r_.error(s, DiagId::UnsupportedHere, cst::to_string(s.kind()), "the prompt");
+        unsupported_statement(r_, s, "the prompt");
     }
   }
 

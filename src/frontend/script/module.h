@@ -19,7 +19,15 @@ const ir::VDevice* vdevice_of_attr(Reader& r, const ir::Attr* a);
 // @T.macro and plain functions: callable at parse time where that is possible.
 void define_macro(Reader& r, Node function);
 
+// Kinds of the functions that are members of a module.
+bool is_function(Kind k);
+
 ParseResult read_file(Reader& r, const cst::Tree& tree);
+// After an edit, with r.module set: reads a member from its new node. `keep_signature`: the edit is in the body only,
+// and the member's memo has followed it. What callers see of the member may be another type than before.
+void read_again(Reader& r, Member& m, Node node, bool keep_signature);
+// The module of a class whose members have been read; reads those that have not.
+const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken);
 ParseResult read_entry(Reader& r, const cst::Tree& tree);
 const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols);
 

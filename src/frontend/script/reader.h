@@ -17,6 +17,7 @@
 
 #include "frontend/cst/parser.h"
 #include "frontend/script/body.h"
+#include "frontend/script/memo.h"
 #include "frontend/script/scope.h"
 #include "frontend/script/value.h"
 #include "rldb/frontend/parse.h"
@@ -65,13 +66,20 @@ struct Member {
   ~Member();
   enum class State : std::uint8_t { Waiting, Reading, Done, Failed };
   std::string_view name;
-  Node node;
+  Node node;  // null after the text was edited elsewhere
+  Kind kind = Kind::Other;
+  source::Span span;
+  std::uint32_t body = 0;  // where its body begins
   State state = State::Waiting;
   const ir::Expr* function = nullptr;      // when Done
   const ir::FuncType* declared = nullptr;  // from the signature, when it has a return annotation
   std::unique_ptr<Signature> signature;    // of a Relax function
   const ir::GlobalVar* var = nullptr;      // as soon as its type is known
   bool recursive = false;                  // was asked for while it was being read
+  bool cyclic = false;                     // takes part in a cycle of calls
+  std::vector<Member*> callees;            // members whose type was asked for while it was read
+  std::unique_ptr<BodyMemo> memo;          // of a Relax function, when edits are to follow
+  bool keep_statements = false;            // what the memo knows of the body is still true
   bool in_signature = false;               // its signature is being read
   bool broken = false;
 };
@@ -107,6 +115,9 @@ struct Reader {
   const Environment* env = nullptr;  // at the prompt
   ModuleState* module = nullptr;
   FunctionState* fn = nullptr;
+  std::deque<ModuleState> modules;                     // the classes of the file
+  bool remember = false;                               // fill memos: edits are to follow
+  BodyMemo* memo = nullptr;                            // of the function whose body is being read
   Scope file_scope;                                    // names of the file: meta values, TypeVars
   std::unordered_map<std::string_view, Space> spaces;  // R, T, I, relax, ...
   std::unordered_set<std::string_view> type_vars;      // n = TypeVar("n")

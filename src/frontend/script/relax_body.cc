@@ -1,11 +1,14 @@
 // Statements of Relax functions: bindings, dataflow blocks, if, return.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontend/script/convert.h"
 #include "frontend/script/module.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/types.h"
+#include "frontend/script/unsupported.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
@@ -46,7 +49,11 @@ const ir::Var* define_symbol(Reader& r, Node name, ir::DType dtype) {
     r.fn->scope.define(v->name, Val::of(v), name.span());
     return v;
   }
-  const ir::Var* v = r.at(r.ctx.var(name.text(), r.ctx.prim(dtype)), name);
+  const ir::Type* type = r.ctx.prim(dtype);
+  const bool remembered = r.memo && r.memo->function() == r.fn;
+  const ir::Var* v = remembered ? r.memo->take_variable(name.text(), type, false) : nullptr;
+  if (!v) v = r.ctx.var(name.text(), type);
+  r.at(v, name);
   r.fn->scope.define(v->name, Val::of(v), name.span());
   return v;
 }
@@ -61,7 +68,8 @@ struct Outputs {
 
 class BodyReader {
  public:
-  explicit BodyReader(Reader& r) : r_(r), fn_(*r.fn), body_(*r.fn->body) {}
+  explicit BodyReader(Reader& r)
+      : r_(r), fn_(*r.fn), body_(*r.fn->body), memo_(r.memo && r.memo->function() == r.fn ? r.memo : nullptr) {}
 
   BlockResult function_body(Node block) {
     BlockResult result;
@@ -83,10 +91,26 @@ class BodyReader {
       } else if (s.is(Kind::DataflowBlock)) {
         dataflow(s, i + 1 < statements.size() ? statements[i + 1] : Node());
       } else {
-        statement(s);
+        remembered_statement(s);
       }
     }
     return result;
+  }
+
+  // A statement at the top of the body or of a dataflow block: may have been read before.
+  void remembered_statement(Node s) {
+    if (!memo_ || memo_->is_open()) return statement(s);
+    const bool beside_damage = cut_short(s);
+    const bool adjacent = s.index() == behind_last_;
+    behind_last_ = s.row().next;
+    if (s.is(Kind::Kept)) {
+      if (beside_damage) return memo_->abandon();
+      if (memo_->replay(r_, s, body_, adjacent, [this](std::string_view name) { return makes_output(name); })) return;
+      if (!s) return;
+    }
+    memo_->open(s, body_, adjacent);
+    statement(s);
+    memo_->close(body_, beside_damage);
   }
 
   void statement(Node s) {
@@ -116,7 +140,10 @@ class BodyReader {
         }
         return;
       case Kind::ReturnStatement:
-        r_.error(s, DiagId::MisplacedReturn);
+        r_.error_hint(s,
+                      body_.in_dataflow() ? "name the value in `R.output(...)` and return it after the block"
+                                          : "bind the value to a name in both branches, and return it after the `if`",
+                      DiagId::MisplacedReturn);
         return;
       case Kind::UnexpectedIndent:
         for (Node c : s.children()) statement(c);
@@ -136,7 +163,7 @@ class BodyReader {
         r_.error(s, DiagId::DeclarationWithoutValue, s.child(Field::Target).text());
         return;
       default:
-        r_.error(header_of(s), DiagId::UnsupportedHere, cst::to_string(s.kind()), "a Relax function");
+        unsupported_statement(r_, s, "a Relax function");
         return;
     }
   }
@@ -245,8 +272,11 @@ class BodyReader {
     return it != outputs_->last.end() && it->second == outputs_->statement;
   }
 
-  const ir::Var* make_var(Node target, const ir::Type* type) {
+  // A variable of a tuple is looked through by its users: after an edit they must see a new one.
+  const ir::Var* make_var(Node target, const ir::Type* type, bool is_tuple = false) {
     const bool dataflow = body_.in_dataflow() && !makes_output(target.text());
+    if (const ir::Var* v = memo_ && !is_tuple ? memo_->take_variable(target.text(), type, dataflow) : nullptr)
+      return r_.at(v, target);
     return r_.at(dataflow ? r_.ctx.dataflow_var(target.text(), type) : r_.ctx.var(target.text(), type), target);
   }
 
@@ -268,7 +298,7 @@ class BodyReader {
           source::message(DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
       r_.report(annotation.span(), std::move(m));
     }
-    const ir::Var* v = make_var(target, type ? type : value_type);
+    const ir::Var* v = make_var(target, type ? type : value_type, ir::isa<ir::Tuple>(e));
     body_.append(r_.at(r_.ctx.binding(v, e), s));
     if (const auto* t = ir::as<ir::Tuple>(e)) fn_.tuples[v] = t;
     fn_.scope.define(v->name, Val::of(v), target.span());
@@ -283,6 +313,7 @@ class BodyReader {
         r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(type),
                  ir::print_type(r_.ctx.prim(dtype)));
     }
+    if (memo_) memo_->declared_symbol();
     define_symbol(r_, target, dtype);
   }
 
@@ -298,6 +329,7 @@ class BodyReader {
       }
       for (std::size_t i = 0; i < targets.size(); ++i) {
         if (const auto dtype = symbol_declaration(r_, values[i])) {
+          if (memo_) memo_->declared_symbol();
           define_symbol(r_, targets[i], *dtype);
         } else {
           assign(s, targets[i], eval(r_, values[i]), values[i], nullptr, {});
@@ -502,7 +534,14 @@ class BodyReader {
     // A dataflow variable that the return right after the block names is an output too.
     if (next.is(Kind::ReturnStatement)) names_in(next.child(Field::Value), names);
     for (Node n : names) out.last.emplace(n.text(), statements.size());
+    if (memo_ && !memo_->is_open()) remember_outputs(out);
     for (std::size_t i = 0; i < statements.size(); ++i) {
+      if (statements[i].is(Kind::Kept)) {
+        memo_->for_each_output(statements[i], [&](std::string_view name) {
+          if (const auto it = out.last.find(name); it != out.last.end()) it->second = i;
+        });
+        continue;
+      }
       const Node target =
           statements[i].is(Kind::Binding) ? statements[i].child(Field::Target) : statements[i].child(Field::Name);
       const auto note = [&](Node t) {
@@ -514,7 +553,15 @@ class BodyReader {
     }
   }
 
+  void remember_outputs(const Outputs& outputs) {
+    std::vector<std::string> names;
+    for (const auto& [name, last] : outputs.last) names.emplace_back(name);
+    std::sort(names.begin(), names.end());
+    memo_->outputs(std::move(names));
+  }
+
   void dataflow(Node s, Node next) {
+    behind_last_ = 0;
     std::vector<Node> statements;
     for (Node c : s.child(Field::Body).children()) statements.push_back(c);
     Outputs outputs;
@@ -544,9 +591,10 @@ class BodyReader {
         poison_bindings(statements[i]);
         continue;
       }
-      statement(statements[i]);
+      remembered_statement(statements[i]);
     }
     outputs_ = nullptr;
+    behind_last_ = 0;
     std::vector<std::pair<std::string_view, Scope::Entry>> kept;
     for (const auto& [name, last] : outputs.last) {
       const Scope::Entry* e = fn_.scope.find_entry(name);
@@ -630,6 +678,14 @@ class BodyReader {
     if_chain(s, s.child(Field::Condition), s.child(Field::Consequence), alternatives, 0);
   }
 
+  // What the machine takes as a condition: a scalar, or a tensor of no dimensions, of bools or integers.
+  static bool may_be_condition(const ir::Type* t) {
+    const auto fits = [](ir::DType d) { return d.is_void() || d.is_bool() || d.is_integral(); };
+    if (const auto* p = ir::as<ir::PrimType>(t)) return fits(p->dtype);
+    if (const auto* x = ir::as<ir::TensorType>(t)) return fits(x->dtype) && (x->ndim <= 0);
+    return t->kind == ir::TypeKind::Any || t->kind == ir::TypeKind::DTensor;
+  }
+
   void if_chain(Node s, Node condition, Node consequence, const std::vector<Node>& alternatives, std::size_t at) {
     if (body_.in_dataflow()) {
       r_.error(condition, DiagId::IfInDataflow);
@@ -641,9 +697,13 @@ class BodyReader {
     }
     const Val cond_value = eval(r_, condition);
     const ir::Expr* cond = to_leaf(r_, cond_value, condition);
+    if (cond && !may_be_condition(cond->type))
+      r_.error(condition, DiagId::ConditionNotBool, describe(r_, Val::of(cond)));
     const Branch yes = block_branch(consequence);
     if (at >= alternatives.size()) {
-      r_.error(condition, DiagId::IfWithoutElse);
+      const std::string_view name = yes.var ? yes.var->name : std::string_view("y");
+      r_.error_hint(condition, fmt::format("add `else:` and bind `{}` there too: it is the value of the `if`", name),
+                    DiagId::IfWithoutElse);
       return poison_bindings(s);
     }
     const Node other = alternatives[at];
@@ -690,6 +750,8 @@ class BodyReader {
   Reader& r_;
   FunctionState& fn_;
   Body& body_;
+  BodyMemo* memo_;
+  std::uint32_t behind_last_ = 0;  // the row behind the last remembered statement, 0 at the start of a block
   Outputs* outputs_ = nullptr;
 };
 

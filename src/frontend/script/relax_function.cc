@@ -88,7 +88,8 @@ bool names_dims(Reader& r, Node annotation) {
   return p.space == Space::Tir || (p.space == Space::Relax && (p.rest == "Shape" || p.rest == "Prim"));
 }
 
-const ir::Var* read_parameter(Reader& r, Node p) {
+// `known` becomes false when nothing could be read: callers may pass anything, and the body is not checked against it.
+const ir::Var* read_parameter(Reader& r, Node p, bool& known) {
   const Node name = p.child(Field::Name), annotation = p.child(Field::Annotation);
   const ir::Type* type = nullptr;
   if (annotation) {
@@ -96,6 +97,7 @@ const ir::Var* read_parameter(Reader& r, Node p) {
   } else {
     r.error(name, DiagId::MissingAnnotation, name.text());
   }
+  known = type != nullptr;
   return r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name);
 }
 
@@ -105,7 +107,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   FunctionState& fn = *out.state;
   fn.outer = outer;
   fn.dialect = Dialect::Relax;
-  fn.name = function.child(Field::Name).text();
+  fn.name = r.ctx.str(function.child(Field::Name).text());
   out.options = read_function_options(r, function);
   if (!out.options.pure_given && r.rfc_spelling()) {
     Visited visited;
@@ -117,21 +119,30 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   collect_signature_symbols(r, function);
   std::vector<Node> params;
   for (Node p : function.child(Field::Parameters).children()) {
-    if (p.is(Kind::VariadicParameter)) r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+    if (p.is(Kind::VariadicParameter)) {
+      r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+      if (const Node name = p.child(Field::Name)) fn.scope.define(name.text(), Val(), name.span());
+    }
     if (p.is(Kind::Parameter)) params.push_back(p);
   }
   out.params.resize(params.size(), nullptr);
+  std::vector<char> known(params.size(), 1);
+  const auto read = [&](std::size_t i) {
+    bool good = true;
+    out.params[i] = read_parameter(r, params[i], good);
+    known[i] = good ? 1 : 0;
+  };
   // Shapes and scalars first: types of other parameters may name them.
   for (std::size_t i = 0; i < params.size(); ++i)
     if (names_dims(r, params[i].child(Field::Annotation))) {
-      out.params[i] = read_parameter(r, params[i]);
+      read(i);
       fn.scope.define(out.params[i]->name, Val::of(out.params[i]), params[i].span());
     }
   for (std::size_t i = 0; i < params.size(); ++i) {
     const Node name = params[i].child(Field::Name);
     for (std::size_t k = 0; k < i; ++k)
       if (params[k].child(Field::Name).text() == name.text()) r.error(name, DiagId::RepeatedParameter, name.text());
-    if (!out.params[i]) out.params[i] = read_parameter(r, params[i]);
+    if (!out.params[i]) read(i);
   }
   if (const Node ret = function.child(Field::ReturnType)) {
     out.ret = read_type(r, ret);
@@ -140,7 +151,8 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   fn.in_signature = false;
   // After the types: a parameter hides a symbolic variable of its name.
   for (std::size_t i = 0; i < params.size(); ++i)
-    fn.scope.define(out.params[i]->name, Val::of(out.params[i]), params[i].child(Field::Name).span());
+    fn.scope.define(out.params[i]->name, known[i] ? Val::of(out.params[i]) : Val(),
+                    params[i].child(Field::Name).span());
   r.fn = before;
 }
 
@@ -160,12 +172,40 @@ const ir::Type* inferred_result(Reader& r, const Signature& s, const ir::Type* t
   return ir::erase(r.ctx, t, [&](const ir::Var* v) { return visible.count(v) > 0; });
 }
 
+// Where a key of R.func_attr({...}) is written; the function's name when it is not in the text as it is.
+Node attribute_key(Node function, std::string_view key) {
+  for (Node s : function.child(Field::Body).children()) {
+    const Node call = s.child(Field::Value);
+    if (!call.is(Kind::Call) || !call.child(Field::Function).text().ends_with(".func_attr")) continue;
+    const Node dict = call.child(Field::Arguments).first();
+    for (Node pair : dict.children())
+      if (const Node k = pair.child(Field::Key);
+          k.text().size() == key.size() + 2 && k.text().substr(1, key.size()) == key)
+        return k;
+  }
+  return function.child(Field::Name);
+}
+
 void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_global) {
   FunctionState& fn = *s.state;
   const bool given = ir::find_attr(fn.attrs, "global_symbol") != nullptr;
-  if (given && s.options.is_private) r.error(function.child(Field::Name), DiagId::PrivateGlobalSymbol, fn.name);
+  if (given && s.options.is_private)
+    r.error(attribute_key(function, "global_symbol"), DiagId::PrivateGlobalSymbol, fn.name);
   if (is_global && !given && !s.options.is_private)
     fn.attrs.insert(fn.attrs.begin(), r.ctx.named("global_symbol", r.ctx.attr(r.ctx.str(fn.name))));
+}
+
+// Is there a `return` in a block of the body? It was reported there.
+bool returns_inside(Node body) {
+  std::vector<Node> pending{body};
+  while (!pending.empty()) {
+    const Node n = pending.back();
+    pending.pop_back();
+    if (n.is(Kind::ReturnStatement)) return true;
+    if (!n.is(Kind::RelaxFunction) && !n.is(Kind::PrimFunc))
+      for (Node c : n.children()) pending.push_back(c);
+  }
+  return false;
 }
 
 }  // namespace
@@ -181,7 +221,7 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
   r.expected = expected;
   add_global_symbol(r, function, s, is_global);
   const ir::Function* made = nullptr;
-  if (!result.returned && !function.child(Field::Body).damaged())
+  if (!result.returned && !function.child(Field::Body).damaged() && !returns_inside(function.child(Field::Body)))
     r.error(function.child(Field::Name), DiagId::NoReturn, fn.name);
   if (result.value) {
     const ir::Type* value_type = result.value->type;

@@ -1,8 +1,12 @@
 // Scope: names that are visible at a place of the text, with shadowing; and what became of those that no longer are.
 //
-// Entries are never removed, only unlinked, so that a failed lookup can say "was defined there, but ...".
+// Every name that was ever looked for or defined has a slot; a slot knows its innermost live entry. Entries are never
+// removed, only unlinked, so that a failed lookup can say "was defined there, but ...". Names are kept by the scope, so
+// that it may outlive the text. BodyMemo looks up and defines by slot.
 #pragma once
 
+#include <deque>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -15,8 +19,13 @@ enum class ScopeKind : std::uint8_t { Function, Dataflow, Branch, Block, Loop };
 
 class Scope {
  public:
+  using Slot = std::uint32_t;
+  Scope() = default;
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
   struct Entry {
-    std::string_view name;
+    Slot slot;
     Val value;
     source::Span span;
     std::uint32_t shadowed;  // entry of the same name outside, or kNone
@@ -24,26 +33,38 @@ class Scope {
     bool live = true;
   };
 
-  const Val* find(std::string_view name) const {
-    const auto it = live_.find(name);
-    return it == live_.end() || it->second == kNone ? nullptr : &entries_[it->second].value;
+  Slot slot(std::string_view name) {
+    if (const auto it = slots_.find(name); it != slots_.end()) return it->second;
+    names_.emplace_back(name);
+    const auto made = static_cast<Slot>(live_.size());
+    slots_.emplace(names_.back(), made);
+    live_.push_back(kNone);
+    return made;
   }
+  std::string_view name(Slot slot) const { return names_[slot]; }
+
+  const Entry* find_entry(Slot slot) const { return live_[slot] == kNone ? nullptr : &entries_[live_[slot]]; }
   const Entry* find_entry(std::string_view name) const {
-    const auto it = live_.find(name);
-    return it == live_.end() || it->second == kNone ? nullptr : &entries_[it->second];
+    const auto it = slots_.find(name);
+    return it == slots_.end() ? nullptr : find_entry(it->second);
   }
-  void define(std::string_view name, const Val& value, source::Span span) {
-    auto [it, fresh] = live_.try_emplace(name, kNone);
-    const auto at = static_cast<std::uint32_t>(entries_.size());
+  const Val* find(std::string_view name) const {
+    const Entry* e = find_entry(name);
+    return e ? &e->value : nullptr;
+  }
+
+  void define(std::string_view name, const Val& value, source::Span span) { define(slot(name), value, span); }
+  void define(Slot slot, const Val& value, source::Span span) {
+    if (log_ && marks_.size() == log_depth_) log_->push_back(slot);
+    std::uint32_t& live = live_[slot];
     // A name defined again in the same scope replaces its entry: no chain to unwind.
-    if (!fresh && it->second != kNone && it->second >= mark()) {
-      Entry& e = entries_[it->second];
-      e.value = value;
-      e.span = span;
+    if (live != kNone && live >= mark()) {
+      entries_[live].value = value;
+      entries_[live].span = span;
       return;
     }
-    entries_.push_back({name, value, span, it->second});
-    it->second = at;
+    entries_.push_back({slot, value, span, live});
+    live = static_cast<std::uint32_t>(entries_.size() - 1);
   }
   void enter(ScopeKind kind) { marks_.push_back({static_cast<std::uint32_t>(entries_.size()), kind}); }
   void leave() {
@@ -51,7 +72,7 @@ class Scope {
     for (std::uint32_t i = static_cast<std::uint32_t>(entries_.size()); i-- > mark;) {
       Entry& e = entries_[i];
       if (!e.live) continue;
-      live_[e.name] = e.shadowed;
+      live_[e.slot] = e.shadowed;
       e.live = false;
       e.left_as = kind;
     }
@@ -59,23 +80,49 @@ class Scope {
   }
   // The latest entry of that name that went out of scope.
   const Entry* find_left(std::string_view name) const {
+    const auto it = slots_.find(name);
+    if (it == slots_.end()) return nullptr;
     for (std::size_t i = entries_.size(); i-- > 0;)
-      if (!entries_[i].live && entries_[i].name == name) return &entries_[i];
+      if (!entries_[i].live && entries_[i].slot == it->second) return &entries_[i];
     return nullptr;
   }
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> out;
-    for (const auto& [name, at] : live_)
-      if (at != kNone) out.push_back(name);
+    for (std::size_t i = 0; i < live_.size(); ++i)
+      if (live_[i] != kNone) out.push_back(names_[i]);
     return out;
+  }
+
+  // ---- for BodyMemo ----
+
+  // Slots defined from now on at the present depth are appended to `log`; null ends it.
+  void record(std::vector<Slot>* log) {
+    log_ = log;
+    log_depth_ = marks_.size();
+  }
+  // How many entries there are: an entry with a higher index is younger.
+  std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
+  bool is_younger(const Entry* e, std::uint32_t size) const { return e - entries_.data() >= std::ptrdiff_t(size); }
+  std::vector<Entry> entries() const { return entries_; }
+  // Back to what `entries()` said, with no inner scope open. Slots stay.
+  void rewind(const std::vector<Entry>& entries) {
+    entries_ = entries;
+    marks_.clear();
+    live_.assign(live_.size(), kNone);
+    for (std::uint32_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].live) live_[entries_[i].slot] = i;
   }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t(0);
   std::uint32_t mark() const { return marks_.empty() ? 0 : marks_.back().first; }
-  std::unordered_map<std::string_view, std::uint32_t> live_;
+  std::deque<std::string> names_;  // by slot
+  std::unordered_map<std::string_view, Slot> slots_;
+  std::vector<std::uint32_t> live_;  // by slot: index of the entry, or kNone
   std::vector<Entry> entries_;
   std::vector<std::pair<std::uint32_t, ScopeKind>> marks_;
+  std::vector<Slot>* log_ = nullptr;
+  std::size_t log_depth_ = 0;
 };
 
 }  // namespace rldb::frontend::script

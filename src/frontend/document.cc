@@ -1,0 +1,550 @@
+// An edit: the text, tree-sitter's tree, spans, then the function that holds it, its callers, the module; else all of
+// it.
+#include "rldb/frontend/document.h"
+
+#include <algorithm>
+
+#include "frontend/cst/damage.h"
+#include "frontend/echo.h"
+#include "frontend/script/module.h"
+#include "frontend/text.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::frontend {
+
+namespace {
+
+using script::Member;
+using script::TextEdit;
+
+bool is_inside(const source::Span& inner, const source::Span& outer) {
+  return inner.begin >= outer.begin && inner.end <= outer.end;
+}
+
+// A place after an edit. What the edit removed shrinks to where it was.
+std::uint32_t moved(std::uint32_t offset, const TextEdit& edit) {
+  if (offset <= edit.begin) return offset;
+  if (offset >= edit.old_end) return offset + static_cast<std::uint32_t>(edit.delta());
+  return std::min(offset, edit.new_end);
+}
+
+void move_span(source::Span& span, source::FileId file, const TextEdit& edit) {
+  if (span.file != file) return;
+  span.begin = moved(span.begin, edit);
+  span.end = moved(span.end, edit);
+}
+
+void move_diagnostics(std::vector<source::Diagnostic>& diagnostics, source::FileId file, const TextEdit& edit) {
+  for (source::Diagnostic& d : diagnostics) {
+    move_span(d.span, file, edit);
+    for (source::Note& n : d.notes) move_span(n.span, file, edit);
+  }
+}
+
+void sort_by_place(std::vector<source::Diagnostic>& diagnostics) {
+  std::stable_sort(
+      diagnostics.begin(), diagnostics.end(),
+      [](const source::Diagnostic& a, const source::Diagnostic& b) { return a.span.begin < b.span.begin; });
+}
+
+// Spellings whose presence anywhere in a file changes how all of it is read.
+bool says_how_to_read(std::string_view text) {
+  for (const std::string_view s : {"R.Tensor[", "R.outputs(", "R.match_shape(", "import tir"})
+    if (text.find(s) != std::string_view::npos) return true;
+  return false;
+}
+
+// What callers see of a member; null when that depends on who asks.
+const ir::Type* public_type(const Member& m) {
+  if (m.declared) return m.declared;
+  return m.function ? m.function->type : nullptr;
+}
+
+// Said once for the whole of a text.
+bool is_too_deep(const source::Diagnostics& found) {
+  return std::any_of(found.all().begin(), found.all().end(),
+                     [](const source::Diagnostic& d) { return d.id == source::DiagId::NestedTooDeepText; });
+}
+
+// An edit, and the bytes of the new text between which the syntax is another one.
+struct Reach {
+  TextEdit text;
+  std::uint32_t from, to;
+};
+
+// What is remembered of a member besides what the reader keeps.
+struct MemberFacts {
+  std::vector<source::Diagnostic> parsing;
+  std::vector<source::Diagnostic> verification;
+  const ir::Expr* verified = nullptr;  // the function that `verification` is about
+  bool verified_complete = false;      // no function was missing then
+};
+
+bool has_errors(const MemberFacts& f) {
+  return std::any_of(f.parsing.begin(), f.parsing.end(),
+                     [](const source::Diagnostic& d) { return d.severity == source::Severity::Error; });
+}
+
+}  // namespace
+
+struct Document::State {
+  source::SourceManager& sources;
+  source::FileId file;
+  ParseOptions options;
+
+  std::shared_ptr<ir::Context> ctx;
+  cst::LiveTree live;
+  bool live_follows = false;                   // `live` is the tree of the text
+  source::Diagnostics found;                   // of the reading that goes on; the reader writes here
+  std::unique_ptr<script::Reader> reader;      // of the last whole reading, and all after it
+  std::unique_ptr<source::Buffer> whole_text;  // that it read: names are views into it
+  cst::Tree whole_tree;
+  std::size_t reader_texts = 0, reader_trees = 0;
+  std::size_t whole_bytes = 0;  // of `ctx` after it
+  cst::LiveTree::Place surroundings;
+
+  ParseResult result;
+  source::Diagnostics diagnostics;
+  std::vector<MemberFacts> facts;  // by member
+  bool in_parts = false;           // may the next edit be read in part?
+  bool verify_in_parts = false;
+  std::vector<bool> good_bindings;
+  ReadScope scope;
+
+  State(source::SourceManager& s, source::FileId f, const ParseOptions& o) : sources(s), file(f), options(o) {}
+
+  const source::Buffer& buffer() const { return sources.get(file); }
+  script::ModuleState& module() { return reader->modules.front(); }
+
+  // ---- the whole text ----
+
+  void read_whole();
+  void divide();
+  bool can_be_divided();
+  void verify_whole();
+
+  // ---- a part of it ----
+
+  bool read_part(const TextEdit& edit, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed,
+                 std::string_view old_text);
+  Member* member_at(const TextEdit& edit);
+  bool same_surroundings(const cst::LiveTree::Place& place, const TextEdit& edit,
+                         const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed);
+  void move_all(const TextEdit& edit);
+  bool read_function(Member& m, const Reach* edit);
+  bool read_callers(Member& changed, std::vector<Member*>& read);
+  void rebuild_module();
+  void verify_parts(const std::vector<Member*>& read);
+  ir::VerifyOptions verify_options();
+  void note_verified(std::size_t member);
+  void forget_good(const Member& m);
+  void take_sorted(std::vector<source::Diagnostic> all);
+  bool has_header_diagnostics(const Member& m);
+  std::size_t index_of(const Member& m);
+  void collect_diagnostics();
+  cst::TreeOptions tree_options() const {
+    cst::TreeOptions t;
+    t.max_depth = options.max_depth;
+    return t;
+  }
+};
+
+// ---- the whole text ----
+
+void Document::State::read_whole() {
+  scope = {};
+  in_parts = false;
+  reader.reset();
+  whole_text.reset();
+  found.clear();
+  diagnostics.clear();
+  facts.clear();
+  good_bindings.clear();
+  result = {};
+  ctx = std::make_shared<ir::Context>();
+  ops::install(*ctx);
+  if (!check_text(buffer(), file, diagnostics)) {
+    live_follows = false;
+    result.ok = false;
+    return;
+  }
+  if (!live_follows) live.reset(buffer().text());
+  live_follows = true;
+  whole_tree = live.copy(file, tree_options());
+  cst::report_damage(whole_tree, found);
+  reader.reset(new script::Reader{*ctx, sources, file, found, options});
+  reader->text = buffer().text();
+  reader->remember = true;
+  result = script::read_file(*reader, whole_tree);
+  result.ok = !found.has_errors();
+  reader_texts = reader->texts.size();
+  reader_trees = reader->trees.size();
+  divide();
+  // Without parts, what is known of the whole is enough.
+  if (!in_parts) {
+    if (!found.all().empty()) add_without_echoes(found.all(), functions_of(whole_tree), diagnostics);
+    verify_whole();
+  }
+  if (!reader->metadata) whole_tree.rows = {};
+  whole_bytes = ctx->bytes_reserved();
+}
+
+// Parts are the functions of the one class of a file. Whatever else has a meaning for them (macros, constants of the
+// file, RFC 0089's purity by what is called) makes the text one piece.
+bool Document::State::can_be_divided() {
+  if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
+  if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
+  if (!reader->file_scope.names().empty() || !reader->noted_ops.empty()) return false;
+  return found.all().size() < source::Diagnostics::kMaxDiagnostics && !is_too_deep(found) && !module().members.empty();
+}
+
+void Document::State::divide() {
+  if (!can_be_divided()) return;
+  std::deque<Member>& members = module().members;
+  facts.resize(members.size());
+  for (const source::Diagnostic& d : found.all()) {
+    std::size_t at = 0;
+    while (at < members.size() && !(d.span.file == file && is_inside(d.span, members[at].span))) ++at;
+    if (at == members.size()) return;
+    facts[at].parsing.push_back(d);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].node = {};
+    if (!members[i].memo) continue;
+    std::vector<source::Span> places;
+    for (const source::Diagnostic& d : facts[i].parsing) places.push_back(d.span);
+    std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    members[i].memo->finish(places);
+  }
+  const auto place = live.find(members.front().kind, members.front().span.begin);
+  if (!place) return;
+  surroundings = *place;
+  in_parts = true;
+  verify_in_parts = true;
+  verify_whole();
+  collect_diagnostics();
+}
+
+// Rules about the module as a whole have no function to belong to: then each verification is of the whole.
+void Document::State::verify_whole() {
+  if (!result.module) return;
+  if (!in_parts) {
+    source::Diagnostics all;
+    for (const source::Diagnostic& d : diagnostics.all()) all.add(d);
+    verify_parsed(*ctx, result, all);
+    return take_sorted(all.all());
+  }
+  source::Diagnostics verification;
+  ir::verify(*ctx, result.module, verification, verify_options());
+  std::deque<Member>& members = module().members;
+  for (std::size_t i = 0; i < members.size(); ++i) note_verified(i);
+  for (const source::Diagnostic& d : verification.all()) {
+    std::size_t at = 0;
+    while (at < members.size() && !(d.span.file == file && is_inside(d.span, members[at].span))) ++at;
+    if (at == members.size()) {
+      verify_in_parts = false;
+      at = 0;
+    }
+    facts[at].verification.push_back(d);
+    if (!result.check_well_formed) facts[at].verification.back().severity = source::Severity::Warning;
+  }
+}
+
+// ---- a part of it ----
+
+std::size_t Document::State::index_of(const Member& m) {
+  const std::deque<Member>& members = module().members;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (&members[i] == &m) return i;
+  return members.size();
+}
+
+Member* Document::State::member_at(const TextEdit& edit) {
+  for (Member& m : module().members)
+    if (m.span.begin < edit.begin && edit.old_end <= m.span.end) return &m;
+  return nullptr;
+}
+
+bool Document::State::same_surroundings(const cst::LiveTree::Place& place, const TextEdit& edit,
+                                        const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed) {
+  if (place.depth != surroundings.depth || place.sibling_counts != surroundings.sibling_counts) return false;
+  // Behind the function nothing but blanks may be new.
+  const std::string_view text = buffer().text();
+  if (edit.new_end > place.end &&
+      text.substr(place.end, edit.new_end - place.end).find_first_not_of(" \t\r\n") != std::string_view::npos)
+    return false;
+  const std::uint32_t end = std::max(place.end, edit.new_end);
+  return std::all_of(changed.begin(), changed.end(),
+                     [&](const auto& range) { return range.first >= place.begin && range.second <= end; });
+}
+
+void Document::State::move_all(const TextEdit& edit) {
+  for (source::Span& s : ctx->spans().rows()) move_span(s, file, edit);
+  for (Member& m : module().members) {
+    move_span(m.span, file, edit);
+    m.body = moved(m.body, edit);
+  }
+  for (MemberFacts& f : facts) {
+    move_diagnostics(f.parsing, file, edit);
+    move_diagnostics(f.verification, file, edit);
+  }
+  for (ParsedItem& item : result.items) move_span(item.span, file, edit);
+}
+
+// Reads a member from the live tree. With an edit, only what it reaches in the body; false when that does not go.
+bool Document::State::read_function(Member& m, const Reach* edit) {
+  cst::TreeOptions copying = tree_options();
+  if (edit) {
+    m.memo->apply(edit->text, edit->from, edit->to);
+    if (m.memo->abandoned()) return false;
+    copying.known = m.memo.get();
+    m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
+      cst::Tree tree = live.copy_node(file, kind, begin, tree_options());
+      if (tree.rows.empty() || tree.rows[0].end != end) return cst::Node();
+      reader->trees.push_back(std::move(tree));
+      return cst::Node(&reader->trees.back(), 0);
+    };
+  }
+  const cst::Tree tree = live.copy_node(file, m.kind, m.span.begin, copying);
+  if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != m.name) return false;
+  found.clear();
+  cst::report_damage(tree, found);
+  script::read_again(*reader, m, cst::Node(&tree, 0), edit != nullptr);
+  if (m.memo) m.memo->reload = nullptr;
+  while (reader->texts.size() > reader_texts) reader->texts.pop_back();
+  while (reader->trees.size() > reader_trees) reader->trees.pop_back();
+  if (m.cyclic || !reader->noted_ops.empty() || is_too_deep(found) ||
+      found.all().size() >= source::Diagnostics::kMaxDiagnostics)
+    return false;
+  std::vector<source::Span> places;
+  for (const source::Diagnostic& d : found.all()) {
+    if (d.span.file != file || !is_inside(d.span, m.span)) return false;
+    places.push_back(d.span);
+  }
+  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  if (m.memo) {
+    m.memo->finish(places);
+    if (edit && m.memo->abandoned()) return false;
+    scope.statements += m.memo->read_count();
+  }
+  MemberFacts& f = facts[index_of(m)];
+  f.parsing = found.all();
+  return true;
+}
+
+// Those who call a function whose type is another one now, and their callers. False when one would have to be read
+// twice.
+bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) {
+  for (Member& m : module().members) {
+    if (std::find(m.callees.begin(), m.callees.end(), &changed) == m.callees.end()) continue;
+    if (std::find(read.begin(), read.end(), &m) != read.end()) return false;
+    read.push_back(&m);
+    const ir::Type* const before = public_type(m);
+    if (!read_function(m, nullptr)) return false;
+    if ((!before || before != public_type(m)) && !read_callers(m, read)) return false;
+  }
+  return true;
+}
+
+// What the signature's reading said is not said again when only the body is read.
+bool Document::State::has_header_diagnostics(const Member& m) {
+  const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
+  return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
+}
+
+bool Document::State::read_part(const TextEdit& edit,
+                                const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed,
+                                std::string_view old_text) {
+  // What edits left behind in the context is given back by a whole reading.
+  constexpr std::size_t kSlack = std::size_t(32) << 20;
+  if (!in_parts || ctx->bytes_reserved() > 2 * whole_bytes + kSlack) return false;
+  Member* m = member_at(edit);
+  if (!m || m->cyclic || !script::is_function(m->kind)) return false;
+  // A spelling may be completed by what stands beside the edit.
+  constexpr std::uint32_t kBeside = 20;
+  const std::uint32_t beside = edit.begin - std::min(edit.begin, kBeside);
+  if (says_how_to_read(old_text.substr(beside, edit.old_end + kBeside - beside)) ||
+      says_how_to_read(buffer().text().substr(beside, edit.new_end + kBeside - beside)))
+    return false;
+  const auto place = live.find(m->kind, m->span.begin);
+  if (!place || !same_surroundings(*place, edit, changed)) return false;
+  const bool in_body =
+      m->memo && m->signature && edit.begin > m->body && !m->memo->abandoned() && !has_header_diagnostics(*m);
+  move_all(edit);
+  m->span.end = place->end;
+  reader->text = buffer().text();
+  reader->module = &module();
+  scope = {false, 0, 0};
+  const ir::Type* const before = public_type(*m);
+  std::vector<Member*> read{m};
+  Reach reach{edit, edit.begin, edit.new_end};
+  for (const auto& [from, to] : changed) {
+    reach.from = std::min(reach.from, from);
+    reach.to = std::max(reach.to, to);
+  }
+  bool good = (in_body && read_function(*m, &reach)) || read_function(*m, nullptr);
+  if (good && (!before || before != public_type(*m))) good = read_callers(*m, read);
+  if (good) {
+    scope.functions = read.size();
+    rebuild_module();
+    verify_parts(read);
+    collect_diagnostics();
+  }
+  reader->module = nullptr;
+  return good;
+}
+
+void Document::State::rebuild_module() {
+  bool broken = false;
+  result.module = script::build_module(*reader, module(), broken);
+  result.items[0].module = result.module;
+  result.items[0].broken = broken;
+  result.ok = std::none_of(facts.begin(), facts.end(), has_errors);
+}
+
+void Document::State::forget_good(const Member& m) {
+  const auto* f = ir::as<ir::Function>(m.function);
+  if (!f) return;
+  ir::walk(f, [&](const ir::Node* n) {
+    if (ir::isa<ir::Binding>(n) && n->id < good_bindings.size()) good_bindings[n->id] = false;
+    return true;
+  });
+}
+
+void Document::State::verify_parts(const std::vector<Member*>& read) {
+  std::deque<Member>& members = module().members;
+  // A caller is checked against what it calls.
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (const Member* callee : members[i].callees)
+      if (callee != &members[i] && std::find(read.begin(), read.end(), callee) != read.end()) {
+        facts[i].verified = nullptr;
+        forget_good(members[i]);
+      }
+  if (!verify_in_parts) {
+    for (MemberFacts& f : facts) f.verification.clear();
+    verify_in_parts = true;
+    return verify_whole();
+  }
+  const ir::VerifyOptions options = verify_options();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    MemberFacts& f = facts[i];
+    if (f.verified == members[i].function && f.verified_complete == result.ok && !has_errors(f)) continue;
+    source::Diagnostics verification;
+    if (!has_errors(f)) ir::verify_function(*ctx, result.module, members[i].name, verification, options);
+    f.verification = verification.all();
+    if (!result.check_well_formed)
+      for (source::Diagnostic& d : f.verification) d.severity = source::Severity::Warning;
+    note_verified(i);
+  }
+}
+
+// Functions with errors are left alone. What was found good while others were missing may not be.
+ir::VerifyOptions Document::State::verify_options() {
+  ir::VerifyOptions options;
+  options.incomplete = !result.ok;
+  if (result.ok) options.good_bindings = &good_bindings;
+  options.skip = [this](const ir::Expr* function) {
+    const std::deque<Member>& members = module().members;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (members[i].function == function) return has_errors(facts[i]);
+    return false;
+  };
+  return options;
+}
+
+void Document::State::note_verified(std::size_t member) {
+  facts[member].verified = module().members[member].function;
+  facts[member].verified_complete = result.ok;
+}
+
+void Document::State::take_sorted(std::vector<source::Diagnostic> all) {
+  sort_by_place(all);
+  diagnostics.clear();
+  for (source::Diagnostic& d : all) diagnostics.add(std::move(d));
+}
+
+void Document::State::collect_diagnostics() {
+  diagnostics.clear();
+  std::vector<source::Diagnostic> all;
+  FunctionRanges ranges;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    const source::Span span = module().members[i].span;
+    ranges.emplace_back(span.begin, span.end);
+    all.insert(all.end(), facts[i].parsing.begin(), facts[i].parsing.end());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  if (!all.empty()) add_without_echoes(std::move(all), ranges, diagnostics);
+  all = diagnostics.all();
+  for (const MemberFacts& f : facts) all.insert(all.end(), f.verification.begin(), f.verification.end());
+  take_sorted(std::move(all));
+}
+
+// ---- the door ----
+
+Document::Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options)
+    : state_(std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options)) {
+  state_->read_whole();
+}
+
+Document::~Document() = default;
+
+namespace {
+
+bool cuts_character(std::string_view text, std::uint32_t offset) {
+  return offset < text.size() && (static_cast<unsigned char>(text[offset]) & 0xC0) == 0x80;
+}
+
+cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
+  const source::LineColumn at = buffer.line_column(offset, source::ColumnUnit::Bytes);
+  return {at.line - 1, at.column - 1};
+}
+
+}  // namespace
+
+bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view text) {
+  State& s = *state_;
+  const std::string_view old = s.buffer().text();
+  if (begin > end || end > old.size() || cuts_character(old, begin) || cuts_character(old, end)) return false;
+  const std::size_t size = old.size() - (end - begin) + text.size();
+  if (size > source::kMaxBytes) return false;
+  std::string fresh;
+  fresh.reserve(size);
+  fresh.append(old.substr(0, begin)).append(text).append(old.substr(end));
+  const TextEdit edit{begin, end, static_cast<std::uint32_t>(begin + text.size())};
+  const cst::LiveTree::Point from = point(s.buffer(), begin), to = point(s.buffer(), end);
+  std::unique_ptr<source::Buffer> before = s.sources.replace(s.file, std::move(fresh));
+  source::Diagnostics refused;
+  if (!s.live_follows || !check_text(s.buffer(), s.file, refused)) {
+    s.live_follows = false;
+    s.read_whole();
+    return true;
+  }
+  const auto changed = s.live.edit({edit.begin, edit.old_end, edit.new_end, from, to, point(s.buffer(), edit.new_end)},
+                                   s.buffer().text());
+  const bool read = s.read_part(edit, changed, before->text());
+  if (!s.whole_text) s.whole_text = std::move(before);
+  if (!read) s.read_whole();
+  return true;
+}
+
+bool Document::edit(source::LineColumn begin, source::LineColumn end, std::string_view text, source::ColumnUnit unit) {
+  return edit(state_->buffer().offset(begin, unit), state_->buffer().offset(end, unit), text);
+}
+
+void Document::replace_all(std::string text) {
+  std::unique_ptr<source::Buffer> before = state_->sources.replace(state_->file, std::move(text));
+  state_->live_follows = false;
+  state_->read_whole();
+}
+
+source::FileId Document::file() const { return state_->file; }
+std::string_view Document::text() const { return state_->buffer().text(); }
+const ParseResult& Document::result() const { return state_->result; }
+const source::Diagnostics& Document::diagnostics() const { return state_->diagnostics; }
+std::shared_ptr<ir::Context> Document::context() const { return state_->ctx; }
+ReadScope Document::last_read() const { return state_->scope; }
+
+}  // namespace rldb::frontend

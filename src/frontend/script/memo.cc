@@ -1,0 +1,291 @@
+#include "frontend/script/memo.h"
+
+#include <algorithm>
+
+#include "frontend/script/reader.h"
+
+namespace rldb::frontend::script {
+
+// ---- around a reading ----
+
+void BodyMemo::start() {
+  start_ = function_->scope.entries();
+  start_symbols_ = function_->symbols.size();
+}
+
+void BodyMemo::apply(const TextEdit& edit, std::uint32_t from, std::uint32_t to) {
+  changed_from_ = from;
+  changed_to_ = to;
+  const auto delta = static_cast<std::uint32_t>(edit.delta());
+  for (Statement& s : statements_) {
+    if (s.end <= edit.begin) continue;
+    if (s.begin >= edit.old_end) {
+      s.begin += delta;
+      s.end += delta;
+      continue;
+    }
+    s.touched = true;
+    if (s.declares) abandoned_ = true;
+  }
+  next_match_ = 0;
+  kept_.clear();
+}
+
+bool BodyMemo::keeps(const cst::KnownStatements::Statement& statement) {
+  while (next_match_ < statements_.size() &&
+         (statements_[next_match_].touched || statements_[next_match_].begin < statement.begin))
+    ++next_match_;
+  if (next_match_ == statements_.size()) return false;
+  const Statement& s = statements_[next_match_];
+  if (s.fresh || s.begin != statement.begin || s.end != statement.end || s.kind != statement.kind) return false;
+  kept_.push_back(static_cast<std::uint32_t>(next_match_++));
+  return true;
+}
+
+bool BodyMemo::next(cst::KnownStatements::Statement& statement) {
+  if (next_match_ == statements_.size()) return false;
+  const Statement& before = statements_[next_match_ - 1];
+  const Statement& s = statements_[next_match_];
+  if (!s.adjacent || s.touched || s.fresh) return false;
+  // Nothing from the one to the other, nor right behind that, has changed.
+  if (before.begin <= changed_to_ && s.end + 1 >= changed_from_) return false;
+  statement = {s.kind, s.begin, s.end};
+  kept_.push_back(static_cast<std::uint32_t>(next_match_++));
+  return true;
+}
+
+void BodyMemo::begin(bool whole) {
+  whole_ = whole;
+  if (whole) {
+    kept_.clear();
+    abandoned_ = false;
+    uses_.clear();
+    definitions_.clear();
+    bindings_.clear();
+    statements_.clear();
+  }
+  made_.clear();
+  made_.reserve(statements_.size());
+  kept_bindings_.clear();
+  spare_.clear();
+  std::size_t next = 0;
+  for (std::uint32_t i = 0; i < statements_.size(); ++i) {
+    if (next < kept_.size() && kept_[next] == i) {
+      ++next;
+    } else {
+      give_up_variables(statements_[i]);
+      if (statements_[i].declares) abandoned_ = true;
+    }
+  }
+  if (whole) outputs_.clear();
+  block_ = 0;
+  read_count_ = 0;
+  last_record_ = 0;
+  function_->scope.rewind(start_);
+  function_->attrs.clear();
+  function_->saw_func_attr = false;
+}
+
+void BodyMemo::finish(const std::vector<source::Span>& places) {
+  // A body that adds to the signature's variables depends on more than names.
+  if (function_->symbols.size() != start_symbols_ || block_ != outputs_.size()) abandoned_ = true;
+  statements_.swap(made_);
+  made_.clear();
+  auto place = places.begin();
+  for (Statement& s : statements_) {
+    while (place != places.end() && place->begin < s.begin) ++place;
+    if (place != places.end() && place->begin <= s.end) s.fresh = true;
+  }
+  compact();
+}
+
+// Pools hold what statements of earlier readings left behind.
+void BodyMemo::compact() {
+  std::size_t live = 0;
+  for (const Statement& s : statements_) live += s.use_count + s.definition_count + s.binding_count;
+  if (uses_.size() + definitions_.size() + bindings_.size() <= 2 * live + 4096) return;
+  const auto move = [](auto& from, auto& to, std::uint32_t& at, std::uint32_t count) {
+    const auto begin = from.begin() + at;
+    at = static_cast<std::uint32_t>(to.size());
+    to.insert(to.end(), begin, begin + count);
+  };
+  std::vector<Use> uses;
+  std::vector<Definition> definitions;
+  std::vector<const ir::Binding*> bindings;
+  for (Statement& s : statements_) {
+    move(uses_, uses, s.uses, s.use_count);
+    move(definitions_, definitions, s.definitions, s.definition_count);
+    move(bindings_, bindings, s.bindings, s.binding_count);
+  }
+  uses_.swap(uses);
+  definitions_.swap(definitions);
+  bindings_.swap(bindings);
+}
+
+// ---- while the body is read ----
+
+bool BodyMemo::same(const Val* v, const Use& use) {
+  if (!v) return use.kind == ValKind::Nothing;
+  return v->kind == use.kind && v->pointer == use.pointer;
+}
+
+std::string_view BodyMemo::name_of(Scope::Slot slot) const { return function_->scope.name(slot); }
+
+const BodyMemo::Statement& BodyMemo::record_of(cst::Node kept) const {
+  const std::uint32_t begin = kept.row().begin;
+  // Nearly always the one after the last.
+  for (std::size_t i = last_record_; i < kept_.size() && i < last_record_ + 2; ++i)
+    if (statements_[kept_[i]].begin == begin) {
+      last_record_ = i;
+      return statements_[kept_[i]];
+    }
+  const auto it = std::lower_bound(kept_.begin(), kept_.end(), begin,
+                                   [&](std::uint32_t i, std::uint32_t at) { return statements_[i].begin < at; });
+  last_record_ = static_cast<std::size_t>(it - kept_.begin());
+  return statements_[*it];
+}
+
+bool BodyMemo::finds_the_same(const Statement& s) const {
+  for (std::uint32_t i = 0; i < s.use_count; ++i) {
+    const Use& use = uses_[s.uses + i];
+    const Scope::Entry* e = function_->scope.find_entry(use.slot);
+    if (!same(e ? &e->value : nullptr, use)) return false;
+  }
+  return true;
+}
+
+bool BodyMemo::is_output(Scope::Slot slot) const {
+  if (block_ == 0) return false;
+  const std::vector<std::string>& names = outputs_[block_ - 1];
+  return std::binary_search(names.begin(), names.end(), name_of(slot));
+}
+
+void BodyMemo::give_up_variables(const Statement& s) {
+  for (std::uint32_t i = 0; i < s.definition_count; ++i) {
+    const auto* v = ir::as<ir::Var>(definitions_[s.definitions + i].value);
+    // A variable that stands for a tuple is looked through (call_tir's arguments): its users must see a new one.
+    if (v && !function_->tuples.count(v)) spare_.emplace(v->name, v);
+  }
+}
+
+bool BodyMemo::replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
+                      const std::function<bool(std::string_view)>& makes_output) {
+  const Statement& s = record_of(at);
+  bool good = s.dataflow == body.in_dataflow() && finds_the_same(s) &&
+              (s.temporaries_before == s.temporaries_after || s.temporaries_before == body.temporaries());
+  for (std::uint32_t i = 0; good && s.output && i < s.definition_count; ++i) {
+    const Definition& d = definitions_[s.definitions + i];
+    const auto* v = ir::as<ir::Var>(d.value);
+    good = v && v->is_dataflow() != makes_output(name_of(d.slot));
+  }
+  if (!good) {
+    give_up_variables(s);
+    at = reload(s.kind, s.begin, s.end);
+    if (!at) abandoned_ = true;
+    return false;
+  }
+  for (std::uint32_t i = 0; i < s.definition_count; ++i) {
+    const Definition& d = definitions_[s.definitions + i];
+    if (d.value) {
+      function_->scope.define(d.slot, Val::of(d.value), r.ctx.spans().get(d.value->id));
+    } else {
+      function_->scope.define(d.slot, Val::of(ValKind::Module), {});
+    }
+  }
+  for (std::uint32_t i = 0; i < s.binding_count; ++i) {
+    const ir::Binding* b = bindings_[s.bindings + i];
+    body.append(b);
+    kept_bindings_.push_back(b);
+  }
+  if (s.temporaries_after != s.temporaries_before) body.set_temporaries(s.temporaries_after);
+  made_.push_back(s);
+  made_.back().adjacent = adjacent;
+  return true;
+}
+
+void BodyMemo::open(cst::Node at, Body& body, bool adjacent) {
+  current_ = {};
+  current_.adjacent = adjacent;
+  current_.begin = at.row().begin;
+  current_.end = at.row().end;
+  current_.kind = at.kind();
+  current_.dataflow = body.in_dataflow();
+  current_.fresh = at.damaged();
+  current_.temporaries_before = body.temporaries();
+  current_.uses = static_cast<std::uint32_t>(uses_.size());
+  current_bindings_ = body.current().size();
+  scope_size_ = function_->scope.size();
+  declares_ = false;
+  log_.clear();
+  function_->scope.record(&log_);
+  open_ = true;
+}
+
+void BodyMemo::looked_up(std::string_view name) {
+  if (!open_) return;
+  const Scope::Slot slot = function_->scope.slot(name);
+  const Scope::Entry* e = function_->scope.find_entry(slot);
+  if (e && function_->scope.is_younger(e, scope_size_)) return;  // made by this very statement
+  for (std::size_t i = current_.uses; i < uses_.size(); ++i)
+    if (uses_[i].slot == slot) return;
+  if (e && !is_value(e->value)) current_.fresh = true;
+  uses_.push_back({slot, e ? e->value.kind : ValKind::Nothing, e ? e->value.pointer : nullptr});
+}
+
+void BodyMemo::close(Body& body, bool beside_damage) {
+  open_ = false;
+  ++read_count_;
+  Scope& scope = function_->scope;
+  scope.record(nullptr);
+  Statement& s = current_;
+  s.use_count = static_cast<std::uint32_t>(uses_.size()) - s.uses;
+  s.definitions = static_cast<std::uint32_t>(definitions_.size());
+  std::sort(log_.begin(), log_.end());
+  log_.erase(std::unique(log_.begin(), log_.end()), log_.end());
+  for (const Scope::Slot slot : log_) {
+    const Scope::Entry* e = scope.find_entry(slot);
+    if (!e || !is_value(e->value)) {
+      s.fresh = true;
+      continue;
+    }
+    definitions_.push_back({slot, e->value.expr()});
+    s.output = s.output || (s.dataflow && is_output(slot));
+  }
+  s.definition_count = static_cast<std::uint32_t>(definitions_.size()) - s.definitions;
+  s.bindings = static_cast<std::uint32_t>(bindings_.size());
+  const std::vector<const ir::Binding*>& made = body.current();
+  if (made.size() < current_bindings_) {
+    s.fresh = true;
+  } else {
+    bindings_.insert(bindings_.end(), made.begin() + std::ptrdiff_t(current_bindings_), made.end());
+  }
+  s.binding_count = static_cast<std::uint32_t>(bindings_.size()) - s.bindings;
+  s.temporaries_after = body.temporaries();
+  s.declares = declares_;
+  s.fresh = s.fresh || beside_damage;
+  if (declares_ && !whole_) abandoned_ = true;
+  made_.push_back(s);
+}
+
+void BodyMemo::outputs(std::vector<std::string> names) {
+  ++block_;
+  if (whole_) {
+    outputs_.push_back(std::move(names));
+  } else if (block_ > outputs_.size() || outputs_[block_ - 1] != names) {
+    abandoned_ = true;
+    outputs_.resize(std::max(block_, outputs_.size()));
+  }
+}
+
+const ir::Var* BodyMemo::take_variable(std::string_view name, const ir::Type* type, bool dataflow) {
+  const auto [from, to] = spare_.equal_range(name);
+  for (auto it = from; it != to; ++it) {
+    const ir::Var* v = it->second;
+    if (v->type != type || v->is_dataflow() != dataflow) continue;
+    spare_.erase(it);
+    return v;
+  }
+  return nullptr;
+}
+
+}  // namespace rldb::frontend::script

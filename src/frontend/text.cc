@@ -1,0 +1,78 @@
+#include "frontend/text.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "frontend/cst/parser.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::frontend {
+
+using source::DiagId;
+
+namespace {
+
+// The first byte that no text has, or npos: a NUL, or bytes that are not UTF-8.
+std::size_t find_binary(std::string_view text, std::string_view& what) {
+  const auto* s = reinterpret_cast<const unsigned char*>(text.data());
+  const std::size_t n = text.size();
+  for (std::size_t i = 0; i < n;) {
+    // Eight bytes at a time: none is zero, none has the top bit.
+    if (std::uint64_t word = 0; n - i >= sizeof word) {
+      std::memcpy(&word, s + i, sizeof word);
+      if (((word | (word - 0x0101010101010101)) & 0x8080808080808080) == 0) {
+        i += sizeof word;
+        continue;
+      }
+    }
+    const unsigned char c = s[i];
+    if (c == 0) {
+      what = "a zero byte";
+      return i;
+    }
+    if (c < 0x80) {
+      ++i;
+      continue;
+    }
+    const std::size_t more = c >= 0xF0 && c < 0xF5 ? 3 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xC2 && c < 0xE0 ? 1 : 0;
+    bool good = more > 0 && i + more < n + 0 && i + more <= n - 1;
+    for (std::size_t k = 1; good && k <= more; ++k) good = (s[i + k] & 0xC0) == 0x80;
+    if (!good) {
+      what = "not UTF-8";
+      return i;
+    }
+    i += more + 1;
+  }
+  return std::string_view::npos;
+}
+
+// A program of 64 MiB has some 800,000 bindings and takes half a minute to read: beyond that it is no program.
+constexpr std::size_t kMaxProgramBytes = std::size_t(64) << 20;
+
+}  // namespace
+
+bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
+  const std::string_view text = buffer.text();
+  if (text.size() > kMaxProgramBytes) {
+    out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
+    return false;
+  }
+  std::string_view what;
+  if (const std::size_t at = find_binary(text, what); at != std::string_view::npos) {
+    const auto begin = static_cast<std::uint32_t>(at);
+    out.add({file, begin, begin + 1}, source::message(DiagId::FileBinary, buffer.name(), at, what));
+    return false;
+  }
+  if (std::size_t at = 0; !cst::within_limits(text, &at)) {
+    const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
+    out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
+    return false;
+  }
+  if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {
+    out.add({file, 0, 0}, source::message(DiagId::EmptyText, buffer.name()));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace rldb::frontend

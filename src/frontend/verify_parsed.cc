@@ -1,0 +1,29 @@
+#include <algorithm>
+
+#include "rldb/frontend/parse.h"
+#include "rldb/ir/verifier.h"
+
+namespace rldb::frontend {
+
+void verify_parsed(ir::Context& ctx, const ParseResult& parsed, source::Diagnostics& found) {
+  if (!parsed.module) return;
+  ir::VerifyOptions options;
+  std::vector<source::Span> errors;
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) errors.push_back(d.span);
+  options.incomplete = !parsed.ok;
+  options.skip = [&](const ir::Expr* function) {
+    const source::Span span = ctx.span_of(function);
+    return std::any_of(errors.begin(), errors.end(), [&](const source::Span& e) {
+      return e.file == span.file && e.begin >= span.begin && e.begin < span.end;
+    });
+  };
+  source::Diagnostics rules;
+  ir::verify(ctx, parsed.module, rules, options);
+  for (source::Diagnostic d : rules.all()) {
+    if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
+    found.add(std::move(d));
+  }
+}
+
+}  // namespace rldb::frontend

@@ -1,0 +1,370 @@
+// Edits: whatever way an edit is read, the result is that of a fresh reading of the text.
+#include "rldb/frontend/document.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "frontend/frontend_helper.h"
+
+namespace rldb::frontend {
+namespace {
+
+constexpr std::string_view kModule = R"(from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def twice(A: T.Buffer((T.int64(4), T.int64(4)), "float32"), B: T.Buffer((T.int64(4), T.int64(4)), "float32")):
+        for i, j in T.grid(T.int64(4), T.int64(4)):
+            with T.sblock("twice"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    @R.function(private=True)
+    def helper(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        n = T.int64()
+        with R.dataflow():
+            a = R.add(x, x)
+            b = R.multiply(a, a)
+            R.output(b)
+        return b
+
+    @R.function(private=True)
+    def loose(x: R.Tensor(("n", 4), "float32")):
+        y = R.nn.relu(x)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), s: R.Shape(["m", 4]), c: R.Tensor((), "bool")) -> R.Tensor((4, 4), "float32"):
+        m = T.int64()
+        cls = Module
+        first = cls.helper(x)
+        with R.dataflow():
+            lv = R.add(first, x)
+            lv1 = R.call_tir(cls.twice, (lv,), out_ty=R.Tensor((4, 4), "float32"))
+            t = (lv, lv1)
+            lv2 = t[0]
+            lv = R.subtract(lv1, lv2)
+            lv3: R.Tensor((4, 4), "float32") = R.add(R.multiply(lv, lv), lv1)
+            gv = R.add(lv3, lv)
+            R.output(gv)
+        z = cls.loose(gv)
+        if c:
+            p = R.add(z, x)
+            w = R.multiply(p, p)
+        else:
+            w = R.subtract(z, x)
+        @R.function
+        def inner(q: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+            r = R.add(q, w)
+            return r
+        u = inner(w)
+        with R.dataflow():
+            k = R.match_cast(u, R.Tensor((4, 4), "float32"))
+            v = R.add(k, u)
+            R.output(v)
+        return v
+)";
+
+// A fresh reading: what `rldb check` does.
+struct Reference {
+  testing::Reading reading;
+  std::string diagnostics;
+
+  explicit Reference(std::string text) : reading(std::move(text)) {
+    verify_parsed(reading.ctx, reading.result, reading.diagnostics);
+    std::vector<source::Diagnostic> all = reading.diagnostics.all();
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
+    for (const source::Diagnostic& d : all) diagnostics += source::render(d, reading.sources);
+  }
+};
+
+using Spans = std::vector<source::Span>;
+void spans_of(const ir::Context& ctx, const ir::Module* m, Spans& out) {
+  for (const ir::ModuleEntry& e : m->entries) {
+    out.push_back(ctx.spans().get(e.function->id));
+    const auto* f = ir::as<ir::Function>(e.function);
+    if (!f) continue;
+    for (const ir::BindingBlock* block : f->body->blocks)
+      for (const ir::Binding* b : block->bindings) {
+        out.push_back(ctx.spans().get(b->id));
+        out.push_back(ctx.spans().get(b->var->id));
+      }
+  }
+}
+
+// Empty when the document says what a fresh reading of its text says.
+std::string difference(const Document& document, const source::SourceManager& sources) {
+  const Reference fresh{std::string(document.text())};
+  std::string said;
+  for (const source::Diagnostic& d : document.diagnostics().all()) said += source::render(d, sources);
+  if (said != fresh.diagnostics) return "diagnostics:\n" + said + "---- fresh:\n" + fresh.diagnostics;
+  const ParseResult& a = document.result();
+  const ParseResult& b = fresh.reading.result;
+  if (a.ok != b.ok || (a.module == nullptr) != (b.module == nullptr)) return "one of them has a module";
+  if (!a.module) return {};
+  // After errors there are variables that nothing binds; those of two readings are never the same.
+  if (a.ok)
+    if (const auto d = ir::first_difference(a.module, b.module)) return d->path + ": " + d->left + " <> " + d->right;
+  if (ir::print(a.module) != ir::print(b.module)) return "they print differently";
+  Spans left, right;
+  spans_of(*document.context(), a.module, left);
+  spans_of(fresh.reading.ctx, b.module, right);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (left[i].begin != right[i].begin || left[i].end != right[i].end)
+      return "span " + std::to_string(i) + " is " + std::to_string(left[i].begin) + ", fresh " +
+             std::to_string(right[i].begin);
+  return {};
+}
+
+struct Edited {
+  source::SourceManager sources;
+  Document document;
+  explicit Edited(std::string_view text) : document(sources, "test.py", std::string(text)) {}
+
+  // Replaces the first occurrence of `from`.
+  void change(std::string_view from, std::string_view to) {
+    const std::size_t at = document.text().find(from);
+    REQUIRE(at != std::string_view::npos);
+    REQUIRE(document.edit(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + from.size()), to));
+    CHECK(difference(document, sources) == "");
+  }
+};
+
+TEST_CASE("an edit of a value reads its statement only") {
+  Edited e(kModule);
+  CHECK(e.document.last_read().whole);
+  CHECK(difference(e.document, e.sources) == "");
+  e.change("R.subtract(lv1, lv2)", "R.divide(lv1, lv2)");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().functions == 1);
+  CHECK(e.document.last_read().statements == 1);
+}
+
+TEST_CASE("an edit of a type reads the users of the name") {
+  Edited e(kModule);
+  e.change("p = R.add(z, x)", "p = R.astype(z, \"float16\")");  // inside of a statement
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().functions == 1);
+  CHECK(e.document.last_read().statements == 5);  // the `if`, and what follows from its value
+}
+
+TEST_CASE("callers are read again when the type of a function changes") {
+  Edited e(kModule);
+  e.change("y = R.nn.relu(x)", "y = R.astype(x, \"int32\")");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().functions == 2);
+  e.change("y = R.astype(x, \"int32\")", "y = R.nn.gelu(x)");
+  CHECK(e.document.last_read().functions == 2);
+  e.change("R.nn.gelu(x)", "R.nn.relu(x)");
+  CHECK(e.document.last_read().functions == 1);
+}
+
+TEST_CASE("lines that come and go") {
+  Edited e(kModule);
+  e.change("lv2 = t[0]", "extra = R.add(lv, lv)\n            lv2 = t[0]");
+  CHECK(e.document.last_read().statements == 2);
+  e.change("            extra = R.add(lv, lv)\n", "");
+  CHECK(e.document.last_read().statements == 0);
+  e.change("            lv2 = t[0]\n", "");  // an unknown name is left
+  e.change("            lv = R.sub", "            lv2 = t[1]\n            lv = R.sub");
+  CHECK(!e.document.last_read().whole);
+}
+
+TEST_CASE("damage, and what mends it") {
+  Edited e(kModule);
+  e.change("R.add(lv3, lv)", "R.add(lv3, lv");
+  e.change("R.add(lv3, lv", "R.add(lv3, lv)");
+  e.change("        return v\n", "        retrun v\n");
+  e.change("        retrun v\n", "        return v\n");
+  e.change("class Module:", "class Module");
+  e.change("class Module", "class Module:");
+  e.change("with R.dataflow():", "with R.dataflow(:");
+  e.change("with R.dataflow(:", "with R.dataflow():");
+}
+
+TEST_CASE("outputs, symbolic variables, names, headers") {
+  Edited e(kModule);
+  e.change("R.output(gv)", "R.output(gv, lv3)");
+  e.change("R.output(gv, lv3)", "R.output(gv)");
+  e.change("m = T.int64()", "m = T.int32()");
+  e.change("m = T.int32()", "m = T.int64()");
+  e.change("def helper", "def helper2");
+  e.change("def helper2", "def helper");
+  e.change("x: R.Tensor((4, 4), \"float32\"), s", "x: R.Tensor((4, 4), \"float32\"), extra: R.Any, s");
+  CHECK(!e.document.last_read().whole);
+  e.change("@R.function\n    def main", "@R.function(pure=False)\n    def main");
+  e.change("import relax as R", "import relax as RR");
+}
+
+TEST_CASE("an edit by an editor's lines and columns") {
+  Edited e("# caf\xc3\xa9 \xf0\x9f\x90\x88 x\n" + std::string(kModule));
+  // After the cat, which is two units: column 11 is the x.
+  CHECK(e.document.edit({1, 11}, {1, 12}, "y"));
+  CHECK(e.document.text().substr(0, 14) == "# caf\xc3\xa9 \xf0\x9f\x90\x88 y");
+  CHECK(difference(e.document, e.sources) == "");
+  CHECK(!e.document.edit(6, 7, ""));  // the first byte of two is not a place to cut
+  CHECK(!e.document.edit(5, 4, ""));
+  CHECK(!e.document.edit(0, 1u << 30, ""));
+}
+
+TEST_CASE("texts that cannot be read, and back") {
+  Edited e(kModule);
+  e.document.replace_all("");
+  CHECK(!e.document.result().ok);
+  CHECK(e.document.edit(0, 0, kModule));
+  CHECK(difference(e.document, e.sources) == "");
+  CHECK(e.document.edit(10, 10, std::string_view("\0", 1)));
+  CHECK(!e.document.result().ok);
+  CHECK(e.document.edit(10, 11, ""));
+  CHECK(difference(e.document, e.sources) == "");
+}
+
+// ---- edits at random ----
+
+class Vandal {
+ public:
+  explicit Vandal(std::uint32_t seed) : random_(seed) {}
+
+  std::uint32_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::uint32_t>(random_() % n); }
+
+  struct Change {
+    std::uint32_t begin, end;
+    std::string text;
+  };
+  Change change(std::string_view text) {
+    switch (below(8)) {
+      case 0: {  // a few bytes go
+        const std::uint32_t at = below(text.size());
+        return {at, std::min<std::uint32_t>(at + 1 + below(6), std::uint32_t(text.size())), ""};
+      }
+      case 1: {  // a piece of syntax comes
+        static constexpr std::string_view kPieces[] = {"(",
+                                                       ")",
+                                                       ",",
+                                                       ":",
+                                                       "\n",
+                                                       "    ",
+                                                       "x",
+                                                       "lv",
+                                                       "R.",
+                                                       "= 1",
+                                                       "\"",
+                                                       "#",
+                                                       "[0]",
+                                                       "\n        y = x\n",
+                                                       "R.add(x, x)",
+                                                       "return x",
+                                                       "T.",
+                                                       "if c:",
+                                                       "+ x",
+                                                       "gv",
+                                                       "\t",
+                                                       "\\",
+                                                       "@",
+                                                       "with R.dataflow():\n",
+                                                       "def",
+                                                       "class",
+                                                       "float16",
+                                                       "R.output(",
+                                                       "n = T.int64()\n",
+                                                       "(4, 4)",
+                                                       "None",
+                                                       "\xc3\xa9"};
+        const std::uint32_t at = below(text.size() + 1);
+        return {at, at, std::string(kPieces[below(std::size(kPieces))])};
+      }
+      case 2: {  // a line goes
+        const auto [b, e] = line(text);
+        return {b, e, ""};
+      }
+      case 3: {  // a line comes twice, here or elsewhere
+        const auto [b, e] = line(text);
+        const auto [at, after] = line(text);
+        return {at, at, std::string(text.substr(b, e - b))};
+      }
+      case 4: {  // one word for another
+        const auto [b, e] = word(text);
+        const auto [b2, e2] = word(text);
+        return {b, e, std::string(text.substr(b2, e2 - b2))};
+      }
+      case 5: {  // indentation
+        const auto [b, e] = line(text);
+        if (below(2)) return {b, b, "    "};
+        return {b, std::min(b + 4, e), ""};
+      }
+      case 6: {  // a word grows
+        const auto [b, e] = word(text);
+        return {e, e, std::to_string(below(10))};
+      }
+      default: {  // a number changes
+        const std::size_t at = text.find_first_of("0123456789", below(text.size()));
+        if (at == std::string_view::npos) return {0, 0, ""};
+        return {std::uint32_t(at), std::uint32_t(at + 1), std::to_string(below(10))};
+      }
+    }
+  }
+
+ private:
+  std::pair<std::uint32_t, std::uint32_t> line(std::string_view text) {
+    const std::uint32_t at = below(text.size());
+    const std::size_t b = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+    const std::size_t e = text.find('\n', at);
+    return {b == std::string_view::npos ? 0 : std::uint32_t(b + 1), std::uint32_t(std::min(e, text.size() - 1) + 1)};
+  }
+  std::pair<std::uint32_t, std::uint32_t> word(std::string_view text) {
+    static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    const std::size_t b = text.find_first_of(kLetters, below(text.size()));
+    if (b == std::string_view::npos) return {0, 0};
+    return {std::uint32_t(b), std::uint32_t(std::min(text.find_first_not_of(kLetters, b), text.size()))};
+  }
+  std::mt19937 random_;
+};
+
+// How many edits of a run were read in part.
+std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
+  source::SourceManager sources;
+  Document document(sources, "test.py", std::string(start));
+  Vandal vandal(seed);
+  std::size_t in_part = 0;
+  for (int i = 0; i < edits; ++i) {
+    if (document.text().empty()) document.replace_all(std::string(start));
+    const std::string before(document.text());
+    const Vandal::Change c = vandal.change(document.text());
+    if (!document.edit(c.begin, c.end, c.text)) continue;
+    in_part += document.last_read().whole ? 0 : 1;
+    const auto check = [&](const char* what) {
+      const std::string found = difference(document, sources);
+      if (found.empty()) return true;
+      FAIL_CHECK("seed " << seed << ", edit " << i << " (" << what << "): bytes " << c.begin << " to " << c.end
+                         << " by `" << c.text << "`\n"
+                         << found << "\nbefore:\n"
+                         << before);
+      return false;
+    };
+    if (!check("done")) return in_part;
+    // Mostly mended at once, so that damage does not pile up.
+    if (vandal.below(4) == 0 && i % 40 != 39) continue;
+    if (i % 40 == 39) {
+      document.replace_all(std::string(start));
+      continue;
+    }
+    const auto end = static_cast<std::uint32_t>(c.begin + c.text.size());
+    if (!document.edit(c.begin, end, std::string_view(before).substr(c.begin, c.end - c.begin))) continue;
+    in_part += document.last_read().whole ? 0 : 1;
+    if (!check("undone")) return in_part;
+  }
+  return in_part;
+}
+
+TEST_CASE("thousands of random edits read like fresh texts") {
+  std::size_t in_part = 0;
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) in_part += vandalise(kModule, seed, 200);
+  CHECK(in_part > 500);  // the fast ways were tried, not avoided
+}
+
+}  // namespace
+}  // namespace rldb::frontend
