@@ -175,10 +175,15 @@ void Printer::module_members() {
   }
 }
 
+// What the text itself refers to by name.
+void Printer::reserve_names() {
+  for (std::string_view n : {"R", "T", "I", "metadata"}) names_.reserve(n);
+}
+
 std::string Printer::print_module() {
+  reserve_names();
   names_.reserve(module_->name);
   if (!rfc() && !opt_.module_alias.empty()) names_.reserve(opt_.module_alias);
-  for (std::string_view n : {"R", "T", "I"}) names_.reserve(n);
   if (rfc())  // there a function of the module is called by its bare name
     for (const ModuleEntry& e : module_->entries) names_.reserve(e.name);
   indent_ = 1;
@@ -203,7 +208,7 @@ std::string Printer::print_module() {
 }
 
 std::string Printer::print_lone_function(std::string_view name, const Expr* f) {
-  for (std::string_view n : {"R", "T", "I"}) names_.reserve(n);
+  reserve_names();
   Mark top{0, 0, 0};
   member(name, f);
   std::vector<std::string> head;

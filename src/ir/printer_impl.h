@@ -161,6 +161,7 @@ class Printer {
   std::string_view define(const Buffer* b) { return names_.define(b, wanted(b)); }
 
   // printer.cc
+  void reserve_names();
   void module_members();
   void extern_member(std::string_view name, const ExternFunc* f);
   void opaque_member(const OpaqueFunc* f);
@@ -284,12 +285,12 @@ class Printer {
   bool used_relax_ = false;
   bool used_typing_ = false;
   bool has_python_ = false;
-  std::unordered_set<const Node*> type_vars_;    // printed as TypeVars (or in strings): cannot be computed with
-  std::unordered_set<const Node*> symbols_;      // symbolic variables of Relax that have a name
-  std::unordered_set<const Node*> param_vars_;   // scalar parameters of the function being printed
-  std::unordered_set<const Node*> named_voids_;  // void variables that are read, or leave a dataflow block
-  std::unordered_set<const Node*> met_;          // PrimFunc: variables that the signature has named so far
-  std::unordered_set<const Node*> env_threads_;  // thread variables used by several launches
+  std::unordered_set<const Node*> type_vars_;     // printed as TypeVars (or in strings): cannot be computed with
+  std::unordered_set<const Node*> symbols_;       // symbolic variables of Relax that have a name
+  std::unordered_set<const Node*> later_params_;  // scalar parameters that the signature has not reached
+  std::unordered_set<const Node*> named_voids_;   // void variables that are read, or leave a dataflow block
+  std::unordered_set<const Node*> met_;           // PrimFunc: variables that the signature has named so far
+  std::unordered_set<const Node*> env_threads_;   // thread variables used by several launches
   std::unordered_map<const Var*, const ForStmt*> loops_;
   std::vector<std::string> module_type_vars_;
   std::unordered_set<std::string> module_type_var_set_;

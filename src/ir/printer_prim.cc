@@ -133,6 +133,7 @@ void Printer::prim_func(std::string_view name, const PrimFunc* f) {
   if (too_deep()) return;
   ++depth_;
   names_.push();
+  names_.reserve("range");
   bool saved_tir = in_tir_;
   in_tir_ = true;
   line(f);

@@ -172,9 +172,8 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   bool saved_tir = in_tir_;
   in_tir_ = false;
   std::unordered_set<const Node*> params(f->params.begin(), f->params.end());
-  std::unordered_set<const Node*> saved_params = param_vars_;
   for (const Var* p : f->params)
-    if (as<PrimType>(p->type) != nullptr) param_vars_.insert(p);
+    if (as<PrimType>(p->type) != nullptr) later_params_.insert(p);
   Signature sig;
   std::vector<const Type*> types;
   if (!current()) types.push_back(f->ret_type);
@@ -196,6 +195,7 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
     out_ += define(p);
     out_ += ": ";
     type(p->type);
+    later_params_.erase(p);
   }
   out_ += ") -> ";
   type(f->ret_type);
@@ -232,7 +232,6 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   --indent_;
   names_.pop();
   leave_symbols(sig);
-  param_vars_ = std::move(saved_params);
   in_tir_ = saved_tir;
   --depth_;
   if (!global) return finish_local(above, sig);

@@ -34,7 +34,8 @@ void Printer::dim(const Expr* e) {
     bool compound = !isa<Var>(e);
     std::vector<const Var*> vars;
     collect_vars(e, vars);
-    for (const Var* v : vars) quote = quote || !names_.has(v) || (compound && type_vars_.count(v) != 0);
+    for (const Var* v : vars)
+      quote = quote || !names_.has(v) || later_params_.count(v) != 0 || (compound && type_vars_.count(v) != 0);
   } else if (opt_.syntax == Syntax::Sinfo) {
     std::vector<const Var*> vars;
     collect_vars(e, vars);
