@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/cst/damage.h"
+#include "frontend/cst/scan.h"
 #include "frontend/echo.h"
 #include "frontend/script/module.h"
 #include "frontend/text.h"
@@ -50,11 +51,37 @@ void sort_by_place(std::vector<source::Diagnostic>& diagnostics) {
       [](const source::Diagnostic& a, const source::Diagnostic& b) { return a.span.begin < b.span.begin; });
 }
 
+// Does a piece of text that begins outside of brackets and strings, on a line of its own, end so? Comments are not
+// looked at: they count towards a limit together with those around.
+bool is_closed(std::string_view text) {
+  if (text.find('#') != std::string_view::npos) return false;
+  const std::size_t line = text.rfind('\n');
+  if (line == std::string_view::npos || text.find_first_not_of(" \t", line + 1) != std::string_view::npos) return false;
+  const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
+  return scan.open.empty() && scan.stray == cst::Scan::kNone && scan.long_string == cst::Scan::kNone &&
+         text.find('\\') == std::string_view::npos;
+}
+
+// Two edits, one after the other, as one.
+TextEdit joined(const TextEdit& first, const TextEdit& then) {
+  TextEdit e;
+  e.begin = std::min(first.begin, then.begin);
+  e.old_end = first.old_end;
+  if (then.old_end > first.new_end) e.old_end += then.old_end - first.new_end;
+  e.new_end = static_cast<std::uint32_t>(e.old_end + first.delta() + then.delta());
+  return e;
+}
+
 // Spellings whose presence anywhere in a file changes how all of it is read.
 bool says_how_to_read(std::string_view text) {
   for (const std::string_view s : {"R.Tensor[", "R.outputs(", "R.match_shape(", "import tir"})
     if (text.find(s) != std::string_view::npos) return true;
   return false;
+}
+
+cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
+  const source::LineColumn at = buffer.line_column(offset, source::ColumnUnit::Bytes);
+  return {at.line - 1, at.column - 1};
 }
 
 // What callers see of a member; null when that depends on who asks.
@@ -68,12 +95,6 @@ bool is_too_deep(const source::Diagnostics& found) {
   return std::any_of(found.all().begin(), found.all().end(),
                      [](const source::Diagnostic& d) { return d.id == source::DiagId::NestedTooDeepText; });
 }
-
-// An edit, and the bytes of the new text between which the syntax is another one.
-struct Reach {
-  TextEdit text;
-  std::uint32_t from, to;
-};
 
 // What is remembered of a member besides what the reader keeps.
 struct MemberFacts {
@@ -97,7 +118,10 @@ struct Document::State {
 
   std::shared_ptr<ir::Context> ctx;
   cst::LiveTree live;
-  bool live_follows = false;                   // `live` is the tree of the text
+  bool live_follows = false;                   // `live` is the tree of the text, or of the one before `refused`
+  std::unique_ptr<source::Buffer> read_text;   // the last text that could be read, when the present one cannot be
+  TextEdit refused;                            // from that text to the present one
+  ParseResult read_result;                     // of that text
   source::Diagnostics found;                   // of the reading that goes on; the reader writes here
   std::unique_ptr<script::Reader> reader;      // of the last whole reading, and all after it
   std::unique_ptr<source::Buffer> whole_text;  // that it read: names are views into it
@@ -128,13 +152,13 @@ struct Document::State {
 
   // ---- a part of it ----
 
-  bool read_part(const TextEdit& edit, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed,
-                 std::string_view old_text);
+  void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
+  bool stays_within_limits(const TextEdit& edit);
+  bool read_part(const TextEdit& edit, std::string_view old_text);
   Member* member_at(const TextEdit& edit);
-  bool same_surroundings(const cst::LiveTree::Place& place, const TextEdit& edit,
-                         const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed);
+  bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_all(const TextEdit& edit);
-  bool read_function(Member& m, const Reach* edit);
+  bool read_function(Member& m, const TextEdit* edit);
   bool read_callers(Member& changed, std::vector<Member*>& read);
   void rebuild_module();
   void verify_parts(const std::vector<Member*>& read);
@@ -162,6 +186,7 @@ void Document::State::read_whole() {
   found.clear();
   diagnostics.clear();
   facts.clear();
+  read_text.reset();
   good_bindings.clear();
   result = {};
   ctx = std::make_shared<ir::Context>();
@@ -255,6 +280,51 @@ void Document::State::verify_whole() {
 
 // ---- a part of it ----
 
+// The text has changed. One that cannot be read (binary, or with a bracket that takes in too much) is waited out: the
+// next that can is an edit of the last that could.
+void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffer> before) {
+  TextEdit edit = step;
+  bool within_limits = false;
+  const bool joins = read_text != nullptr;
+  if (joins) {
+    edit = joined(refused, step);
+    before = std::move(read_text);
+  } else {
+    within_limits = in_parts && stays_within_limits(edit);
+  }
+  source::Diagnostics problems;
+  if (!live_follows || !check_text(buffer(), file, problems, within_limits)) {
+    if (!live_follows) return read_whole();
+    if (!joins) read_result = std::move(result);
+    read_text = std::move(before);
+    refused = edit;
+    result = {};
+    result.ok = false;
+    scope = {};
+    diagnostics.clear();
+    for (const source::Diagnostic& d : problems.all()) diagnostics.add(d);
+    return;
+  }
+  if (joins) result = std::move(read_result);
+  live.edit({edit.begin, edit.old_end, edit.new_end, point(*before, edit.begin), point(*before, edit.old_end),
+             point(buffer(), edit.new_end)},
+            buffer().text());
+  const bool read = read_part(edit, before->text());
+  if (!whole_text) whole_text = std::move(before);
+  if (!read) read_whole();
+}
+
+// Between two statements of which the edit touches none the limits are what they were.
+bool Document::State::stays_within_limits(const TextEdit& edit) {
+  constexpr std::uint32_t kFar = 4096;
+  const Member* m = member_at(edit);
+  if (!m || !m->memo) return false;
+  const auto [from, to] = m->memo->around(edit);
+  if (to == 0 || to - from > kFar) return false;
+  const auto new_to = static_cast<std::uint32_t>(to + edit.delta());
+  return new_to - from <= kFar && is_closed(buffer().text().substr(from, new_to - from));
+}
+
 std::size_t Document::State::index_of(const Member& m) {
   const std::deque<Member>& members = module().members;
   for (std::size_t i = 0; i < members.size(); ++i)
@@ -268,17 +338,13 @@ Member* Document::State::member_at(const TextEdit& edit) {
   return nullptr;
 }
 
-bool Document::State::same_surroundings(const cst::LiveTree::Place& place, const TextEdit& edit,
-                                        const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed) {
+bool Document::State::same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit) {
   if (place.depth != surroundings.depth || place.sibling_counts != surroundings.sibling_counts) return false;
-  // Behind the function nothing but blanks may be new.
-  const std::string_view text = buffer().text();
-  if (edit.new_end > place.end &&
-      text.substr(place.end, edit.new_end - place.end).find_first_not_of(" \t\r\n") != std::string_view::npos)
-    return false;
-  const std::uint32_t end = std::max(place.end, edit.new_end);
-  return std::all_of(changed.begin(), changed.end(),
-                     [&](const auto& range) { return range.first >= place.begin && range.second <= end; });
+  // It ends where it did; an edit of its last line may end it elsewhere, with nothing but blanks behind it.
+  if (place.end == moved(m.span.end, edit)) return true;
+  return edit.new_end > place.end && edit.old_end == m.span.end &&
+         buffer().text().substr(place.end, edit.new_end - place.end).find_first_not_of(" \t\r\n") ==
+             std::string_view::npos;
 }
 
 void Document::State::move_all(const TextEdit& edit) {
@@ -295,10 +361,10 @@ void Document::State::move_all(const TextEdit& edit) {
 }
 
 // Reads a member from the live tree. With an edit, only what it reaches in the body; false when that does not go.
-bool Document::State::read_function(Member& m, const Reach* edit) {
+bool Document::State::read_function(Member& m, const TextEdit* edit) {
   cst::TreeOptions copying = tree_options();
   if (edit) {
-    m.memo->apply(edit->text, edit->from, edit->to);
+    m.memo->apply(*edit);
     if (m.memo->abandoned()) return false;
     copying.known = m.memo.get();
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
@@ -355,9 +421,7 @@ bool Document::State::has_header_diagnostics(const Member& m) {
   return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
 }
 
-bool Document::State::read_part(const TextEdit& edit,
-                                const std::vector<std::pair<std::uint32_t, std::uint32_t>>& changed,
-                                std::string_view old_text) {
+bool Document::State::read_part(const TextEdit& edit, std::string_view old_text) {
   // What edits left behind in the context is given back by a whole reading.
   constexpr std::size_t kSlack = std::size_t(32) << 20;
   if (!in_parts || ctx->bytes_reserved() > 2 * whole_bytes + kSlack) return false;
@@ -370,7 +434,7 @@ bool Document::State::read_part(const TextEdit& edit,
       says_how_to_read(buffer().text().substr(beside, edit.new_end + kBeside - beside)))
     return false;
   const auto place = live.find(m->kind, m->span.begin);
-  if (!place || !same_surroundings(*place, edit, changed)) return false;
+  if (!place || !same_surroundings(*m, *place, edit)) return false;
   const bool in_body =
       m->memo && m->signature && edit.begin > m->body && !m->memo->abandoned() && !has_header_diagnostics(*m);
   move_all(edit);
@@ -380,12 +444,7 @@ bool Document::State::read_part(const TextEdit& edit,
   scope = {false, 0, 0};
   const ir::Type* const before = public_type(*m);
   std::vector<Member*> read{m};
-  Reach reach{edit, edit.begin, edit.new_end};
-  for (const auto& [from, to] : changed) {
-    reach.from = std::min(reach.from, from);
-    reach.to = std::max(reach.to, to);
-  }
-  bool good = (in_body && read_function(*m, &reach)) || read_function(*m, nullptr);
+  bool good = (in_body && read_function(*m, &edit)) || read_function(*m, nullptr);
   if (good && (!before || before != public_type(*m))) good = read_callers(*m, read);
   if (good) {
     scope.functions = read.size();
@@ -497,11 +556,6 @@ bool cuts_character(std::string_view text, std::uint32_t offset) {
   return offset < text.size() && (static_cast<unsigned char>(text[offset]) & 0xC0) == 0x80;
 }
 
-cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
-  const source::LineColumn at = buffer.line_column(offset, source::ColumnUnit::Bytes);
-  return {at.line - 1, at.column - 1};
-}
-
 }  // namespace
 
 bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view text) {
@@ -514,19 +568,7 @@ bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view tex
   fresh.reserve(size);
   fresh.append(old.substr(0, begin)).append(text).append(old.substr(end));
   const TextEdit edit{begin, end, static_cast<std::uint32_t>(begin + text.size())};
-  const cst::LiveTree::Point from = point(s.buffer(), begin), to = point(s.buffer(), end);
-  std::unique_ptr<source::Buffer> before = s.sources.replace(s.file, std::move(fresh));
-  source::Diagnostics refused;
-  if (!s.live_follows || !check_text(s.buffer(), s.file, refused)) {
-    s.live_follows = false;
-    s.read_whole();
-    return true;
-  }
-  const auto changed = s.live.edit({edit.begin, edit.old_end, edit.new_end, from, to, point(s.buffer(), edit.new_end)},
-                                   s.buffer().text());
-  const bool read = s.read_part(edit, changed, before->text());
-  if (!s.whole_text) s.whole_text = std::move(before);
-  if (!read) s.read_whole();
+  s.follow(edit, s.sources.replace(s.file, std::move(fresh)));
   return true;
 }
 

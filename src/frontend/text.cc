@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "frontend/cst/parser.h"
+#include "frontend/cst/scan.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend {
@@ -49,9 +50,21 @@ std::size_t find_binary(std::string_view text, std::string_view& what) {
 // A program of 64 MiB has some 800,000 bindings and takes half a minute to read: beyond that it is no program.
 constexpr std::size_t kMaxProgramBytes = std::size_t(64) << 20;
 
+// Mostly it is one bracket that takes in all that follows.
+void report_limit(std::string_view text, source::FileId file, std::size_t at, source::Diagnostics& out) {
+  const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
+  if (scan.stray == cst::Scan::kNone && scan.open.size() == 1) {
+    const auto open = static_cast<std::uint32_t>(scan.open.front());
+    out.add({file, open, open + 1}, source::message(DiagId::NeverClosed, text.substr(open, 1)));
+    return;
+  }
+  const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
+  out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
+}
+
 }  // namespace
 
-bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
+bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out, bool within_limits) {
   const std::string_view text = buffer.text();
   if (text.size() > kMaxProgramBytes) {
     out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
@@ -63,9 +76,8 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
     out.add({file, begin, begin + 1}, source::message(DiagId::FileBinary, buffer.name(), at, what));
     return false;
   }
-  if (std::size_t at = 0; !cst::within_limits(text, &at)) {
-    const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
-    out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
+  if (std::size_t at = 0; !within_limits && !cst::within_limits(text, &at)) {
+    report_limit(text, file, at, out);
     return false;
   }
   if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {

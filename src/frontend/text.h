@@ -6,7 +6,9 @@
 
 namespace rldb::frontend {
 
-// False after a diagnostic: too large, binary, empty, or more than the tree-sitter runtime can hold.
-bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out);
+// False after a diagnostic: too large, binary, empty, or more than the tree-sitter runtime can hold (which need not be
+// looked for when `within_limits` is known).
+bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out,
+                bool within_limits = false);
 
 }  // namespace rldb::frontend

@@ -223,6 +223,23 @@ TEST_CASE("texts that cannot be read, and back") {
   CHECK(difference(e.document, e.sources) == "");
 }
 
+TEST_CASE("a bracket that takes in more than can be read is waited out") {
+  std::string text(kModule.substr(0, kModule.find("        z = cls.loose(gv)")));
+  for (int i = 0; i < 9000; ++i) text += "        x" + std::to_string(i) + " = R.add(x, x)\n";
+  text += "        return x\n";
+  Edited e(text);
+  CHECK(e.document.result().ok);
+  e.change("x0 = R.add(x, x)", "x0 = R.add(x, x");
+  CHECK(!e.document.result().ok);
+  REQUIRE(e.document.diagnostics().all().size() == 1);
+  CHECK(e.document.diagnostics().all()[0].message.find("never closed") != std::string::npos);
+  e.change("x7 = R.add(x, x)", "x7 = R.add(x, x0)");  // meanwhile elsewhere
+  e.change("x0 = R.add(x, x", "x0 = R.add(x, x)");
+  CHECK(e.document.result().ok);
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().statements < 20);
+}
+
 // ---- edits at random ----
 
 class Vandal {

@@ -123,7 +123,8 @@ class Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  void run() {
+  // False when the tree is not what the known statements say.
+  bool run() {
     const std::size_t bytes = ts_node_end_byte(root_) - ts_node_start_byte(root_);
     rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
     // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
@@ -137,7 +138,7 @@ class Copier {
       }
       close(row);
       const bool more = row != kSkipped && rows_[row].kind == Kind::Kept ? advance_behind_known() : advance();
-      if (!more) return;
+      if (!more) return !lost_;
     }
   }
 
@@ -164,7 +165,11 @@ class Copier {
     }
     if (any) {
       ts_tree_cursor_goto_parent(&cursor_);
-      goto_child(&cursor_, s.begin);
+      if (!goto_child(&cursor_, s.begin)) lost_ = true;
+      const TSNode last = ts_tree_cursor_current_node(&cursor_);
+      lost_ = lost_ || language().kind_of(last) != s.kind || ts_node_start_byte(last) != s.begin ||
+              ts_node_end_byte(last) != s.end;
+      if (lost_) return false;
     }
     return advance();
   }
@@ -207,6 +212,7 @@ class Copier {
   TSTreeCursor cursor_;
   std::vector<std::uint32_t> open_;
   bool check_damage_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace
@@ -257,7 +263,7 @@ void LiveTree::reset(std::string_view text) {
   impl_->tree = parse_text(impl_->parser.get(), nullptr, text);
 }
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> LiveTree::edit(const Edit& edit, std::string_view text) {
+void LiveTree::edit(const Edit& edit, std::string_view text) {
   TSInputEdit e{};
   e.start_byte = edit.begin;
   e.old_end_byte = edit.old_end;
@@ -266,15 +272,9 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> LiveTree::edit(const Edit& 
   e.old_end_point = {edit.old_end_point.row, edit.old_end_point.column};
   e.new_end_point = {edit.new_end_point.row, edit.new_end_point.column};
   ts_tree_edit(impl_->tree.get(), &e);
-  TreePtr fresh = parse_text(impl_->parser.get(), impl_->tree.get(), text);
-  std::uint32_t count = 0;
-  TSRange* ranges = ts_tree_get_changed_ranges(impl_->tree.get(), fresh.get(), &count);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> changed;
-  for (std::uint32_t i = 0; i < count; ++i) changed.emplace_back(ranges[i].start_byte, ranges[i].end_byte);
-  free(ranges);
-  impl_->tree = std::move(fresh);
+  // (ts_tree_get_changed_ranges would say where the syntax differs, in a time that grows with the text.)
+  impl_->tree = parse_text(impl_->parser.get(), impl_->tree.get(), text);
   impl_->text = text;
-  return changed;
 }
 
 Tree LiveTree::copy(source::FileId file, const TreeOptions& options) const {
@@ -309,7 +309,7 @@ Tree LiveTree::copy_node(source::FileId file, Kind kind, std::uint32_t begin, co
   Tree out = impl_->empty_tree(file);
   Place place;
   const TSNode node = impl_->find(kind, begin, place);
-  if (!ts_node_is_null(node)) Copier(node, options, out.rows).run();
+  if (!ts_node_is_null(node) && !Copier(node, options, out.rows).run()) out.rows.clear();
   return out;
 }
 

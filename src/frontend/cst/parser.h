@@ -53,9 +53,8 @@ class LiveTree {
     Point begin_point, old_end_point, new_end_point;
   };
   void reset(std::string_view text);
-  // `text` is the text after the edit; the old one may be gone. Ranges (of the new text) whose syntax differs are
-  // returned.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edit(const Edit& edit, std::string_view text);
+  // `text` is the text after the edit; the old one may be gone.
+  void edit(const Edit& edit, std::string_view text);
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
 
   // A node, and what can be said of its surroundings at once: they are the same as long as these numbers are.
@@ -68,7 +67,8 @@ class LiveTree {
   };
   // The outermost node of that kind that begins there.
   std::optional<Place> find(Kind kind, std::uint32_t begin) const;
-  // The subtree of that node alone; empty when there is none.
+  // The subtree of that node alone; empty when there is none, or when statements that are known are not where they
+  // were.
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;
 
  private:

@@ -13,9 +13,8 @@ void BodyMemo::start() {
   start_symbols_ = function_->symbols.size();
 }
 
-void BodyMemo::apply(const TextEdit& edit, std::uint32_t from, std::uint32_t to) {
-  changed_from_ = from;
-  changed_to_ = to;
+void BodyMemo::apply(const TextEdit& edit) {
+  edit_ = edit;
   const auto delta = static_cast<std::uint32_t>(edit.delta());
   for (Statement& s : statements_) {
     if (s.end <= edit.begin) continue;
@@ -29,6 +28,15 @@ void BodyMemo::apply(const TextEdit& edit, std::uint32_t from, std::uint32_t to)
   }
   next_match_ = 0;
   kept_.clear();
+}
+
+std::pair<std::uint32_t, std::uint32_t> BodyMemo::around(const TextEdit& edit) const {
+  const auto behind = std::lower_bound(statements_.begin(), statements_.end(), edit.old_end,
+                                       [](const Statement& s, std::uint32_t at) { return s.begin <= at; });
+  auto before = std::upper_bound(statements_.begin(), behind, edit.begin,
+                                 [](std::uint32_t at, const Statement& s) { return at < s.begin; });
+  if (behind == statements_.end() || before == statements_.begin()) return {0, 0};
+  return {std::prev(before)->begin, behind->begin};
 }
 
 bool BodyMemo::keeps(const cst::KnownStatements::Statement& statement) {
@@ -47,8 +55,8 @@ bool BodyMemo::next(cst::KnownStatements::Statement& statement) {
   const Statement& before = statements_[next_match_ - 1];
   const Statement& s = statements_[next_match_];
   if (!s.adjacent || s.touched || s.fresh) return false;
-  // Nothing from the one to the other, nor right behind that, has changed.
-  if (before.begin <= changed_to_ && s.end + 1 >= changed_from_) return false;
+  // The edit is not between the two, nor right behind them.
+  if (before.begin <= edit_.new_end && s.end + 1 >= edit_.begin) return false;
   statement = {s.kind, s.begin, s.end};
   kept_.push_back(static_cast<std::uint32_t>(next_match_++));
   return true;

@@ -42,9 +42,8 @@ class BodyMemo final : public cst::KnownStatements {
 
   // Remembers the scope as the signature left it; call once, when the signature has been read.
   void start();
-  // Before the body is read again: ranges follow the edit, statements that it touched are marked. The syntax changed
-  // between `from` and `to`, bytes of the new text, only.
-  void apply(const TextEdit& edit, std::uint32_t from, std::uint32_t to);
+  // Before the body is read again: ranges follow the edit, statements that it touched are marked.
+  void apply(const TextEdit& edit);
   bool keeps(const cst::KnownStatements::Statement& statement) override;
   bool next(cst::KnownStatements::Statement& statement) override;
   // Begins a reading of the body; `whole`: nothing is kept.
@@ -52,6 +51,9 @@ class BodyMemo final : public cst::KnownStatements {
   // After it. Statements that hold one of these places had a diagnostic.
   void finish(const std::vector<source::Span>& places);
   bool abandoned() const { return abandoned_; }
+  // The begins of the statement that holds or precedes an edit and of the one behind it, before `apply`; both are
+  // outside of brackets and strings. 0 when there is none.
+  std::pair<std::uint32_t, std::uint32_t> around(const TextEdit& edit) const;
   // Reads the inside of a statement that was left out after all.
   std::function<cst::Node(cst::Kind, std::uint32_t begin, std::uint32_t end)> reload;
   // Bindings that were kept by the last reading.
@@ -131,7 +133,7 @@ class BodyMemo final : public cst::KnownStatements {
   std::vector<Statement> made_;
   std::vector<std::uint32_t> kept_;  // statements that the tree left out, in order
   std::size_t next_match_ = 0;
-  std::uint32_t changed_from_ = 0, changed_to_ = 0;
+  TextEdit edit_;
   std::unordered_multimap<std::string_view, const ir::Var*> spare_;
   std::vector<const ir::Binding*> kept_bindings_;
   std::vector<Scope::Slot> log_;
