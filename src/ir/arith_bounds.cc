@@ -92,6 +92,28 @@ Bounds floor_mod_bounds(const Bounds& x, const Bounds& d) {
 
 Bounds Canonicaliser::bounds_of(const Poly& p) {
   if (p.overflow) return {};
+  const Bounds out = bounds_of_terms(p);
+  // c * (e // c) is e - e % c, and what e cancels against makes the ends closer: n // 4 * 4 - n is in [-3, 0].
+  Poly rest = Poly::of(p.constant);
+  Bounds remainders{0, 0};
+  for (const Term& t : p.terms) {
+    const auto* div = t.atoms.size() == 1 ? as<BinaryExpr>(atoms_[t.atoms[0]]) : nullptr;
+    const auto c = div && div->kind == NodeKind::FloorDiv ? const_int(div->b) : std::nullopt;
+    if (!c || *c <= 0 || t.coef % *c != 0 || p.terms.size() == 1) {
+      rest.terms.push_back(t);
+      continue;
+    }
+    const Bounds left = scaled(Bounds{0, *c - 1}, -(t.coef / *c));
+    remainders = {plus(remainders.min, left.min), plus(remainders.max, left.max)};
+    append_scaled(rest, to_poly(div->a), t.coef / *c);
+  }
+  normalise(rest);
+  if (rest.overflow || rest.terms.size() >= p.terms.size()) return out;
+  const Bounds whole = bounds_of_terms(rest);
+  return met(out, {plus(whole.min, remainders.min), plus(whole.max, remainders.max)});
+}
+
+Bounds Canonicaliser::bounds_of_terms(const Poly& p) {
   Bounds out{p.constant, p.constant};
   for (const Term& t : p.terms) {
     const Bounds b = bounds_of_term(t);

@@ -68,6 +68,7 @@ class Canonicaliser {
 
   // ---- bounds (arith_bounds.cc) ----
   Bounds bounds_of(const Poly& p);
+  Bounds bounds_of_terms(const Poly& p);  // each term by itself
   Bounds bounds_of_term(const Term& t);
   Bounds bounds_of_atom(std::uint32_t id);
   Bounds compute_atom_bounds(const Expr* e);

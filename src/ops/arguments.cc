@@ -1,6 +1,7 @@
 // normalize_arguments for operators with an ordinary signature. The others are in arguments_call.cc.
 #include "rldb/ops/arguments.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ops/arguments_python.h"
@@ -83,9 +84,13 @@ const Attr* attr_of(ir::Context& ctx, const CallArg& a) {
 
 // dtype of the first tensor among the arguments; void when there is none.
 ir::DType tensor_dtype(const Bound& b) {
-  for (const CallArg* a : b.by_param)
-    if (a && a->expr)
-      if (const auto* t = ir::as<ir::TensorType>(a->expr->type)) return t->dtype;
+  for (std::size_t p = 0; p < b.by_param.size(); ++p) {
+    const CallArg* a = b.by_param[p];
+    // A condition says nothing of the values.
+    if (!a || !a->expr || b.info->params[p].name == "condition") continue;
+    if (const auto* t = ir::as<ir::TensorType>(a->expr->type)) return t->dtype;
+    if (const auto* d = ir::as<ir::DTensorType>(a->expr->type)) return d->tensor->dtype;
+  }
   return ir::DType::Void();
 }
 
@@ -101,11 +106,23 @@ const Expr* scalar_constant(ir::Context& ctx, ir::DType t, const Attr* number) {
   return ctx.constant(runtime::Value(*tensor));
 }
 
+// The number that a literal of Python's own dtypes (int64, float32, bool) is written as, or null.
+const Attr* number_of(ir::Context& ctx, const Expr* e) {
+  if (const auto* i = ir::as<ir::IntImm>(e)) {
+    if (i->dtype().is_bool()) return ctx.attr(i->value != 0);
+    return i->dtype() == ir::DType::Int(64) ? ctx.attr(i->value) : nullptr;
+  }
+  const auto* f = ir::as<ir::FloatImm>(e);
+  return f && f->dtype() == ir::DType::Float(32) ? ctx.attr(f->value) : nullptr;
+}
+
 // A Python number where a tensor is wanted: a scalar when its own dtype fits, else a constant of the others' dtype.
 const Expr* number_as_tensor(ir::Context& ctx, ir::DType context, const Attr* number) {
   if (context.is_void())
     return number->is(AttrKind::Float) ? scalar_constant(ctx, ir::DType::Float(32), number) : to_expr(ctx, number);
   if (number->is(AttrKind::Int) && context == ir::DType::Int(64)) return ctx.i64(number->integer);
+  // Nothing is cut off: inference says that the dtypes differ.
+  if (number->is(AttrKind::Float) && !context.is_float()) context = ir::DType::Float(32);
   return scalar_constant(ctx, context, number);
 }
 
@@ -115,9 +132,9 @@ const Expr* as_prim(ir::Context& ctx, const CallArg& a) {
   return ir::isa<ir::Tuple>(e) || ir::isa<ir::StringImm>(e) || ir::isa<ir::DTypeImm>(e) ? nullptr : e;
 }
 
-bool all_scalars(std::span<const Expr* const> items) {
+bool all_integers(std::span<const Expr* const> items) {
   for (const Expr* e : items)
-    if (!ir::as<ir::PrimType>(e->type)) return false;
+    if (!ir::as<ir::PrimType>(e->type) || !e->dtype().is_integral()) return false;
   return true;
 }
 
@@ -125,7 +142,7 @@ const Expr* as_shape(ir::Context& ctx, const CallArg& a) {
   const Expr* e = a.attr ? to_expr(ctx, a.attr) : a.expr;
   if (!e) return nullptr;
   if (const auto* t = ir::as<ir::Tuple>(e)) {
-    if (!all_scalars(t->items)) return nullptr;
+    if (!all_integers(t->items)) return nullptr;
     return ctx.shape(t->items);
   }
   if (const auto* i = ir::as<ir::IntImm>(e)) {
@@ -380,12 +397,19 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
       Row{"//", "floor_divide"}, Row{"%", "floor_mod"},   Row{"**", "power"},         Row{"<", "less"},
       Row{"<=", "less_equal"},   Row{">", "greater"},     Row{">=", "greater_equal"}, Row{"==", "equal"},
       Row{"!=", "not_equal"},    Row{"&", "bitwise_and"}, Row{"|", "bitwise_or"},     Row{"^", "bitwise_xor"},
-      Row{"~", "bitwise_not"},   Row{"neg", "negative"},
+      Row{"~", "bitwise_not"},   Row{"neg", "negative"},  Row{"@", "matmul"},
   };
   for (const Row& row : kTable) {
     if (row.op != op) continue;
+    // Beside a tensor, a number is a constant of the tensor's dtype.
+    const bool beside_tensor = std::any_of(operands.begin(), operands.end(), [](const Expr* e) {
+      return ir::as<ir::TensorType>(e->type) || ir::as<ir::DTensorType>(e->type);
+    });
     std::vector<CallArg> args;
-    for (const Expr* e : operands) args.push_back({"", e, nullptr});
+    for (const Expr* e : operands) {
+      const Attr* number = beside_tensor ? number_of(ctx, e) : nullptr;
+      args.push_back({"", number ? nullptr : e, number});
+    }
     return normalize_arguments(ctx, row.name, args);
   }
   return Failure(message(DiagId::UnknownOperator, op));

@@ -157,7 +157,7 @@ Result<Inputs> distributed_inputs(const OpInfo& info, const ir::CallSpec& call) 
   Inputs out;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     const Type* t = call.args[i]->type;
-    if (ir::as<TensorType>(t) || ir::as<ir::TupleType>(t)) {
+    if (ir::as<TensorType>(t)) {
       // A constant has no place of its own.
       if (ir::isa<ir::Constant>(call.args[i])) continue;
       return type_error(info, "a distributed operator must take DTensor instead of Tensor as input", int(i));
@@ -188,8 +188,12 @@ Result<Inputs> distributed_inputs(const OpInfo& info, const ir::CallSpec& call) 
 }  // namespace
 
 bool is_distributed(const ir::CallSpec& call) {
-  return std::any_of(call.args.begin(), call.args.end(),
-                     [](const Expr* e) { return ir::as<ir::DTensorType>(e->type) != nullptr; });
+  const auto distributed = [](const Type* t) { return ir::as<ir::DTensorType>(t) != nullptr; };
+  return std::any_of(call.args.begin(), call.args.end(), [&](const Expr* e) {
+    if (const auto* tuple = ir::as<ir::TupleType>(e->type))
+      return std::any_of(tuple->fields.begin(), tuple->fields.end(), distributed);
+    return distributed(e->type);
+  });
 }
 
 Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {

@@ -5,7 +5,7 @@
 
 namespace rldb::ops {
 
-// Is an argument a distributed tensor, so that infer_distributed types the call?
+// Is an argument a distributed tensor or a tuple with one, so that infer_distributed types the call?
 bool is_distributed(const ir::CallSpec& call);
 // The tensor part as for local tensors; the mesh is the inputs'; an axis of the result is sharded along a mesh axis
 // when the axes of the inputs that it comes from are. What is summed over is a replica.

@@ -119,7 +119,9 @@ Result<Subscripts> read_subscripts(const OpInfo& info, std::string_view written)
 Result<const Type*> einsum(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(auto operands, tensors_arg(info, call, 0));
   if (operands.empty()) return type_error(info, "expects at least one tensor in the input Tuple, which is empty", 0);
-  RLDB_TRY(DType dtype, common_dtype(info, operands));
+  auto common = common_dtype(info, operands);
+  if (!common.ok()) common.error().argument = 0;  // the operands are one argument
+  RLDB_TRY(DType dtype, std::move(common));
   const TensorType* like = on_common_device(operands);
   RLDB_TRY(const Subscripts s, read_subscripts(info, attr_string(call, "subscripts")));
   if (s.terms.size() != operands.size())

@@ -166,7 +166,9 @@ bool different_dim(ir::Context& ctx, const Expr* a, const Expr* b) {
   auto ca = ir::const_int(a);
   auto cb = ir::const_int(b);
   if (ca && cb) return *ca != *cb;
-  if (a == b || ir::isa<ir::Var>(a) || ir::isa<ir::Var>(b)) return false;
+  // A variable may be any number, or what another one is.
+  const bool plain_a = ca || ir::isa<ir::Var>(a), plain_b = cb || ir::isa<ir::Var>(b);
+  if (a == b || (plain_a && plain_b)) return false;
   return ir::Analyzer(ctx).prove_different(a, b);
 }
 

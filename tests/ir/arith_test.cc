@@ -84,6 +84,16 @@ TEST_CASE_FIXTURE(Fixture, "arith: floor division and remainder") {
   CHECK(analyzer.simplify(mod(c(3), c(0)))->kind == NodeKind::FloorMod);
 }
 
+TEST_CASE_FIXTURE(Fixture, "arith: a number against its quotient") {
+  // n // 4 * 4 - n is -(n % 4), whatever n is
+  const Expr* whole = mul(div(n, c(4)), c(4));
+  const Bounds b = analyzer.bounds(sub(whole, n));
+  CHECK(b.min == -3);
+  CHECK(b.max == 0);
+  CHECK(analyzer.prove(op(NodeKind::GT, add(whole, c(4)), n)));
+  CHECK_FALSE(analyzer.prove(op(NodeKind::GT, add(whole, c(3)), n)));
+}
+
 TEST_CASE_FIXTURE(Fixture, "arith: ranges") {
   const Var* i = ctx.var("i", ctx.int64());
   analyzer.bind_range(i, Range{c(0), c(16)});

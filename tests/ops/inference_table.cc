@@ -152,7 +152,8 @@ std::vector<std::string> free_names(const std::string& e) {
 bool mentions_dim(const std::string& e, char dim) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (std::size_t i = 0; i < e.size(); ++i)
-    if (e[i] == dim && (i == 0 || (!is_word(e[i - 1]) && e[i - 1] != '"')) && (i + 1 == e.size() || !is_word(e[i + 1])))
+    if (e[i] == dim && (i == 0 || (!is_word(e[i - 1]) && e[i - 1] != '"')) &&
+        (i + 1 == e.size() || (!is_word(e[i + 1]) && e[i + 1] != '=')))
       return true;
   return false;
 }
@@ -180,6 +181,9 @@ std::string program(const Case& c) {
   std::string out(kHeader);
   out += "    def main(";
   const std::vector<std::string> names = free_names(c.expression);
+  const bool holds_shape = std::any_of(c.inputs.begin(), c.inputs.end(),
+                                       [](const std::string& input) { return input.find("[=s]") != input.npos; });
+  if (holds_shape && std::find(names.begin(), names.end(), "s") == names.end()) out += "s: R.Shape(ndim=2), ";
   for (std::size_t i = 0; i < names.size(); ++i)
     out += names[i] + ": " + (i < c.inputs.size() ? annotation(c.inputs[i]) : "R.Any") + ", ";
   out += "):\n";

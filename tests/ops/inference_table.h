@@ -5,9 +5,9 @@
 //     f32[2, 3], f32[3]  -> f32[2, 3]
 //     f32[2], f32[3]     !! y: `relax.add`: ...
 //
-// A line that starts in the first column is an expression (or `op: names` for calls that the expression hides); the
-// indented lines below it are cases: the types of its free names in the order in which they appear, and what comes out:
-// the type, or after `!!` the source text that the error points at and the message.
+// A line that starts in the first column is an expression; the indented lines below it are cases: the types of its free
+// names in the order in which they appear, and what comes out: the type, or after `!!` the source text that the error
+// points at and the message.
 //
 // Types: f32[2, n] f32[ndim=2] f32[*] f32[=s] (shape held by the variable s, an input before it) ?[2] (no dtype)
 // f32[2]@cuda:0:global, S[2, n] S[ndim=2] S[*], i64 bool (scalars), (T, U), any, D<f32[4, 4] mesh[0] S[0]>, storage as

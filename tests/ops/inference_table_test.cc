@@ -40,8 +40,9 @@ void note_form(const Case& c, Forms& forms) {
   bool symbolic = false;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     const auto is_word = [](char ch) { return std::isalnum(static_cast<unsigned char>(ch)) || ch == '_'; };
-    if ((all[i] == 'n' || all[i] == 'm' || all[i] == 'k') && !is_word(all[i + 1]) && (i == 0 || !is_word(all[i - 1])))
-      symbolic = true;
+    const bool dim = all[i] == 'n' || all[i] == 'm' || all[i] == 'k';
+    const bool keyword = all[i + 1] == '=';
+    if (dim && !keyword && !is_word(all[i + 1]) && (i == 0 || !is_word(all[i - 1]))) symbolic = true;
   }
   bool unknown = false;
   for (std::string_view mark : {"ndim=", "[*]", "[=", "?["})
