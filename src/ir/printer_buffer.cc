@@ -202,7 +202,7 @@ void Printer::decl_stmt(const DeclBuffer* s) {
   line(s);
   out_ += define(b);
   out_ += " = ";
-  t("decl_buffer(");
+  t(s->data != nullptr ? "decl_buffer(" : "Buffer(");  // T.decl_buffer without data allocates
   bool first = true;
   buffer_shape(b, false, false, first);
   if (s->data != nullptr) {

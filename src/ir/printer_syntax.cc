@@ -62,7 +62,8 @@ class Finder {
       if (a->message_parts.size() != 1) add(where_, "the parts of an assert's message");
     }
     if (const auto* b = as<AllocBuffer>(n)) {
-      add(where_, fmt::format("T.alloc_buffer outside of a block (`{}`)", b->buffer->name));
+      if (!b->annotations.empty())
+        add(where_, fmt::format("the annotations of T.alloc_buffer (`{}`)", b->buffer->name));
       buffer(b->buffer);
     }
     if (const auto* b = as<DeclBuffer>(n)) buffer(b->buffer);

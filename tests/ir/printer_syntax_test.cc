@@ -153,12 +153,18 @@ TEST_CASE("what a spelling cannot say") {
   Texts t;
   const Expr* zero = t.ctx.i64(0);
   const Buffer *b = t.buffer("B", t.ctx.i64(4)), *flat = t.buffer("F", t.ctx.i64(4));
-  const Stmt* both[] = {t.ctx.alloc_buffer(flat, {}),
-                        t.ctx.store(b, t.ctx.float_imm(t.f32, 1), t.ctx.list<const Expr*>({zero}))};
-  const Module* m = t.module("f", t.kernel("f", {b}, t.ctx.seq_stmt(both)));
-  CHECK(unsayable(m, Syntax::Current).empty());
-  REQUIRE(unsayable(m, Syntax::Sinfo).size() == 1);
-  CHECK(unsayable(m, Syntax::Sinfo)[0] == "f: T.alloc_buffer outside of a block (`F`)");
+  const NamedAttr notes[] = {t.ctx.named("k", t.ctx.attr(1))};
+  auto kernel = [&](std::span<const NamedAttr> annotations) {
+    const Stmt* both[] = {t.ctx.alloc_buffer(flat, annotations),
+                          t.ctx.store(b, t.ctx.float_imm(t.f32, 1), t.ctx.list<const Expr*>({zero}))};
+    return t.module("f", t.kernel("f", {b}, t.ctx.seq_stmt(both)));
+  };
+  CHECK(unsayable(kernel({}), Syntax::Sinfo).empty());
+  CHECK(contains(print(kernel({}), t.in(Syntax::Current)), "F = T.alloc_buffer((T.int64(4),))"));
+  CHECK(contains(print(kernel({}), t.in(Syntax::Sinfo)), "F = T.decl_buffer((T.int64(4),))"));
+  CHECK(unsayable(kernel(notes), Syntax::Current).empty());
+  REQUIRE(unsayable(kernel(notes), Syntax::Sinfo).size() == 1);
+  CHECK(unsayable(kernel(notes), Syntax::Sinfo)[0] == "f: the annotations of T.alloc_buffer (`F`)");
 
   // A match_cast that changes more than the shape is no match_shape.
   const Var* x = t.ctx.var("x", t.ctx.any());

@@ -439,7 +439,10 @@ Val decl_buffer(Reader& r, const CallNode& call) {
   const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!b) return {};
-  tir.emit(r.at(r.ctx.decl_buffer(r.at(b, call.node), data), call.node));
+  r.at(b, call.node);
+  // Without data it is an allocation: the flat one of texts until 2026.
+  const ir::Stmt* made = data ? static_cast<const ir::Stmt*>(r.ctx.decl_buffer(b, data)) : r.ctx.alloc_buffer(b);
+  tir.emit(r.at(made, call.node));
   return Val::of(b);
 }
 
