@@ -350,3 +350,45 @@ class Module:
   };
   for (const char* p : programs) CHECK(round_trip(p) == "");
 }
+
+TEST_CASE("a copy to a device has the module's device in its type") {
+  const char* const text = R"(
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice({"kind": "cuda", "arch": "sm_80"}, 1, "global")]})
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        y = R.to_vdevice(x, dst_vdevice="cuda:0:global")
+        return y
+)";
+  Reading r(text);
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const auto* t = ir::as<ir::TensorType>(r.function("main")->body->blocks[0]->bindings[0]->var->type);
+  REQUIRE(t);
+  REQUIRE(t->vdevice);
+  CHECK(t->vdevice->target != nullptr);
+  CHECK(round_trip(text) == "");
+}
+
+TEST_CASE("calls by hand, computed callees, several outputs of an unknown operator") {
+  CHECK(round_trip(R"(
+@I.ir_module(s_tir=True)
+class Module:
+    @T.prim_func(private=True)
+    def k(A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32")):
+        T.evaluate(0)
+    @R.function
+    def g(x: R.Tensor([16], "float32")) -> R.Tensor([16], "float32"):
+        return x
+    @R.function
+    def main(A: R.Tensor([16], "float32")):
+        cls = Module
+        a = relax.Call(tvm.ir.Op.get("relax.call_tir"), [cls.k, relax.Tuple([A])], ty_args=[A.ty])
+        b = relax.Call(I.Op("relax.add"), [a, A])
+        t = (Module.g, b)
+        c = t[0](b)
+        d = R.some.operator(cls.k, (c,), out_ty=[R.Tensor([16], "float32"), R.Tensor([4], "int8")])
+        e = d[1]
+        return e
+)") == "");
+}

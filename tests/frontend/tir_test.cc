@@ -151,3 +151,149 @@ def f(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
   };
   for (const char* p : programs) CHECK(round_trip(p) == "");
 }
+
+TEST_CASE("a plain assignment makes a scalar that later ones write; it was a let in older texts") {
+  const char* const body = R"(
+def f(A: T.Buffer((10,), "int32")):
+    i = T.int32(0)
+    x: T.int32 = A[0]
+    while i < x:
+        i = i + 1
+    A[i] = x
+)";
+  Reading now(std::string("@T.prim_func(s_tir=True)") + body);
+  REQUIRE_MESSAGE(now.result.ok, now.rendered());
+  const auto* seq = ir::as<ir::SeqStmt>(now.prim_func("f")->body);
+  REQUIRE(seq);
+  REQUIRE(seq->stmts.size() == 6);
+  CHECK(ir::isa<ir::AllocBuffer>(seq->stmts[0]));
+  CHECK(ir::isa<ir::BufferStore>(seq->stmts[1]));
+  const auto* loop = ir::as<ir::WhileStmt>(seq->stmts[4]);
+  REQUIRE(loop);
+  const auto* step = ir::as<ir::BufferStore>(loop->body);
+  REQUIRE(step);
+  CHECK(step->buffer->name == "i");
+
+  Reading then(std::string("# from tvm.script import tir as T\n@T.prim_func") + body);
+  REQUIRE_MESSAGE(then.result.ok, then.rendered());
+  const auto* lets = ir::as<ir::SeqStmt>(then.prim_func("f")->body);
+  REQUIRE(lets);
+  CHECK(ir::isa<ir::BindStmt>(lets->stmts[0]));
+  CHECK(ir::isa<ir::BindStmt>(lets->stmts[1]));
+
+  CHECK(round_trip(std::string("@T.prim_func(s_tir=True)") + body) == "");
+  CHECK(round_trip(R"(
+@T.prim_func
+def f(A: T.Buffer((4,), T.f16), n: T.i32):
+    s: T.int32
+    s = n
+    s += 1
+    v: T.float32[2, 2]
+    v[0, 1] = 1.0
+    k: T.let[T.int32] = n * 2
+    p = A.data
+    q = T.local_scalar("float32")
+    q = v[0, 1] + T.Cast("float32", s)
+    T.buffer_store(A, T.float16(0), [k])
+    with T.While(s > 0):
+        T.call_extern("void", "f", s, p)
+)") == "");
+}
+
+TEST_CASE("a star takes what the other targets leave") {
+  CHECK(round_trip(R"(
+@T.prim_func(s_tir=True)
+def f(A: T.Buffer((8, 8, 8), "float32")):
+    for ijk in T.grid(8, 8, 8):
+        A[ijk] = 1.0
+    for i, *jk in T.grid(8, 8, 8):
+        A[i, *jk] = 1.0
+    for *ij, k in T.grid(*A.shape):
+        A[(*ij, k)] = 1.0
+    for i, *none in T.grid(8):
+        A[i, *none, 0, 0] = 1.0
+    for iters in T.grid(*A.shape, 4):
+        with T.sblock("x"):
+            *vs, vr = T.axis.remap("SSSR", iters)
+            A[*vs] = A[*vs] + T.Cast("float32", vr)
+)") == "");
+  Reading r("@T.prim_func\ndef f():\n    for *i, j, k in T.grid(8):\n        T.evaluate(j)\n");
+  REQUIRE(r.messages().size() == 1);
+  CHECK(r.messages()[0] == "3:9: 3 loop variables for 1 extents");
+}
+
+TEST_CASE("strings of a body name variables that the buffer defines") {
+  Reading r(R"(
+@T.prim_func(s_tir=True)
+def f(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 4), strides=["s0", "s1"], elem_offset="off")
+    B = T.match_buffer(b, (8,), strides=("t",), buffer_type="auto")
+    T.evaluate(A.strides[0] + T.Cast("int64", B.strides[0]))
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  const ir::PrimFunc* f = r.prim_func("f");
+  REQUIRE(f->params.size() == 2);
+  const ir::Buffer* a = f->params[0].buffer;
+  REQUIRE(a->strides.size() == 2);
+  CHECK(a->strides[0]->dtype() == ir::DType::Int(64));  // that of the shape
+  CHECK(a->elem_offset->dtype() == ir::DType::Int(64));
+  CHECK(f->params[1].buffer->strides[0]->dtype() == ir::DType::Int(32));
+}
+
+TEST_CASE("forms of older texts") {
+  CHECK(round_trip(R"(
+# from tvm.script import tir as T
+@T.prim_func
+def f(x: T.Ptr[T.int32], y: T.Ptr("int32", "shared"), A: T.Buffer[(4, 4), "int8"], B: T.Buffer[4]):
+    T.func_attr({"tir.noalias": True})
+    xx = T.Buffer((16,), "int32", data=x)
+    p = T.allocate([16], "int32", "global")
+    pp = T.Buffer((16,), "int32", data=p)
+    with T.decl_buffer((4,), "float32") as D:
+        D[0] = B[0]
+    with T.LetStmt(pp[0] * 2) as m:
+        xx[m] = 1
+    a: T.Ptr("int32") = T.address_of(xx[0])
+    b: T.int32 = xx[1]
+    T.evaluate(T.call_extern("copy", a, b, dtype=""))
+    assert b > 0, "b"
+)") == "");
+  CHECK(round_trip(R"(
+@T.prim_func(s_tir=True)
+def f(n: T.int32, A: T.Buffer((16,), "float32")):
+    assert n > 0, ("ValueError", "n must be positive")
+    assert n > 0, ("TypeError", ["a", "b"])
+    for i in T.serial(15, 0, step=-3):
+        A[i] = 1.0
+    A.vstore([0], A.vload([4], "float32x4"))
+    with T.attr(T.iter_var(T.int32(), T.Range(0, 4), "ThreadIndex", "threadIdx.x"), "thread_extent", 4):
+        A[0] = 2.0
+    T.evaluate(T.int64(-9223372036854775808))
+    T.evaluate(T.uint64(9223372036854775809))
+    T.tvm_storage_sync("shared", dtype="void")
+    with T.sblock("bare", no_realize=True):
+        vi = T.axis.spatial(16)
+        T.reads()
+        T.writes(A[vi])
+        A[vi] = 1.0
+)") == "");
+}
+
+TEST_CASE("a misspelt name under T is an error of its own, an unknown one is kept with a warning") {
+  Reading r(R"(
+@T.prim_func(s_tir=True)
+def f(A: T.Bufer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in T.serial(4):
+        with T.sblok("x"):
+            vi = T.axis.spatal(4, i)
+            A[vi] = T.exq(B[vi])
+    T.evaluate(T.some_new_thing(B[0]))
+    T.evaluate(T.ptx.some_new_thing(B[0]))
+)");
+  CHECK(r.messages() == std::vector<std::string>{"3:10: `T.Bufer` is not known", "5:14: `T.sblok` is not known",
+                                                 "6:18: `T.axis.spatal` is not known", "7:21: `T.exq` is not known",
+                                                 "8:16: `T.some_new_thing` is not known here; it is kept as an "
+                                                 "intrinsic"});
+  CHECK(r.rendered().find("did you mean `T.sblock`?") != std::string::npos);
+}

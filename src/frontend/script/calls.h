@@ -66,6 +66,7 @@ std::span<const HandlerRow> tir_block_handlers();
 std::span<const HandlerRow> ir_handlers();      // ir_calls.cc (I.)
 std::span<const HandlerRow> python_handlers();  // range, len, ...
 
+Val range_call(Reader& r, const CallNode& call);                     // I.Range(begin, end), T.Range
 Val call_node(Reader& r, const CallNode& call);                      // relax.Call(op, [args], ...)
 Val relax_operator(Reader& r, const CallNode& call);                 // any other R. name
 Val tir_intrinsic(Reader& r, const CallNode& call);                  // any other T. name

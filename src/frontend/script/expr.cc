@@ -122,6 +122,17 @@ Val lookup(Reader& r, std::string_view name, Node at) {
   return unknown_name(r, name, at);
 }
 
+// T.f32 is T.float32.
+static std::string_view full_dtype_name(std::string_view name) {
+  if (name.size() > 4 || name.size() < 2) return name;
+  static const std::unordered_map<std::string_view, std::string_view> table = {
+      {"bf16", "bfloat16"}, {"f16", "float16"}, {"f32", "float32"}, {"f64", "float64"},
+      {"i8", "int8"},       {"i16", "int16"},   {"i32", "int32"},   {"i64", "int64"},
+      {"u8", "uint8"},      {"u16", "uint16"},  {"u32", "uint32"},  {"u64", "uint64"}};
+  const auto it = table.find(name);
+  return it == table.end() ? name : it->second;
+}
+
 Path path_of(Reader& r, Node n) {
   Node root = n;
   while (root.is(Kind::Attribute)) root = root.child(Field::Object);
@@ -153,6 +164,7 @@ Path path_of(Reader& r, Node n) {
       if (rest.starts_with(prefix)) return {to, rest.substr(prefix.size())};
   }
   if (space == Space::Relax && rest.starts_with("op.")) rest.remove_prefix(3);
+  if (space == Space::Tir) rest = full_dtype_name(rest);
   return {space, rest};
 }
 

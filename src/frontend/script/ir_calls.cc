@@ -80,8 +80,6 @@ const ir::OpaqueFunc* read_python_function(Reader& r, Node function) {
   return r.at(r.ctx.opaque_func(function.child(Field::Name).text(), out), function);
 }
 
-namespace {
-
 Val range_call(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto a = args.require(0, "begin");
@@ -92,6 +90,8 @@ Val range_call(Reader& r, const CallNode& call) {
   const Val extent = apply_binary(r, "-", *b, *a, call.node);
   return Val::of_list(ValKind::Range, r.keep(std::vector<Val>{*a, extent}));
 }
+
+namespace {
 
 Val meta_var(Reader& r, const CallNode& call) {
   Arguments args(r, call);

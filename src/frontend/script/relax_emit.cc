@@ -144,6 +144,7 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
 
 // The arguments of call_tir are written in line; a variable that is bound to a tuple stands for it.
 void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
+  if (r.module && !r.module->check_well_formed) return;  // the text is taken as it is
   std::size_t position = 0;
   for (ops::CallArg& a : given) {
     const bool is_args = a.keyword == "args" || (a.keyword.empty() && position == 1);

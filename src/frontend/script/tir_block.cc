@@ -71,14 +71,15 @@ Val axis_call(Reader& r, const CallNode& call, ir::IterKind kind) {
   if (!b) return {};
   Arguments args(r, call);
   const auto dom_value = args.require(0, "dom");
-  const auto value = args.require(1, "binding");
+  // A block without a realization has axes without values.
+  const auto value = b->realize ? args.require(1, "binding") : args.get(1, "binding");
   args.find(2, "dtype");
   args.finish();
-  if (!dom_value || !value || dom_value->poison()) return {};
+  if (!dom_value || (!value && b->realize) || dom_value->poison()) return {};
   ir::Range dom{};
   if (!read_domain(r, *dom_value, args.node(0, "dom"), dom)) return {};
-  const ir::Expr* e = to_scalar(r, *value, args.node(1, "binding"), dom.extent->dtype());
-  if (!e) return {};
+  const ir::Expr* e = value ? to_scalar(r, *value, args.node(1, "binding"), dom.extent->dtype()) : nullptr;
+  if (value && !e) return {};
   Val v = Val::of(add_axis(r, *b, r.fn->tir->target(0, "v"), dom, e, kind, call.node));
   v.fresh = true;
   return v;

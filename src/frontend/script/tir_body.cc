@@ -312,15 +312,38 @@ class StatementReader {
     if (prim && e->dtype() != prim->dtype && !e->dtype().is_void() && e->type->kind == ir::TypeKind::Prim) {
       r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(e->type));
     }
-    const ir::Var* var = at(r_.ctx.var(target.text(), type ? type : e->type), target);
+    if (!type) type = e->type == r_.ctx.prim(ir::DType::Handle()) ? r_.ctx.pointer() : e->type;
+    const ir::Var* var = at(r_.ctx.var(target.text(), type), target);
     tir_.emit(at(r_.ctx.bind(var, e), s));
     fn_.scope.define(var->name, Val::of(var), target.span());
   }
 
+  // x: T.float32[4, 4]: a local buffer of that shape.
+  bool vector_declaration(Node s, Node target, Node annotation) {
+    const Path p = path_of(r_, annotation.child(Field::Object));
+    const auto dtype = p.space == Space::Tir ? runtime::parse_dtype(p.rest) : std::nullopt;
+    if (!dtype || dtype->is_void() || dtype->is_handle()) return false;
+    std::vector<const ir::Expr*> shape;
+    for (Node c : annotation.children()) {
+      if (c.field() != Field::Index) continue;
+      const ir::Expr* d = to_scalar(r_, eval(r_, c), c);
+      if (!d) {
+        fn_.scope.define(target.text(), Val(), target.span());
+        return true;
+      }
+      shape.push_back(d);
+    }
+    const ir::Buffer* b = at(r_.ctx.buffer(target.text(), shape, *dtype, "local"), target);
+    tir_.emit(at(r_.ctx.alloc_buffer(b), s));
+    fn_.scope.define(b->name, Val::of(b), target.span());
+    return true;
+  }
+
   // x: T.int32: a scalar of its own (new flavour).
   void declaration(Node s) {
-    const Node target = s.child(Field::Target);
-    const ir::Type* type = read_type(r_, s.child(Field::Annotation));
+    const Node target = s.child(Field::Target), annotation = s.child(Field::Annotation);
+    if (annotation.is(Kind::Subscript) && vector_declaration(s, target, annotation)) return;
+    const ir::Type* type = read_type(r_, annotation);
     const auto* prim = ir::as<ir::PrimType>(type);
     if (!prim) {
       if (type) r_.error(s.child(Field::Annotation), DiagId::ExpectedDType, ir::print_type(type));
@@ -335,9 +358,9 @@ class StatementReader {
     const Node target = s.child(Field::Target);
     const Val object = eval_indexed(r_, target.child(Field::Object));
     const Node value = s.child(Field::Value);
-    if (object.poison()) return;
     if (!object.buffer()) {
-      r_.error(target.child(Field::Object), DiagId::NotABuffer, describe(r_, object));
+      if (!object.poison()) r_.error(target.child(Field::Object), DiagId::NotABuffer, describe(r_, object));
+      eval(r_, value);  // for its own errors
       return;
     }
     const Val access = eval_subscript(r_, target);

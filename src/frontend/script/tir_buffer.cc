@@ -323,8 +323,14 @@ Val vstore(Reader& r, const ir::Buffer* b, const CallNode& call) {
   args.finish();
   if (!begin || !value || begin->poison() || value->poison() || !r.in_tir()) return {};
   const ir::Expr* p = predicate ? to_scalar(r, *predicate, call.node) : nullptr;
-  const std::vector<Val> one = {*begin};
-  const std::span<const Val> index = begin->is_sequence() ? begin->items : std::span<const Val>(one);
+  std::vector<Val> index = {*begin};
+  if (begin->is_sequence()) index.assign(begin->items.begin(), begin->items.end());
+  // A vector at a scalar index covers that many elements.
+  const ir::Expr* e = value->expr();
+  if (const int lanes = e ? e->dtype().lanes / b->dtype.lanes : 0; lanes > 1 && !index.empty())
+    if (const ir::Expr* last = to_scalar(r, index.back(), args.node(0, "begin")); last && is_index(last))
+      index.back() =
+          Val::of(static_cast<const ir::Expr*>(r.ctx.ramp(last, r.ctx.int_imm(last->dtype(), 1), r.ctx.i32(lanes))));
   emit_store(r, b, index, *value, call.node, args.node(1, "value"), p);
   return Val::nothing();
 }

@@ -396,6 +396,39 @@ Rule rule_of(std::string_view name) {
   return it == table.end() ? Rule::First : it->second;
 }
 
+// Families whose names grow with the hardware: T.ptx.mma.sync, T.cuda.atomic_add, T.warp.copy.
+bool is_device_family(std::string_view path) {
+  static const std::unordered_set<std::string_view> families = {
+      "ptx",     "cuda", "nvshmem", "webgpu",    "metal",  "trn",  "nki",     "tile",
+      "cluster", "cta",  "wg",      "warpgroup", "thread", "warp", "hexagon", "rocm"};
+  const std::size_t dot = path.find('.');
+  return dot != std::string_view::npos && families.count(path.substr(0, dot)) > 0;
+}
+
+// A name that neither we nor TVM know is an error when it is near one that is known; else it is kept with a warning.
+bool is_intrinsic(Reader& r, const CallNode& call) {
+  static const std::vector<std::string_view> known = [] {
+    std::vector<std::string_view> names = {
+#define RLDB_INTRIN(intrin, rule) intrin,
+#include "frontend/script/tir_intrin.def"
+        "int8",    "int16",   "int32",    "int64", "uint8",   "uint16", "uint32", "uint64",   "float16",
+        "float32", "float64", "bfloat16", "bool",  "boolean", "sblock", "init",   "prim_func"};
+    for (const auto& rows :
+         {tir_handlers(), tir_statement_handlers(), tir_buffer_handlers(), tir_loop_handlers(), tir_block_handlers()})
+      for (const HandlerRow& row : rows) names.push_back(row.path);
+    return names;
+  }();
+  static const std::unordered_set<std::string_view> table(known.begin(), known.end());
+  if (table.count(call.path) || is_device_family(call.path)) return true;
+  const std::string_view near = source::nearest(call.path, known);
+  if (!near.empty()) {
+    r.error_hint(call.function, fmt::format("did you mean `T.{}`?", near), DiagId::UnknownCallee, call.shown());
+    return false;
+  }
+  r.report(call.function.span(), source::message(DiagId::IntrinsicNotKnown, call.shown()));
+  return true;
+}
+
 // Kept under TVM's registered name.
 std::string_view registered_name(std::string_view name) {
   if (name == "call_packed") return "tvm_call_packed";
@@ -403,6 +436,8 @@ std::string_view registered_name(std::string_view name) {
   if (name == "call_packed_lowered") return "tvm_call_packed_lowered";
   if (name == "call_cpacked_lowered") return "tvm_call_cpacked_lowered";
   if (name == "Return") return "ret";
+  if (name == "Break") return "break_loop";
+  if (name == "Continue") return "continue_loop";
   if (name == "power") return "pow";
   if (name == "abs") return "fabs";
   return name;
@@ -668,6 +703,12 @@ Val tir_intrinsic(Reader& r, const CallNode& call) {
     return dtype_call(r, call, *t);
   }
   if (call.path == "boolean") return dtype_call(r, call, ir::DType::Bool());
+  if (!is_intrinsic(r, call)) {
+    // Names used in its arguments deserve their own errors.
+    Arguments args(r, call);
+    for (Argument& a : args.all()) args.value(&a);
+    return {};
+  }
   return make_intrinsic(r, call, call.path);
 }
 
@@ -771,6 +812,7 @@ std::span<const HandlerRow> tir_handlers() {
       {"Target", opaque},
       {"iter_var", opaque},
       {"index_map", opaque},
+      {"Range", range_call},
       {"Layout", opaque},
       {"TileLayout", opaque},
       {"SwizzleLayout", opaque},

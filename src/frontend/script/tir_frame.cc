@@ -323,6 +323,39 @@ Val unsupported_frame(Reader& r, const CallNode& call) {
   return r.error(call.function, DiagId::UnsupportedTir, call.shown());
 }
 
+// T.buffer_store(B, value, [i, j])
+Val buffer_store(Reader& r, const CallNode& call) {
+  if (!need_tir(r, call)) return {};
+  Arguments args(r, call);
+  const auto b = args.require(0, "buffer");
+  const auto v = args.require(1, "value");
+  const auto index = args.require(2, "indices");
+  const auto p = args.get(3, "predicate");
+  args.finish();
+  if (!b || !v || !index || b->poison() || v->poison() || index->poison()) return {};
+  if (!b->buffer()) return r.error(args.node(0, "buffer"), DiagId::NotABuffer, describe(r, *b));
+  const ir::Expr* predicate = p ? to_scalar(r, *p, args.node(3, "predicate")) : nullptr;
+  const std::span<const Val> items = index->is_sequence() ? index->items : std::span<const Val>(&*index, 1);
+  emit_store(r, b->buffer(), items, *v, call.node, args.node(1, "value"), predicate);
+  return Val::nothing();
+}
+
+// with T.While(cond):
+Val while_frame(Reader& r, const CallNode& call) {
+  if (!need_tir(r, call)) return {};
+  Arguments args(r, call);
+  const auto c = args.require(0, "condition");
+  args.finish();
+  const ir::Expr* cond = c ? to_scalar(r, *c, args.node(0, "condition")) : nullptr;
+  if (!cond) return {};
+  const source::Span span = call.node.span();
+  return make_frame(r, {Val::none(), [cond, span](ir::Context& ctx, const ir::Stmt* body) -> const ir::Stmt* {
+                          const ir::Stmt* s = ctx.while_stmt(cond, body);
+                          ctx.spans().set(s->id, span);
+                          return s;
+                        }});
+}
+
 // T.prefetch(A, bounds) is a statement of old texts; T.prefetch(pointer, ...) an intrinsic.
 Val prefetch(Reader& r, const CallNode& call) {
   Arguments args(r, call);
@@ -378,6 +411,8 @@ std::span<const HandlerRow> tir_statement_handlers() {
       {"func_name", func_name},
       {"prefetch", prefetch},
       {"func_ret", func_ret},
+      {"buffer_store", buffer_store},
+      {"While", while_frame},
       {"let", let},
   };
   return kRows;

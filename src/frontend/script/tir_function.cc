@@ -78,7 +78,10 @@ class FunctionReader {
       const Node annotation = params[i].child(Field::Annotation);
       if (!annotation || is_buffer(annotation)) continue;
       const ir::Type* type = read_type(r_, annotation);
-      scalars[i] = define_scalar(params[i].child(Field::Name), type ? type : r_.ctx.pointer());
+      const Node name = params[i].child(Field::Name);
+      scalars[i] = define_scalar(name, type ? type : r_.ctx.pointer());
+      // Uses of a parameter whose annotation had an error are no errors of their own.
+      if (!type) fn_.scope.define(name.text(), Val(), name.span());
     }
     collect_signature_symbols(r_, node_);
     for (std::size_t i = 0; i < params.size(); ++i) {
@@ -125,6 +128,14 @@ class FunctionReader {
       CallNode call{annotation, annotation.child(Field::Function), annotation.child(Field::Arguments), Space::Tir,
                     "Buffer"};
       Arguments args(r_, call);
+      b = read_buffer(r_, args, 0, name.text(), annotation);
+      args.finish();
+    } else if (annotation.is(Kind::Subscript)) {
+      // OLD: T.Buffer[(n, 4), "float32"]
+      CallNode call{annotation, annotation.child(Field::Object), Node(), Space::Tir, "Buffer"};
+      Arguments args(r_, call);
+      for (Node c : annotation.children())
+        if (c.field() == Field::Index) args.all().push_back({{}, {}, c, std::nullopt, false});
       b = read_buffer(r_, args, 0, name.text(), annotation);
       args.finish();
     } else {

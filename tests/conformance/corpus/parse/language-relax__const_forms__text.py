@@ -1,0 +1,22 @@
+@R.function
+def f():
+    a = R.const([[1, 2], [3, 4]])
+    b = R.const(1, "float16")
+    c = R.const(1.0, dtype="float64")
+    d = R.const(float("inf"), "float32")
+    e = R.const(float("-inf"), "float32")
+    g = R.const(float("nan"), "float32")
+    h = R.const(T.int64(3))
+    i = R.const([True, False], "bool")
+    j = R.const([], "float32")
+    k = R.const((1, 2, 3), "int64")
+    l = R.const(2 ** 10, "int32")
+    m = R.const(-5)
+    n = R.const(1, R.Tensor((), "int32"))
+    o = R.const([1, 2], R.Tensor((2,), "float32"))
+    p = R.const(255, "uint8")
+    q = R.const(1.5, "bfloat16")
+    r = R.const(1e-5, "float32")
+    s = R.const(0x10)
+    t = R.const(1_000)
+    return a

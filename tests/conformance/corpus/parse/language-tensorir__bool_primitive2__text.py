@@ -1,0 +1,4 @@
+@T.prim_func(s_tir=True)
+def func() -> None:
+    T.evaluate(True)
+    T.evaluate(False)

@@ -1,0 +1,11 @@
+@T.prim_func(s_tir=True)
+def f(a: T.handle, b: T.handle, c: T.handle, d: T.handle, e: T.handle):
+    n = T.int32()
+    m, k = T.int64(), T.int64()
+    s = T.int32()
+    A = T.match_buffer(a, (n, 4), "float32", strides=[s, 1], elem_offset=s, align=64, offset_factor=1, scope="global")
+    B = T.match_buffer(b, [m, k], dtype="int8")
+    C = T.match_buffer(c, dtype="float32", shape=(4,))
+    D = T.match_buffer(d, (n * 2, m + 1))
+    E = T.match_buffer(param=e, shape=(1,))
+    T.evaluate(A[0, 0])

@@ -1,0 +1,11 @@
+@T.prim_func(s_tir=True)
+def func():
+    T.evaluate(T.exp(T.float32(1)))
+    T.evaluate(T.exp(1.0))
+    T.evaluate(T.sqrt(T.float64(2)))
+    T.evaluate(T.log2(T.float32(2)))
+    T.evaluate(T.pow(T.float32(2), 3.0))
+    T.evaluate(T.max(T.float32(2), 3.0))
+    T.evaluate(T.bitwise_and(1, 2))
+    T.evaluate(T.if_then_else(True, 1, 2))
+    T.evaluate(T.if_then_else(T.bool(True), 1, 2))

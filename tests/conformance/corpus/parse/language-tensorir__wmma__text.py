@@ -1,0 +1,17 @@
+@T.prim_func(s_tir=True)
+def f(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (16, 16), "float16", align=32, offset_factor=8, scope="wmma.matrix_a")
+    B = T.match_buffer(b, (16, 16), "float16", align=32, offset_factor=8, scope="wmma.matrix_b")
+    C = T.match_buffer(c, (16, 16), "float32", align=32, offset_factor=8, scope="wmma.accumulator")
+    with T.sblock("root"):
+        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
+        T.writes(C[0:16, 0:16])
+        T.evaluate(T.tvm_mma_sync(C.data, C.elem_offset // 256, A.data, A.elem_offset // 256, B.data, B.elem_offset // 256, C.data, C.elem_offset // 256))
+        T.evaluate(T.tvm_fill_fragment(C.data, 16, 16, 16, 0, T.float32(0), dtype="handle"))
+        T.evaluate(T.tvm_load_matrix_sync(A.data, 16, 16, 16, 0, T.tvm_access_ptr(T.type_annotation(dtype="float16"), A.data, 0, 272, 1, dtype="handle"), 272, "row_major", dtype="handle"))
+        T.evaluate(T.tvm_store_matrix_sync(C.data, 16, 16, 16, 0, C.access_ptr("w"), 16, "row_major"))
+        T.evaluate(T.tvm_bmma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0))
+        T.evaluate(C.access_ptr("rw", offset=4))
+        T.evaluate(C.access_ptr("r", "handle", 4))
+        T.evaluate(C.access_ptr(access_mask="rw", content_lanes=4, extent=8))
+        T.evaluate(C.access_ptr(1))
