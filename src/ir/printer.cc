@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "printer_impl.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ir {
 namespace print_detail {
@@ -180,12 +181,20 @@ void Printer::reserve_names() {
   for (std::string_view n : {"R", "T", "I", "metadata"}) names_.reserve(n);
 }
 
+// RFC 0089 calls a function of the module by its bare name.
+void Printer::reserve_callees(const Expr* f) {
+  if (!rfc()) return;
+  walk(f, [this](const Node* n) {
+    if (const auto* g = as<GlobalVar>(n)) names_.reserve(g->name);
+    return true;
+  });
+}
+
 std::string Printer::print_module() {
   reserve_names();
+  for (const ModuleEntry& e : module_->entries) reserve_callees(e.function);
   names_.reserve(module_->name);
   if (!rfc() && !opt_.module_alias.empty()) names_.reserve(opt_.module_alias);
-  if (rfc())  // there a function of the module is called by its bare name
-    for (const ModuleEntry& e : module_->entries) names_.reserve(e.name);
   indent_ = 1;
   Mark top{0, 0, 0};
   module_members();
@@ -209,6 +218,7 @@ std::string Printer::print_module() {
 
 std::string Printer::print_lone_function(std::string_view name, const Expr* f) {
   reserve_names();
+  reserve_callees(f);
   Mark top{0, 0, 0};
   member(name, f);
   std::vector<std::string> head;

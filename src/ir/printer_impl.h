@@ -162,6 +162,7 @@ class Printer {
 
   // printer.cc
   void reserve_names();
+  void reserve_callees(const Expr* f);
   void module_members();
   void extern_member(std::string_view name, const ExternFunc* f);
   void opaque_member(const OpaqueFunc* f);

@@ -1,5 +1,6 @@
 // Relax functions: signature, symbolic variables, bindings, blocks, branches.
 #include <algorithm>
+#include <utility>
 
 #include "printer_impl.h"
 #include "rldb/ir/walk.h"
@@ -251,9 +252,9 @@ void Printer::block(const BindingBlock* b) {
   out_ += "with ";
   r("dataflow():");
   ++indent_;
-  in_dataflow_ = true;
+  bool saved = std::exchange(in_dataflow_, true);  // a local function in the block has blocks of its own
   for (const Binding* x : b->bindings) binding(x);
-  in_dataflow_ = false;
+  in_dataflow_ = saved;
   line(b);
   r(rfc() ? "outputs(" : "output(");
   bool first = true;
