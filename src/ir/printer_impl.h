@@ -245,12 +245,14 @@ class Printer {
   void store(const BufferStore* s);
   void launch_or_attr(const AttrStmt* s, const Var*& defined);
   void define_env_thread(const AttrStmt* s);
-  void for_stmt(const ForStmt* s);
-  void grid(const std::vector<const ForStmt*>& loops);
   void if_stmt(const IfThenElse* s);
   void evaluate(const Evaluate* s);
-  void loop_header(const ForStmt* s);
   void nested(const Stmt* s);
+
+  // printer_loop.cc
+  void for_stmt(const ForStmt* s);
+  void grid(const std::vector<const ForStmt*>& loops);
+  void loop_header(const ForStmt* s);
 
   // printer_block.cc
   bool has_implicit_root(const PrimFunc* f) const;

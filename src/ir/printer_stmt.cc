@@ -1,11 +1,8 @@
 // Statements of TensorIR.
 #include "printer_impl.h"
-#include "rldb/ir/walk.h"
 
 namespace rldb::ir::print_detail {
 namespace {
-
-bool trivial_step(const ForStmt* s) { return s->step == nullptr || is_int(s->step, 1); }
 
 // The tag of the thread that an attribute statement launches: "threadIdx.x".
 std::string_view thread_tag(const AttrStmt* s) {
@@ -292,106 +289,6 @@ void Printer::store(const BufferStore* s) {
   out_ += ", predicate=";
   expr(s->predicate);
   out_ += ')';
-}
-
-void Printer::grid(const std::vector<const ForStmt*>& loops) {
-  bool first = true;
-  for (const ForStmt* l : loops) {
-    comma(first);
-    out_ += define(l->var);
-  }
-  out_ += " in ";
-  t("grid(");
-  first = true;
-  for (const ForStmt* l : loops) {
-    comma(first);
-    expr(l->extent);
-  }
-  out_ += "):";
-}
-
-void Printer::for_stmt(const ForStmt* s) {
-  std::vector<const ForStmt*> loops;
-  std::unordered_set<const Node*> vars;
-  for (const ForStmt* l = s; l != nullptr; l = as<ForStmt>(l->body)) {
-    if (l->for_kind != ForKind::Serial || !is_int(l->min, 0) || !l->annotations.empty() || !trivial_step(l)) break;
-    std::vector<const Var*> used;
-    collect_vars(l->extent, used);
-    bool depends = false;
-    for (const Var* v : used) depends = depends || vars.count(v) != 0;
-    if (depends) break;
-    loops.push_back(l);
-    vars.insert(l->var);
-  }
-  names_.push();
-  line(s);
-  out_ += "for ";
-  const Stmt* inner = s->body;
-  if (loops.size() > 1) {
-    grid(loops);
-    inner = loops.back()->body;
-  } else {
-    loops.assign(1, s);
-    out_ += define(s->var);
-    out_ += " in ";
-    bool range = false;
-    switch (s->for_kind) {
-      case ForKind::Serial:
-        range = s->annotations.empty();
-        if (range)
-          out_ += "range";
-        else
-          t("serial");
-        break;
-      case ForKind::Parallel:
-        t("parallel");
-        break;
-      case ForKind::Vectorized:
-        t("vectorized");
-        break;
-      case ForKind::Unrolled:
-        t("unroll");
-        break;
-      case ForKind::ThreadBinding:
-        t("thread_binding");
-        break;
-    }
-    out_ += '(';
-    bool first = true;
-    if (!is_int(s->min, 0) || !trivial_step(s)) {
-      comma(first);
-      expr(s->min);
-      comma(first);
-      sum(s->min, s->extent);
-    } else {
-      comma(first);
-      expr(s->extent);
-    }
-    if (range && !trivial_step(s)) {
-      comma(first);
-      expr(s->step);
-    }
-    if (s->for_kind == ForKind::ThreadBinding) {
-      comma(first);
-      out_ += "thread=";
-      string_literal(s->thread_tag);
-    }
-    if (!s->annotations.empty()) {
-      comma(first);
-      out_ += "annotations=";
-      attr_dict(s->annotations);
-    }
-    if (!range && !trivial_step(s)) {
-      comma(first);
-      out_ += "step=";
-      expr(s->step);
-    }
-    out_ += "):";
-  }
-  for (const ForStmt* l : loops) loops_[l->var] = l;
-  nested(inner);
-  for (const ForStmt* l : loops) loops_.erase(l->var);
-  names_.pop();
 }
 
 void Printer::if_stmt(const IfThenElse* s) {
