@@ -203,6 +203,11 @@ Result<support::Unit> check_parameter(ir::Context& ctx, const OpInfo& info, cons
   if (!x->has_shape || !p->has_shape || p->ndim == 0) return support::Unit{};
   const Expr* have = p->shape[0];
   if (p->ndim == 1 && is_one(have)) return support::Unit{};
+  if (x->ndim == 0)
+    return type_error(info,
+                      "size mismatch: the input is a scalar, but size of " + std::string(info.args[index].name) +
+                          " param is '" + shape_text(p->shape) + "'",
+                      int(index));
   const Expr* want = x->shape[std::size_t(axis)];
   if (p->ndim == 1 && !different_dim(ctx, have, want)) return support::Unit{};
   return type_error(info,
@@ -236,7 +241,7 @@ Result<const Type*> qdq(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
                       "float16], but got " +
                           to_string(zero->dtype),
                       2);
-  int axis = int(attr_int(call, "axis"));
+  std::int64_t axis = attr_int(call, "axis");
   if (x->ndim != ir::kUnknownNdim && (x->ndim > 0 || (axis != -1 && axis != 0))) {
     if (axis < -x->ndim || axis >= x->ndim)
       return attr_error(info, "axis",
@@ -244,8 +249,8 @@ Result<const Type*> qdq(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
                             std::to_string(x->ndim) + " dimensions");
     if (axis < 0) axis += x->ndim;
   }
-  RLDB_TRY_VOID(check_parameter(ctx, info, x, scale, axis, 1));
-  RLDB_TRY_VOID(check_parameter(ctx, info, x, zero, axis, 2));
+  RLDB_TRY_VOID(check_parameter(ctx, info, x, scale, int(axis), 1));
+  RLDB_TRY_VOID(check_parameter(ctx, info, x, zero, int(axis), 2));
   return static_cast<const Type*>(with_dtype(ctx, x, out));
 }
 

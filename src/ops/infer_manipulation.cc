@@ -221,6 +221,9 @@ namespace {
 
 const Type* tuple_of(ir::Context& ctx, const std::vector<const Type*>& fields) { return ctx.tuple_type(fields); }
 
+// Each section is a type of its own.
+constexpr std::int64_t kMaxSections = 1 << 16;
+
 // Pieces between the indices, which are clipped to the axis.
 const Type* split_at(ir::Context& ctx, const TensorType* x, int axis, const std::vector<std::int64_t>& at) {
   if (at.empty()) return tuple_of(ctx, {x});
@@ -280,6 +283,10 @@ Result<const Type*> split(ir::Context& ctx, const OpInfo& info, const ir::CallSp
     return attr_error(
         info, "indices_or_sections",
         "expects the input number of sections to be a positive integer, but the given number is " + std::to_string(*n));
+  if (*n > kMaxSections)
+    return attr_error(
+        info, "indices_or_sections",
+        "makes at most " + std::to_string(kMaxSections) + " sections, " + std::to_string(*n) + " are asked for");
   return split_into(ctx, x, axis, *n);
 }
 
