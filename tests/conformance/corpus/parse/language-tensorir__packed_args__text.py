@@ -1,0 +1,11 @@
+@T.prim_func(s_tir=True)
+def build_tir(a: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, n), "float32")
+    T.evaluate(T.call_packed("tvm.test_matmul", T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(n, n, dtype="handle"), 0, 2, T.float32(0.0), 0, dtype="handle"), T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(n, n), T.reinterpret("handle", T.uint64(0)), 2, 0.0, 0), dtype="int32"))
+    stack: T.let[T.handle] = T.tvm_stack_alloca("tvm_ffi_any", 5)
+    T.tvm_struct_set(stack, 0, 13, T.if_then_else(T.isnullptr(A.data), 0, 7))
+    T.tvm_struct_set(stack, 0, 15, T.Cast("int64", n))
+    T.tvm_struct_set(stack, 1, 15, A.data)
+    T.evaluate(T.tvm_struct_get(stack, 0, 15, "int64") + T.tvm_struct_get(stack, 0, 15, dtype="int64"))
+    f: T.let[T.float64] = T.tvm_struct_get(stack, 0, 15, "float64")
+    T.call_packed_lowered("f", stack, 0, 4)
