@@ -20,6 +20,7 @@ struct Metadata {
   bool decoded = false;
   bool bad = false;
   nlohmann::json nodes;
+  nlohmann::json tensors;                                             // of the old form: base64 texts beside the nodes
   std::unordered_map<std::string, std::vector<std::int64_t>> by_key;  // "relax.expr.Constant" -> node indices
   std::unordered_map<std::int64_t, const ir::Constant*> constants;
 };
@@ -141,6 +142,7 @@ class Decoder {
       return false;
     }
     m_.nodes = std::move(doc["nodes"]);
+    if (doc.contains("b64ndarrays")) m_.tensors = std::move(doc["b64ndarrays"]);
     const std::int64_t root = int_of(doc.contains("root_index") ? doc["root_index"] : doc.value("root", json(0)));
     const json* map = node(root);
     if (!map) return bad(at, "its root is missing");
@@ -203,13 +205,17 @@ class Decoder {
     std::vector<std::int64_t>& out = m_.by_key[std::move(key)];
     for (const json& item : data) out.push_back(int_of(item));
   }
-  // The base64 text of a relax.expr.Constant node, in either form.
+  // The base64 text of a relax.expr.Constant node: {"type": .., "data": {"data": node}} today; before,
+  // {"type_key": .., "attrs": {"data": "k"}} with k an index of `b64ndarrays`, or of a node where there are none.
   const json* tensor_node(const json& n, std::string& why) const {
     why = "it is not a tensor constant";
     if (n.value("type", "") == "ffi.Tensor" && n.contains("data") && n["data"].is_string()) return &n["data"];
     for (const char* fields : {"data", "attrs"}) {
       if (!n.contains(fields) || !n[fields].is_object() || !n[fields].contains("data")) continue;
-      const json* t = node(int_of(n[fields]["data"]));
+      const std::int64_t at = int_of(n[fields]["data"]);
+      if (m_.tensors.is_array() && at >= 0 && std::size_t(at) < m_.tensors.size() && n.contains("type_key"))
+        return m_.tensors[std::size_t(at)].is_string() ? &m_.tensors[std::size_t(at)] : nullptr;
+      const json* t = node(at);
       if (t && t->contains("data") && (*t)["data"].is_string()) return &(*t)["data"];
       if (t && t->contains("repr_b64") && (*t)["repr_b64"].is_string()) return &(*t)["repr_b64"];
     }
