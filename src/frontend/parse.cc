@@ -59,6 +59,12 @@ const ir::Type* parse_type(ir::Context& ctx, const source::SourceManager& source
   return type;
 }
 
+bool is_syntax(std::string_view text) {
+  cst::LiveTree tree;
+  tree.reset(text);
+  return cst::within_limits(text) && !tree.has_error();
+}
+
 Completeness completeness(std::string_view text) { return cst::completeness(text); }
 int next_indent(std::string_view text) { return cst::next_indent(text); }
 std::vector<Highlight> highlight(std::string_view text) { return cst::highlight(text); }

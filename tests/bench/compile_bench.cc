@@ -1,14 +1,19 @@
-// How fast texts are read, checked and printed, how passes scale, and what a start costs.
+// How fast texts are read, checked, edited and printed, how passes scale, and what a start costs.
 //
 // The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77
-// bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N.
+// bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N. `syntax`
+// is tree-sitter alone: what `check` takes above that is ours.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
+#include "rldb/frontend/document.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
@@ -51,6 +56,14 @@ void count(benchmark::State& state, const std::string& text) {
   state.SetBytesProcessed(std::int64_t(text.size()) * state.iterations());
 }
 
+void syntax(benchmark::State& state) {
+  const std::string text = chain(state.range(0));
+  for (auto _ : state)
+    if (!frontend::is_syntax(text)) state.SkipWithError("does not parse");
+  count(state, text);
+}
+BENCHMARK(syntax)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
 void parse(benchmark::State& state) {
   const std::string text = chain(state.range(0));
   for (auto _ : state) {
@@ -70,6 +83,53 @@ void check(benchmark::State& state) {
   count(state, text);
 }
 BENCHMARK(check)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+// One operator for another in a line in the middle, to fresh diagnostics.
+void edit(benchmark::State& state) {
+  source::SourceManager sources;
+  frontend::Document document(sources, "bench", chain(state.range(0)));
+  const std::string line = fmt::format("            lv{}: ", state.range(0) / 2);
+  std::size_t whole = 0;
+  bool add = true;
+  for (auto _ : state) {
+    state.PauseTiming();
+    const std::string_view from = add ? "R.add" : "R.subtract", to = add ? "R.subtract" : "R.add";
+    const auto at = static_cast<std::uint32_t>(document.text().find(from, document.text().find(line)));
+    add = !add;
+    state.ResumeTiming();
+    document.edit(at, static_cast<std::uint32_t>(at + from.size()), to);
+    if (document.diagnostics().has_errors()) state.SkipWithError("the edit makes errors");
+    whole += document.last_read().whole ? 1 : 0;
+  }
+  // Now and then all is read again, to give memory back.
+  state.counters["read as a whole"] = double(whole);
+}
+BENCHMARK(edit)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+// Peak memory of a process that checks the text, less that of one that checks a short one.
+void peak_memory(benchmark::State& state) {
+  const auto peak = [](std::int64_t bindings) -> double {
+    const std::string path = std::filesystem::temp_directory_path() / fmt::format("rldb_bench_{}.py", ::getpid());
+    std::ofstream(path) << chain(bindings);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      if (!std::freopen("/dev/null", "w", stdout)) ::_exit(126);
+      ::execl(RLDB_PROGRAM, "rldb", "check", path.c_str(), static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    int status = 0;
+    struct rusage usage {};
+    ::wait4(pid, &status, 0, &usage);
+    std::filesystem::remove(path);
+    return status == 0 ? double(usage.ru_maxrss) * 1024 : -1;
+  };
+  double large = 0;
+  for (auto _ : state) large = peak(state.range(0));
+  const double small = peak(10);
+  if (large < 0 || small < 0) return state.SkipWithError("rldb does not check the text");
+  state.counters["bytes/binding"] = (large - small) / double(state.range(0));
+}
+BENCHMARK(peak_memory)->Arg(10'000)->Arg(100'000)->Iterations(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void print(benchmark::State& state) {
   const std::string text = chain(state.range(0));

@@ -85,6 +85,9 @@ ParseResult parse_input(ir::Context& ctx, const source::SourceManager& sources, 
 const ir::Type* parse_type(ir::Context& ctx, const source::SourceManager& sources, source::FileId file,
                            const Environment& env, std::vector<const ir::Var*>& symbols, source::Diagnostics& out);
 
+// Does the grammar take the text as it is? Nothing is read: this is tree-sitter alone.
+bool is_syntax(std::string_view text);
+
 // Does the parse tree of an entry say that more is to come?
 enum class Completeness : std::uint8_t {
   Complete,    // could be parsed as it is (rightly or wrongly: errors that more text cannot mend are for the parser)

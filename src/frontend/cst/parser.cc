@@ -43,7 +43,8 @@ namespace {
 // Symbols and fields of the generated parser, by their numbers.
 struct Language {
   const TSLanguage* ts = tree_sitter_tvmscript();
-  std::vector<Kind> kinds;  // by TSSymbol
+  std::vector<Kind> kinds;        // by TSSymbol
+  std::vector<bool> punctuation;  // by TSSymbol: tokens that never fill a field
   std::vector<Field> fields;
 
   Language() {
@@ -53,10 +54,14 @@ struct Language {
     };
     const std::uint32_t symbols = ts_language_symbol_count(ts);
     kinds.resize(symbols, Kind::Other);
+    punctuation.resize(symbols, false);
     for (std::uint32_t s = 0; s < symbols; ++s) {
       const auto symbol = static_cast<TSSymbol>(s);
       if (ts_language_symbol_type(ts, symbol) != TSSymbolTypeRegular) {
         kinds[s] = Kind::Token;
+        const std::string_view name = ts_language_symbol_name(ts, symbol);
+        for (const std::string_view p : {"(", ")", "[", "]", "{", "}", ",", ".", ":", ";", "=", "->"})
+          if (name == p) punctuation[s] = true;
         continue;
       }
       if (auto it = by_name.find(ts_language_symbol_name(ts, symbol)); it != by_name.end()) kinds[s] = it->second;
@@ -73,10 +78,9 @@ struct Language {
     }
   }
 
-  Kind kind_of(TSNode node) const {
-    const TSSymbol symbol = ts_node_symbol(node);
-    return symbol < kinds.size() ? kinds[symbol] : Kind::Error;
-  }
+  Kind kind_of(TSSymbol symbol) const { return symbol < kinds.size() ? kinds[symbol] : Kind::Error; }
+  Kind kind_of(TSNode node) const { return kind_of(ts_node_symbol(node)); }
+  bool is_punctuation(TSSymbol symbol) const { return symbol < punctuation.size() && punctuation[symbol]; }
 };
 
 const Language& language() {
@@ -130,8 +134,7 @@ class Copier {
     // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
     for (;;) {
       const std::uint32_t row = visit();
-      const bool descend = row != kSkipped && rows_[row].kind != Kind::TooDeep && rows_[row].kind != Kind::Token &&
-                           rows_[row].kind != Kind::Kept;
+      const bool descend = row != kSkipped && has_children(rows_[row].kind);
       if (descend && ts_tree_cursor_goto_first_child(&cursor_)) {
         open_.push_back(row);
         continue;
@@ -144,6 +147,12 @@ class Copier {
 
  private:
   static constexpr std::uint32_t kSkipped = ~std::uint32_t(0);
+
+  // Kinds that are one token, or whose inside is not wanted.
+  static bool has_children(Kind kind) {
+    return kind != Kind::Token && kind != Kind::Identifier && kind != Kind::Integer && kind != Kind::Float &&
+           kind != Kind::String && kind != Kind::TooDeep && kind != Kind::Kept;
+  }
 
   bool advance() {
     while (!ts_tree_cursor_goto_next_sibling(&cursor_)) {
@@ -181,12 +190,15 @@ class Copier {
   // Makes the row of the node under the cursor; kSkipped when it is not kept.
   std::uint32_t visit() {
     const TSNode node = ts_tree_cursor_current_node(&cursor_);
-    Kind kind = language().kind_of(node);
+    const TSSymbol symbol = ts_node_symbol(node);
+    Kind kind = language_.kind_of(symbol);
     if (kind == Kind::Comment) return kSkipped;
+    // Half of all nodes: the cursor is not asked about them.
+    if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
     const bool damaged = check_damage_ && ts_node_has_error(node);
     if (damaged && ts_node_is_missing(node)) kind = Kind::Missing;
     Field field = Field::None;
-    if (!open_.empty()) field = language().fields[ts_tree_cursor_current_field_id(&cursor_)];
+    if (!open_.empty()) field = language_.fields[ts_tree_cursor_current_field_id(&cursor_)];
     if (kind == Kind::Token && field == Field::None && !in_error()) return kSkipped;
     if (int(open_.size()) >= options_.max_depth) kind = Kind::TooDeep;
     const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
@@ -206,6 +218,7 @@ class Copier {
     return check_damage_ && !open_.empty() && open_.back() != kSkipped && rows_[open_.back()].kind == Kind::Error;
   }
 
+  const Language& language_ = language();
   const TreeOptions& options_;
   std::vector<NodeRow>& rows_;
   TSNode root_;
@@ -298,6 +311,8 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
     if (!goto_child(&cursor.at, begin)) return {};
   }
 }
+
+bool LiveTree::has_error() const { return ts_node_has_error(ts_tree_root_node(impl_->tree.get())); }
 
 std::optional<LiveTree::Place> LiveTree::find(Kind kind, std::uint32_t begin) const {
   Place place;

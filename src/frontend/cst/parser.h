@@ -57,6 +57,8 @@ class LiveTree {
   void edit(const Edit& edit, std::string_view text);
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
 
+  bool has_error() const;
+
   // A node, and what can be said of its surroundings at once: they are the same as long as these numbers are.
   struct Place {
     Kind kind = Kind::Other;
