@@ -57,6 +57,31 @@ TEST_CASE("buffer: columns in bytes, code points and UTF-16") {
   CHECK(place(b, z, ColumnUnit::Utf16) == Place{1, 6});
 }
 
+TEST_CASE("buffer: offsets of lines and columns") {
+  const Buffer b("b", "a\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x99\x82z\r\nsecond\n");
+  for (const ColumnUnit unit : {ColumnUnit::Bytes, ColumnUnit::CodePoints, ColumnUnit::Utf16})
+    for (const std::uint32_t offset : {0U, 1U, 3U, 6U, 10U, 13U, 16U}) {
+      INFO("offset " << offset);
+      CHECK(b.offset(b.line_column(offset, unit), unit) == offset);
+    }
+  CHECK(b.offset({1, 5}, ColumnUnit::Utf16) == 6);   // the second half of the emoji: its start
+  CHECK(b.offset({1, 99}, ColumnUnit::Utf16) == 11);  // the end of the line, before its break
+  CHECK(b.offset({2, 99}) == 19);
+  CHECK(b.offset({9, 1}) == b.text().size());
+  CHECK(b.offset({0, 0}) == 0);
+}
+
+TEST_CASE("source manager: a file gets another text") {
+  SourceManager sources;
+  const FileId file = sources.add("f", "old");
+  const std::string_view view = sources.get(file).text();
+  const auto old = sources.replace(file, "new\ntext");
+  CHECK(old->text().data() == view.data());
+  CHECK(sources.get(file).text() == "new\ntext");
+  CHECK(sources.get(file).name() == "f");
+  CHECK(sources.get(file).line_count() == 2);
+}
+
 TEST_CASE("buffer: bytes that are no UTF-8 count one each") {
   // A stray continuation, an overlong form, a surrogate, a cut sequence.
   const Buffer b("f", "\x80\xC0\x80\xED\xA0\x80\xE6\xBC");
