@@ -124,10 +124,15 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
 const ir::Type* pointer_type(Reader& r, const CallNode& call);  // T.handle("float32", "global")
 Val buffer_method(Reader& r, const Val& method, const CallNode& call);
 
+// tir_intrin.cc
+Val named_intrinsic(Reader& r, const CallNode& call);  // T.exp(x)
+Val call_intrin(Reader& r, const CallNode& call);      // T.call_intrin("float32", "tirx.exp", x)
+Val address_of(Reader& r, const CallNode& call);
+Val call_in_tir(Reader& r, const ir::Expr* callee, const CallNode& call);
+
 // tir_calls.cc
 Val if_then_else(Reader& r, const Val& cond, const Val& yes, const Val& no, Node at);
 const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at);
-Val call_in_tir(Reader& r, const ir::Expr* callee, const CallNode& call);
 Val make_frame(Reader& r, FrameSpec spec);
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at);
 

@@ -177,12 +177,14 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   }
   // for i, *js in T.grid(...): js takes what the others leave.
   const auto star = std::find_if(names.begin(), names.end(), [](Node t) { return t.is(Kind::Splat); });
-  std::size_t star_at = spec.stops.size(), star_count = 0;
+  std::size_t star_at = 0, star_count = 0;
+  Node star_name;
   if (star != names.end() && names.size() <= spec.stops.size() + 1) {
     star_at = std::size_t(star - names.begin());
     star_count = spec.stops.size() + 1 - names.size();
-    const Node name = *star;
-    names.insert(names.erase(star), star_count, name);
+    star_name = star->child(Field::Value);
+    const Node splat = *star;
+    names.insert(names.erase(star), star_count, splat);
   }
   if (names.size() != spec.stops.size()) {
     r.error(target, DiagId::LoopTargets, names.size(), spec.stops.size());
@@ -199,8 +201,7 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
     if (!bounds_of(r, spec.starts[i], spec.stops[i], iterator, m.min, m.extent)) return;
     std::string name(names[i].text());
     if (one_name) name += "_" + std::to_string(i);
-    if (names[i].is(Kind::Splat))
-      name = std::string(names[i].child(Field::Value).text()) + "_" + std::to_string(i - star_at);
+    if (names[i].is(Kind::Splat)) name = std::string(star_name.text()) + "_" + std::to_string(i - star_at);
     m.var = r.at(r.ctx.var(r.ctx.str(name), r.ctx.prim(m.extent->dtype())), names[i]);
     made.push_back(m);
   }
@@ -212,13 +213,10 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
     tir.loops.push_back({made[i].var, {made[i].min, made[i].extent}});
   }
   if (one_name) r.fn->scope.define(target.text(), Val::of_list(ValKind::Tuple, r.keep(all)), target.span());
-  if (star_at < spec.stops.size() || star_count == 0) {
-    for (Node t : target.children())
-      if (t.is(Kind::Splat)) {
-        const std::vector<Val> taken(all.begin() + std::ptrdiff_t(star_at),
-                                     all.begin() + std::ptrdiff_t(star_at + star_count));
-        r.fn->scope.define(t.child(Field::Value).text(), Val::of_list(ValKind::List, r.keep(taken)), t.span());
-      }
+  if (star_name) {
+    const auto first = all.begin() + std::ptrdiff_t(star_at);
+    const std::vector<Val> taken(first, first + std::ptrdiff_t(star_count));
+    r.fn->scope.define(star_name.text(), Val::of_list(ValKind::List, r.keep(taken)), star_name.span());
   }
   const ir::Stmt* body = read_tir_block(r, body_node);
   tir.loops.resize(tir.loops.size() - made.size());
