@@ -154,7 +154,8 @@ Result<const Type*> pad(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
   if (!x->has_shape) return typed(rank_of(ctx, x));
   Dims dims;
   for (std::size_t i = 0; i < x->shape.size(); ++i)
-    dims.push_back(simplify(ctx, ir::add(ctx, x->shape[i], ctx.i64(widths[2 * i] + widths[2 * i + 1]))));
+    dims.push_back(
+        simplify(ctx, ir::add(ctx, ir::add(ctx, x->shape[i], ctx.i64(widths[2 * i])), ctx.i64(widths[2 * i + 1]))));
   return typed(make_tensor(ctx, dims, x->dtype, x));
 }
 
@@ -163,17 +164,21 @@ Result<const Type*> pixel_shuffle(ir::Context& ctx, const OpInfo& info, const ir
   std::int64_t r = attr_int(call, "upscale_factor");
   if (r <= 0)
     return attr_error(info, "upscale_factor", "the upscale factor must be positive, it is " + std::to_string(r));
+  std::int64_t square = 0;
+  if (__builtin_mul_overflow(r, r, &square))
+    return attr_error(info, "upscale_factor",
+                      "the square of the upscale factor " + std::to_string(r) + " is too large");
   if (x->ndim != ir::kUnknownNdim && x->ndim < 3)
     return type_error(info, "requires at least 3D input tensor, but it has ndim " + std::to_string(x->ndim), 0);
   if (!x->has_shape) return typed(rank_of(ctx, x));
   Dims dims = dims_of(x);
   std::size_t n = dims.size();
-  if (auto c = ir::const_int(dims[n - 3]); c && *c % (r * r) != 0)
+  if (auto c = ir::const_int(dims[n - 3]); c && *c % (square) != 0)
     return type_error(info,
                       "the number of input channels must be divisible by the square of the upscale factor, but it is " +
-                          std::to_string(*c) + " and the square is " + std::to_string(r * r),
+                          std::to_string(*c) + " and the square is " + std::to_string(square),
                       0);
-  dims[n - 3] = simplify(ctx, ir::floor_div(ctx, dims[n - 3], ctx.i64(r * r)));
+  dims[n - 3] = simplify(ctx, ir::floor_div(ctx, dims[n - 3], ctx.i64(square)));
   dims[n - 2] = simplify(ctx, ir::mul(ctx, dims[n - 2], ctx.i64(r)));
   dims[n - 1] = simplify(ctx, ir::mul(ctx, dims[n - 1], ctx.i64(r)));
   return typed(make_tensor(ctx, dims, x->dtype, x));

@@ -31,12 +31,20 @@ const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad_begi
   return count;
 }
 
+// Sums and products of these numbers stay within 64 bits.
+Result<support::Unit> moderate(const OpInfo& info, std::string_view what, const std::vector<std::int64_t>& values) {
+  for (std::int64_t v : values)
+    if (v > INT32_MAX || v < -INT32_MAX)
+      return attr_error(info, what, std::string(what) + " is too large: " + std::to_string(v));
+  return support::Unit{};
+}
+
 Result<support::Unit> positive(const OpInfo& info, std::string_view what, const std::vector<std::int64_t>& values) {
   for (std::int64_t v : values)
     if (v <= 0)
       return attr_error(info, what,
                         std::string(what) + " is expected to be positive, but the given one is " + std::to_string(v));
-  return support::Unit{};
+  return moderate(info, what, values);
 }
 
 Result<support::Unit> fits_layout(const OpInfo& info, const ir::CallSpec& call, const TensorType* x,
@@ -76,6 +84,7 @@ Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(s.like, on_equal_device(info, {s.x, s.w}));
   s.strides = *attr_ints(call, "strides");
   s.padding = *attr_ints(call, "padding");
+  RLDB_TRY_VOID(moderate(info, "padding", s.padding));
   s.dilation = *attr_ints(call, "dilation");
   s.groups = attr_int(call, "groups");
   RLDB_TRY_VOID(positive(info, "strides", s.strides));
@@ -169,6 +178,7 @@ Result<const Type*> pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   const Dims size = attr_dims(ctx, call, "pool_size");
   auto strides = *attr_ints(call, "strides");
   auto padding = *attr_ints(call, "padding");
+  RLDB_TRY_VOID(moderate(info, "padding", padding));
   auto dilation = *attr_ints(call, "dilation");
   RLDB_TRY_VOID(positive(info, "strides", strides));
   RLDB_TRY_VOID(positive(info, "dilation", dilation));

@@ -64,6 +64,7 @@ struct Pool {
              ctx.attr(100),
              ctx.attr(INT64_MIN),
              ctx.attr(INT64_MAX),
+             ctx.attr(std::int64_t{1} << 32),
              ctx.attr(0.5),
              ctx.attr(true),
              ctx.attr("NCHW"),
@@ -84,6 +85,12 @@ struct Pool {
                                            {2, 2, 2, 2},
                                            {-1, -1},
                                            {9, 9, 9},
+                                           {INT64_MAX},
+                                           {INT64_MIN, INT64_MIN},
+                                           {INT64_MAX, INT64_MAX},
+                                           {INT64_MIN, INT64_MAX, INT64_MIN},
+                                           {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
+                                           {std::int64_t{1} << 32},
                                            {0, 0, 0, 0, 0, 0}})
       attrs.push_back(ctx.attr_ints(list));
     attrs.push_back(ctx.attr_list(std::vector<const Attr*>{ctx.attr(n), ctx.attr("x")}));
