@@ -173,7 +173,7 @@ Result<const Type*> pixel_shuffle(ir::Context& ctx, const OpInfo& info, const ir
   if (!x->has_shape) return typed(rank_of(ctx, x));
   Dims dims = dims_of(x);
   std::size_t n = dims.size();
-  if (auto c = ir::const_int(dims[n - 3]); c && *c % (square) != 0)
+  if (auto c = ir::const_int(dims[n - 3]); c && *c % square != 0)
     return type_error(info,
                       "the number of input channels must be divisible by the square of the upscale factor, but it is " +
                           std::to_string(*c) + " and the square is " + std::to_string(square),
