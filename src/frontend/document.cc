@@ -84,11 +84,13 @@ cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
   return {at.line - 1, at.column - 1};
 }
 
-// What callers see of a member; null when that depends on who asks.
-const ir::Type* public_type(const Member& m) {
-  if (m.declared) return m.declared;
-  return m.function ? m.function->type : nullptr;
-}
+// What callers see of a member. Without a type it depends on who asks, and is never the same.
+struct Face {
+  const ir::Type* type;
+  bool broken;
+};
+Face face_of(const Member& m) { return {m.declared ? m.declared : m.function ? m.function->type : nullptr, m.broken}; }
+bool same_face(const Face& a, const Face& b) { return a.type && a.type == b.type && a.broken == b.broken; }
 
 // Said once for the whole of a text.
 bool is_too_deep(const source::Diagnostics& found) {
@@ -408,9 +410,9 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
     if (std::find(m.callees.begin(), m.callees.end(), &changed) == m.callees.end()) continue;
     if (std::find(read.begin(), read.end(), &m) != read.end()) return false;
     read.push_back(&m);
-    const ir::Type* const before = public_type(m);
+    const Face before = face_of(m);
     if (!read_function(m, nullptr)) return false;
-    if ((!before || before != public_type(m)) && !read_callers(m, read)) return false;
+    if (!same_face(before, face_of(m)) && !read_callers(m, read)) return false;
   }
   return true;
 }
@@ -435,6 +437,9 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
     return false;
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;
+  // What is said of members that are not there depends on damage anywhere.
+  if (live.has_error() != module().damaged && reader->missed_member) return false;
+  module().damaged = live.has_error();
   const bool in_body =
       m->memo && m->signature && edit.begin > m->body && !m->memo->abandoned() && !has_header_diagnostics(*m);
   move_all(edit);
@@ -442,10 +447,10 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
   reader->text = buffer().text();
   reader->module = &module();
   scope = {false, 0, 0};
-  const ir::Type* const before = public_type(*m);
+  const Face before = face_of(*m);
   std::vector<Member*> read{m};
   bool good = (in_body && read_function(*m, &edit)) || read_function(*m, nullptr);
-  if (good && (!before || before != public_type(*m))) good = read_callers(*m, read);
+  if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) {
     scope.functions = read.size();
     rebuild_module();

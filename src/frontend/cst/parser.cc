@@ -287,6 +287,8 @@ void LiveTree::edit(const Edit& edit, std::string_view text) {
   ts_tree_edit(impl_->tree.get(), &e);
   // (ts_tree_get_changed_ranges would say where the syntax differs, in a time that grows with the text.)
   impl_->tree = parse_text(impl_->parser.get(), impl_->tree.get(), text);
+  // How the runtime recovers from an error depends on what it could reuse; what is said of a text may not.
+  if (has_error()) impl_->tree = parse_text(impl_->parser.get(), nullptr, text);
   impl_->text = text;
 }
 

@@ -176,8 +176,8 @@ Val module_name(Reader& r, std::string_view name, Node) {
 Val module_member(Reader& r, std::string_view name, Node at) {
   if (Val v = global_of(r, name); !v.is(ValKind::Nothing)) return v;
   // A function that damage elsewhere swallowed is no mistake of its callers.
-  if (r.text.find(fmt::format("def {}(", name)) != std::string_view::npos && r.module && r.module->node.damaged())
-    return {};
+  r.missed_member = true;
+  if (r.module && r.module->damaged && r.text.find(fmt::format("def {}(", name)) != std::string_view::npos) return {};
   std::vector<std::string_view> names;
   if (r.module)
     for (const Member& m : r.module->members) names.push_back(m.name);
@@ -388,6 +388,7 @@ ParsedItem read_module(Reader& r, Node n) {
   ModuleState& state = r.modules.emplace_back();
   state.name = n.child(Field::Name).text();
   state.node = n;
+  state.damaged = n.damaged();
   const FunctionOptions options = read_function_options(r, n);
   state.s_tir = options.s_tir.value_or(false);
   state.check_well_formed = options.check_well_formed && r.options.check_well_formed;

@@ -87,6 +87,7 @@ struct Member {
 struct ModuleState {
   std::string_view name;
   Node node;
+  bool damaged = false;  // its text has errors of syntax
   bool s_tir = false;
   bool check_well_formed = true;  // False: TVM takes the module as it is, contradictions included
   std::deque<Member> members;
@@ -117,6 +118,7 @@ struct Reader {
   FunctionState* fn = nullptr;
   std::deque<ModuleState> modules;                     // the classes of the file
   bool remember = false;                               // fill memos: edits are to follow
+  bool missed_member = false;                          // a member was asked for that is not there
   BodyMemo* memo = nullptr;                            // of the function whose body is being read
   Scope file_scope;                                    // names of the file: meta values, TypeVars
   std::unordered_map<std::string_view, Space> spaces;  // R, T, I, relax, ...

@@ -263,6 +263,7 @@ class BodyReader {
   }
 
   void define_broken(Node target, const ir::Type* type) {
+    ++broken_definitions_;
     fn_.scope.define(target.text(), type ? Val::of(make_var(target, type)) : Val(), target.span());
   }
 
@@ -367,6 +368,7 @@ class BodyReader {
   }
 
   void poison(const std::vector<Node>& targets) {
+    ++broken_definitions_;
     for (Node t : targets)
       if (t.is(Kind::Identifier)) fn_.scope.define(t.text(), Val(), t.span());
   }
@@ -640,6 +642,7 @@ class BodyReader {
     fn_.scope.enter(ScopeKind::Branch);
     body_.begin_branch();
     const std::size_t errors = r_.out.error_count();
+    const std::size_t broken = broken_definitions_;
     read();
     const ir::Expr* value = nullptr;
     std::vector<const ir::Binding*>& current = body_.current();
@@ -657,7 +660,7 @@ class BodyReader {
       // A branch that ends in a dataflow block: its last output.
       if (const ir::Binding* last = body_.last_output()) value = b.var = last->var;
     }
-    b.poisoned = r_.out.error_count() != errors;
+    b.poisoned = r_.out.error_count() != errors || broken_definitions_ != broken;
     b.seq = body_.end_branch(value ? value : r_.ctx.tuple({}));
     fn_.scope.leave();
     return b;
@@ -751,7 +754,8 @@ class BodyReader {
   FunctionState& fn_;
   Body& body_;
   BodyMemo* memo_;
-  std::uint32_t behind_last_ = 0;  // the row behind the last remembered statement, 0 at the start of a block
+  std::size_t broken_definitions_ = 0;  // names so far whose values could not be read
+  std::uint32_t behind_last_ = 0;       // the row behind the last remembered statement, 0 at the start of a block
   Outputs* outputs_ = nullptr;
 };
 

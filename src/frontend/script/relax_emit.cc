@@ -409,7 +409,7 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
   if (made.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*made, call.node)));
   source::Message m = std::move(made).error();
   if (const Member* member = member_of(r, callee)) {
-    if (member->node.is(Kind::PrimFunc) || ir::isa<ir::PrimFunc>(member->function)) {
+    if (member->kind == Kind::PrimFunc || ir::isa<ir::PrimFunc>(member->function)) {
       m = source::message(DiagId::PrimFuncCalled, member->name)
               .with_hint(fmt::format("write `R.call_tir({}, (...), out_ty=R.Tensor(...))`", call.shown()));
       r.report(call.node.span(), std::move(m));

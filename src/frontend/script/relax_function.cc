@@ -264,7 +264,10 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
     for (std::size_t i = 0; i < s.params.size(); ++i)
       if (s.params[i]->name == name.text()) s.state->scope.define(name.text(), Val::of(s.params[i]), name.span());
     const ir::Function* f = read_body(r, function, s, false);
-    if (!f) return {};
+    if (!f) {
+      r.fn->scope.define(name.text(), Val(), name.span());  // uses of it are no further errors
+      return {};
+    }
     bool recursive = false;
     ir::walk(f->body, [&](const ir::Node* n) {
       recursive = recursive || n == self;

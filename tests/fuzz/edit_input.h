@@ -1,0 +1,88 @@
+// Edits of a module as bytes: two bytes where, one byte how many bytes go, one byte what comes (a piece of syntax by
+// number, or so many bytes of the input). Used by the fuzz target and by the test that reads again what it found.
+#pragma once
+
+#include "frontend/document_check.h"
+
+namespace rldb::fuzz {
+
+inline constexpr int kMaxEdits = 24;
+inline constexpr std::string_view kPieces[] = {
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    ",",
+    ":",
+    "=",
+    "\n",
+    "    ",
+    "        ",
+    "\t",
+    "\"",
+    "'",
+    "\"\"\"",
+    "#",
+    "\\",
+    "x",
+    "lv",
+    "n",
+    "R.",
+    "T.",
+    "R.add(x, x)",
+    "return x",
+    "if c:",
+    "else:",
+    "R.output(",
+    "R.dataflow()",
+    "with ",
+    "def f():",
+    "@R.function",
+    "n = T.int64()\n",
+    "float16",
+    "\xc3\xa9",
+    "\xf0\x9f\x90\x88",
+    "y = x\n",
+    "pass\n",
+    "None",
+    "class A:",
+    "import ",
+};
+
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  bool empty() const { return at_ >= size_; }
+  std::uint32_t byte() { return empty() ? 0 : data_[at_++]; }
+  std::string bytes(std::size_t n) {
+    std::string out;
+    while (n-- > 0 && !empty()) out += static_cast<char>(byte());
+    return out;
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+  std::size_t at_ = 0;
+};
+
+// Empty, or how the document differs from a fresh reading of its text.
+inline std::string apply_edits(const std::uint8_t* data, std::size_t size) {
+  Input input(data, size);
+  source::SourceManager sources;
+  frontend::Document document(sources, "test.py", std::string(frontend::testing::kModule));
+  for (int i = 0; i < kMaxEdits && !input.empty(); ++i) {
+    const auto length = static_cast<std::uint32_t>(document.text().size());
+    const std::uint32_t begin = (input.byte() | input.byte() << 8U) % (length + 1);
+    const std::uint32_t end = std::min(begin + input.byte() % 64, length);
+    const std::uint32_t what = input.byte();
+    const std::string text = what < std::size(kPieces) ? std::string(kPieces[what]) : input.bytes(what % 16);
+    if (!document.edit(begin, end, text)) continue;
+    if (const std::string found = frontend::testing::difference(document, sources); !found.empty())
+      return found + "\n---- the text:\n" + std::string(document.text());
+  }
+  return {};
+}
+
+}  // namespace rldb::fuzz
