@@ -64,7 +64,7 @@ TEST_CASE("buffer: offsets of lines and columns") {
       INFO("offset " << offset);
       CHECK(b.offset(b.line_column(offset, unit), unit) == offset);
     }
-  CHECK(b.offset({1, 5}, ColumnUnit::Utf16) == 6);   // the second half of the emoji: its start
+  CHECK(b.offset({1, 5}, ColumnUnit::Utf16) == 6);    // the second half of the emoji: its start
   CHECK(b.offset({1, 99}, ColumnUnit::Utf16) == 11);  // the end of the line, before its break
   CHECK(b.offset({2, 99}) == 19);
   CHECK(b.offset({9, 1}) == b.text().size());
