@@ -104,6 +104,7 @@ struct MemberFacts {
   std::vector<source::Diagnostic> verification;
   const ir::Expr* verified = nullptr;  // the function that `verification` is about
   bool verified_complete = false;      // no function was missing then
+  bool is_verified = false;            // and nothing that it calls has changed since
 };
 
 bool has_errors(const MemberFacts& f) {
@@ -484,7 +485,7 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   for (std::size_t i = 0; i < members.size(); ++i)
     for (const Member* callee : members[i].callees)
       if (callee != &members[i] && std::find(read.begin(), read.end(), callee) != read.end()) {
-        facts[i].verified = nullptr;
+        facts[i].is_verified = false;
         forget_good(members[i]);
       }
   if (!verify_in_parts) {
@@ -495,7 +496,8 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   const ir::VerifyOptions options = verify_options();
   for (std::size_t i = 0; i < members.size(); ++i) {
     MemberFacts& f = facts[i];
-    if (f.verified == members[i].function && f.verified_complete == result.ok && !has_errors(f)) continue;
+    if (f.is_verified && f.verified == members[i].function && f.verified_complete == result.ok && !has_errors(f))
+      continue;
     source::Diagnostics verification;
     if (!has_errors(f)) ir::verify_function(*ctx, result.module, members[i].name, verification, options);
     f.verification = verification.all();
@@ -522,6 +524,7 @@ ir::VerifyOptions Document::State::verify_options() {
 void Document::State::note_verified(std::size_t member) {
   facts[member].verified = module().members[member].function;
   facts[member].verified_complete = result.ok;
+  facts[member].is_verified = true;
 }
 
 void Document::State::take_sorted(std::vector<source::Diagnostic> all) {

@@ -392,3 +392,28 @@ class Module:
         return e
 )") == "");
 }
+
+TEST_CASE("a scalar parameter that binds a symbolic variable, as older texts write it") {
+  const std::string text = R"(# from tvm.script import tir as T
+@I.ir_module
+class Module:
+    @R.function
+    def main(_n: R.Prim(value="n"), x: R.Tensor(("m", 4), "float32")) -> R.Shape(["n", "n * 2"]):
+        n = T.int64()
+        s = R.shape([n, n * 2])
+        return s
+
+    @R.function
+    def other(x: R.Tensor(("n", "m"), dtype="float32"), _n: R.Prim(value="n")) -> R.Tensor(("n", "m"), dtype="float32"):
+        return x
+)";
+  Reading r(text);
+  frontend::verify_parsed(r.ctx, r.result, r.diagnostics);
+  CHECK(r.messages().empty());
+  const ir::Function* f = r.function("main");
+  REQUIRE(f);
+  const auto* shape = ir::as<ir::ShapeType>(f->ret_type);
+  REQUIRE(shape);
+  CHECK(shape->values[0] == f->params[0]);
+  CHECK(round_trip(text) == "");
+}

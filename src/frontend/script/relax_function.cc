@@ -1,6 +1,7 @@
 // Headers and bodies of @R.function, global and local.
 #include <fmt/format.h>
 
+#include "frontend/cst/literal.h"
 #include "frontend/script/convert.h"
 #include "frontend/script/module.h"
 #include "frontend/script/relax.h"
@@ -88,6 +89,27 @@ bool names_dims(Reader& r, Node annotation) {
   return p.space == Space::Tir || (p.space == Space::Relax && (p.rest == "Shape" || p.rest == "Prim"));
 }
 
+// TVM 0.11 to 0.20: `p: R.Prim(value="n")` is a scalar that binds `n`. Here the parameter itself is `n`. Null when the
+// parameter is something else.
+const ir::Var* read_binding_scalar(Reader& r, Node p) {
+  const Node annotation = p.child(Field::Annotation);
+  if (!annotation.is(Kind::Call)) return nullptr;
+  const Path path = path_of(r, annotation.child(Field::Function));
+  if (path.space != Space::Relax || path.rest != "Prim") return nullptr;
+  for (Node a : annotation.child(Field::Arguments).children()) {
+    const Node value = a.child(Field::Value);
+    if (!a.is(Kind::KeywordArgument) || a.child(Field::Name).text() != "value" || !value.is(Kind::String)) continue;
+    const cst::StringLiteral literal = cst::split_string(value.text());
+    const std::string_view name = r.ctx.str(literal.body);
+    if (!literal.plain || !is_identifier(name) || r.fn->symbols.count(name)) return nullptr;
+    const ir::Var* v = r.at(r.ctx.var(p.child(Field::Name).text(), r.ctx.int64()), p.child(Field::Name));
+    r.fn->symbols.emplace(name, Symbol{v, value.span()});
+    r.fn->scope.define(name, Val::of(v), value.span());
+    return v;
+  }
+  return nullptr;
+}
+
 // `known` becomes false when nothing could be read: callers may pass anything, and the body is not checked against it.
 const ir::Var* read_parameter(Reader& r, Node p, bool& known) {
   const Node name = p.child(Field::Name), annotation = p.child(Field::Annotation);
@@ -116,7 +138,6 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   FunctionState* const before = std::exchange(r.fn, &fn);
   fn.in_signature = true;
   collect_symbol_dtypes(r, function.child(Field::Body));
-  collect_signature_symbols(r, function);
   std::vector<Node> params;
   for (Node p : function.child(Field::Parameters).children()) {
     if (p.is(Kind::VariadicParameter)) {
@@ -126,6 +147,8 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
     if (p.is(Kind::Parameter)) params.push_back(p);
   }
   out.params.resize(params.size(), nullptr);
+  for (std::size_t i = 0; i < params.size(); ++i) out.params[i] = read_binding_scalar(r, params[i]);
+  collect_signature_symbols(r, function);
   std::vector<char> known(params.size(), 1);
   const auto read = [&](std::size_t i) {
     bool good = true;
@@ -134,7 +157,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   };
   // Shapes and scalars first: types of other parameters may name them.
   for (std::size_t i = 0; i < params.size(); ++i)
-    if (names_dims(r, params[i].child(Field::Annotation))) {
+    if (!out.params[i] && names_dims(r, params[i].child(Field::Annotation))) {
       read(i);
       fn.scope.define(out.params[i]->name, Val::of(out.params[i]), params[i].span());
     }
