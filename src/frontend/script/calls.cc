@@ -33,6 +33,7 @@ Arguments::Arguments(Reader& r, const CallNode& call) : r_(r), call_(call) {
 }
 
 Argument* Arguments::find(std::size_t position, std::string_view keyword) {
+  if (!keyword.empty() && asked_count_ < asked_.size()) asked_[asked_count_++] = keyword;
   std::size_t at = 0;
   for (Argument& a : all_) {
     const bool hit = a.keyword.empty() ? at++ == position : !keyword.empty() && a.keyword == keyword;
@@ -79,7 +80,9 @@ void Arguments::finish() {
     if (a.keyword.empty()) {
       r_.error(a.node, DiagId::ExtraArgument, call_.shown());
     } else {
-      r_.error(a.name, DiagId::UnknownKeyword, a.keyword, call_.shown());
+      const std::string_view near = source::nearest(a.keyword, {asked_.begin(), asked_.begin() + asked_count_});
+      r_.error_hint(a.name, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near),
+                    DiagId::UnknownKeyword, a.keyword, call_.shown());
     }
     return;
   }

@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <array>
+
 #include "frontend/script/expr.h"
 
 namespace rldb::frontend::script {
@@ -45,6 +47,8 @@ class Arguments {
   Reader& r_;
   const CallNode& call_;
   std::vector<Argument> all_;
+  std::array<std::string_view, 16> asked_;  // keywords that were looked for
+  std::size_t asked_count_ = 0;
   std::size_t positional_ = 0;
 };
 

@@ -383,6 +383,10 @@ std::optional<std::vector<const ir::Expr*>> to_dims(Reader& r, const Val& v, Nod
     if (d && !d->dtype().is_integral()) {
       r.error(where, DiagId::DimNotInteger, describe(r, Val::of(d)));
       d = nullptr;
+    } else if (d && ints == ir::DType::Int(64) && !ir::isa<ir::IntImm>(d) && d->dtype() != ints && !r.in_tir() &&
+               !r.rfc_spelling()) {
+      r.error(where, DiagId::DimNotInt64, ir::print_expr(d), runtime::to_string(d->dtype()));
+      d = nullptr;
     }
     dims.push_back(d);
     return d != nullptr;

@@ -1,5 +1,7 @@
 #include "frontend/script/symbols.h"
 
+#include <fmt/format.h>
+
 #include "frontend/cst/damage.h"
 #include "frontend/cst/literal.h"
 #include "frontend/script/convert.h"
@@ -58,17 +60,27 @@ Val eval_inner(Reader& r, const Val& string, Node at) {
   return with_inner_tree(r, string, at, [&](Node n) { return eval(r, n); });
 }
 
+namespace {
+
+void string_in_body(Reader& r, Node at, std::string_view name) {
+  std::string hint;
+  if (is_identifier(name)) hint = fmt::format("declare it with `{0} = T.int64()` and write `{0}` without quotes", name);
+  r.error_hint(at, std::move(hint), DiagId::StringInBody, name);
+}
+
+}  // namespace
+
 const ir::Expr* symbol_expr(Reader& r, const Val& string, Node at, ir::DType ints) {
   const std::string_view name = string.text;
   if (!r.fn) {
-    r.error(at, DiagId::StringInBody, name);
+    string_in_body(r, at, name);
     return nullptr;
   }
   if (is_identifier(name)) {
     if (const Val* v = find_name(r, name); v && v->expr() && is_scalar_expr(v->expr())) return v->expr();
     if (r.fn->in_signature) return declare_symbol(r, name, at);
     // A string in a body: legal only in signatures in TVM; the meaning is plain when the variable exists.
-    r.error(at, DiagId::StringInBody, name);
+    string_in_body(r, at, name);
     return nullptr;
   }
   const Val v = eval_inner(r, string, at);

@@ -8,6 +8,7 @@
 #include "frontend/script/relax.h"
 #include "frontend/script/tir.h"
 #include "frontend/script/types.h"
+#include "frontend/script/unsupported.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_id.h"
@@ -95,7 +96,7 @@ class StatementReader {
       case Kind::ImportFromStatement:
         return;
       default:
-        r_.error(s, DiagId::UnsupportedHere, cst::to_string(s.kind()), "a TensorIR function");
+        unsupported_statement(r_, s, "a TensorIR function");
     }
   }
 

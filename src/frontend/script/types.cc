@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
+#include "frontend/script/calls.h"
 #include "frontend/script/convert.h"
 #include "frontend/script/module.h"
 #include "frontend/script/symbols.h"
@@ -386,6 +388,26 @@ const ir::Type* type_of_string(Reader& r, const Val& string, Node at) {
   return out;
 }
 
+namespace {
+
+// A name under `R.` that is no type, where a type must stand: misspelt, or an operator.
+bool not_a_type(Reader& r, Node n) {
+  const Node name = n.is(Kind::Call) ? n.child(Field::Function) : n;
+  const Path p = path_of(r, name);
+  if (p.space != Space::Relax || p.rest.empty() || p.rest.find('.') != std::string_view::npos) return false;
+  static const std::vector<std::string_view> kTypes = {"Tensor", "Shape",  "Prim",       "Tuple",  "Callable",
+                                                       "Any",    "Object", "PackedFunc", "DTensor"};
+  if (std::find(kTypes.begin(), kTypes.end(), p.rest) != kTypes.end()) return false;
+  const std::string_view near = source::nearest(p.rest, kTypes);
+  // R.const and the like give a value: what stands there is said with its type.
+  if (near.empty() && find_handler(Space::Relax, p.rest) != nullptr) return false;
+  r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near), DiagId::NotAType,
+               name.text());
+  return true;
+}
+
+}  // namespace
+
 const ir::Type* read_type(Reader& r, Node n) {
   if (n.is(Kind::Parenthesized)) return read_type(r, n.child(Field::Value));
   if (n.is(Kind::Call)) {
@@ -398,6 +420,7 @@ const ir::Type* read_type(Reader& r, Node n) {
     if (p.space == Space::Tir && runtime::parse_dtype(p.rest) && n.child(Field::Arguments).children().empty())
       return r.ctx.prim(*runtime::parse_dtype(p.rest));
   }
+  if (not_a_type(r, n)) return nullptr;
   const Val v = eval(r, n);
   if (v.is(ValKind::Tuple) && n.is(Kind::Tuple) && r.rfc_spelling()) {
     r.error(n, DiagId::ExpectedType, describe(r, v));

@@ -1,0 +1,14 @@
+// Python that TVMScript does not have: how a statement or expression of it is called in a report, and what to write
+// instead. Users: the body readers and expr.cc.
+#pragma once
+
+#include "frontend/script/reader.h"
+
+namespace rldb::frontend::script {
+
+// "a while loop", "`:=`".
+std::string shown_kind(Kind kind);
+// Reports a statement that cannot stand in `where` at its first line, and poisons the names that it would have bound.
+void unsupported_statement(Reader& r, Node statement, std::string_view where);
+
+}  // namespace rldb::frontend::script
