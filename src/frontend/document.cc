@@ -7,6 +7,7 @@
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
 #include "frontend/echo.h"
+#include "frontend/place.h"
 #include "frontend/script/module.h"
 #include "frontend/text.h"
 #include "rldb/ir/verifier.h"
@@ -167,6 +168,7 @@ struct Document::State {
   void verify_parts(const std::vector<Member*>& read);
   ir::VerifyOptions verify_options();
   void note_verified(std::size_t member);
+  source::Diagnostic placed(source::Diagnostic d);
   void forget_good(const Member& m);
   void take_sorted(std::vector<source::Diagnostic> all);
   bool has_header_diagnostics(const Member& m);
@@ -213,7 +215,7 @@ void Document::State::read_whole() {
   divide();
   // Without parts, what is known of the whole is enough.
   if (!in_parts) {
-    if (!found.all().empty()) add_without_echoes(found.all(), functions_of(whole_tree), diagnostics);
+    if (!found.all().empty()) add_without_echoes(found.all(), functions_of(whole_tree), buffer().text(), diagnostics);
     verify_whole();
   }
   if (!reader->metadata) whole_tree.rows = {};
@@ -262,7 +264,7 @@ void Document::State::verify_whole() {
   if (!in_parts) {
     source::Diagnostics all;
     for (const source::Diagnostic& d : diagnostics.all()) all.add(d);
-    verify_parsed(*ctx, result, all);
+    verify_parsed(*ctx, sources, result, all);
     return take_sorted(all.all());
   }
   source::Diagnostics verification;
@@ -276,8 +278,7 @@ void Document::State::verify_whole() {
       verify_in_parts = false;
       at = 0;
     }
-    facts[at].verification.push_back(d);
-    if (!result.check_well_formed) facts[at].verification.back().severity = source::Severity::Warning;
+    facts[at].verification.push_back(placed(d));
   }
 }
 
@@ -500,9 +501,8 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
       continue;
     source::Diagnostics verification;
     if (!has_errors(f)) ir::verify_function(*ctx, result.module, members[i].name, verification, options);
-    f.verification = verification.all();
-    if (!result.check_well_formed)
-      for (source::Diagnostic& d : f.verification) d.severity = source::Severity::Warning;
+    f.verification.clear();
+    for (const source::Diagnostic& d : verification.all()) f.verification.push_back(placed(d));
     note_verified(i);
   }
 }
@@ -519,6 +519,13 @@ ir::VerifyOptions Document::State::verify_options() {
     return false;
   };
   return options;
+}
+
+// As verify_parsed shows it.
+source::Diagnostic Document::State::placed(source::Diagnostic d) {
+  if (!result.check_well_formed) d.severity = source::Severity::Warning;
+  if (d.span.file == file) d.span = at_name(d.span, buffer().text());
+  return d;
 }
 
 void Document::State::note_verified(std::size_t member) {
@@ -543,7 +550,7 @@ void Document::State::collect_diagnostics() {
     all.insert(all.end(), facts[i].parsing.begin(), facts[i].parsing.end());
   }
   std::sort(ranges.begin(), ranges.end());
-  if (!all.empty()) add_without_echoes(std::move(all), ranges, diagnostics);
+  if (!all.empty()) add_without_echoes(std::move(all), ranges, buffer().text(), diagnostics);
   all = diagnostics.all();
   for (const MemberFacts& f : facts) all.insert(all.end(), f.verification.begin(), f.verification.end());
   take_sorted(std::move(all));

@@ -18,11 +18,36 @@ bool has_one_cause(DiagId id) {
          id == DiagId::NoMember || id == DiagId::SymbolNotBound || id == DiagId::StringInBody;
 }
 
+// What cst/damage.cc says.
+bool is_damage(DiagId id) {
+  return id == DiagId::SyntaxError || id == DiagId::NeverClosed || id == DiagId::NeverOpened ||
+         id == DiagId::UnterminatedString || id == DiagId::KeywordAsName;
+}
+
+std::size_t line_of(std::string_view text, const source::Span& span) {
+  const std::size_t at = text.substr(0, span.begin).rfind('\n');
+  return at == std::string_view::npos ? 0 : at + 1;
+}
+
 // Where the outermost function that holds an offset begins.
 std::uint32_t function_at(const FunctionRanges& functions, std::uint32_t offset) {
   const auto after = std::upper_bound(functions.begin(), functions.end(), offset,
                                       [](std::uint32_t o, const auto& range) { return o < range.first; });
   return after == functions.begin() ? 0 : std::prev(after)->first;
+}
+
+// Does a damaged line of the same function begin with that name? Whole, it would have bound it.
+bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::size_t>& damaged,
+                     const FunctionRanges& functions, std::string_view text) {
+  const std::string_view word = text.substr(name.begin, name.end - name.begin);
+  const std::uint32_t function = function_at(functions, name.begin);
+  return std::any_of(damaged.begin(), damaged.end(), [&](std::size_t line) {
+    if (line > name.begin || function_at(functions, static_cast<std::uint32_t>(line)) != function) return false;
+    const std::size_t first = text.find_first_not_of(" \t", line);
+    if (first == std::string_view::npos || !text.substr(first).starts_with(word)) return false;
+    const std::string_view rest = text.substr(first + word.size());
+    return rest.empty() || rest[0] == ' ' || rest[0] == ':' || rest[0] == '=';
+  });
 }
 
 }  // namespace
@@ -36,13 +61,24 @@ FunctionRanges functions_of(const cst::Tree& tree) {
   return out;
 }
 
-void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions,
+void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions, std::string_view text,
                         source::Diagnostics& to) {
   std::stable_sort(from.begin(), from.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
     return a.span.begin < b.span.begin;
   });
   std::unordered_set<std::string> said;
+  std::unordered_set<std::size_t> damaged;
+  std::unordered_set<std::uint32_t> damaged_functions;
+  for (const source::Diagnostic& d : from) {
+    if (is_damage(d.id)) damaged.insert(line_of(text, d.span));
+    if (is_damage(d.id) || d.id == DiagId::MissingBody || d.id == DiagId::UnexpectedIndent)
+      damaged_functions.insert(function_at(functions, d.span.begin));
+  }
   for (source::Diagnostic& d : from) {
+    if (!is_damage(d.id) && damaged.count(line_of(text, d.span)) > 0) continue;
+    // What is missing may be in the damage.
+    if (d.id == DiagId::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;
+    if (d.id == DiagId::UnknownName && was_to_be_bound(d.span, damaged, functions, text)) continue;
     if (has_one_cause(d.id) &&
         !said.insert(std::to_string(function_at(functions, d.span.begin)) + ":" + d.message).second)
       continue;

@@ -1,8 +1,9 @@
 // The diagnostics of a text in the order of the text, each mistake once: the second use of a name that is not there is
-// no second mistake. Users: parse.cc, document.cc.
+// no second mistake, nor is what was made of a line whose syntax is damaged. Users: parse.cc, document.cc.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace rldb::frontend {
 using FunctionRanges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 FunctionRanges functions_of(const cst::Tree& tree);
 
-void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions, source::Diagnostics& to);
+void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions, std::string_view text,
+                        source::Diagnostics& to);
 
 }  // namespace rldb::frontend

@@ -31,7 +31,7 @@ ParseResult with_reader(ir::Context& ctx, const source::SourceManager& sources, 
   reader.env = env;
   ParseResult result = read(reader, tree);
   result.ok = !mine.has_errors();
-  if (!mine.all().empty()) add_without_echoes(mine.all(), functions_of(tree), out);
+  if (!mine.all().empty()) add_without_echoes(mine.all(), functions_of(tree), buffer.text(), out);
   return result;
 }
 

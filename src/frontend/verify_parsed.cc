@@ -1,11 +1,13 @@
 #include <algorithm>
 
+#include "frontend/place.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/verifier.h"
 
 namespace rldb::frontend {
 
-void verify_parsed(ir::Context& ctx, const ParseResult& parsed, source::Diagnostics& found) {
+void verify_parsed(ir::Context& ctx, const source::SourceManager& sources, const ParseResult& parsed,
+                   source::Diagnostics& found) {
   if (!parsed.module) return;
   ir::VerifyOptions options;
   std::vector<source::Span> errors;
@@ -22,6 +24,7 @@ void verify_parsed(ir::Context& ctx, const ParseResult& parsed, source::Diagnost
   ir::verify(ctx, parsed.module, rules, options);
   for (source::Diagnostic d : rules.all()) {
     if (!parsed.check_well_formed) d.severity = source::Severity::Warning;
+    if (const source::Buffer* buffer = sources.find(d.span.file)) d.span = at_name(d.span, buffer->text());
     found.add(std::move(d));
   }
 }

@@ -27,19 +27,15 @@ bool differ(const Expr* a, const Expr* b) {
   return x != nullptr && y != nullptr && x->value != y->value;
 }
 
-// Why a tensor cannot be what a buffer parameter expects, or empty.
-std::string mismatch(const Type* given, const Buffer* b) {
+// Can a tensor for certain not be what a buffer parameter expects?
+bool mismatch(const Type* given, const Buffer* b) {
   const auto* t = as<TensorType>(given);
-  if (t == nullptr) return {};
-  if (!t->dtype.is_void() && t->dtype != b->dtype)
-    return fmt::format("has dtype {}, the buffer {}", runtime::to_string(t->dtype), runtime::to_string(b->dtype));
-  if (t->ndim != kUnknownNdim && t->ndim != int(b->shape.size()))
-    return fmt::format("has {} dimensions, the buffer {}", t->ndim, b->shape.size());
-  if (!t->has_shape) return {};
-  for (std::size_t k = 0; k < t->shape.size(); ++k)
-    if (differ(t->shape[k], b->shape[k]))
-      return fmt::format("has {} in dimension {}, the buffer {}", print_expr(t->shape[k]), k, print_expr(b->shape[k]));
-  return {};
+  if (t == nullptr) return false;
+  if (!t->dtype.is_void() && t->dtype != b->dtype) return true;
+  if (t->ndim != kUnknownNdim && t->ndim != int(b->shape.size())) return true;
+  for (std::size_t k = 0; t->has_shape && k < t->shape.size(); ++k)
+    if (differ(t->shape[k], b->shape[k])) return true;
+  return false;
 }
 
 }  // namespace
@@ -134,8 +130,9 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
   if (c->args.size() < 2) return wrong("needs a function and a tuple of arguments");
   if (!isa<Tuple>(c->args[1])) return wrong("the arguments must be a tuple written in place, not a variable");
   if (c->ty_args.size() != 1) return wrong(fmt::format("needs one output type, has {}", c->ty_args.size()));
+  const std::size_t before = report_.count();
   if (op == "call_tir_inplace") inplace(c);
-  if (op == "call_dps_packed") return;
+  if (op == "call_dps_packed" || report_.count() != before) return;
   const auto* g = as<GlobalVar>(c->args[0]);
   if (g == nullptr) return wrong("the function must be a function of the module");
   const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
@@ -145,10 +142,10 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
     if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
     return;
   }
-  call_tir_operands(c, op, prim);
+  call_tir_operands(c, op, g->name, prim);
 }
 
-void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, const PrimFunc* f) {
+void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f) {
   auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, op, text); };
   std::vector<const Type*> given;
   for (const Expr* a : as<Tuple>(c->args[1])->items) given.push_back(a->type);
@@ -168,18 +165,23 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, const 
     if (!reused) given.push_back(outputs[k]);
   }
   if (given.size() != f->params.size()) {
-    return wrong(fmt::format("{} inputs and {} outputs for a function of {} parameters", inputs, given.size() - inputs,
-                             f->params.size()));
+    return wrong(fmt::format("`{}` has {} parameters, but {} arguments and {} outputs are given", name,
+                             f->params.size(), inputs, given.size() - inputs));
   }
   // With the old tir_vars operand the scalars stand between; positions agree only for what is a tensor in both.
   if (c->args.size() > 2) return;
   for (std::size_t k = 0; k < given.size(); ++k) {
     const Buffer* b = f->params[k].buffer;
     if (b == nullptr || given[k] == nullptr) continue;
-    std::string why = mismatch(given[k], b);
-    if (why.empty()) continue;
-    bool output = k >= inputs;
-    wrong(fmt::format("{} {} {} `{}`", output ? "output" : "argument", output ? k - inputs : k, why, b->name));
+    if (!mismatch(given[k], b)) continue;
+    const bool output = k >= inputs;
+    const std::string wanted = print_type(ctx_.relax_type_of(f)->params[k]);
+    source::Message m =
+        source::message(DiagId::VerifyNormalForm, op,
+                        fmt::format("{} {} is {}, but `{}` of `{}` is {}", output ? "output" : "argument",
+                                    output ? k - inputs : k, print_type(given[k]), b->name, name, wanted));
+    if (output) m.hint = "`out_ty` says what the function fills: " + wanted;
+    report_.add(c, std::move(m));
   }
 }
 

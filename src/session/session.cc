@@ -83,7 +83,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);
   if (parsed.module) {
-    frontend::verify_parsed(*ctx_, parsed, found);
+    frontend::verify_parsed(*ctx_, sources_, parsed, found);
   } else if (!found.has_errors()) {
     found.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
   }

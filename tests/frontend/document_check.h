@@ -75,7 +75,7 @@ struct Reference {
   std::string diagnostics;
 
   explicit Reference(std::string text) : reading(std::move(text)) {
-    verify_parsed(reading.ctx, reading.result, reading.diagnostics);
+    verify_parsed(reading.ctx, reading.sources, reading.result, reading.diagnostics);
     std::vector<source::Diagnostic> all = reading.diagnostics.all();
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
     for (const source::Diagnostic& d : all) diagnostics += source::render(d, reading.sources);

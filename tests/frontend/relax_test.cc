@@ -408,7 +408,7 @@ class Module:
         return x
 )";
   Reading r(text);
-  frontend::verify_parsed(r.ctx, r.result, r.diagnostics);
+  frontend::verify_parsed(r.ctx, r.sources, r.result, r.diagnostics);
   CHECK(r.messages().empty());
   const ir::Function* f = r.function("main");
   REQUIRE(f);

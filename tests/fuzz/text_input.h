@@ -29,7 +29,7 @@ inline std::string read_file(const std::string& text) {
   source::SourceManager sources;
   source::Diagnostics found;
   const frontend::ParseResult result = frontend::parse(ctx, sources, sources.add("text", text), found);
-  frontend::verify_parsed(ctx, result, found);
+  frontend::verify_parsed(ctx, sources, result, found);
   if (std::string wrong = check_spans(found, sources); !wrong.empty()) return wrong;
   if (!result.module || found.has_errors()) return {};
   source::Diagnostics again;

@@ -61,7 +61,8 @@ ParseResult parse(ir::Context& ctx, const source::SourceManager& sources, source
 
 // Adds what the verifier says of a file that was read with these findings, errors among them or not: functions that had
 // errors are left alone, and what cannot be known because of them is not held against the others.
-void verify_parsed(ir::Context& ctx, const ParseResult& parsed, source::Diagnostics& found);
+void verify_parsed(ir::Context& ctx, const source::SourceManager& sources, const ParseResult& parsed,
+                   source::Diagnostics& found);
 
 // What an entry at the prompt may refer to. Later duplicates win.
 struct NamedValue {

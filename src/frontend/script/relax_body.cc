@@ -544,6 +544,12 @@ class BodyReader {
         });
         continue;
       }
+      // Rejected, but what it binds counts as bound.
+      if (statements[i].is(Kind::IfStatement)) {
+        for (const std::string_view name : names_bound_in(statements[i]))
+          if (const auto it = out.last.find(name); it != out.last.end()) it->second = i;
+        continue;
+      }
       const Node target =
           statements[i].is(Kind::Binding) ? statements[i].child(Field::Target) : statements[i].child(Field::Name);
       const auto note = [&](Node t) {
@@ -625,6 +631,15 @@ class BodyReader {
         poison_bindings(c);
       }
     }
+  }
+  static std::vector<std::string_view> names_bound_in(Node n) {
+    std::vector<std::string_view> out;
+    for (std::uint32_t i = n.index(); i < n.row().next; ++i) {
+      const Node c(n.tree(), i);
+      if (c.is(Kind::Binding) && c.child(Field::Target).is(Kind::Identifier))
+        out.push_back(c.child(Field::Target).text());
+    }
+    return out;
   }
 
   // ---- if ----
