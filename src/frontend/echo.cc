@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "rldb/source/diagnostic_id.h"
 
@@ -15,7 +16,8 @@ using source::DiagId;
 // Kinds whose repetition in one function has the same cause.
 bool has_one_cause(DiagId id) {
   return id == DiagId::UnknownName || id == DiagId::DataflowVarOutside || id == DiagId::BranchVarOutside ||
-         id == DiagId::NoMember || id == DiagId::SymbolNotBound || id == DiagId::StringInBody;
+         id == DiagId::NoMember || id == DiagId::DimNotInt64 || id == DiagId::SymbolNotBound ||
+         id == DiagId::StringInBody;
 }
 
 // What cst/damage.cc says.
@@ -74,7 +76,9 @@ void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRang
     if (is_damage(d.id) || d.id == DiagId::MissingBody || d.id == DiagId::UnexpectedIndent)
       damaged_functions.insert(function_at(functions, d.span.begin));
   }
+  source::Span last;  // of the last error
   for (source::Diagnostic& d : from) {
+    if (d.severity == source::Severity::Error && d.span && d.span == std::exchange(last, d.span)) continue;
     if (!is_damage(d.id) && damaged.count(line_of(text, d.span)) > 0) continue;
     // What is missing may be in the damage.
     if (d.id == DiagId::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;

@@ -3,6 +3,7 @@
 
 #include "context_tables.h"
 #include "describe.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
@@ -105,7 +106,7 @@ Result<const Call*> Context::call(const CallSpec& spec) {
     return call_typed(full.callee, full.args, type, full.attrs, full.ty_args);
   }
   const auto* f = as<FuncType>(spec.callee->type);
-  if (!f) return Failure(source::message(DiagId::NotCallable, describe(spec.callee), describe(spec.callee->type)));
+  if (!f) return Failure(source::message(DiagId::NotCallable, print_expr(spec.callee), print_type(spec.callee->type)));
   if (f->opaque)
     return call_typed(spec.callee, spec.args, opaque_result(*this, spec.ty_args, f->ret), spec.attrs, spec.ty_args);
   RLDB_TRY(const Type* type, call_result(*this, f, spec.args));

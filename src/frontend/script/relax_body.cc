@@ -135,6 +135,7 @@ class BodyReader {
       case Kind::DataflowBlock:
         if (body_.in_dataflow()) {
           r_.error(header_of(s), DiagId::NestedDataflow);
+          poison_bindings(s);
         } else {
           dataflow(s, {});
         }
