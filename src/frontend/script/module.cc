@@ -6,10 +6,9 @@
 
 #include "frontend/script/convert.h"
 #include "frontend/script/metadata.h"
+#include "frontend/script/module_parts.h"
 #include "frontend/script/tir.h"
-#include "frontend/script/types.h"
 #include "frontend/script/unsupported.h"
-#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {
@@ -205,6 +204,8 @@ namespace {
 
 // ---- a class ----
 
+}  // namespace
+
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node) {
   if (const auto it = m.by_name.find(name); it != m.by_name.end()) {
     source::Message msg = source::message(DiagId::RepeatedMember, name);
@@ -227,6 +228,8 @@ bool is_call_to(Reader& r, Node n, Space space, std::string_view name) {
   const Path p = path_of(r, n.child(Field::Function));
   return p.space == space && p.rest == name;
 }
+
+namespace {
 
 void read_module_attrs(Reader& r, ModuleState& m, Node call_node) {
   for (Node a : call_node.child(Field::Arguments).children()) {
@@ -271,10 +274,14 @@ void collect_type_var(Reader& r, Node s) {
   }
 }
 
+}  // namespace
+
 bool is_type_var(Node s) {
   const Node value = s.child(Field::Value);
   return value.is(Kind::Call) && value.child(Field::Function).text().ends_with("TypeVar");
 }
+
+namespace {
 
 // A class-level statement that is not a function.
 void read_class_statement(Reader& r, ModuleState& m, Node s) {
@@ -382,8 +389,6 @@ void read_again(Reader& r, Member& m, Node node, bool keep_signature) {
   m.node = Node();
 }
 
-namespace {
-
 ParsedItem read_module(Reader& r, Node n) {
   ModuleState& state = r.modules.emplace_back();
   state.name = n.child(Field::Name).text();
@@ -404,6 +409,8 @@ ParsedItem read_module(Reader& r, Node n) {
   return item;
 }
 
+namespace {
+
 // ---- a file ----
 
 Space space_of_module(std::string_view dotted) {
@@ -414,6 +421,8 @@ Space space_of_module(std::string_view dotted) {
   if (dotted == "tvm") return Space::Tvm;
   return Space::Other;
 }
+
+}  // namespace
 
 void set_default_spaces(Reader& r) {
   for (const auto& [name, space] : {std::pair<std::string_view, Space>{"R", Space::Relax},
@@ -428,6 +437,8 @@ void set_default_spaces(Reader& r) {
                                     {"tvm", Space::Tvm}})
     r.spaces[name] = space;
 }
+
+namespace {
 
 void read_import(Reader& r, Node s) {
   const bool from = s.is(Kind::ImportFromStatement);
@@ -498,6 +509,8 @@ void read_file_binding(Reader& r, Node s, std::vector<const ir::Var*>* symbols) 
   if (is_plain_value(r, value)) r.file_scope.define(target.text(), eval(r, value), target.span());
 }
 
+}  // namespace
+
 std::vector<Node> statements_of(const cst::Tree& tree) {
   std::vector<Node> out;
   const Node root(&tree, 0);
@@ -528,6 +541,8 @@ void read_preamble(Reader& r, const std::vector<Node>& statements) {
   }
 }
 
+namespace {
+
 // A lone function is known by its global_symbol when that is not its `def` name; siblings call it by the latter.
 void name_by_symbol(Reader& r, ModuleState& lone) {
   if (lone.members.size() != 1) return;
@@ -537,6 +552,8 @@ void name_by_symbol(Reader& r, ModuleState& lone) {
   if (!symbol || !symbol->is(ir::AttrKind::String) || m.var) return;
   m.name = r.ctx.str(symbol->string);
 }
+
+}  // namespace
 
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
   for (Member& m : lone.members) read_member(r, m);
@@ -552,6 +569,8 @@ void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
   }
 }
 
+namespace {
+
 bool is_tvm_class(Reader& r, Node n) {
   // Any class with an ir_module decorator, and classes derived from BasePyModule.
   for (Node d : n.children())
@@ -560,12 +579,12 @@ bool is_tvm_class(Reader& r, Node n) {
   return n.child(Field::Superclasses).text().find("Module") != std::string_view::npos;
 }
 
+}  // namespace
+
 void sort_items(ParseResult& out) {
   std::stable_sort(out.items.begin(), out.items.end(),
                    [](const ParsedItem& a, const ParsedItem& b) { return a.span.begin < b.span.begin; });
 }
-
-}  // namespace
 
 ParseResult read_file(Reader& r, const cst::Tree& tree) {
   ParseResult out;
@@ -613,231 +632,6 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   sort_items(out);
   if (out.items.empty() && !r.out.has_errors()) r.error(Node(&tree, 0), DiagId::NothingToRead);
   return out;
-}
-
-// ---- an entry at the prompt ----
-
-namespace {
-
-void define_environment(Reader& r) {
-  for (const ir::Var* v : r.env->symbols) r.file_scope.define(v->name, Val::of(v), {});
-  for (const NamedValue& v : r.env->values) r.file_scope.define(v.name, Val::of(v.value), {});
-}
-
-class EntryReader {
- public:
-  EntryReader(Reader& r, ParseResult& out) : r_(r), out_(out) {
-    prompt_.dialect = Dialect::Relax;
-    prompt_.name = "<prompt>";
-  }
-
-  void run(const std::vector<Node>& statements) {
-    ModuleState lone;
-    lone.name = r_.env->module ? r_.env->module->name : std::string_view("Module");
-    r_.module = &lone;
-    for (Node s : statements) {
-      if (is_function(s.kind())) add_member(r_, lone, s.child(Field::Name).text(), s.child(Field::Name), s);
-      if (extern_binding(s))
-        add_member(r_, lone, s.child(Field::Target).text(), s.child(Field::Target), s.child(Field::Value));
-    }
-    for (Node s : statements) item(s);
-    add_lone_items(r_, lone, out_);
-    r_.module = nullptr;
-    sort_items(out_);
-  }
-
- private:
-  bool extern_binding(Node s) {
-    return s.is(Kind::Binding) && s.child(Field::Target).is(Kind::Identifier) &&
-           is_call_to(r_, s.child(Field::Value), Space::Relax, "ExternFunc");
-  }
-
-  void item(Node s) {
-    switch (s.kind()) {
-      case Kind::Module:
-        out_.items.push_back(read_module(r_, s));
-        if (!out_.module) out_.module = out_.items.back().module;
-        return;
-      case Kind::Binding:
-        if (extern_binding(s)) return;
-        if (is_type_var(s)) return symbols_item(s, {type_var(s)});
-        if (const auto dtype = symbol_declaration(r_, s.child(Field::Value));
-            dtype && s.child(Field::Target).is(Kind::Identifier))
-          return declare(s, *dtype);
-        return binding(s);
-      case Kind::ExpressionStatement:
-        return expression(s);
-      case Kind::IfStatement:
-      case Kind::DataflowBlock:
-        return binding(s);
-      case Kind::ReturnStatement:
-        r_.error(s, DiagId::MisplacedReturn);
-        return;
-      case Kind::RelaxFunction:
-      case Kind::PrimFunc:
-      case Kind::PythonFunction:
-      case Kind::MacroDefinition:
-      case Kind::ImportStatement:
-      case Kind::ImportFromStatement:
-      case Kind::PassStatement:
-      case Kind::Error:
-      case Kind::Missing:
-      case Kind::TooDeep:
-        return;
-      default:
-        unsupported_statement(r_, s, "the prompt");
-    }
-  }
-
-  const ir::Var* type_var(Node s) {
-    const Node target = s.child(Field::Target);
-    const ir::Var* v = r_.ctx.var(target.text(), r_.ctx.int64());
-    prompt_.scope.define(v->name, Val::of(v), target.span());
-    return v;
-  }
-
-  void symbols_item(Node s, std::vector<const ir::Var*> symbols) {
-    ParsedItem item{};
-    item.kind = ItemKind::Symbols;
-    item.span = s.span();
-    item.symbols = std::move(symbols);
-    out_.items.push_back(std::move(item));
-  }
-
-  void declare(Node s, ir::DType dtype) {
-    FunctionState* const before = std::exchange(r_.fn, &prompt_);
-    const ir::Var* v = define_symbol(r_, s.child(Field::Target), dtype);
-    r_.fn = before;
-    symbols_item(s, {v});
-  }
-
-  // Reads one statement into a fresh body; `add` makes the items of its bindings.
-  template <class F>
-  void with_body(F&& read) {
-    Body body(r_.ctx);
-    prompt_.body = &body;
-    FunctionState* const before = std::exchange(r_.fn, &prompt_);
-    read(body);
-    r_.fn = before;
-    prompt_.body = nullptr;
-  }
-
-  void binding(Node s) {
-    const std::size_t errors = r_.out.error_count();
-    with_body([&](Body& body) {
-      read_prompt_statement(r_, s);
-      const bool broken = r_.out.error_count() != errors || s.damaged();
-      const ir::SeqExpr* all = body.finish(r_.ctx.tuple({}));
-      add_bindings(s, all, broken);
-      if (broken && all->blocks.empty()) {
-        ParsedItem item{};
-        item.kind = ItemKind::Binding;
-        item.span = s.span();
-        item.name = r_.ctx.str(s.child(Field::Target).text());
-        item.broken = true;
-        out_.items.push_back(std::move(item));
-      }
-    });
-  }
-
-  // An item for every variable that the text names; what stands before it is its computation.
-  void add_bindings(Node s, const ir::SeqExpr* all, bool broken) {
-    std::vector<Node> targets;
-    const Node target = s.child(Field::Target);
-    const bool several = s.is(Kind::DataflowBlock) || target.is(Kind::Tuple) || target.is(Kind::List);
-    std::vector<const ir::BindingBlock*> before;
-    for (const ir::BindingBlock* block : all->blocks) {
-      for (std::size_t i = 0; i < block->bindings.size(); ++i) {
-        const ir::Binding* b = block->bindings[i];
-        const bool last = block == all->blocks.back() && i + 1 == block->bindings.size();
-        if (!last && (!several || b->var->is_dataflow() || !names(s, b->var->name))) continue;
-        std::vector<const ir::BindingBlock*> blocks = before;
-        const auto head = block->bindings.subspan(0, i);
-        if (!head.empty()) blocks.push_back(r_.ctx.block(head, block->is_dataflow()));
-        add_binding(s, b, blocks, broken);
-      }
-      before.push_back(block);
-    }
-  }
-  bool names(Node s, std::string_view name) const {
-    if (s.is(Kind::DataflowBlock)) return true;
-    for (Node t : s.child(Field::Target).children())
-      if (t.text() == name) return true;
-    return false;
-  }
-
-  void add_binding(Node s, const ir::Binding* b, const std::vector<const ir::BindingBlock*>& blocks, bool broken) {
-    ParsedItem item{};
-    item.kind = s.is(Kind::ExpressionStatement) ? ItemKind::Expression : ItemKind::Binding;
-    item.span = s.span();
-    item.name = b->var->name;
-    item.var = b->var;
-    item.value = r_.ctx.seq(blocks, b->value);
-    item.is_match_cast = b->is_match_cast();
-    item.broken = broken;
-    if (b->is_match_cast()) {
-      item.annotation = b->cast_type;
-      std::vector<const ir::Var*> vars;
-      ir::collect_vars(b->cast_type, vars);
-      item.symbols = vars;
-    } else if (b->var->type != b->value->type) {
-      item.annotation = b->var->type;
-    }
-    out_.items.push_back(std::move(item));
-  }
-
-  void expression(Node s) {
-    const Node value = s.child(Field::Value);
-    const std::size_t errors = r_.out.error_count();
-    with_body([&](Body& body) {
-      const Path p = value.is(Kind::Call) ? path_of(r_, value.child(Field::Function)) : Path();
-      if (p.space == Space::Relax && (p.rest == "match_cast" || p.rest == "match_shape")) {
-        read_prompt_statement(r_, s);
-        add_bindings(s, body.finish(r_.ctx.tuple({})), r_.out.error_count() != errors);
-        return;
-      }
-      ParsedItem item{};
-      item.kind = ItemKind::Expression;
-      item.span = s.span();
-      const Val v = eval(r_, value);
-      const ir::Expr* e = v.is(ValKind::Nothing) ? nullptr : to_relax(r_, v, value);
-      item.broken = r_.out.error_count() != errors || s.damaged() || !e;
-      if (e) item.value = body.finish(e);
-      out_.items.push_back(std::move(item));
-    });
-  }
-
-  Reader& r_;
-  ParseResult& out_;
-  FunctionState prompt_;
-};
-
-}  // namespace
-
-ParseResult read_entry(Reader& r, const cst::Tree& tree) {
-  ParseResult out;
-  const std::vector<Node> statements = statements_of(tree);
-  read_preamble(r, statements);
-  define_environment(r);
-  EntryReader(r, out).run(statements);
-  return out;
-}
-
-const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols) {
-  const std::vector<Node> statements = statements_of(tree);
-  set_default_spaces(r);
-  define_environment(r);
-  if (statements.size() != 1 || !statements[0].is(Kind::ExpressionStatement)) {
-    if (!r.out.has_errors()) r.error(Node(&tree, 0), DiagId::ExpectedType, "something else");
-    return nullptr;
-  }
-  FunctionState fn;
-  fn.in_signature = true;
-  r.fn = &fn;
-  const ir::Type* type = read_type(r, statements[0].child(Field::Value));
-  r.fn = nullptr;
-  for (const auto& [name, symbol] : fn.symbols) symbols.push_back(symbol.var);
-  return type;
 }
 
 }  // namespace rldb::frontend::script

@@ -1,0 +1,26 @@
+// What files (module.cc) and entries at the prompt (entry.cc) share: members, the preamble, items.
+#pragma once
+
+#include "frontend/script/module.h"
+
+namespace rldb::frontend::script {
+
+// The statements of a text, indented as a whole or not.
+std::vector<Node> statements_of(const cst::Tree& tree);
+// R, T, I, tvm and their long names, without any import.
+void set_default_spaces(Reader& r);
+// Imports, TypeVars and metadata say how to read the rest, wherever they stand.
+void read_preamble(Reader& r, const std::vector<Node>& statements);
+bool is_call_to(Reader& r, Node n, Space space, std::string_view name);
+// n = TypeVar("n")
+bool is_type_var(Node s);
+// Reports a name that is taken.
+void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node);
+// A class.
+ParsedItem read_module(Reader& r, Node n);
+// Reads functions that stand in no class; each is an item.
+void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out);
+// In the order of the text.
+void sort_items(ParseResult& out);
+
+}  // namespace rldb::frontend::script
