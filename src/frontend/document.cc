@@ -227,7 +227,7 @@ void Document::State::read_whole() {
 bool Document::State::can_be_divided() {
   if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
   if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
-  if (!reader->file_scope.names().empty() || !reader->noted_ops.empty()) return false;
+  if (!reader->file_scope.names().empty()) return false;
   return found.all().size() < source::Diagnostics::kMaxDiagnostics && !is_too_deep(found) && !module().members.empty();
 }
 
@@ -386,9 +386,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
   if (m.memo) m.memo->reload = nullptr;
   while (reader->texts.size() > reader_texts) reader->texts.pop_back();
   while (reader->trees.size() > reader_trees) reader->trees.pop_back();
-  if (m.cyclic || !reader->noted_ops.empty() || is_too_deep(found) ||
-      found.all().size() >= source::Diagnostics::kMaxDiagnostics)
-    return false;
+  if (m.cyclic || is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
   std::vector<source::Span> places;
   for (const source::Diagnostic& d : found.all()) {
     if (d.span.file != file || !is_inside(d.span, m.span)) return false;

@@ -56,6 +56,17 @@ TEST_CASE("callers are read again when the type of a function changes") {
   CHECK(e.document.last_read().functions == 1);
 }
 
+TEST_CASE("an operator is unknown while its name is typed") {
+  Edited e(kModule);
+  e.change("lv3: R.Tensor((4, 4), \"float32\") = R.add(R.multiply(lv, lv), lv1)",
+           "lv3: R.Tensor((4, 4), \"float32\") = R.ad(lv, lv1)");
+  CHECK(!e.document.last_read().whole);
+  e.change("gv = R.add(lv3, lv)", "gv: R.Tensor((4, 4), \"float32\") = R.ad(lv3, lv)");  // noted once
+  CHECK(!e.document.last_read().whole);
+  e.change("R.ad(lv, lv1)", "R.add(lv, lv1)");  // now it is the other one that is noted
+  CHECK(!e.document.last_read().whole);
+}
+
 TEST_CASE("lines that come and go") {
   Edited e(kModule);
   e.change("lv2 = t[0]", "extra = R.add(lv, lv)\n            lv2 = t[0]");

@@ -75,6 +75,8 @@ class BodyMemo final : public cst::KnownStatements {
   // A name was looked up in the function's scope.
   void looked_up(std::string_view name);
   void declared_symbol() { declares_ = true; }
+  // The statement is to be read again whatever it finds.
+  void read_always() { current_.fresh = true; }
   // The names of a dataflow block's outputs, sorted; block by block.
   void outputs(std::vector<std::string> names);
   // The names that a kept statement binds, if there is an output of its block among them.

@@ -79,6 +79,7 @@ void read_member(Reader& r, Member& m) {
   const std::size_t errors = r.out.error_count();
   FunctionState* const before = std::exchange(r.fn, nullptr);
   const ir::Type* const expected = std::exchange(r.expected, nullptr);
+  auto noted = std::exchange(r.noted_ops, {});
   ++r.module->reading_depth;
   r.module->reading.push_back(&m);
   switch (m.node.kind()) {
@@ -100,6 +101,7 @@ void read_member(Reader& r, Member& m) {
   r.module->reading.pop_back();
   r.fn = before;
   r.expected = expected;
+  r.noted_ops = std::move(noted);
   m.broken = r.out.error_count() != errors || m.node.damaged();
   m.state = m.function ? Member::State::Done : Member::State::Failed;
 }

@@ -123,7 +123,7 @@ struct Reader {
   Scope file_scope;                                    // names of the file: meta values, TypeVars
   std::unordered_map<std::string_view, Space> spaces;  // R, T, I, relax, ...
   std::unordered_set<std::string_view> type_vars;      // n = TypeVar("n")
-  std::unordered_set<std::string_view> noted_ops;      // unknown operators already noted
+  std::unordered_set<std::string_view> noted_ops;      // unknown operators already noted in this function
   std::shared_ptr<Metadata> metadata;
   bool tirx_header = false;            // `tirx as T`
   bool old_header = false;             // `tir as T`

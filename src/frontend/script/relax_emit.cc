@@ -196,6 +196,7 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
     if (hint.empty()) hint = "annotate the variable to keep the call with that type";
     return r.error_hint(call.function, std::move(hint), DiagId::OperatorWithoutType, call.shown());
   }
+  if (r.memo) r.memo->read_always();  // whether it is noted depends on what stands before
   if (r.options.unknown_op_notes && r.noted_ops.insert(call.path).second)
     r.report(call.function.span(), source::message(DiagId::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
   return Val::of(static_cast<const ir::Expr*>(
