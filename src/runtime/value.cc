@@ -1,14 +1,14 @@
 #include "rldb/runtime/value.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 
 #include "rldb/support/check.h"
+#include "rldb/support/memory.h"
 
 namespace rldb::runtime {
 
@@ -17,18 +17,8 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kMaxRank = 64;
 
-std::size_t default_limit() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGESIZE);
-  // Unknown on an odd system: then only the allocator says no.
-  if (pages <= 0 || page <= 0) return ~std::size_t(0);
-  return std::size_t(pages) / 4 * 3 * std::size_t(page);
-}
-
-std::size_t& limit() {
-  static std::size_t bytes = default_limit();
-  return bytes;
-}
+// Of tensors alone; support's limit holds beside it.
+std::size_t g_limit = ~std::size_t(0);
 
 // The one counter of the process: kernels of a parallel JIT may allocate workspace from threads.
 std::atomic<std::size_t> g_in_use{0};
@@ -100,20 +90,21 @@ std::string_view to_string(ValueKind kind) {
   return "?";
 }
 
-std::size_t memory_limit() { return limit(); }
-void set_memory_limit(std::size_t bytes) { limit() = bytes; }
+std::size_t memory_limit() { return std::min(g_limit, support::memory_limit()); }
+void set_memory_limit(std::size_t bytes) { g_limit = bytes; }
 std::size_t memory_in_use() { return g_in_use.load(std::memory_order_relaxed); }
 
 Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
   const std::size_t used = memory_in_use();
-  if (bytes > limit() || used > limit() - bytes) {
-    return fail(ErrorKind::OutOfMemory,
-                fmt::format("{} bytes asked for with {} in use; the limit is {} bytes", bytes, used, limit()));
+  const std::size_t room = bytes + 2 * kAlignment;
+  if (room < bytes || bytes > memory_limit() || used > memory_limit() - bytes || !support::reserve_memory(room)) {
+    return fail(ErrorKind::OutOfMemory, fmt::format("a tensor of {} bytes is asked for with {} bytes in use; the limit is {} bytes "
+                                                    "(raise it with `--max-memory`)",
+                                                    bytes, std::max(used, support::memory_in_use()), memory_limit()));
   }
   // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
   // calloc has zero pages for large blocks already. The block's own address stands before the aligned data.
-  const std::size_t room = bytes + 2 * kAlignment;
-  auto* block = room < bytes ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
+  auto* block = static_cast<std::byte*>(std::calloc(room, 1));
   std::byte* data = nullptr;
   if (block) {
     const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof block;
@@ -121,6 +112,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
     std::memcpy(data - sizeof block, &block, sizeof block);
   }
   if (!data) {
+    support::release_memory(room);
     return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
   }
   g_in_use.fetch_add(bytes, std::memory_order_relaxed);
@@ -129,6 +121,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
 
 Storage::~Storage() {
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
+  support::release_memory(size_ + 2 * kAlignment);
   std::byte* block = nullptr;
   std::memcpy(&block, data_ - sizeof block, sizeof block);
   std::free(block);

@@ -44,7 +44,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   wanted.schedule = options_.schedule;
   wanted.cache_dir = options_.cache_dir;
   wanted.registry = &registry_;
-  wanted.interrupt = &interrupt_;
+  wanted.interrupt = &support::cancel_flag();
   if (engines_->jit && same_jit(engines_->jit_options, wanted)) return engines_->jit.get();
   auto made = codegen::Jit::create(wanted);
   if (!made.ok()) {
@@ -78,7 +78,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
       return false;
     }
     table.set(std::string(entry.name),
-              eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &interrupt_));
+              eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag()));
   }
   return true;
 }
@@ -135,7 +135,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
 
 // Links the build's executable against its own kernels; leaves the result in engines_->linked.
 bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
-  vm::Environment env{&build->kernels, &registry_, output_, &interrupt_};
+  vm::Environment env{&build->kernels, &registry_, output_, &support::cancel_flag()};
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
     out.add({}, source::message(DiagId::BadExecutable, path_, program.error().message));

@@ -50,14 +50,13 @@ RunResult Session::run(std::string_view function, std::span<const Value> args, D
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
                              Diagnostics& out) {
   RunResult result;
-  interrupt_ = false;
   const std::uint64_t begin = now_ns();
   if (options_.engine == Engine::Eval && build.legal) {
     eval::EvalEnv env;
     env.module = build.legal;
     env.registry = &registry_;
     env.output = output_;
-    env.interrupt = &interrupt_;
+    env.interrupt = &support::cancel_flag();
     auto value = eval::call_function(env, function, args);
     result.nanoseconds = now_ns() - begin;
     result.ok = value.ok();
@@ -94,7 +93,6 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
 std::optional<vm::Machine> Session::start(std::string_view function, std::span<const Value> args, Diagnostics& out) {
   auto built = runnable(out);
   if (!built) return std::nullopt;
-  interrupt_ = false;
   vm::Machine machine(built->program);
   auto started = machine.start(function, args);
   if (started.ok()) return machine;

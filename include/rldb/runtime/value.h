@@ -54,6 +54,7 @@ class Storage : public Object {
 };
 
 // Limit on the bytes that Storage may hold alive in all, so that a huge shape is an error and not a dead machine.
+// Of tensor storage. The limit is support's (`--max-memory`) unless a lower one is set for tensors alone.
 std::size_t memory_limit();
 void set_memory_limit(std::size_t bytes);
 std::size_t memory_in_use();

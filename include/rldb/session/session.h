@@ -23,6 +23,7 @@
 #include "rldb/session/options.h"
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
+#include "rldb/support/cancel.h"
 #include "rldb/vm/machine.h"
 
 namespace rldb::codegen {
@@ -95,7 +96,8 @@ class Session {
   const source::SourceManager& sources() const { return sources_; }
   runtime::PackedRegistry& registry() { return registry_; }
   runtime::Output& output() { return *output_; }
-  std::atomic<bool>& interrupt() { return interrupt_; }
+  // The flag that ^C and time limits set; one per process (support/cancel.h).
+  std::atomic<bool>& interrupt() { return support::cancel_flag(); }
 
   // ---- programs ----
   // A .py text or an .rlvm executable, told apart by content. Replaces the program; on errors nothing changes.
@@ -201,7 +203,6 @@ class Session {
   runtime::PackedRegistry registry_;
   std::unique_ptr<Gate> gate_;
   runtime::Output* output_;  // the gate
-  std::atomic<bool> interrupt_{false};
   std::string path_;
   bool check_well_formed_ = true;
   passes::History history_;

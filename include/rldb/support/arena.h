@@ -1,7 +1,8 @@
 // Arena: a bump allocator for data that lives as long as its owner (IR nodes, interned strings).
 //
 // Invariants: addresses are stable; destructors are never run, so only trivially destructible types may be made in
-// it; memory is given back all at once. Used by ir::Context and by phases that build short-lived trees.
+// it; memory is given back all at once; asking for another block may throw
+// Cancelled. Used by ir::Context and by phases that build short-lived trees.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "rldb/support/cancel.h"
 
 namespace rldb::support {
 
@@ -64,6 +67,7 @@ class Arena {
 
  private:
   void grow(std::size_t at_least) {
+    poll();  // what builds a lot can be cancelled
     std::size_t size = blocks_.empty() ? kFirstBlock : kBlock;
     if (size < at_least) size = at_least;
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));

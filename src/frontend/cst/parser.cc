@@ -5,7 +5,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
+#include "rldb/support/memory.h"
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 extern "C" bool tree_sitter_tvmscript_within_limits(const char* text, std::size_t size, std::size_t* offset);
@@ -98,16 +100,30 @@ using ParserPtr = std::unique_ptr<TSParser, ParserDeleter>;
 using TreePtr = std::unique_ptr<TSTree, TreeDeleter>;
 
 ParserPtr make_parser() {
+  static const bool counted = [] {
+    ts_set_allocator(support::counted_malloc, support::counted_calloc, support::counted_realloc,
+                     support::counted_free);
+    return true;
+  }();
+  (void)counted;
   ParserPtr parser(ts_parser_new());
   const bool fits = ts_parser_set_language(parser.get(), language().ts);
   RLDB_CHECK(fits, "the grammar was generated for another tree-sitter ABI");
+  ts_parser_set_cancellation_flag(parser.get(), support::cancel_word());
   return parser;
 }
 
 TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text) {
   // What the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
   if (!within_limits(text)) text = {};
-  return TreePtr(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
+  TreePtr tree(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
+  if (!tree) {
+    ts_parser_reset(parser);  // else it would go on with this text at the next call
+    support::poll();
+    RLDB_UNREACHABLE("tree-sitter gave no tree and was not cancelled");
+  }
+  support::poll();
+  return tree;
 }
 
 // To the child that holds the byte. The runtime takes a child that ends there (a line end's token) to hold it: it is

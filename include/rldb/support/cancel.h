@@ -1,0 +1,68 @@
+// Cancellation: how ^C, a time limit and a memory limit end the work in hand, in whatever phase it is.
+//
+// One flag per process, because a process has one terminal: signal handlers set it, machine code and tree-sitter read
+// it at its address, and long work in C++ calls `poll()`, which throws Cancelled. Whoever began the work (an entry of
+// the prompt, a batch command) catches it, keeps what was there before, and clears the flag. Runs of programs look at
+// the flag without throwing: for them it is a stop.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+namespace rldb::support {
+
+enum class CancelCause : std::uint8_t {
+  None,
+  Interrupt,  // ^C
+  Timeout,    // a Deadline has passed
+  Memory,     // a C library went over the memory limit (C++ code gets MemoryLimitExceeded instead)
+};
+
+// The work was cancelled; not an error of the program or of its text.
+class Cancelled : public std::exception {
+ public:
+  explicit Cancelled(CancelCause cause) : cause_(cause) {}
+  CancelCause cause() const { return cause_; }
+  const char* what() const noexcept override;
+
+ private:
+  CancelCause cause_;
+};
+
+namespace detail {
+extern std::atomic<bool> g_cancel_flag;
+extern std::size_t g_cancel_word;
+[[noreturn]] void throw_cancelled();
+}  // namespace detail
+
+inline std::atomic<bool>& cancel_flag() { return detail::g_cancel_flag; }
+// The same fact as a word, as tree-sitter's cancellation flag wants it.
+inline const std::size_t* cancel_word() { return &detail::g_cancel_word; }
+// Safe to call in a signal handler. The first cause stays until it is cleared.
+void request_cancel(CancelCause cause);
+CancelCause cancel_cause();
+void clear_cancel();
+
+// Throws Cancelled when the flag is set. Costs a load: for every loop whose length the user's text decides.
+inline void poll() {
+  if (detail::g_cancel_flag.load(std::memory_order_relaxed)) [[unlikely]]
+    detail::throw_cancelled();
+}
+
+// Requests cancellation when `seconds` have passed while it lives; 0 or less: never. When the work has not ended
+// `grace` seconds after that, `give_up` is called in the signal handler (null: it is left to go on). One at a time;
+// an inner one is without effect.
+class Deadline {
+ public:
+  explicit Deadline(double seconds, double grace = 2, void (*give_up)() = nullptr);
+  ~Deadline();
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  bool armed_ = false;
+};
+
+}  // namespace rldb::support
