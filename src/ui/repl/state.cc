@@ -7,7 +7,9 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "ui/exit_code.h"
+#include "ui/guarded.h"
 #include "ui/repl/reader.h"
 
 namespace rldb::ui {
@@ -43,7 +45,9 @@ Repl::Repl(const CommandLine& line, Console& console)
       tee_(std::make_unique<Tee>(console)),
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
-      debugger_(std::make_unique<debug::Debugger>(*session_)) {}
+      debugger_(std::make_unique<debug::Debugger>(*session_)) {
+  timeout = line.timeout;
+}
 
 Repl::~Repl() = default;
 
@@ -62,13 +66,33 @@ Status Repl::execute(std::string_view entry) {
     last_ = {};
     tee_->take();
   }
-  const Status status = dispatch(text);
+  const Status status = guard(text, [&] { return dispatch(text); });
   if (!checks) {
     last_.output = tee_->take();
     last_.failed = status == Status::Failed || status == Status::Usage;
+    if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
   if (status != Status::Usage) entered_.emplace_back(entry);
   return status;
+}
+
+Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
+  Status status = Status::Failed;
+  const auto abandoned = run_guarded([&] { status = work(); }, timeout);
+  // A run that was stopped by its time limit came back in order.
+  if (!abandoned) {
+    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout)
+      last_.exit_code = kTimeout;
+    return status;
+  }
+  repeatable_.clear();
+  fail(abandoned->message);
+  if (abandoned->internal) {
+    const std::string path = write_internal_error(*session_, abandoned->message.text, std::string(entry));
+    if (!path.empty()) console_->error("written: " + path + "\n");
+  }
+  last_.exit_code = abandoned->exit_code;
+  return Status::Failed;
 }
 
 Status Repl::repeat_last() {
@@ -205,6 +229,10 @@ Status Repl::run_script(std::string_view text, const std::string& name) {
     if (pending && !trim(entry->text).starts_with(":expect")) break;
     status = execute(entry->text);
     if (status == Status::Quit) break;
+    if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not one entry of it
+      pending = true, pending_line = entry->line;
+      break;
+    }
     const bool expectation = trim(entry->text).starts_with(":expect");
     if (expectation && status == Status::Failed) {
       pending = true, pending_line = entry->line;

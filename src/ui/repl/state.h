@@ -5,6 +5,7 @@
 // `.session` tests share it. Command handlers are free functions over this class, grouped by file.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct LastResult {
   std::vector<std::string> errors;  // messages with their notes
   std::string output;               // everything that was written
   bool failed = false;
+  int exit_code = 0;  // how a batch run that stops at it ends
 };
 
 class Repl {
@@ -34,6 +36,9 @@ class Repl {
   ~Repl();
 
   Status execute(std::string_view entry);
+  // The work of one entry, whatever happens in it: when it is cancelled, runs out of memory or meets a bug, that is
+  // reported and it has failed. `entry` is what a report of a bug repeats. `execute` does this for its entry.
+  Status guard(std::string_view entry, const std::function<Status()>& work);
   // An empty line at the prompt: repeats a stepping command.
   Status repeat_last();
   bool can_repeat() const { return !repeatable_.empty(); }
@@ -66,6 +71,7 @@ class Repl {
   // Options of `:set`.
   bool highlight = true;
   std::size_t list_lines = 7;
+  double timeout = 0;  // seconds for each entry, 0: none
 
  private:
   class Tee;
