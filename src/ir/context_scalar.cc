@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "context_tables.h"
+#include "rldb/ir/scalar.h"
 #include "scalar_fold.h"
 
 namespace rldb::ir {
@@ -15,25 +16,31 @@ DType scalar_dtype(const Expr* e) {
   return e->dtype();
 }
 
+bool is_vscale(const Expr* e) {
+  const auto* c = as<Call>(e);
+  const auto* o = c ? as<Op>(c->callee) : nullptr;
+  return o && o->name == "tir.vscale";
+}
+
 // Lanes of a vector made of `lanes` copies: a literal, or a multiple of vscale (negative in DType).
 int vector_lanes(const Expr* lanes) {
-  if (const auto* i = as<IntImm>(lanes)) return int(i->value);
-  const auto is_vscale = [](const Expr* e) {
-    const auto* c = as<Call>(e);
-    const auto* o = c ? as<Op>(c->callee) : nullptr;
-    return o && o->name == "tir.vscale";
-  };
-  if (is_vscale(lanes)) return -1;
-  if (const auto* m = as<BinaryExpr>(lanes); m && m->kind == NodeKind::Mul) {
-    if (const auto* i = as<IntImm>(m->b); i && is_vscale(m->a)) return -int(i->value);
-    if (const auto* i = as<IntImm>(m->a); i && is_vscale(m->b)) return -int(i->value);
-  }
+  if (const auto n = const_int(lanes)) return int(*n);
+  if (const auto n = vscale_factor(lanes)) return -int(*n);
   RLDB_UNREACHABLE("vector lanes are neither a literal nor a multiple of vscale");
 }
 
 bool gives_bool(NodeKind kind) { return kind >= NodeKind::EQ && kind <= NodeKind::Or; }
 
 }  // namespace
+
+std::optional<std::int64_t> vscale_factor(const Expr* e) {
+  if (is_vscale(e)) return 1;
+  const auto* m = as<BinaryExpr>(e);
+  if (!m || m->kind != NodeKind::Mul) return std::nullopt;
+  if (is_vscale(m->a)) return const_int(m->b);
+  if (is_vscale(m->b)) return const_int(m->a);
+  return std::nullopt;
+}
 
 const IntImm* Context::int_imm(DType dtype, std::int64_t value) {
   RLDB_CHECK(dtype.is_integral() && dtype.is_scalar(), "an integer literal has a scalar integer dtype");

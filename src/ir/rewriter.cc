@@ -193,13 +193,14 @@ const Expr* Rewriter::rebuild(const Expr* e) {
     }
     case NodeKind::Ramp: {
       const auto* r = static_cast<const Ramp*>(e);
-      const Expr *base = rewrite(r->base), *stride = rewrite(r->stride), *lanes = rewrite(r->lanes);
-      return base == r->base && stride == r->stride && lanes == r->lanes ? e : ctx_.ramp(base, stride, lanes);
+      // The lanes are part of the type.
+      const Expr *base = rewrite(r->base), *stride = rewrite(r->stride);
+      return base == r->base && stride == r->stride ? e : ctx_.ramp(base, stride, r->lanes);
     }
     case NodeKind::Broadcast: {
       const auto* b = static_cast<const Broadcast*>(e);
-      const Expr *value = rewrite(b->value), *lanes = rewrite(b->lanes);
-      return value == b->value && lanes == b->lanes ? e : ctx_.broadcast(value, lanes);
+      const Expr* value = rewrite(b->value);
+      return value == b->value ? e : ctx_.broadcast(value, b->lanes);
     }
     case NodeKind::Shuffle: {
       const auto* s = static_cast<const Shuffle*>(e);

@@ -98,9 +98,9 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
   const std::size_t used = memory_in_use();
   const std::size_t room = bytes + 2 * kAlignment;
   if (room < bytes || bytes > memory_limit() || used > memory_limit() - bytes || !support::reserve_memory(room)) {
-    return fail(ErrorKind::OutOfMemory, fmt::format("a tensor of {} bytes is asked for with {} bytes in use; the limit is {} bytes "
-                                                    "(raise it with `--max-memory`)",
-                                                    bytes, std::max(used, support::memory_in_use()), memory_limit()));
+    return fail(ErrorKind::OutOfMemory,
+                fmt::format("a tensor of {} bytes does not fit: the limit on all memory is {} bytes (`--max-memory`)",
+                            bytes, memory_limit()));
   }
   // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
   // calloc has zero pages for large blocks already. The block's own address stands before the aligned data.

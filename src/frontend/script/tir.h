@@ -116,8 +116,6 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
 void emit_store(Reader& r, const ir::Buffer* buffer, std::span<const Val> index, const Val& value, Node at,
                 Node value_at, const ir::Expr* predicate = nullptr);
 bool is_index(const ir::Expr* e);  // one integer
-// The factor of T.vscale() * n, in either order; nothing for another expression.
-std::optional<std::int64_t> scalable_lanes(const ir::Expr* e);
 // T.Buffer(...) of a parameter, an allocation, ...: `skip` leading arguments are something else.
 const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std::string_view name, Node at,
                               const ir::Var* data = nullptr, bool need_shape = true);

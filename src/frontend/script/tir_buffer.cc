@@ -32,21 +32,6 @@ bool is_index(const ir::Expr* e) {
   return e->type->kind == ir::TypeKind::Prim && e->dtype().is_integral() && e->dtype().is_scalar();
 }
 
-// T.vscale() * n, in either order.
-std::optional<std::int64_t> scalable_lanes(const ir::Expr* e) {
-  const auto is_vscale = [](const ir::Expr* x) {
-    const auto* c = ir::as<ir::Call>(x);
-    const auto* op = c ? ir::as<ir::Op>(c->callee) : nullptr;
-    return op && op->name == "tir.vscale";
-  };
-  if (is_vscale(e)) return 1;
-  const auto* m = ir::as<ir::BinaryExpr>(e);
-  if (!m || m->kind != ir::NodeKind::Mul) return std::nullopt;
-  if (is_vscale(m->a)) return ir::const_int(m->b);
-  if (is_vscale(m->b)) return ir::const_int(m->a);
-  return std::nullopt;
-}
-
 namespace {
 
 std::optional<std::vector<const ir::Expr*>> exprs_of(Reader& r, const Val& v, Node at) {
@@ -221,7 +206,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
       continue;
     }
     // T.vscale() * 4 lanes.
-    if (scalable_lanes(length)) {
+    if (ir::vscale_factor(length)) {
       out.push_back(r.ctx.ramp(begin, ir::cast_to(r.ctx, begin->dtype(), step), length));
       continue;
     }

@@ -206,7 +206,7 @@ const ir::Expr* to_lanes(Reader& r, const Val& v, Node at) {
   if (!lanes) return nullptr;
   const auto k = ir::const_int(lanes);
   if (k && *k >= 1 && *k <= 32767) return ir::isa<ir::IntImm>(lanes) ? lanes : r.ctx.i32(*k);
-  const auto scale = k ? std::nullopt : scalable_lanes(lanes);
+  const auto scale = k ? std::nullopt : ir::vscale_factor(lanes);
   if (scale && *scale >= 1 && *scale <= 32767) return lanes;
   if (k || scale) {
     r.error(at, DiagId::BadLanes, k ? *k : *scale);

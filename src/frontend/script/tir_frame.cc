@@ -61,7 +61,8 @@ Val func_attr(Reader& r, const CallNode& call) {
   return Val::nothing();
 }
 
-Val noalias(Reader& r, const CallNode&) {
+Val noalias(Reader& r, const CallNode& call) {
+  if (!need_tir(r, call)) return {};
   r.fn->attrs.push_back(r.ctx.named("tirx.noalias", r.ctx.attr(true)));
   return Val::nothing();
 }
@@ -363,7 +364,7 @@ Val prefetch(Reader& r, const CallNode& call) {
   return tir_intrinsic(r, call);
 }
 
-Val func_name(Reader&, const CallNode&) { return Val::nothing(); }
+Val func_name(Reader& r, const CallNode& call) { return need_tir(r, call) ? Val::nothing() : Val(); }
 
 // T.func_ret(T.int32)
 Val func_ret(Reader& r, const CallNode& call) {

@@ -112,8 +112,10 @@ Status command_Save(Repl& repl, std::string_view rest) {
 }
 
 Status command_List(Repl& repl, std::string_view rest) {
-  if (rest.empty() && repl.debugger().active()) {
-    show_source_around(repl, repl.debugger().frames().at(std::size_t(repl.frame())).where, repl.list_lines);
+  // A kernel that is run by itself has no frame.
+  const auto frames = repl.debugger().frames();
+  if (rest.empty() && repl.debugger().active() && std::size_t(repl.frame()) < frames.size()) {
+    show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
   if (!repl.session().module()) return no_module(repl);

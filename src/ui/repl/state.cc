@@ -81,8 +81,10 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   const auto abandoned = run_guarded([&] { status = work(); }, timeout);
   // A run that was stopped by its time limit came back in order.
   if (!abandoned) {
-    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout)
+    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) {
+      fail(source::message(DiagId::TimedOut, timeout));
       last_.exit_code = kTimeout;
+    }
     return status;
   }
   repeatable_.clear();
