@@ -113,6 +113,19 @@ TEST_CASE("isolated plugin: a crash, an abort and an exit are errors, and the ne
   CHECK(elements(x) == std::vector<double>{8});
 }
 
+TEST_CASE("isolated plugin: one that crashes while it is loaded is refused") {
+  Room room;
+  PackedRegistry registry;
+  ::setenv("RLDB_HOSTILE_LOAD", "1", 1);
+  const auto names = load_plugin(registry, kHostile, room.isolation);
+  ::unsetenv("RLDB_HOSTILE_LOAD");
+  REQUIRE(!names.ok());
+  CHECK(names.error().message ==
+        "`" + kHostile + "`, being loaded, crashed with SIGSEGV (an access to memory that is not its own)");
+  CHECK(registry.names().empty());
+  CHECK(load_plugin(registry, kHostile, room.isolation).ok());
+}
+
 TEST_CASE("isolated plugin: one that hangs is ended by an interrupt") {
   Hostile h;
   interrupt_soon(h);

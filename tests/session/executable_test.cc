@@ -203,6 +203,27 @@ TEST_CASE("what is built, stored and read again computes the same") {
   }
 }
 
+TEST_CASE("a kernel of the cache folder is used only if nobody else can have written it") {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("rldb_cache_test_{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  session::Options options;
+  options.cache_dir = folder.string();
+  const bytecode::Executable exe = built(program("A[v] + A[v]"));
+  const auto from_cache = [&] {
+    Opened opened(exe, options);
+    CHECK(opened.run() == "6");
+    REQUIRE(opened.session.kernel_states().size() == 1);
+    return opened.session.kernel_states()[0].from_cache;
+  };
+  CHECK(!from_cache());
+  CHECK(from_cache());
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    std::filesystem::permissions(file, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  CHECK(!from_cache());
+  CHECK(from_cache());  // written anew, as a file of its own
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("isolation: a kernel that writes where it must not is an error, and its writes stay away") {
   session::Options options;
   options.check_bounds = false;

@@ -109,7 +109,7 @@ TEST_CASE("at a terminal there is a question, and only a yes is a yes") {
     return answer;
   };
   CHECK(p.repl.execute(":source " + path) == Status::Failed);
-  CHECK(asked.find("line 1, wants to run a shell: touch ") != std::string::npos);
+  CHECK(asked.find("line 1, wants to run a shell: \"touch ") != std::string::npos);
   CHECK(asked.ends_with("run it? (y/n) "));
   CHECK(!folder.has("made"));
   answer = true;

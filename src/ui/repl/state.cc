@@ -159,8 +159,11 @@ Status Repl::run_entry(std::string_view text) {
 
 bool Repl::may(std::string_view what, std::string_view entry) {
   if (!unnamed_script_ || line_.trust_scripts) return true;
-  if (ask)
-    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_name_, script_line_, what, entry));
+  if (ask) {
+    // As a string with escapes: what the terminal would obey must not hide what the script says.
+    const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
+    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_name_, script_line_, what, shown));
+  }
   fail(source::message(DiagId::ScriptMayNot, script_name_, script_line_, what));
   return false;
 }
