@@ -19,6 +19,6 @@ enum class OldTag : std::int32_t { Tensor = 0, DType = 1, Shape = 2, String = 3,
 
 // Our part: magic, version (u32), then sections of id (u32), length (u64), bytes; End has length 0.
 inline constexpr std::uint64_t kSectionsMagic = 0x3153544345534C52ULL;  // "RLSECTS1"
-enum class Section : std::uint32_t { End = 0, Debug = 1, Kernels = 2, Metadata = 3 };
+enum class Section : std::uint32_t { End = 0, Debug = 1, Kernels = 2, Metadata = 3, TensorIR = 4 };
 
 }  // namespace rldb::bytecode::format

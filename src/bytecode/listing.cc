@@ -27,15 +27,20 @@ class Lister {
   void header() {
     const FunctionEntry& f = exe_.functions[std::size_t(function_)];
     out_ += "@" + f.name + "(";
-    for (Index i = 0; i < f.num_args; ++i) {
+    // A file may claim millions of parameters that it has no names for.
+    const Index shown = std::max(Index(f.param_names.size()), std::min(f.num_args, kUnnamedShown));
+    for (Index i = 0; i < shown; ++i) {
       if (i > 0) out_ += ", ";
       out_ += register_text(i);
       if (std::size_t(i) < f.param_names.size()) out_ += " " + f.param_names[std::size_t(i)];
     }
+    if (shown < f.num_args) out_ += fmt::format(", ... {} more", f.num_args - shown);
     out_ += fmt::format("):  {} registers\n", f.register_file_size);
   }
 
  private:
+  static constexpr Index kUnnamedShown = 64;
+
   void line(Index pc) {
     std::string gutter = "  ";
     if (options_.decorator) {
@@ -106,11 +111,7 @@ class Lister {
       Arg arg = i.arg(a);
       if (arg.kind() != ArgKind::Constant) continue;
       const runtime::Value& v = exe_.constants[std::size_t(arg.value())];
-      std::string text;
-      if (v.is(runtime::ValueKind::String))
-        text = v.as_string().empty() ? "\"\"" : "\"" + v.as_string() + "\"";
-      else
-        text = describe(v);
+      std::string text = describe(v);  // a string with escapes
       constexpr std::size_t kWidth = 70;
       if (text.size() > kWidth) text = text.substr(0, kWidth - 3) + "...";
       parts.push_back(fmt::format("c[{}] {}", arg.value(), text));

@@ -116,15 +116,16 @@ class Loader {
     return Value::of_shape(std::move(dims));
   }
 
-  DType read_dtype() {
-    std::uint8_t code = in_.u8();
-    std::uint8_t bits = in_.u8();
-    std::int16_t lanes = std::int16_t(in_.u16());
+  DType read_dtype() { return read_dtype(in_); }
+  static DType read_dtype(ByteReader& in) {
+    std::uint8_t code = in.u8();
+    std::uint8_t bits = in.u8();
+    std::int16_t lanes = std::int16_t(in.u16());
     if (code == 1 && bits == 1) return DType::Bool(lanes);  // how bool was spelt before tvm-ffi
     DType t{runtime::TypeCode(code), bits, lanes};
     // A dtype is known when its name reads back as itself.
-    if (in_.ok() && lanes != 0 && runtime::parse_dtype(to_string(t)) == t) return t;
-    in_.fail(fmt::format("unknown dtype ({}, {}, {})", code, bits, lanes));
+    if (in.ok() && lanes != 0 && runtime::parse_dtype(to_string(t)) == t) return t;
+    in.fail(fmt::format("unknown dtype ({}, {}, {})", code, bits, lanes));
     return DType::Void();
   }
 
@@ -181,8 +182,9 @@ class Loader {
   void read_sections() {
     if (in_.u64() != format::kSectionsMagic) return in_.fail("unknown data after the code");
     std::uint32_t version = in_.u32();
-    if (in_.ok() && version != kSectionsVersion)
-      return in_.fail(fmt::format("debug sections of version {}; only {} is known", version, kSectionsVersion));
+    if (in_.ok() && (version < 1 || version > kSectionsVersion))
+      return in_.fail(
+          fmt::format("sections of version {}; the versions up to {} are known", version, kSectionsVersion));
     while (in_.ok()) {
       auto id = format::Section(in_.u32());
       std::string_view bytes = in_.raw(in_.u64());
@@ -202,8 +204,11 @@ class Loader {
         case format::Section::Metadata:
           read_map(part, exe_.metadata);
           break;
+        case format::Section::TensorIR:
+          exe_.tensor_ir = part.raw(part.left());
+          break;
       }
-      if (id > format::Section::Metadata) return in_.fail(fmt::format("unknown section {}", std::uint32_t(id)));
+      if (id > format::Section::TensorIR) return in_.fail(fmt::format("unknown section {}", std::uint32_t(id)));
       if (part.ok() && part.left() > 0) part.fail("section is too long");
       if (!part.ok()) return in_.fail(fmt::format("section at {}, {}", start, part.error()));
     }
@@ -236,9 +241,7 @@ class Loader {
     s.text = in.string();
     s.is_variable = in.u8() != 0;
     s.bound_by = in.string();
-    std::uint8_t code = in.u8();
-    std::uint8_t bits = in.u8();
-    s.dtype = {runtime::TypeCode(code), bits, std::int16_t(in.u16())};
+    s.dtype = read_dtype(in);
     return s;
   }
 

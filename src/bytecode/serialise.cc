@@ -172,6 +172,7 @@ runtime::Result<std::string> serialise(const Executable& exe) {
   out.u64(format::kSectionsMagic);
   out.u32(kSectionsVersion);
   write_section(out, format::Section::Debug, debug_section(exe.debug));
+  if (!exe.tensor_ir.empty()) write_section(out, format::Section::TensorIR, exe.tensor_ir);
   write_section(out, format::Section::Kernels, map_section(exe.kernels));
   write_section(out, format::Section::Metadata, map_section(exe.metadata));
   write_section(out, format::Section::End, {});

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "bytecode/verify_debug.h"
 #include "rldb/bytecode/executable.h"
 
 namespace rldb::bytecode {
@@ -75,6 +76,7 @@ class Verifier {
       }
       if (f.kind < FunctionKind::Packed || f.kind > FunctionKind::VmTir)
         return bad(fmt::format("function `{}` has unknown kind {}", f.name, int(f.kind)));
+      if (!is_plain_text(f.name)) return bad("the name of a function has control characters");
       names.push_back(f.name);
       if (f.kind == FunctionKind::Bytecode) {
         RLDB_TRY_VOID(check_entry(f));
@@ -100,7 +102,19 @@ class Verifier {
           fmt::format("function `{}` has {} arguments and {} registers", f.name, f.num_args, f.register_file_size));
     if (f.param_names.size() > std::size_t(f.num_args))
       return bad(fmt::format("function `{}` names {} parameters but has {}", f.name, f.param_names.size(), f.num_args));
+    for (const std::string& name : f.param_names)
+      if (!is_plain_text(name)) return bad(fmt::format("a parameter name of `{}` has control characters", f.name));
+    Index most = f.num_args + kSpareRegisters;
+    for (Index pc = f.start; pc < f.end; ++pc) most += words_of(pc);
+    if (f.register_file_size > most)
+      return bad(
+          fmt::format("function `{}` has {} registers, more than its code can use", f.name, f.register_file_size));
     return support::Unit{};
+  }
+
+  Index words_of(Index pc) const {
+    const std::size_t at = std::size_t(exe_.instr_offset[std::size_t(pc)]);
+    return Index(instruction_length(exe_.instr_data.data() + at, exe_.instr_data.size() - at));
   }
 
   Checked check_function(const FunctionEntry& f) {
@@ -181,15 +195,7 @@ class Verifier {
     for (const auto& [constant, scope] : exe_.memory_scopes)
       if (constant < 0 || std::uint64_t(constant) >= exe_.constants.size())
         return bad(fmt::format("memory scope of constant {} of {}", constant, exe_.constants.size()));
-    if (exe_.debug.functions.size() > exe_.functions.size()) return bad("debug info for more functions than there are");
-    if (exe_.debug.instructions.size() > exe_.instr_offset.size())
-      return bad("debug info for more instructions than there are");
-    for (std::size_t f = 0; f < exe_.debug.functions.size(); ++f) {
-      RegName heap = exe_.debug.functions[f].heap_register;
-      if (heap >= 0 && heap >= exe_.functions[f].register_file_size)
-        return bad(fmt::format("debug info: heap register {} of `{}`", heap, exe_.functions[f].name));
-    }
-    return support::Unit{};
+    return verify_debug_info(exe_);
   }
 
   const Executable& exe_;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
@@ -294,9 +295,8 @@ void CodeMap::name_variables() {
 // Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
 // Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
 const std::vector<Index>& CodeMap::dominators(Index function) const {
-  auto [it, fresh] = dominators_.try_emplace(function);
-  std::vector<Index>& idom = it->second;
-  if (!fresh) return idom;
+  if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
+  std::vector<Index> idom;
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   const Index count = f.end - f.start;
   std::vector<std::vector<Index>> before(static_cast<std::size_t>(count));
@@ -321,8 +321,7 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
     }
   }
   idom.assign(std::size_t(count), -1);
-  if (count == 0) return idom;
-  idom[0] = 0;
+  if (count > 0) idom[0] = 0;
   auto meet = [&](Index a, Index b) {
     while (a != b) (a > b ? a : b) = idom[std::size_t(a > b ? a : b)];
     return a;
@@ -330,6 +329,7 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   for (bool changed = true; changed;) {
     changed = false;
     for (Index at = 1; at < count; ++at) {
+      support::poll();
       Index best = -1;
       for (const Index from : before[std::size_t(at)])
         if (idom[std::size_t(from)] >= 0) best = best < 0 ? from : meet(best, from);
@@ -339,7 +339,7 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
       }
     }
   }
-  return idom;
+  return dominators_.emplace(function, std::move(idom)).first->second;
 }
 
 bool CodeMap::runs_before(Index earlier, Index later) const {

@@ -8,6 +8,7 @@
 #include "debug/impl.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
@@ -44,6 +45,7 @@ std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMa
   std::unordered_map<std::string_view, std::size_t> by_name;
   for (const UserVariable& v : map.variables(f.function)) {
     if (!only.empty() && v.name != only) continue;
+    support::poll();
     const bool live = f.pc >= v.begin && f.pc < v.range->end;
     // Defined on every way to here, unless it is a name of the other branch of an if.
     const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
@@ -94,6 +96,7 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
   for (Index pc = entry.start; pc < f.pc; ++pc) {
     const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
     if (!at || at->slots_written.empty()) continue;
+    support::poll();
     const bool surely = map.runs_before(pc, f.pc);
     for (const std::int32_t slot : at->slots_written) {
       if (slot < 0 || std::size_t(slot) >= slots.size() || std::size_t(slot) >= values.size()) continue;

@@ -1,162 +1,48 @@
+// Loading plugins, and choosing at each call where it runs.
 #include "rldb/runtime/plugin.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
-#include <exception>
-#include <memory>
-#include <optional>
-
-#include "rldb/runtime/ffi_abi.h"
 #include "rldb/support/file.h"
+#include "runtime/plugin_guard.h"
+#include "runtime/plugin_library.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-// As TVM's runtime has it: the error of a failed call waits in thread-local state.
-thread_local std::optional<std::string> t_raised;
-
-void set_raised(const char* kind, std::string message) {
-  t_raised = kind && *kind ? fmt::format("{}: {}", kind, message) : std::move(message);
-}
-
-static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48, "the C ABI of tvm-ffi");
-
-// The arguments of one call in the form of the ABI. Tensors, shapes and strings are lent.
-class CallFrame {
+// One library and the two places where it may be loaded: each when it is first needed there.
+class Plugin {
  public:
-  explicit CallFrame(PackedArgs args) : args_(args), any_(args.size()), tensors_(args.size()) {
-    strides_.resize(args.size());
-  }
+  Plugin(std::string path, std::vector<std::string> names, std::shared_ptr<const Isolation> isolation)
+      : path_(std::move(path)), names_(std::move(names)), isolation_(std::move(isolation)), guard_(path_, names_) {}
 
-  Result<support::Unit> pack(std::string_view name) {
-    for (std::size_t i = 0; i < args_.size(); ++i) {
-      if (pack_one(i)) continue;
-      return fail(ErrorKind::Unsupported, fmt::format("`{}`: argument {}: a {} cannot be passed to a plugin", name, i,
-                                                      to_string(args_[i].kind())));
-    }
+  Result<support::Unit> load() {
+    if (isolated()) return guard_.load(*isolation_);
+    if (library_) return support::Unit{};
+    RLDB_TRY(library_, PluginLibrary::open(path_, names_));
     return support::Unit{};
   }
 
-  const TVMFFIAny* data() const { return any_.data(); }
+  Result<Value> call(std::size_t index, PackedArgs args) {
+    if (isolated()) return guard_.call(*isolation_, index, args);
+    RLDB_TRY_VOID(load());
+    return library_->call(index, args);
+  }
 
  private:
-  bool pack_one(std::size_t i) {
-    const Value& v = args_[i];
-    TVMFFIAny& to = any_[i];
-    to = {};
-    switch (v.kind()) {
-      case ValueKind::Null:
-        return true;
-      case ValueKind::Int:
-        to.type_index = kTVMFFIInt;
-        to.v_int64 = v.as_int();
-        return true;
-      case ValueKind::Bool:
-        to.type_index = kTVMFFIBool;
-        to.v_int64 = v.as_int();
-        return true;
-      case ValueKind::Float:
-        to.type_index = kTVMFFIFloat;
-        to.v_float64 = v.as_float();
-        return true;
-      case ValueKind::DType:
-        to.type_index = kTVMFFIDataType;
-        to.v_dtype = data_type(v.as_dtype());
-        return true;
-      case ValueKind::String:
-        to.type_index = kTVMFFIRawStr;
-        to.v_c_str = v.as_string().c_str();
-        return true;
-      case ValueKind::Tensor:
-        to.type_index = kTVMFFIDLTensorPtr;
-        to.v_ptr = lend_tensor(i, v.as_tensor());
-        return true;
-      case ValueKind::Shape:
-      case ValueKind::Tuple:
-      case ValueKind::Function:
-      case ValueKind::Storage:
-      case ValueKind::Object:
-        return false;
-    }
-    return false;
-  }
-
-  static DLDataType data_type(DType t) {
-    return {static_cast<std::uint8_t>(t.code), t.bits, static_cast<std::uint16_t>(t.lanes)};
-  }
-
-  DLTensor* lend_tensor(std::size_t i, Tensor& tensor) {
-    auto& strides = strides_[i];
-    strides.assign(tensor.shape().size(), 1);
-    for (std::size_t d = strides.size(); d-- > 1;) {
-      // An empty tensor may have dims whose product does not fit; no element has that address.
-      if (__builtin_mul_overflow(strides[d], tensor.shape()[d], &strides[d - 1])) strides[d - 1] = 0;
-    }
-    DLTensor& to = tensors_[i];
-    to.data = tensor.data();
-    to.device = {1, 0};
-    to.ndim = tensor.ndim();
-    to.dtype = data_type(tensor.dtype());
-    // The ABI's struct is not const; a plugin has no business writing there.
-    to.shape = const_cast<std::int64_t*>(tensor.shape().data());
-    to.strides = strides.data();
-    to.byte_offset = 0;
-    return &to;
-  }
-
-  PackedArgs args_;
-  std::vector<TVMFFIAny> any_;
-  std::vector<DLTensor> tensors_;
-  std::vector<std::vector<std::int64_t>> strides_;
+  bool isolated() const { return isolation_ && isolation_->enabled(); }
+  std::string path_;
+  std::vector<std::string> names_;
+  std::shared_ptr<const Isolation> isolation_;
+  std::shared_ptr<PluginLibrary> library_;
+  PluginGuard guard_;
 };
-
-Result<Value> unpack(const TVMFFIAny& result, const std::string& name) {
-  switch (result.type_index) {
-    case kTVMFFINone:
-      return Value::null();
-    case kTVMFFIInt:
-      return Value::of_int(result.v_int64);
-    case kTVMFFIBool:
-      return Value::of_bool(result.v_int64 != 0);
-    case kTVMFFIFloat:
-      return Value::of_float(result.v_float64);
-    case kTVMFFIDataType:
-      return Value::of_dtype(
-          {TypeCode(result.v_dtype.code), result.v_dtype.bits, static_cast<std::int16_t>(result.v_dtype.lanes)});
-    default:
-      return fail(ErrorKind::Unsupported,
-                  fmt::format("`{}` returned a value of type index {}; a plugin may return None, "
-                              "Int, Bool, Float or DataType",
-                              name, result.type_index));
-  }
-}
-
-Result<Value> call_plugin(TVMFFISafeCallType function, const std::string& name, PackedArgs args) {
-  CallFrame frame(args);
-  RLDB_TRY_VOID(frame.pack(name));
-  TVMFFIAny result{};
-  t_raised.reset();
-  int status = 0;
-  try {
-    status = function(nullptr, frame.data(), static_cast<std::int32_t>(args.size()), &result);
-  } catch (const std::exception& e) {
-    // The ABI forbids it, but a plugin in C++ that forgets must not take the session down.
-    return fail(ErrorKind::Raised, fmt::format("`{}` threw an exception: {}", name, e.what()));
-  } catch (...) {
-    return fail(ErrorKind::Raised, fmt::format("`{}` threw an exception", name));
-  }
-  if (status == 0) return unpack(result, name);
-  const std::string message = t_raised ? *t_raised : fmt::format("status {} and no message", status);
-  t_raised.reset();
-  return fail(ErrorKind::Raised, fmt::format("`{}`: {}", name, message));
-}
 
 }  // namespace
 
-Result<std::vector<std::string>> load_plugin(PackedRegistry& registry, const std::string& path) {
+Result<std::vector<std::string>> load_plugin(PackedRegistry& registry, const std::string& path,
+                                             std::shared_ptr<const Isolation> isolation) {
   auto bytes = support::read_file(path);
   if (!bytes.ok()) {
     return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, bytes.error().reason));
@@ -165,48 +51,14 @@ Result<std::vector<std::string>> load_plugin(PackedRegistry& registry, const std
   if (names.empty()) {
     return fail(ErrorKind::BadFile, fmt::format("`{}` exports no function named `__tvm_ffi_...`", path));
   }
-  // Without a slash dlopen would search the system's folders for another file of that name.
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!opened) {
-    const char* why = dlerror();
-    return fail(ErrorKind::BadFile, fmt::format("cannot load `{}`: {}", path, why ? why : "unknown reason"));
-  }
-  const std::shared_ptr<void> library(opened, [](void* handle) { dlclose(handle); });
-  std::vector<TVMFFISafeCallType> functions;
-  for (const std::string& name : names) {
-    void* symbol = dlsym(opened, ("__tvm_ffi_" + name).c_str());
-    if (!symbol) {
-      return fail(ErrorKind::BadFile, fmt::format("`{}`: `__tvm_ffi_{}` cannot be found", path, name));
-    }
-    functions.push_back(reinterpret_cast<TVMFFISafeCallType>(symbol));
-  }
+  auto plugin = std::make_shared<Plugin>(path, names, std::move(isolation));
+  RLDB_TRY_VOID(plugin->load());
   // All of them or none.
   for (std::size_t i = 0; i < names.size(); ++i) {
     registry.register_function(
-        names[i],
-        [library, function = functions[i], name = names[i]](PackedArgs args) {
-          return call_plugin(function, name, args);
-        },
-        fmt::format("from `{}`", path));
+        names[i], [plugin, i](PackedArgs args) { return plugin->call(i, args); }, fmt::format("from `{}`", path));
   }
   return names;
 }
 
 }  // namespace rldb::runtime
-
-extern "C" {
-
-__attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) {
-  rldb::runtime::set_raised(kind, message ? message : "");
-}
-
-__attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStrParts(const char* kind, const char** parts,
-                                                                              std::int32_t count) {
-  std::string message;
-  for (std::int32_t i = 0; i < count; ++i) {
-    if (parts[i]) message += parts[i];
-  }
-  rldb::runtime::set_raised(kind, std::move(message));
-}
-}

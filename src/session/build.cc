@@ -67,7 +67,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
       if (!compiler) return false;
       auto kernel = compiler->add(f, entry.name);
       if (kernel.ok()) {
-        table.set(std::string(entry.name), std::move(kernel).value());
+        table.set(std::string(entry.name), options_.check_bounds ? *kernel : guarded(*kernel));
         continue;
       }
       refusals.push_back(source::message(DiagId::KernelNotCompiled, entry.name, kernel.error().text));
@@ -146,49 +146,15 @@ bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
   return true;
 }
 
-std::shared_ptr<const Build> Session::link_executable(std::shared_ptr<const bytecode::Executable> exe,
-                                                      const std::string& path, Diagnostics& out) {
-  auto build = std::make_shared<BuildWithKernels>();
-  build->executable = exe;
-  for (const auto& [name, blob] : exe->kernels) {
-    codegen::Jit* compiler = jit(out);
-    if (!compiler) return nullptr;
-    auto kernel = compiler->add_object(blob, name);
-    if (!kernel.ok()) {
-      out.add({}, source::message(DiagId::BadExecutable, path, kernel.error().text));
-      return nullptr;
-    }
-    build->kernels.set(name, std::move(kernel).value());
-  }
-  return link(std::move(build), out) ? engines_->linked : nullptr;
-}
-
 std::optional<std::string> Session::serialise(Diagnostics& out) {
   auto built = build(out);
   if (!built) return std::nullopt;
   bytecode::Executable exe = *built->executable;
-  if (built->lowered && !add_objects(built->lowered, exe, out)) return std::nullopt;
+  if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
   auto bytes = bytecode::serialise(exe);
   if (bytes.ok()) return std::move(bytes).value();
   out.add({}, source::message(DiagId::NotSerialisable, bytes.error().message));
   return std::nullopt;
-}
-
-// Kernels go into the file as object code for this CPU.
-bool Session::add_objects(const ir::Module* module, bytecode::Executable& exe, Diagnostics& out) {
-  codegen::Jit* compiler = jit(out);
-  if (!compiler) return false;
-  for (const ir::ModuleEntry& entry : module->entries) {
-    const auto* f = ir::as<ir::PrimFunc>(entry.function);
-    if (!f) continue;
-    auto object = compiler->object_code(f, entry.name);
-    if (!object.ok()) {
-      out.add(ctx_->span_of(f), std::move(object).error());
-      return false;
-    }
-    exe.kernels[std::string(entry.name)] = std::move(object).value();
-  }
-  return true;
 }
 
 }  // namespace rldb::session

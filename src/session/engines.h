@@ -20,6 +20,11 @@ struct Session::Engines {
   const codegen::Jit* build_jit = nullptr;
   std::shared_ptr<const Build> linked;  // what `link` made last
 
+  // Of a loaded executable: to be looked at, and the module of its kernels once it was to run.
+  std::shared_ptr<const Build> view;
+  const ir::Module* kernels = nullptr;
+  bool build_trusted = false;
+
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 

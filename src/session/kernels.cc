@@ -6,6 +6,11 @@ namespace rldb::session {
 
 using source::DiagId;
 
+// Code that can write where it wants runs in a guard process while the option asks for it.
+std::shared_ptr<runtime::Kernel> Session::guarded(std::shared_ptr<runtime::Kernel> kernel) const {
+  return runtime::isolated_kernel(std::move(kernel), isolation_);
+}
+
 std::vector<Session::KernelState> Session::kernel_states() const {
   std::vector<KernelState> states;
   if (!engines_->jit) return states;
@@ -17,7 +22,7 @@ std::vector<Session::KernelState> Session::kernel_states() const {
 const ir::PrimFunc* Session::find_kernel(std::string_view name, Diagnostics& out) {
   if (module())
     if (const auto* f = ir::as<ir::PrimFunc>(module()->find(name))) return f;
-  auto built = build(out);
+  auto built = runnable(out);
   if (!built) return nullptr;
   if (built->lowered)
     if (const auto* f = ir::as<ir::PrimFunc>(built->lowered->find(name))) return f;

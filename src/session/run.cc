@@ -38,7 +38,11 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
 }  // namespace
 
 std::shared_ptr<const Build> Session::runnable(Diagnostics& out) {
-  return loaded_executable_ ? engines_->build : build(out);
+  return loaded_executable_ ? link_kernels(out) : build(out);
+}
+
+std::shared_ptr<const Build> Session::viewable(Diagnostics& out) {
+  return loaded_executable_ ? engines_->view : build(out);
 }
 
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {

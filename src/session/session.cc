@@ -36,9 +36,17 @@ Session::Session(Options options, runtime::Output* output)
       engines_(std::make_unique<Engines>()) {
   ops::install(*ctx_);
   runtime::register_test_functions(registry_, *output_);
+  isolation_ = std::make_shared<runtime::Isolation>();
+  isolation_->on = &options_.isolate;
+  isolation_->interrupt = &support::cancel_flag();
+  isolation_->output = &gate_->to;
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  // Functions of plugins may outlive the session as values; its options do not.
+  isolation_->on = nullptr;
+  isolation_->output = nullptr;
+}
 
 namespace {
 
@@ -63,19 +71,7 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   if (!read_program(path, bytes, out)) return false;
   if (!bytecode::is_executable_file(bytes)) return load_text(path, std::move(bytes), out);
 
-  auto loaded = bytecode::load(bytes);
-  if (!loaded.ok()) {
-    out.add({}, source::message(DiagId::BadExecutable, path, loaded.error().message));
-    return false;
-  }
-  auto exe = std::make_shared<const bytecode::Executable>(std::move(loaded).value());
-  auto build = link_executable(exe, path, out);
-  if (!build) return false;
-  path_ = path;
-  history_ = {};
-  loaded_executable_ = exe;
-  engines_->build = build;
-  return true;
+  return open_executable(path, bytes, out);
 }
 
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
@@ -112,6 +108,7 @@ void Session::adopt(const ir::Module* module, std::string path) {
   history_.start(module);
   loaded_executable_ = nullptr;
   engines_->build = nullptr;
+  engines_->view = nullptr;
 }
 
 bool Session::verify(Diagnostics& out) {
@@ -165,7 +162,7 @@ std::vector<std::string> Session::function_names() const {
 }
 
 bool Session::load_plugin(const std::string& path, Diagnostics& out) {
-  auto loaded = runtime::load_plugin(registry_, path);
+  auto loaded = runtime::load_plugin(registry_, path, isolation_);
   if (loaded.ok()) {
     engines_->build = nullptr;  // names resolve anew
     return true;

@@ -28,11 +28,15 @@ struct Descriptor {
 
 }  // namespace
 
-Result<std::string, FileError> read_file(const std::string& path, std::size_t limit) {
+namespace {
+
+Result<std::string, FileError> read(const std::string& path, std::size_t limit, bool own) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) return Failure(error_now(path));
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) return Failure(error_now(path));
+  if (own && (info.st_uid != ::geteuid() || (info.st_mode & S_IWOTH) != 0))
+    return Failure(FileError{path, "others may write it", false, 0});
   if (S_ISDIR(info.st_mode)) return Failure(FileError{path, "is a directory", false, 0});
   const auto size = std::size_t(info.st_size);
   if (size > limit) return Failure(FileError{path, "too large", true, size});
@@ -47,6 +51,16 @@ Result<std::string, FileError> read_file(const std::string& path, std::size_t li
     bytes.append(chunk, std::size_t(n));
     if (bytes.size() > limit) return Failure(FileError{path, "too large", true, bytes.size()});
   }
+}
+
+}  // namespace
+
+Result<std::string, FileError> read_file(const std::string& path, std::size_t limit) {
+  return read(path, limit, false);
+}
+
+Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit) {
+  return read(path, limit, true);
 }
 
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes) {

@@ -92,6 +92,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->allow_extra_args(false)
       ->type_name("LIB.so");
   app.add_flag("--check-bounds", c.options.check_bounds, "kernels report accesses out of bounds");
+  app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
+  app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
   app.add_option_function<std::string>(
          "--fp",
@@ -101,6 +103,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          },
          "strict (default) or fast: reductions may be reassociated")
       ->type_name("MODE");
+}
+
+void add_trust_scripts(CLI::App& app, CommandLine& c) {
+  app.add_flag("--trust-scripts", c.trust_scripts, "sourced scripts may run a shell and load libraries unasked");
 }
 
 void add_opt_options(CLI::App& app, CommandLine& c) {
@@ -166,6 +172,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
+      add_trust_scripts(app, c);
       add_run_options(app, c);
       break;
   }
@@ -247,6 +254,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       ->type_name("FILE");
   app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
   app.add_flag("-q,--quiet", c.quiet, "no banner");
+  add_trust_scripts(app, c);
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);

@@ -33,6 +33,7 @@ struct CommandLine {
   bool batch = false;
   bool quiet = false;
   bool no_init = false;
+  bool trust_scripts = false;  // scripts that others source may run a shell and load libraries
 
   // check, print, diff
   bool roundtrip = false;

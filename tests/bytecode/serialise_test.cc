@@ -9,6 +9,7 @@
 #include "format.h"
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/support/memory.h"
 
 using namespace rldb;
 using namespace rldb::bytecode;
@@ -23,7 +24,7 @@ Executable sample() {
   fd.heap_register = 1;
   fd.location = {1, 12, 5};
   fd.slots = {{"n", true, "parameter `x`, dimension 0", DType::Int(64)}, {"n * 2", false, "computed"}};
-  fd.variables = {{"x", 7, 0, 0, 4, true, "R.Tensor((n,), dtype=\"float32\")"}};
+  fd.variables = {{"x", 7, 0, 0, 2, true, "R.Tensor((n,), dtype=\"float32\")"}};
   b.begin_function("main", {"x"}, fd);
   InstructionDebug d;
   d.variable = "lv";
@@ -45,6 +46,7 @@ Executable sample() {
   b.end_function();
   Executable exe = b.finish();
   exe.debug.files = {"model.py"};
+  exe.tensor_ir = "@I.ir_module\nclass Kernels: ...";
   exe.kernels = {{"add", std::string("\0object\xff", 8)}};
   exe.metadata = {{"rldb.engine", "jit"}};
   return exe;
@@ -74,6 +76,7 @@ TEST_CASE("what is written is read") {
     CHECK(compare(back.constants[i], exe.constants[i], {0, 0}) == "");
   }
   CHECK(back.memory_scopes == exe.memory_scopes);
+  CHECK(back.tensor_ir == exe.tensor_ir);
   CHECK(back.kernels == exe.kernels);
   CHECK(back.metadata == exe.metadata);
   CHECK(back.debug.files == exe.debug.files);
@@ -141,6 +144,64 @@ TEST_CASE("a constant without a place in the format is refused by name") {
   auto bytes = serialise(exe);
   REQUIRE_FALSE(bytes.ok());
   CHECK(bytes.error().kind == runtime::ErrorKind::Unsupported);
+}
+
+TEST_CASE("every index of the debug info stays in its table") {
+  const auto refused = [](auto&& change) {
+    Executable exe = sample();
+    change(exe);
+    const auto checked = verify(exe);
+    const bool loads = load(bytes_of(exe)).ok();
+    CHECK(loads == checked.ok());
+    return checked.ok() ? std::string() : checked.error().message;
+  };
+  REQUIRE(refused([](Executable&) {}) == "");
+  const auto names = [](const std::string& message, std::string_view what) {
+    return message.find(what) != std::string::npos;
+  };
+  using E = Executable;
+  CHECK(names(refused([](E& e) { e.debug.functions[0].heap_register = 3; }), "heap register 3 of 3 in `main`"));
+  CHECK(names(refused([](E& e) { e.debug.functions[0].heap_register = -2; }), "heap register -2"));
+  auto variable = [](E& e) -> VariableRange& { return e.debug.functions[0].variables[0]; };
+  CHECK(names(refused([&](E& e) { variable(e).reg = 3; }), "variable `x` in register 3 of 3"));
+  CHECK(names(refused([&](E& e) { variable(e).reg = -1; }), "register -1"));
+  CHECK(names(refused([&](E& e) { variable(e).begin = -1; }), "lives in [-1, 2), the function is [0, 2)"));
+  CHECK(names(refused([&](E& e) { variable(e).is_parameter = false; }), "lives in [0, 2)"));
+  CHECK(names(refused([&](E& e) { variable(e).end = 3; }), "lives in [0, 3)"));
+  CHECK(names(refused([&](E& e) { variable(e).begin = 2, variable(e).end = 1; }), "lives in [2, 1)"));
+  CHECK(names(refused([&](E& e) { variable(e).end = std::int64_t(1) << 62; }), "lives in"));
+  CHECK(names(refused([](E& e) { e.debug.instructions[0].slots_read = {2}; }), "pc 0: slot 2 of 2"));
+  CHECK(names(refused([](E& e) { e.debug.instructions[0].slots_written = {-1}; }), "pc 0: slot -1 of 2"));
+  CHECK(names(refused([](E& e) { e.debug.instructions[0].location.file = 2; }), "pc 0: file 2 of 1"));
+  CHECK(names(refused([](E& e) { e.debug.functions[0].location.file = 2; }), "`main`: file 2 of 1"));
+  CHECK(names(refused([](E& e) { e.debug.files[0] = "a\x1b[2Jb"; }), "control characters"));
+  CHECK(names(refused([&](E& e) { variable(e).name = "x\nfake"; }), "control characters"));
+  CHECK(names(refused([](E& e) { e.functions[0].name = "ma\xc2\x9bin"; }), "control characters"));
+  CHECK(refused([&](E& e) { variable(e).name = "größe_名"; }) == "");
+}
+
+TEST_CASE("a small file cannot ask for a large frame") {
+  Executable exe = sample();
+  exe.functions[0].register_file_size = 4096;
+  CHECK(verify(exe).ok());
+  exe.functions[0].register_file_size = 1 << 20;
+  const auto checked = verify(exe);
+  REQUIRE(!checked.ok());
+  CHECK(checked.error().message.find("1048576 registers, more than its code can use") != std::string::npos);
+}
+
+TEST_CASE("no count in a file asks for more memory than the file's size allows") {
+  const std::string good = bytes_of(sample());
+  const std::size_t limit = support::memory_limit();
+  support::set_memory_limit(support::memory_in_use() + (std::size_t(4) << 20));
+  for (std::size_t at = 0; at + 8 <= good.size(); ++at) {
+    for (const std::uint64_t count : {std::uint64_t(100'000), std::uint64_t(1) << 32, ~std::uint64_t(0) >> 4}) {
+      std::string bytes = good;
+      std::memcpy(bytes.data() + at, &count, sizeof count);
+      CHECK_NOTHROW((void)load(bytes));
+    }
+  }
+  support::set_memory_limit(limit);
 }
 
 TEST_CASE("every truncation is an error") {

@@ -1,8 +1,8 @@
 // Executable: a program for the Relax VM as data. The layout is TVM's: a function table, constants, two word arrays.
 //
-// Nothing in here is checked: whoever wants to run it passes it to `verify` (vm::Program::link does). `kernels` is our
-// own section: object code or text by name, interpreted by whoever put it there. Made by ExecutableBuilder (codegen,
-// tests) and by the loader; immutable once shared.
+// Nothing in here is checked: whoever wants to run it passes it to `verify` (vm::Program::link does). `tensor_ir` and
+// `kernels` are our own sections, opaque here: the kernels as TVMScript, and their machine code. Made by
+// ExecutableBuilder (codegen, tests) and by the loader; immutable once shared.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,9 @@ struct Executable {
   std::vector<Word> instr_offset;
   std::vector<Word> instr_data;
   DebugInfo debug;
+  // A module with the PrimFuncs that the code calls: what kernels are compiled from when the file runs. Empty: none.
+  std::string tensor_ir;
+  // Machine code by kernel name, for one CPU. Used only when the user trusts the file (session).
   std::map<std::string, std::string> kernels;
   // Free notes of the producer ("rldb.engine" = "jit", ...), serialised.
   std::map<std::string, std::string> metadata;
@@ -54,9 +57,14 @@ struct Executable {
 
 // Limits that the verifier enforces, far above what any program needs.
 inline constexpr Index kMaxRegisters = Index(1) << 24;
+// A function has no more registers than its arguments, the words of its code and these: a small file cannot ask for
+// a large frame.
+inline constexpr Index kSpareRegisters = 4096;
 
 // Checks all that a machine relies on: opcodes, operand counts, registers, offsets, indices, arities of direct calls,
-// function ranges, argument kinds, no way to fall off a function's end. The error names the place.
+// function ranges, argument kinds, no way to fall off a function's end; and every index in the debug info: registers,
+// ranges of instructions, slots, files. Names are text without control characters, so that a listing shows what is
+// there and nothing else. The error names the place.
 runtime::Result<support::Unit> verify(const Executable& exe);
 
 }  // namespace rldb::bytecode

@@ -11,8 +11,9 @@
 
 namespace rldb::bytecode {
 
-// Raise with every change of our own sections; readers refuse newer ones.
-inline constexpr std::uint32_t kSectionsVersion = 1;
+// Raise with every change of our own sections; readers refuse newer ones. 2: the kernels' TensorIR. Version 1 has none
+// and is read as such.
+inline constexpr std::uint32_t kSectionsVersion = 2;
 
 // Fails on a constant that the format has no place for.
 runtime::Result<std::string> serialise(const Executable& exe);

@@ -91,6 +91,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const KernelSignature& signature() const = 0;
+  // Does now what the first run would do once (compiling); a run reports what goes wrong here.
+  virtual void prepare() {}
   // Runs with arguments that bind_arguments has accepted.
   virtual Result<support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
 };

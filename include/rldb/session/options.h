@@ -20,8 +20,10 @@ std::string_view to_string(Engine engine);
 
 struct Options {
   Engine engine = Engine::Jit;
-  bool fast_math = false;     // --fp=fast
-  bool check_bounds = false;  // --check-bounds
+  bool fast_math = false;      // --fp=fast
+  bool check_bounds = false;   // --check-bounds
+  bool trust_kernels = false;  // --trust-kernels: run machine code that an executable brings
+  bool isolate = false;        // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;
   std::string cache_dir;  // kernels on disk; empty: memory only

@@ -19,6 +19,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/context.h"
 #include "rldb/passes/pass.h"
+#include "rldb/runtime/isolate.h"
 #include "rldb/runtime/packed.h"
 #include "rldb/session/options.h"
 #include "rldb/source/buffer.h"
@@ -135,8 +136,10 @@ class Session {
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
   // What a run now would run: the build of the current version, or of a loaded executable. Whoever keeps a machine
-  // keeps this too: it owns the kernels.
+  // keeps this too: it owns the kernels. An executable's kernels are read from its TensorIR the first time.
   std::shared_ptr<const Build> runnable(Diagnostics& out);
+  // The same to be looked at only: nothing of an executable but its bytecode has been read.
+  std::shared_ptr<const Build> viewable(Diagnostics& out);
   // While muted, what programs print is dropped: execution that only repeats what was seen already.
   void mute(bool on) { gate_->muted = on; }
 
@@ -173,11 +176,11 @@ class Session {
  private:
   struct Engines;
   struct Gate : runtime::Output {
-    explicit Gate(runtime::Output& to) : to(to) {}
+    explicit Gate(runtime::Output& to) : to(&to) {}
     void write(std::string_view text) override {
-      if (!muted) to.write(text);
+      if (!muted) to->write(text);
     }
-    runtime::Output& to;
+    runtime::Output* to;  // in a guard process: the way to this one
     bool muted = false;
   };
   void adopt(const ir::Module* module, std::string path);
@@ -186,12 +189,16 @@ class Session {
   codegen::Jit* jit(Diagnostics& out);
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
-  std::shared_ptr<const Build> link_executable(std::shared_ptr<const bytecode::Executable> exe, const std::string& path,
-                                               Diagnostics& out);
+  // Of a loaded executable (executable.cc).
+  bool open_executable(const std::string& path, std::string_view bytes, Diagnostics& out);
+  const ir::Module* read_kernels(Diagnostics& out);
+  std::shared_ptr<const Build> link_kernels(Diagnostics& out);
+  void add_stored_kernels(runtime::KernelTable& table, Diagnostics& out);
+  bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
+  std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
   bool link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out);
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table,
                    std::vector<source::Message>& refusals, Diagnostics& out);
-  bool add_objects(const ir::Module* module, bytecode::Executable& exe, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);
   std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,
@@ -202,7 +209,8 @@ class Session {
   source::SourceManager sources_;
   runtime::PackedRegistry registry_;
   std::unique_ptr<Gate> gate_;
-  runtime::Output* output_;  // the gate
+  runtime::Output* output_;                        // the gate
+  std::shared_ptr<runtime::Isolation> isolation_;  // kept up to date with the options
   std::string path_;
   bool check_well_formed_ = true;
   passes::History history_;

@@ -19,6 +19,9 @@ struct FileError {
 
 // Reads a regular file (or a pipe), at most `limit` bytes.
 Result<std::string, FileError> read_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
+// The same for what is trusted because this user wrote it: refuses a file of another user, or one that anybody may
+// write.
+Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
 // Writes to a file beside it and renames.
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes);
 bool file_exists(const std::string& path);

@@ -128,6 +128,8 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
+  void prepare() override { (void)compile(); }
+
   runtime::Result<Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
       auto compiled = compile();
@@ -214,7 +216,7 @@ class JitKernel : public runtime::Kernel {
   // A file that is damaged or made for another machine is as good as none: it is written anew.
   bool load_cached(const std::string& key) {
     if (shared_->options.cache_dir.empty()) return false;
-    auto bytes = support::read_file(cache_path(key));
+    auto bytes = support::read_own_file(cache_path(key));
     if (!bytes.ok()) return false;
     auto read = from_blob(bytes.value(), key);
     if (!read.ok()) return false;

@@ -18,7 +18,7 @@ int batch_disasm(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
-  auto built = session->runnable(diagnostics);
+  auto built = session->viewable(diagnostics);
   if (!built || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
   if (!built) return kFailed;
   console.write(bytecode::as_text(*built->executable));

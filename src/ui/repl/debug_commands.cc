@@ -303,7 +303,7 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
     exe = &repl.debugger().machine()->executable();
   } else {
     source::Diagnostics diagnostics;
-    keep = repl.session().runnable(diagnostics);
+    keep = repl.session().viewable(diagnostics);
     if (repl.report(diagnostics) == Status::Failed || !keep) return Status::Failed;
     exe = keep->executable.get();
   }

@@ -1,6 +1,7 @@
 // Options of `:set`: one row each in option.cc; help and completion read the rows.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ struct Option {
   std::string_view doc;
   std::string (*get)(Repl&);
   bool (*set)(Repl&, std::string_view);
+  // The value that takes a protection away: a script that nobody named needs a yes for it.
+  std::optional<std::string_view> loosens = {};
 };
 const std::vector<Option>& options();
 

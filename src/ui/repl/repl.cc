@@ -48,12 +48,24 @@ int failure_code(Repl& repl) { return repl.last().exit_code == kGood ? kFailed :
 // -x and -ex in the order given. False: leave.
 bool run_startup(Repl& repl, const CommandLine& line, int& code) {
   for (const auto& [is_file, text] : line.startup) {
+    repl.on_command_line = true;
     const Status status = is_file ? repl.execute(":source " + text) : repl.execute(text);
+    repl.on_command_line = false;
     if (status == Status::Quit) return false;
     if (status != Status::Good && code == kGood) code = failure_code(repl);
     if (status != Status::Good && line.batch) return false;
   }
   return true;
+}
+
+// Yes or no. Anything but a `y` is a no, the end of the input and ^C too.
+bool ask_terminal(Console& console, const std::string& question) {
+  console.error(question);
+  std::string answer;
+  char c = 0;
+  while (::read(STDIN_FILENO, &c, 1) == 1 && c != '\n') answer += c;
+  const std::string_view word = trim(answer);
+  return word == "y" || word == "yes";
 }
 
 int run_pipe(Repl& repl, Console& console) {
@@ -65,7 +77,7 @@ int run_pipe(Repl& repl, Console& console) {
     text.append(chunk, n);
   }
   (void)console;
-  const Status status = repl.run_script(text, "<stdin>");
+  const Status status = repl.run_script(text, "<stdin>", true);
   return status == Status::Failed ? failure_code(repl) : repl.exit_code();
 }
 
@@ -119,10 +131,16 @@ int run_repl(const CommandLine& line, Console& console) {
   int code = open_files(repl, line);
   if (code != kGood && line.batch) return code;
   const std::string init = home_file(".rldbinit");
-  if (!line.no_init && !line.batch && !init.empty() && support::file_exists(init)) repl.execute(":source " + init);
+  const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
+  if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
+  if (!line.no_init && !line.batch && !init.empty() && support::file_exists(init)) {
+    repl.on_command_line = true;
+    repl.execute(":source " + init);
+    repl.on_command_line = false;
+  }
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
-  if (!::isatty(STDIN_FILENO) || line.batch) {
+  if (!interactive) {
     const int piped = run_pipe(repl, console);
     return code != kGood ? code : piped;
   }

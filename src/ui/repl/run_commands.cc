@@ -173,6 +173,7 @@ Status command_Asm(Repl& repl, std::string_view rest) {
 
 Status command_Plugin(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may("load a library", rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().load_plugin(std::string(rest), diagnostics);
   repl.report(diagnostics);

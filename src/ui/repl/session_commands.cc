@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
@@ -98,6 +99,8 @@ Status command_Set(Repl& repl, std::string_view rest) {
       repl.print("{} = {}\n", o.name, o.get(repl));
       return Status::Good;
     }
+    if (o.loosens && value == *o.loosens && !repl.may(fmt::format("set {} {}", name, value), rest))
+      return Status::Failed;
     if (o.set(repl, value)) return Status::Good;
     return repl.fail(source::message(DiagId::BadOption, value, name).with_hint(fmt::format("values: {}", o.values)));
   }
@@ -113,7 +116,11 @@ Status command_Source(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
   if (!text.ok()) return repl.fail(source::message(DiagId::FileNotFound, rest, text.error().reason));
-  return repl.run_script(*text, std::string(rest));
+  // Only the outermost script is named on the command line; what it sources is not.
+  const bool named = std::exchange(repl.on_command_line, false);
+  const Status status = repl.run_script(*text, std::string(rest), named);
+  repl.on_command_line = named;
+  return status;
 }
 
 Status command_SaveScript(Repl& repl, std::string_view rest) {

@@ -65,9 +65,17 @@ class Repl {
   void show_value(const runtime::Value& value, std::string_view name = {});
   Status show_stop(const debug::StopReport& stop);
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
-  Status run_script(std::string_view text, const std::string& name);
+  // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
+  Status run_script(std::string_view text, const std::string& name, bool named);
+  // May the entry at hand do this (`run a shell`)? Asks when it stands in a script that nobody named, and refuses with
+  // a diagnostic where there is nobody to ask.
+  bool may(std::string_view what, std::string_view entry);
   // The last failure was expected after all.
   void forgive();
+  // Puts a question to whoever sits at the terminal; empty: nobody does.
+  std::function<bool(const std::string&)> ask;
+  // What is executed now was written on the command line, or is the user's init file.
+  bool on_command_line = false;
   // Options of `:set`.
   bool highlight = true;
   std::size_t list_lines = 7;
@@ -91,6 +99,9 @@ class Repl {
   int frame_ = 0;
   int exit_code_ = 0;
   int script_depth_ = 0;
+  bool unnamed_script_ = false;  // the script at hand, or one that led to it
+  std::string script_name_;
+  std::uint32_t script_line_ = 0;
 };
 
 }  // namespace rldb::ui

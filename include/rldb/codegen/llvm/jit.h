@@ -56,8 +56,9 @@ class Jit {
   ir::Result<std::string> llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised = true);
   ir::Result<std::string> assembly(const ir::PrimFunc* f, std::string_view name);
   // For executables on disk: a blob of relocatable object code, the signature and the CPU it was made for; and the
-  // way back, which trusts nothing of the blob's header (the machine code itself has to be trusted, and is refused
-  // when it was made for another CPU).
+  // way back, which trusts nothing of the blob's header. The machine code itself is refused when it was made for
+  // another CPU or is damaged, and is as good as whoever made it: the session asks for it only when the user trusts the
+  // file.
   ir::Result<std::string> object_code(const ir::PrimFunc* f, std::string_view name);
   ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view blob, std::string_view name);
 

@@ -1,0 +1,126 @@
+// Executables from files. Opening one reads its bytecode and nothing else. Running it reads the kernels' TensorIR as
+// the text of a stranger, through the front end and the verifier, and compiles that; machine code that stands in the
+// file runs only when the user trusts it.
+#include <fmt/format.h>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/source/diagnostic_id.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using source::DiagId;
+
+bool Session::open_executable(const std::string& path, std::string_view bytes, Diagnostics& out) {
+  auto loaded = bytecode::load(bytes);
+  if (!loaded.ok()) {
+    out.add({}, source::message(DiagId::BadExecutable, path, loaded.error().message));
+    return false;
+  }
+  auto view = std::make_shared<BuildWithKernels>();
+  view->executable = std::make_shared<const bytecode::Executable>(std::move(loaded).value());
+  if (!link(view, out)) return false;
+  path_ = path;
+  history_ = {};
+  loaded_executable_ = view->executable;
+  engines_->view = std::move(view);
+  engines_->kernels = nullptr;
+  engines_->build = nullptr;
+  return true;
+}
+
+// The module of an executable's kernels. Null: the text is no such thing, which is diagnosed at its place.
+const ir::Module* Session::read_kernels(Diagnostics& out) {
+  if (engines_->kernels) return engines_->kernels;
+  const bytecode::Executable& exe = *loaded_executable_;
+  if (exe.tensor_ir.empty()) return engines_->kernels = ir::ModuleBuilder(*ctx_).build();
+  const source::FileId file = sources_.add(path_ + ":kernels", exe.tensor_ir);
+  Diagnostics found;
+  const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);
+  // check_well_formed=False is for texts that their author looks at: here what the verifier says is an error.
+  if (parsed.module && !found.has_errors()) ir::verify(*ctx_, parsed.module, found);
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) out.add(d);
+  if (found.has_errors()) return nullptr;
+  if (!parsed.module) {
+    out.add({}, source::message(DiagId::KernelsNotReadable, path_, "there is no module in the text"));
+    return nullptr;
+  }
+  for (const ir::ModuleEntry& entry : parsed.module->entries) {
+    if (ir::isa<ir::PrimFunc>(entry.function)) continue;
+    out.add(ctx_->span_of(entry.function),
+            source::message(DiagId::KernelsNotReadable, path_, fmt::format("`{}` is no PrimFunc", entry.name)));
+    return nullptr;
+  }
+  return engines_->kernels = parsed.module;
+}
+
+// Machine code in place of what TensorIR would be compiled to, where it is usable.
+void Session::add_stored_kernels(runtime::KernelTable& table, Diagnostics& out) {
+  for (const auto& [name, blob] : loaded_executable_->kernels) {
+    codegen::Jit* compiler = jit(out);
+    if (!compiler) return;
+    auto kernel = compiler->add_object(blob, name);
+    if (kernel.ok())
+      table.set(name, guarded(*kernel));
+    else
+      out.add({}, source::message(DiagId::StoredKernelUnused, name, path_, kernel.error().text));
+  }
+}
+
+std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
+  Engines& e = *engines_;
+  const bool jitted = options_.engine == Engine::Jit;
+  const bool trusted = options_.trust_kernels && jitted;
+  const bool current = e.build && e.build_engine == options_.engine && e.build_trusted == trusted &&
+                       (!e.jit || !jitted || jit(out) == e.build_jit);
+  if (current) return e.build;
+  const ir::Module* kernels = read_kernels(out);
+  if (!kernels) return nullptr;
+  auto build = std::make_shared<BuildWithKernels>();
+  build->executable = loaded_executable_;
+  build->lowered = kernels;
+  if (!add_kernels(kernels, options_.engine, build->kernels, build->kernel_refusals, out)) return nullptr;
+  if (trusted) add_stored_kernels(build->kernels, out);
+  // Those that stay without code are unresolved, and named when they are called; this says why.
+  for (const auto& [name, blob] : loaded_executable_->kernels)
+    if (!build->kernels.find(name)) out.add({}, source::message(DiagId::KernelWithoutSource, name, path_));
+  if (!link(build, out)) return nullptr;
+  e.build = build;
+  e.build_engine = options_.engine;
+  e.build_trusted = trusted;
+  e.build_jit = e.jit.get();
+  return e.build;
+}
+
+// Kernels go into a file as TensorIR, and as machine code for this CPU where they compile.
+bool Session::add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out) {
+  codegen::Jit* compiler = jit(out);
+  if (!compiler) return false;
+  ir::ModuleBuilder kernels(*ctx_);
+  bool any = false;
+  for (const ir::ModuleEntry& entry : lowered->entries) {
+    const auto* f = ir::as<ir::PrimFunc>(entry.function);
+    if (!f) continue;
+    kernels.set(entry.name, entry.function);
+    any = true;
+    auto object = compiler->object_code(f, entry.name);
+    if (object.ok())
+      exe.kernels[std::string(entry.name)] = std::move(object).value();
+    else
+      out.add(ctx_->span_of(f), source::message(DiagId::KernelNotCompiled, entry.name, object.error().text));
+  }
+  if (!any) return true;
+  const ir::Module* module = kernels.build();
+  ir::PrintOptions print;
+  print.show_meta = true;
+  const std::vector<std::string> gaps = ir::unsayable(module, print.syntax);
+  for (const std::string& gap : gaps) out.add({}, source::message(DiagId::Unsayable, gap));
+  if (!gaps.empty()) return false;
+  exe.tensor_ir = ir::print(module, print);
+  return true;
+}
+
+}  // namespace rldb::session
