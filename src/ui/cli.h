@@ -31,6 +31,9 @@ struct CommandLine {
   bool batch = false;
   bool quiet = false;
   bool no_init = false;
+  bool journal = false;  // also where there is no terminal
+  bool resume = false;
+  std::vector<std::string> arguments;  // as they were given
 
   // check, print, diff
   bool roundtrip = false;
