@@ -1,22 +1,28 @@
 #include "rldb/support/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 #include <cstdio>
-#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "rldb/support/file_system.h"
 
 namespace rldb::support {
 
 namespace {
 
-FileError error_now(const std::string& path) {
-  std::string reason = std::strerror(errno);
-  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z') reason[0] = char(reason[0] - 'A' + 'a');
-  return {path, std::move(reason), false, 0};
-}
+FileError error_of(const std::string& path, int error) { return {path, error_text(error), false, 0}; }
+FileError error_now(const std::string& path) { return error_of(path, errno); }
 
 // Closes on every way out.
 struct Descriptor {
@@ -25,6 +31,128 @@ struct Descriptor {
     if (fd >= 0) ::close(fd);
   }
 };
+
+// ---- temporary files: `.rldb-tmp-PID-N` in the folder of the target, locked while they are written ----
+
+constexpr std::string_view kTemporary = ".rldb-tmp-";
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string temporary_name(const std::string& folder) {
+  static std::atomic<unsigned> count{0};
+  return folder + "/" + std::string(kTemporary) + std::to_string(::getpid()) + "-" + std::to_string(++count);
+}
+
+// The process that the name tells, 0 when it is no name of ours.
+pid_t owner_of(std::string_view name) {
+  if (!name.starts_with(kTemporary)) return 0;
+  name.remove_prefix(kTemporary.size());
+  pid_t pid = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+  return parsed.ec == std::errc() && parsed.ptr != name.data() + name.size() && *parsed.ptr == '-' ? pid : 0;
+}
+
+// The number alone does not tell: it may be of another container that shares the folder, where the process lives. Its
+// lock is seen here too.
+bool is_stray(const std::string& path, pid_t owner) {
+  if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+  return file.fd >= 0 && ::flock(file.fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+// Once a folder and process: a folder of many files (a cache) is not listed for each of them.
+void remove_strays(const std::string& folder) {
+  static std::mutex mutex;
+  static std::set<std::string> done;
+  {
+    const std::scoped_lock lock(mutex);
+    if (!done.insert(folder).second) return;
+  }
+  DIR* entries = ::opendir(folder.c_str());
+  if (!entries) return;
+  while (const dirent* entry = ::readdir(entries)) {
+    const pid_t owner = owner_of(entry->d_name);
+    if (owner <= 0) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    if (is_stray(path, owner)) ::unlink(path.c_str());
+  }
+  ::closedir(entries);
+}
+
+// ---- writing ----
+
+// What `path` stands for when it is a symbolic link; also when what it points to does not exist yet.
+std::string follow_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as the kernel's
+  for (int i = 0; i < kMostLinks; ++i) {
+    char target[PATH_MAX];
+    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+    if (n <= 0 || std::size_t(n) == sizeof target) return path;
+    const std::string_view to(target, std::size_t(n));
+    path = to.front() == '/' ? std::string(to) : folder_of(path) + "/" + std::string(to);
+  }
+  return path;
+}
+
+// Not every file system can; then the system writes when it pleases.
+int flush_to_disk(int fd) {
+  if (file_system().fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS) return 0;
+  return errno;
+}
+
+int close_checked(int fd) { return file_system().close(fd) == 0 || errno == EINTR ? 0 : errno; }
+
+int write_in_place(const std::string& path, std::string_view bytes) {
+  const int fd = file_system().open(path.c_str(), O_WRONLY | O_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const int error = write_all(fd, bytes);
+  const int closed = close_checked(fd);
+  return error != 0 ? error : closed;
+}
+
+// Under a name that nobody has: a process of this number may have been killed before.
+int open_temporary(const std::string& folder, mode_t mode, std::string& path) {
+  constexpr int kTries = 1000;
+  int fd = -1;
+  for (int i = 0; i < kTries; ++i) {
+    path = temporary_name(folder);
+    fd = file_system().open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0 || errno != EEXIST) break;
+  }
+  return fd;
+}
+
+// `like`: the file that will be replaced, or null. `path`: where it was written; empty when there is nothing.
+int write_temporary(const std::string& folder, std::string_view bytes, const struct stat* like, Durable durable,
+                    std::string& path) {
+  const int fd = open_temporary(folder, like ? 0600 : 0666, path);
+  if (fd < 0) {
+    const int error = errno;
+    path.clear();
+    return error;
+  }
+  ::flock(fd, LOCK_EX | LOCK_NB);  // nobody else has it; a file system without locks is left with process numbers
+  int error = 0;
+  if (like) {
+    // Another owner's file stays theirs where we may; that clears set-id bits, so the mode comes after.
+    if ((like->st_uid != ::geteuid() || like->st_gid != ::getegid()) &&
+        ::fchown(fd, like->st_uid, like->st_gid) != 0) { /* then it becomes ours, as with any editor */
+    }
+    if (::fchmod(fd, like->st_mode & 07777) != 0) error = errno;
+  }
+  if (error == 0) error = write_all(fd, bytes);
+  if (error == 0 && durable == Durable::Yes) error = flush_to_disk(fd);
+  const int closed = close_checked(fd);
+  return error != 0 ? error : closed;
+}
+
+int flush_folder(const std::string& folder) {
+  Descriptor file{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  return file.fd < 0 ? 0 : flush_to_disk(file.fd);  // a folder that may be written but not read
+}
 
 }  // namespace
 
@@ -63,34 +191,29 @@ Result<std::string, FileError> read_own_file(const std::string& path, std::size_
   return read(path, limit, true);
 }
 
-Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes) {
-  // A device or pipe is written in place: there is nothing to lose and nothing to rename over.
+Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable) {
   struct stat info {};
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  if (special && S_ISDIR(info.st_mode)) return Failure(FileError{path, "is a directory", false, 0});
-  const std::string target = special ? path : path + ".tmp" + std::to_string(::getpid());
-  const int mode = O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_TRUNC);
-  {
-    Descriptor file{::open(target.c_str(), mode, 0666)};
-    if (file.fd < 0) return Failure(error_now(path));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n = ::write(file.fd, bytes.data() + done, bytes.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        FileError error = error_now(path);
-        if (!special) ::unlink(target.c_str());
-        return Failure(std::move(error));
-      }
-      done += std::size_t(n);
-    }
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT) return Failure(error_now(path));
+  if (exists && S_ISDIR(info.st_mode)) return Failure(FileError{path, "is a directory", false, 0});
+  if (exists && !S_ISREG(info.st_mode)) {
+    if (const int error = write_in_place(path, bytes)) return Failure(error_of(path, error));
+    return Unit{};
   }
-  if (!special && ::rename(target.c_str(), path.c_str()) != 0) {
-    FileError error = error_now(path);
-    ::unlink(target.c_str());
-    return Failure(std::move(error));
+  const std::string target = follow_links(path);
+  const std::string folder = folder_of(target);
+  remove_strays(folder);
+  std::string temporary;
+  int error = write_temporary(folder, bytes, exists ? &info : nullptr, durable, temporary);
+  if (error == 0 && file_system().rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error != 0) {
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+    return Failure(error_of(path, error));
   }
-  return Unit{};
+  if (durable == Durable::No) return Unit{};
+  error = flush_folder(folder);
+  if (error == 0) return Unit{};
+  return Failure(FileError{path, "it is replaced, but its folder cannot be flushed to the disk: " + error_text(error)});
 }
 
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "rldb/source/diagnostic.h"
+#include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 
@@ -220,7 +222,11 @@ std::string footer() {
 }
 
 int finish(CLI::App& app, const CLI::ParseError& error) {
-  const int code = app.exit(error);
+  std::ostringstream out, err;
+  const int code = app.exit(error, out, err);
+  TerminalConsole console;
+  console.write(out.str());
+  console.error(err.str());
   return code == 0 ? kGood : kUsage;
 }
 
@@ -240,6 +246,7 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
 
 std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   CommandLine c;
+  c.arguments.assign(argv + 1, argv + argc);
   ReplArgs args = take_startup(argc, argv, c);
   CLI::App app(
       "rldb: a REPL and debugger for Relax IR\n"
@@ -255,6 +262,8 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_trust_scripts(app, c);
+  app.add_flag("--resume", c.resume, "bring back the session that was killed last");
+  app.add_flag("--journal", c.journal, "keep a journal, as a session at a terminal does");
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);

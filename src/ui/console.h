@@ -17,6 +17,8 @@ namespace rldb::ui {
 class Console : public runtime::Output {
  public:
   virtual void error(std::string_view text) = 0;
+  // Something that was written is lost: nothing more can be told, so there is no use in going on.
+  virtual bool lost() const { return false; }
   bool color() const { return color_; }
   void set_color(bool on) { color_ = on; }
 
@@ -34,12 +36,20 @@ class Console : public runtime::Output {
   bool color_ = false;
 };
 
-// Standard output and standard error of the process. Writing to a closed pipe ends the process quietly.
+// Standard output and standard error of the process. Writing to a closed pipe ends the process quietly. What cannot be
+// written is remembered for `finish_output`; a program that goes on printing then is cancelled.
 class TerminalConsole : public Console {
  public:
   void write(std::string_view text) override;
   void error(std::string_view text) override;
+  bool lost() const override;
 };
+
+// To be called first: a standard stream that is closed must not become the next file that is opened.
+void open_standard_streams();
+// To be called last: closes standard output, says when something written to it is lost, and turns that into the exit
+// code. `code`: what it is otherwise.
+int finish_output(int code);
 
 // Both streams in the order written.
 class CapturedConsole : public Console {

@@ -79,8 +79,6 @@ int run_program(int argc, char** argv) {
 }  // namespace rldb::ui
 
 int main(int argc, char** argv) {
-  const int code = rldb::ui::run_program(argc, argv);
-  // A full standard output (a closed pipe, a full disk) is a failure to tell.
-  if (std::fflush(stdout) != 0 && code == 0) return rldb::ui::kFailed;
-  return code;
+  rldb::ui::open_standard_streams();
+  return rldb::ui::finish_output(rldb::ui::run_program(argc, argv));
 }

@@ -1,5 +1,5 @@
-// Files: the seam to the file system. Whole files only; writing replaces a file in one step, so that a failed write
-// never loses what was there. Used by session, ui, tests.
+// Files: whole files in, whole files out. Writing replaces a file in one step, so that a failed write never loses what
+// was there. The system calls go through file_system.h. Used by session, codegen/llvm, ui, tests.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,16 @@ Result<std::string, FileError> read_file(const std::string& path, std::size_t li
 // The same for what is trusted because this user wrote it: refuses a file of another user, or one that anybody may
 // write.
 Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
-// Writes to a file beside it and renames.
-Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes);
+
+// Yes: what is written is on the disk when the call returns. No: for what can be made again (a cache); after a power
+// failure the file may be empty or old.
+enum class Durable : bool { No, Yes };
+
+// Writes to a temporary file in the same folder and renames it over `path`: whoever looks sees all of the old file or
+// all of the new one, and when any step fails the old one is still there and the temporary is gone. Permissions of an
+// existing file are kept, a symbolic link is followed, a device or pipe is written in place. What killed processes left
+// of this in the folder is removed.
+Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable = Durable::Yes);
 bool file_exists(const std::string& path);
 
 }  // namespace rldb::support

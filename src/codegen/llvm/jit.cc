@@ -111,7 +111,8 @@ class JitKernel : public runtime::Kernel {
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
       code_ = std::move(linked).value();
       // Failing to write a cache costs time later, nothing else.
-      if (!shared_->options.cache_dir.empty()) (void)support::write_file(cache_path(key), to_blob(made, key));
+      if (!shared_->options.cache_dir.empty())
+        (void)support::write_file(cache_path(key), to_blob(made, key), support::Durable::No);
     }
     shared_->code.emplace(key, code_);
     stats.compiled = true;

@@ -12,7 +12,10 @@ class Repl;
 
 enum class CommandGroup : std::uint8_t { Module, Passes, Run, Debug, Session };
 enum class Completion : std::uint8_t { None, File, Function, Name, Pass, Engine, Command, Option };
-enum CommandFlags : unsigned { kRepeat = 1, kBare = 2 };
+enum CommandFlags : unsigned { kRepeat = 1, kBare = 2, kReplay = 4, kOutside = 8 };
+
+// What `:resume` does with an entry: nothing (it only showed something), repeats it, or says that it does not.
+enum class Replay : std::uint8_t { No, Yes, Outside };
 
 // Failed: an error was reported. Usage: the arguments make no sense; the usage line is shown.
 enum class Status : std::uint8_t { Good, Failed, Usage, Quit };

@@ -2,19 +2,26 @@
 
 #include <unistd.h>
 
+#include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iterator>
 
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/complete.h"
+#include "ui/repl/journal.h"
 #include "ui/repl/reader.h"
+#include "ui/repl/resume.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 #include "ui/term/line_editor.h"
+#include "ui/term/signals.h"
 
 namespace rldb::ui {
 
@@ -25,18 +32,22 @@ std::string home_file(const char* name) {
   return home && *home ? std::string(home) + "/" + name : std::string();
 }
 
+std::string history_path() { return home_file(".rldb_history"); }
+
 // Files and plugins of the command line. kGood, or how to leave in batch mode.
 int open_files(Repl& repl, const CommandLine& line) {
   int code = kGood;
   for (const std::string& plugin : line.plugins)
     if (repl.execute(":plugin " + plugin) == Status::Failed) code = kUsage;
   for (const std::string& file : line.files) {
-    const Status status = repl.guard(":load " + file, [&] {
+    const auto work = [&] {
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
-    });
+    };
+    const std::string entry = ":load " + file;
+    const Status status = repl.guard(entry, [&] { return repl.record(entry, work); });
     if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
   }
   return code;
@@ -90,7 +101,18 @@ auto guarded_hook(F hook) {
   };
 }
 
-int run_interactive(Repl& repl, const CommandLine& line, Console& console) {
+// A history that cannot be kept is told once.
+void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
+  static bool told = false;
+  const std::string why = editor.remember(entry);
+  if (why.empty() || told) return;
+  told = true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(source::DiagId::HistoryNotKept, history_path(), why));
+  repl.console().diagnose(diagnostics, repl.session().sources());
+}
+
+int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool& ended) {
   // The hooks are called by the line editor's C code, which no exception may pass: an entry that cannot be looked at
   // is plain, complete and has no completions.
   LineEditorHooks hooks;
@@ -111,27 +133,45 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console) {
     return complete_entry(repl, text, cursor, start);
   });
   hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
-  auto editor = make_terminal_editor(std::move(hooks), home_file(".rldb_history"), console.color());
+  auto editor = make_terminal_editor(std::move(hooks), history_path(), console.color());
   if (!line.quiet) console.write("rldb 0.1.0: a REPL and debugger for Relax IR. `:help` lists the commands.\n");
+  if (!line.resume) offer_resume(repl);
+  SessionSignals signals;
   while (true) {
     const LineResult read = editor->read(repl.prompt());
     if (read.kind == LineResult::Kind::End) break;
+    if (read.kind == LineResult::Kind::Terminated) {
+      ended = false;
+      return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
+    }
     if (read.kind == LineResult::Kind::Cancelled) continue;
     const bool empty = trim(read.text).empty();
-    if (!empty) editor->remember(read.text);
+    if (!empty) remember(*editor, read.text, repl);
     if ((empty ? repl.repeat_last() : repl.execute(read.text)) == Status::Quit) break;
   }
   return repl.exit_code();
 }
 
-}  // namespace
+// A session at a terminal can be brought back when it is killed.
+void begin_journal(Repl& repl, const CommandLine& line) {
+  char folder[PATH_MAX];
+  JournalHeader header{line.arguments, ::getcwd(folder, sizeof folder) ? folder : "", std::time(nullptr)};
+  std::string why;
+  auto journal = Journal::create(header, why);
+  if (journal) {
+    repl.set_journal(std::move(journal));
+    return;
+  }
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(source::DiagId::JournalNotKept, "the state folder", why));
+  repl.console().diagnose(diagnostics, repl.session().sources());
+}
 
-int run_repl(const CommandLine& line, Console& console) {
-  Repl repl(line, console);
+// `ended`: left in order, as opposed to being ended by a signal or by the loss of the terminal.
+int run_session(Repl& repl, const CommandLine& line, bool interactive, Console& console, bool& ended) {
   int code = open_files(repl, line);
   if (code != kGood && line.batch) return code;
   const std::string init = home_file(".rldbinit");
-  const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
   if (!line.no_init && !line.batch && !init.empty() && support::file_exists(init)) {
     repl.on_command_line = true;
@@ -139,12 +179,25 @@ int run_repl(const CommandLine& line, Console& console) {
     repl.on_command_line = false;
   }
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
+  if (line.resume) repl.execute(":resume");
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
   if (!interactive) {
     const int piped = run_pipe(repl, console);
     return code != kGood ? code : piped;
   }
-  return run_interactive(repl, line, console);
+  return run_interactive(repl, line, console, ended);
+}
+
+}  // namespace
+
+int run_repl(const CommandLine& line, Console& console) {
+  Repl repl(line, console);
+  const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
+  if (interactive || line.journal) begin_journal(repl, line);
+  bool ended = true;
+  const int code = run_session(repl, line, interactive, console, ended);
+  if (repl.journal() && ended && !console.lost()) repl.journal()->remove();
+  return code;
 }
 
 }  // namespace rldb::ui

@@ -22,12 +22,14 @@ class Repl::Tee : public Console {
   explicit Tee(Console& to) : to_(to) { set_color(to.color()); }
   void write(std::string_view text) override {
     keep(text);
-    to_.write(text);
+    if (!muted) to_.write(text);
   }
   void error(std::string_view text) override {
     keep(text);
-    to_.error(text);
+    if (!muted) to_.error(text);
   }
+  bool muted = false;
+  bool lost() const override { return to_.lost(); }
   std::string take() { return std::exchange(text_, {}); }
 
  private:
@@ -60,13 +62,14 @@ std::string Repl::prompt() const {
 Status Repl::execute(std::string_view entry) {
   entry = trim(entry);
   if (entry.empty() || entry.front() == '#') return Status::Good;
+  if (console_->lost()) return Status::Quit;  // nobody is there to read
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
   if (!checks) {
     last_ = {};
     tee_->take();
   }
-  const Status status = guard(text, [&] { return dispatch(text); });
+  const Status status = guard(text, [&] { return record(text, [&] { return dispatch(text); }); });
   if (!checks) {
     last_.output = tee_->take();
     last_.failed = status == Status::Failed || status == Status::Usage;
@@ -102,9 +105,11 @@ Status Repl::repeat_last() {
   return execute(std::string(repeatable_));
 }
 
-Status Repl::dispatch(std::string_view entry) {
-  if (entry.front() == '!') return run_shell(trim(entry.substr(1)));
-  if (entry.front() == '?') return run_command(*find_command("help").command, trim(entry.substr(1)));
+Repl::Target Repl::target_of(std::string_view entry) const {
+  using Kind = Target::Kind;
+  const Command* const help = find_command("help").command;
+  if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
+  if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
   const bool colon = entry.front() == ':';
   const std::string_view body = colon ? trim(entry.substr(1)) : entry;
   std::size_t end = 0;
@@ -118,26 +123,87 @@ Status Repl::dispatch(std::string_view entry) {
     // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
     const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end]));
     const bool assignment = rest.starts_with("=") || rest.starts_with(":");
-    if (debugger_->active() && wordlike && !assignment)
-      if (const Command* verb = find_bare_verb(word)) return run_command(*verb, rest);
-    // A lone stepping verb where nothing is stopped, and no value of that name: say what is missing.
     const Command* verb = find_bare_verb(word);
+    if (verb && debugger_->active() && wordlike && !assignment) return {Kind::Command, verb, rest, word};
+    // A lone stepping verb where nothing is stopped, and no value of that name: say what is missing.
     if (verb && (verb->flags & kRepeat) && rest.empty() && word.size() > 2 && !session_->find_value(word))
-      return run_command(*verb, rest);
-    return run_entry(entry);
+      return {Kind::Command, verb, rest, word};
+    return {Kind::Script, nullptr, entry, {}};
   }
-  if (word.empty()) {
-    if (!body.empty() && body.front() == '?') return run_command(*find_command("help").command, trim(body.substr(1)));
-    return fail(source::message(DiagId::UnknownCommand, body));
+  if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
+  const Command* found = word.empty() ? nullptr : find_command(word).command;
+  if (found) return {Kind::Command, found, rest, word};
+  return {Kind::Unknown, nullptr, rest, word.empty() ? body : word};
+}
+
+Status Repl::dispatch(std::string_view entry) {
+  const Target target = target_of(entry);
+  switch (target.kind) {
+    case Target::Kind::Shell:
+      return run_shell(target.rest);
+    case Target::Kind::Script:
+      return run_entry(target.rest);
+    case Target::Kind::Command:
+      return run_command(*target.command, target.rest);
+    case Target::Kind::Unknown:
+      break;
   }
-  const Lookup found = find_command(word);
-  if (found.command) return run_command(*found.command, rest);
-  if (found.candidates.size() > 1)
-    return fail(source::message(DiagId::AmbiguousCommand, word, fmt::format("{}", fmt::join(found.candidates, ", "))));
-  source::Message m = source::message(DiagId::UnknownCommand, word);
-  if (!found.candidates.empty()) m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
+  const Lookup found = find_command(target.word);
+  if (found.candidates.size() > 1 && !target.word.empty())
+    return fail(
+        source::message(DiagId::AmbiguousCommand, target.word, fmt::format("{}", fmt::join(found.candidates, ", "))));
+  source::Message m = source::message(DiagId::UnknownCommand, target.word);
+  if (!found.candidates.empty() && !target.word.empty())
+    m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
   return fail(std::move(m));
 }
+
+Replay Repl::replay_of(std::string_view entry) const {
+  entry = trim(entry);
+  if (entry.empty() || entry.front() == '#') return Replay::No;
+  const Target target = target_of(entry);
+  switch (target.kind) {
+    case Target::Kind::Shell:
+      return Replay::Outside;
+    case Target::Kind::Script:
+      return Replay::Yes;
+    case Target::Kind::Command:
+      return target.command->flags & kReplay    ? Replay::Yes
+             : target.command->flags & kOutside ? Replay::Outside
+                                                : Replay::No;
+    case Target::Kind::Unknown:
+      return Replay::No;
+  }
+  return Replay::No;
+}
+
+Repl::Moment Repl::moment() const {
+  const debug::StopReport& stop = debugger_->last_stop();
+  return {debugger_->active(), stop.kind, stop.time, session_->history().position(), session_->values().size()};
+}
+
+Status Repl::record(std::string_view entry, const std::function<Status()>& work) {
+  if (!journal_ || replay_of(entry) == Replay::No) return work();
+  const Moment before = moment();
+  journal_->begin(entry);
+  const auto failed = [&] { return moment() == before ? EntryOutcome::Failed : EntryOutcome::Changed; };
+  Status status = Status::Failed;
+  try {
+    status = work();
+  } catch (...) {
+    journal_->finish(failed());
+    throw;
+  }
+  journal_->finish(status == Status::Good ? EntryOutcome::Good : failed());
+  if (const std::string why = journal_->take_problem(); !why.empty()) {
+    source::Diagnostics d;
+    d.add({}, source::message(DiagId::JournalNotKept, journal_->path(), why));
+    console_->diagnose(d, session_->sources());
+  }
+  return status;
+}
+
+void Repl::mute(bool on) { tee_->muted = on; }
 
 Status Repl::run_command(const Command& command, std::string_view rest) {
   const Status status = command.run(*this, rest);

@@ -17,6 +17,7 @@
 #include "ui/cli.h"
 #include "ui/console.h"
 #include "ui/repl/command.h"
+#include "ui/repl/journal.h"
 
 namespace rldb::ui {
 
@@ -39,6 +40,14 @@ class Repl {
   // The work of one entry, whatever happens in it: when it is cancelled, runs out of memory or meets a bug, that is
   // reported and it has failed. `entry` is what a report of a bug repeats. `execute` does this for its entry.
   Status guard(std::string_view entry, const std::function<Status()>& work);
+  // The work of one entry, with the journal told before and after. `execute` does both for its entry.
+  Status record(std::string_view entry, const std::function<Status()>& work);
+  Replay replay_of(std::string_view entry) const;
+  // Null: there is none.
+  Journal* journal() { return journal_.get(); }
+  void set_journal(std::unique_ptr<Journal> journal) { journal_ = std::move(journal); }
+  // While muted nothing is shown: for entries that are repeated.
+  void mute(bool on);
   // An empty line at the prompt: repeats a stepping command.
   Status repeat_last();
   bool can_repeat() const { return !repeatable_.empty(); }
@@ -83,6 +92,23 @@ class Repl {
 
  private:
   class Tee;
+  // What an entry is. `command` is null for a shell command, TVMScript, and what is no command at all.
+  struct Target {
+    enum class Kind { Shell, Script, Command, Unknown } kind;
+    const Command* command = nullptr;
+    std::string_view rest;
+    std::string_view word;  // Unknown: what was taken for the name of a command
+  };
+  // Tells whether an entry that failed changed anything.
+  struct Moment {
+    bool active;
+    debug::StopKind stop;
+    std::uint64_t time;
+    std::size_t version, values;
+    bool operator==(const Moment&) const = default;
+  };
+  Target target_of(std::string_view entry) const;
+  Moment moment() const;
   Status dispatch(std::string_view entry);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
@@ -93,6 +119,7 @@ class Repl {
   Console* console_;
   std::unique_ptr<session::Session> session_;
   std::unique_ptr<debug::Debugger> debugger_;
+  std::unique_ptr<Journal> journal_;
   LastResult last_;
   std::string repeatable_;
   std::vector<std::string> entered_;

@@ -1,5 +1,5 @@
 // The history of entries across sessions: one entry a line, line breaks escaped, so that a multi-line entry is one
-// item.
+// item. Sessions that run at the same time append to the same file; only its owner may read it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace rldb::ui {
 
 inline constexpr std::size_t kMaxHistory = 5000;
 std::vector<std::string> read_history_file(const std::string& path);
-// Appends; a file that cannot be written costs the history, not the session.
-void append_history_file(const std::string& path, const std::string& entry);
+// Appends, all or nothing. Why it could not, else empty: that costs the history, not the session.
+std::string append_history_file(const std::string& path, const std::string& entry);
 
 }  // namespace rldb::ui

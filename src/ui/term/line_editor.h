@@ -25,7 +25,9 @@ struct LineEditorHooks {
 };
 
 struct LineResult {
-  enum class Kind { Entry, Cancelled, End } kind = Kind::Entry;  // ^C cancels the entry; ^D on an empty line ends
+  // ^C cancels the entry; ^D on an empty line ends; Terminated: a signal asked the session to end, or the terminal is
+  // gone.
+  enum class Kind { Entry, Cancelled, End, Terminated } kind = Kind::Entry;
   std::string text;
 };
 
@@ -33,10 +35,12 @@ class LineEditor {
  public:
   virtual ~LineEditor() = default;
   virtual LineResult read(const std::string& prompt) = 0;
-  virtual void remember(const std::string& /*entry*/) {}
+  // Why the entry could not be kept for later sessions; empty when it is.
+  virtual std::string remember(const std::string& /*entry*/) { return {}; }
 };
 
-// `history_file` may be empty. Falls back to plain lines when the terminal is dumb.
+std::unique_ptr<LineEditor> make_plain_editor(LineEditorHooks hooks);
+// `history_file` may be empty. Falls back to plain lines when the terminal is dumb. Needs SessionSignals.
 std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color);
 
 }  // namespace rldb::ui

@@ -17,16 +17,19 @@ std::size_t escape_length(std::string_view text) {
   return i < text.size() ? i + 1 : text.size();
 }
 
-// Length in bytes of the character at the start, and its code point.
+// Length in bytes of the character at the start, and its code point. A byte that begins none stands for itself.
 std::size_t decode(std::string_view text, wchar_t& c) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  if (length == 1 || length > text.size()) {
-    c = first;
-    return 1;
+  const std::size_t length = first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1;
+  c = first;
+  if (length == 1 || length > text.size()) return 1;
+  wchar_t whole = wchar_t(first & (0xFF >> (length + 1)));
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return 1;
+    whole = wchar_t((whole << 6) | (next & 0x3F));
   }
-  c = wchar_t(first & (0xFF >> (length + 1)));
-  for (std::size_t i = 1; i < length; ++i) c = wchar_t((c << 6) | (static_cast<unsigned char>(text[i]) & 0x3F));
+  c = whole;
   return length;
 }
 
@@ -61,6 +64,24 @@ int terminal_width() {
   struct winsize size {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
+}
+
+std::string displayable(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    wchar_t c = 0;
+    const std::size_t length = decode(text, c);
+    if (c == L'\n' || c == L'\t' || (c >= 0x20 && c < 0x7F) || (length > 1 && c >= 0xA0))
+      out += text.substr(0, length);
+    else if (length == 1 && (c < 0x20 || c == 0x7F))
+      out += {'^', char(c ^ 0x40)};
+    else
+      out += kReplacement;
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 }  // namespace rldb::ui

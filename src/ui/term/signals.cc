@@ -1,0 +1,124 @@
+#include "ui/term/signals.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "rldb/support/cancel.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr int kSessionSignals[] = {SIGTERM, SIGHUP, SIGQUIT};
+constexpr int kPromptSignals[] = {SIGINT, SIGQUIT, SIGTSTP, SIGWINCH};
+
+volatile std::sig_atomic_t g_ended_by = 0;
+volatile std::sig_atomic_t g_interrupted = 0;
+volatile std::sig_atomic_t g_suspended = 0;
+volatile std::sig_atomic_t g_resized = 0;
+
+void on_end(int signal) {
+  if (g_ended_by) {  // asked twice: the work does not come back
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
+  g_ended_by = signal;
+  support::request_cancel(support::CancelCause::Interrupt);
+}
+void on_quit_in_work(int) { support::request_cancel(support::CancelCause::Interrupt); }
+void on_interrupt(int) { g_interrupted = 1; }
+void on_quit(int) {}
+void on_suspend(int) { g_suspended = 1; }
+void on_resize(int) { g_resized = 1; }
+
+void install(int signal, void (*handler)(int), int flags, struct sigaction& before) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, &before);
+}
+
+}  // namespace
+
+SessionSignals::SessionSignals() {
+  g_ended_by = 0;
+  for (std::size_t i = 0; i < 3; ++i)
+    install(kSessionSignals[i], kSessionSignals[i] == SIGQUIT ? on_quit_in_work : on_end, SA_RESTART, before_[i]);
+}
+
+SessionSignals::~SessionSignals() {
+  for (std::size_t i = 0; i < 3; ++i) ::sigaction(kSessionSignals[i], &before_[i], nullptr);
+}
+
+int SessionSignals::ended_by() { return g_ended_by; }
+
+PromptSignals::PromptSignals() {
+  g_interrupted = 0;
+  g_suspended = 0;
+  g_resized = 0;
+  sigset_t block;
+  sigemptyset(&block);
+  for (const int signal : kPromptSignals) sigaddset(&block, signal);
+  sigaddset(&block, SIGTERM);
+  sigaddset(&block, SIGHUP);
+  ::sigprocmask(SIG_BLOCK, &block, &mask_);
+  void (*const handlers[])(int) = {on_interrupt, on_quit, on_suspend, on_resize};
+  for (std::size_t i = 0; i < 4; ++i) install(kPromptSignals[i], handlers[i], 0, before_[i]);
+}
+
+PromptSignals::~PromptSignals() {
+  for (std::size_t i = 0; i < 4; ++i) ::sigaction(kPromptSignals[i], &before_[i], nullptr);
+  ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+bool PromptSignals::arrived() const {
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, &mask_, &blocked);  // those that wait are delivered here
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  return g_ended_by || g_interrupted || g_suspended || g_resized;
+}
+
+PromptEvent PromptSignals::wait() {
+  while (!arrived()) {
+    struct pollfd input {
+      STDIN_FILENO, POLLIN, 0
+    };
+    const int ready = ::ppoll(&input, 1, nullptr, &mask_);
+    if (ready < 0 && errno != EINTR) return PromptEvent::End;
+    // Where there is input, ppoll does not deliver signals; ^C is older than what is left to read.
+    if (ready <= 0 || arrived()) continue;
+    // After a hang-up there is nobody to answer, whatever is left to read.
+    return input.revents & (POLLHUP | POLLERR | POLLNVAL) ? PromptEvent::End : PromptEvent::Input;
+  }
+  if (g_ended_by) return PromptEvent::End;
+  if (g_interrupted) {
+    g_interrupted = 0;
+    return PromptEvent::Interrupt;
+  }
+  if (g_suspended) {
+    g_suspended = 0;
+    return PromptEvent::Suspend;
+  }
+  g_resized = 0;
+  return PromptEvent::Resize;
+}
+
+void PromptSignals::stop() {
+  struct sigaction handler {
+  }, unused{};
+  ::sigaction(SIGTSTP, nullptr, &handler);
+  install(SIGTSTP, SIG_DFL, 0, unused);
+  ::raise(SIGTSTP);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);  // here it stops
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+  ::sigaction(SIGTSTP, &handler, nullptr);
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,47 @@
+// Signals of an interactive session, as events: handlers only set flags, and the flags are looked at where there is
+// something to be done about them.
+//
+// ^C at the prompt drops the entry, in work it cancels; ^\ does the same in work and nothing at the prompt; SIGTERM and
+// SIGHUP cancel the work and end the session in order, the second time at once; ^Z stops and comes back. At the prompt
+// the signals are delivered only inside `wait`, so that no library is interrupted in the middle of something.
+#pragma once
+
+#include <csignal>
+
+namespace rldb::ui {
+
+// For as long as the session is interactive.
+class SessionSignals {
+ public:
+  SessionSignals();
+  ~SessionSignals();
+  SessionSignals(const SessionSignals&) = delete;
+  SessionSignals& operator=(const SessionSignals&) = delete;
+  // The signal that asked the session to end, 0 when none did.
+  static int ended_by();
+
+ private:
+  struct sigaction before_[3];
+};
+
+enum class PromptEvent { Input, Interrupt, Suspend, Resize, End };
+
+// While an entry is being typed.
+class PromptSignals {
+ public:
+  PromptSignals();
+  ~PromptSignals();
+  PromptSignals(const PromptSignals&) = delete;
+  PromptSignals& operator=(const PromptSignals&) = delete;
+  // Input: standard input can be read. End: the session was asked to end, or the terminal is gone.
+  PromptEvent wait();
+  // Stops the process as ^Z does, and returns when it goes on.
+  void stop();
+
+ private:
+  bool arrived() const;
+  struct sigaction before_[4];
+  sigset_t mask_;
+};
+
+}  // namespace rldb::ui

@@ -1,0 +1,175 @@
+// What the prompt does with its terminal and with signals: rldb_prompt_check RLDB. The last line is `N passed, N
+// failed`.
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "pty/terminal.h"
+
+using namespace rldb::pty;
+namespace fs = std::filesystem;
+
+namespace {
+
+int g_passed = 0, g_failed = 0;
+
+void check(bool good, const char* what, const std::string& said = {}) {
+  ++(good ? g_passed : g_failed);
+  if (!good) std::printf("FAIL  %s\n%s\n", what, said.c_str());
+}
+
+struct Prompt {
+  explicit Prompt(const std::string& program, const std::string& home, std::vector<std::string> more = {})
+      : terminal(program, with(std::move(more)), home) {
+    terminal.wait_for("rldb> ", 15);
+  }
+  static std::vector<std::string> with(std::vector<std::string> more) {
+    more.insert(more.end(), {"-q", "--color=never"});
+    return more;
+  }
+  bool says(const std::string& keys, const std::string& reply) {
+    terminal.forget();
+    terminal.send(keys);
+    return terminal.wait_for(reply, 15);
+  }
+  bool leaves_with(int code) {
+    const auto status = terminal.ended(30);
+    return status && WIFEXITED(*status) && WEXITSTATUS(*status) == code &&
+           same_modes(terminal.modes(), terminal.first_modes());
+  }
+  Terminal terminal;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::size_t journals(const std::string& home) {
+  std::error_code error;
+  std::size_t n = 0;
+  for (const auto& file : fs::directory_iterator(home + "/state/rldb", error))
+    n += file.path().extension() == ".journal";
+  return n;
+}
+
+void check_keys(const std::string& program) {
+  Folder home;
+  Prompt p(program, home.path());
+  check(p.says("first = R.const(41)\r", "\r\n41"), "an entry is answered", p.terminal.said());
+  check(p.says("\x12\x18"
+               "a\x15R.const(51)\r",
+               "\r\n51"),
+        "^R ^X and a key", p.terminal.said());
+  check(p.says("\x12st =\r", "first = R.const(41)"), "^R finds an entry", p.terminal.said());
+  check(p.says("\x1c\x1cR.const(52)\r", "\r\n52"), "^\\ at the prompt", p.terminal.said());
+  p.terminal.send("\033[200~R.const(");
+  p.terminal.read_for(0.2);
+  check(p.says("\x03R.const(53)\r", "\r\n53"), "^C ends a paste that has no end", p.terminal.said());
+  check(p.says("\033[200~R.const(54)\033[201~\r", "\r\n54"), "a paste is an entry", p.terminal.said());
+  check(p.says("\033[200~\033]0;title\007\033[201~", "^[]0;title^G"), "control characters are shown, not obeyed",
+        p.terminal.said());
+  check(p.says("\x03\x04", "\n") && p.leaves_with(0), "^D leaves, and the terminal is as before", p.terminal.said());
+  check(journals(home.path()) == 0, "a session that ended in order leaves no journal");
+  struct stat info {};
+  check(::stat((home.path() + "/.rldb_history").c_str(), &info) == 0 && (info.st_mode & 0777) == 0600,
+        "the history is private");
+}
+
+void check_ends(const std::string& program) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    Folder home;
+    {
+      Prompt p(program, home.path());
+      p.says("kept = R.const(42)\r", "\r\n42");
+      p.terminal.send("half of an ent");
+      p.terminal.signal(signal);
+      check(p.leaves_with(128 + signal), "a signal ends the session in order", p.terminal.said());
+    }
+    check(text_of(home.path() + "/.rldb_history").find("kept = R.const(42)\n") != std::string::npos,
+          "the history holds the entries");
+    Prompt p(program, home.path());
+    check(p.terminal.said().find(" was killed; :resume brings it back, :resume drop forgets it") != std::string::npos,
+          "the session is offered", p.terminal.said());
+    check(p.says(":resume\r", "1 entry repeated") && p.says("kept\r", "\r\n42"), "and comes back", p.terminal.said());
+  }
+}
+
+void check_resume(const std::string& program) {
+  Folder home;
+  std::ofstream(home.path() + "/m.py")
+      << "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n"
+         "    @R.function\n    def main(x: R.Tensor((2,), \"float32\")):\n"
+         "        with R.dataflow():\n            a = R.add(x, x)\n"
+         "            b = R.multiply(a, a)\n            R.output(b)\n        return b\n";
+  {
+    Prompt p(program, home.path(), {"m.py", "--seed=7"});
+    p.says("@R.function\rdef g(y: R.Tensor((2,), \"float32\")):\rreturn y\r\r", "defined g");
+    p.says("!touch once-$(date +%N)\r", "rldb> ");
+    p.says(":save saved.py\r", "wrote saved.py");
+    p.says("wrong = R.nothing(1)\r", "error");
+    p.says(":run-pass LegalizeOps\r", "rldb> ");
+    p.says(":set list-lines 3\r", "rldb> ");
+    p.says(":input v 2xf32=1,2\r", "v = ");
+    p.says(":break main:b\r", "breakpoint 1");
+    p.says(":run main v\r", "(rldb main");
+    p.terminal.signal(SIGKILL);
+    p.terminal.ended();
+  }
+  fs::remove(home.path() + "/saved.py");
+  Prompt p(program, home.path());
+  check(journals(home.path()) == 2, "the journal of the killed session is there");
+  check(p.says(":resume\r", "(rldb main"), "it is stopped where it was", p.terminal.said());
+  check(p.terminal.said().find("not repeated, because it acts outside of the session: !touch") != std::string::npos &&
+            p.terminal.said().find(":save saved.py") != std::string::npos,
+        "what is not repeated is told", p.terminal.said());
+  check(!fs::exists(home.path() + "/saved.py"), "nothing is saved again");
+  check(p.says(":info breakpoints\r", "main:b"), "breakpoints", p.terminal.said());
+  check(p.says(":input\r", "v "), "values", p.terminal.said());
+  check(p.says(":set list-lines\r", "list-lines = 3"), "options", p.terminal.said());
+  check(p.says(":set seed\r", "seed = 7"), "options of the command line", p.terminal.said());
+  check(p.says(":history\r", "LegalizeOps"), "passes", p.terminal.said());
+  check(p.says(":show g\r", "def g("), "a definition over several lines", p.terminal.said());
+  check(journals(home.path()) == 1, "one journal is left");
+  p.terminal.send(":quit\r");
+  check(p.leaves_with(0) && journals(home.path()) == 0, "and none at the end", p.terminal.said());
+}
+
+void check_drop(const std::string& program) {
+  Folder home;
+  {
+    Prompt p(program, home.path());
+    p.says("x = R.const(1)\r", "\r\n1\r");
+    p.terminal.signal(SIGKILL);
+    p.terminal.ended();
+  }
+  Prompt p(program, home.path());
+  check(p.says(":resume drop\r", "forgot the session"), "a session can be forgotten", p.terminal.said());
+  check(p.says(":resume\r", "there is no killed session"), "then there is none", p.terminal.said());
+  Prompt second(program, home.path());
+  check(second.says(":resume\r", "there is no killed session"), "a session that runs is not offered",
+        second.terminal.said());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: rldb_prompt_check RLDB\n");
+    return 2;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  check_keys(argv[1]);
+  check_ends(argv[1]);
+  check_resume(argv[1]);
+  check_drop(argv[1]);
+  std::printf("%d passed, %d failed\n", g_passed, g_failed);
+  return g_failed == 0 ? 0 : 1;
+}
