@@ -78,7 +78,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option("--plugin", c.plugins, "shared library of packed functions")
       ->allow_extra_args(false)
       ->type_name("LIB.so");
-  app.add_flag("--check-bounds", c.options.check_bounds, "kernels report accesses out of bounds");
+  app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
+               "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
   app.add_option_function<std::string>(
          "--fp",

@@ -20,8 +20,8 @@ std::string_view to_string(Engine engine);
 
 struct Options {
   Engine engine = Engine::Jit;
-  bool fast_math = false;     // --fp=fast
-  bool check_bounds = false;  // --check-bounds
+  bool fast_math = false;    // --fp=fast
+  bool check_bounds = true;  // --no-check-bounds: wild accesses are a signal or found too late
   int opt_level = 3;
   bool schedule = true;
   std::string cache_dir;  // kernels on disk; empty: memory only
