@@ -18,17 +18,24 @@ struct BufferValue {
   const ir::Buffer* buffer = nullptr;
   runtime::Ref<runtime::Storage> storage;  // null: zero elements
   std::size_t byte_offset = 0;             // of the storage, where the window's element 0 is
+  std::size_t end = 0;                     // of the storage, where the memory that the window may touch ends
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // one a dimension
   DType dtype;
-  std::int64_t offset = 0;  // elem_offset inside the window
-  runtime::Value as_value() const;
+  std::int64_t offset = 0;                 // elem_offset inside the window
+  bool holds(std::int64_t element) const;  // of the window, at this flat index: it lies inside its memory
+  bool inside() const;                     // every element does
+  runtime::Value as_value() const;         // elements outside the memory are zero
 };
 
 // A pointer: what a handle variable or a buffer's data holds.
 struct Pointer {
   runtime::Ref<runtime::Storage> storage;
   std::size_t byte_offset = 0;
+  std::size_t end = 0;  // what it points to ends here; a storage may hold other tensors behind it
+  static Pointer to(const runtime::Tensor& t) {
+    return {t.storage(), t.byte_offset(), t.byte_offset() + t.byte_size()};
+  }
 };
 
 // Variables by id, in an open-addressed table: ids of one function are few but may be spread over the whole session.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "eval/intrinsic.h"
 #include "rldb/ir/printer.h"
 
@@ -62,6 +64,20 @@ int lanes_of(const ir::Expr* e) {
   return lanes < 1 ? 1 : lanes;
 }
 
+bool BufferValue::holds(std::int64_t element) const {
+  if (!storage || element < 0 || end < byte_offset) return false;
+  return std::size_t(element) < (end - byte_offset) / dtype.bytes();
+}
+
+bool BufferValue::inside() const {
+  std::int64_t low = offset, high = offset;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] <= 0) return true;
+    (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
+  }
+  return holds(low) && holds(high);
+}
+
 Value BufferValue::as_value() const {
   std::int64_t expected = 1;
   bool compact = true;
@@ -69,8 +85,9 @@ Value BufferValue::as_value() const {
     compact = compact && (strides[i] == expected || shape[i] <= 1);
     expected *= shape[i];
   }
-  const std::size_t begin = byte_offset + std::size_t(offset) * dtype.bytes();
-  if (compact && storage) {
+  const std::size_t width = dtype.bytes();
+  const std::size_t begin = byte_offset + std::size_t(offset) * width;
+  if (compact && storage && inside()) {
     auto view = runtime::Tensor::view(storage, begin, shape, dtype);
     if (view.ok()) return Value(std::move(view).value());
   }
@@ -81,8 +98,8 @@ Value BufferValue::as_value() const {
     std::int64_t at = 0;
     std::int64_t rest = flat;
     for (std::size_t i = shape.size(); i-- > 0; rest /= shape[i]) at += (rest % shape[i]) * strides[i];
-    store((*copy)->data() + std::size_t(flat) * dtype.bytes(), dtype,
-          load(storage->data() + begin + std::size_t(at) * dtype.bytes(), dtype));
+    if (!holds(offset + at)) continue;
+    std::memcpy((*copy)->data() + std::size_t(flat) * width, storage->data() + begin + std::size_t(at) * width, width);
   }
   return Value(std::move(copy).value());
 }
@@ -206,10 +223,9 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
   }
   const std::size_t lane_bytes =
       std::size_t(element_lanes > 1 ? lane % element_lanes : 0) * value.dtype.element().bytes();
-  const std::size_t begin = value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
-  if (!value.storage || begin + value.dtype.element().bytes() > value.storage->size())
+  if (!value.holds(at))
     return fail(ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", b->name));
-  return value.storage->data() + begin;
+  return value.storage->data() + value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
 }
 
 Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
@@ -246,7 +262,12 @@ Result<Value> ExprEval::as_value(const ir::Expr* e) const {
   if (const auto* s = ir::as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
   if (const auto* v = ir::as<ir::Var>(e)) {
     for (const auto& [buffer, value] : env_.buffers)
-      if (buffer->data == v) return value.as_value();
+      if (buffer->data == v) {
+        if (!value.inside())
+          return fail(ErrorKind::OutOfBounds,
+                      fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));
+        return value.as_value();
+      }
   }
   // T.tvm_stack_make_array(data, shape, ...): the whole buffer behind `data`.
   if (const auto* c = ir::as<ir::Call>(e); c && short_name(c) == "tvm_stack_make_array" && !c->args.empty())

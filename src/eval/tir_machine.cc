@@ -8,6 +8,7 @@
 #include "eval/expr_eval.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
 
 namespace rldb::eval {
 
@@ -80,6 +81,7 @@ struct TirMachine::Impl {
     v.dtype = b->dtype;
     v.storage = at.storage;
     v.byte_offset = at.byte_offset;
+    v.end = at.end;
     RLDB_TRY(v.shape, dims(b->shape));
     if (b->strides.empty()) {
       v.strides = compact_strides(v.shape);
@@ -96,8 +98,46 @@ struct TirMachine::Impl {
 
   Result<Unit> allocate_buffer(const ir::Buffer* b) {
     RLDB_TRY(const std::vector<std::int64_t> shape, dims(b->shape));
-    RLDB_TRY(Pointer p, allocate(shape, b->dtype, b->name));
+    RLDB_TRY(const std::vector<std::int64_t> extents, storage_extents(b, shape));
+    RLDB_TRY(Pointer p, allocate(extents, b->dtype, b->name));
     return map_buffer(b, std::move(p));
+  }
+
+  // The product of these many elements holds a buffer: its shape, or what its offset and strides span (rows as long as
+  // the outermost stride, the last one too).
+  Result<std::vector<std::int64_t>> storage_extents(const ir::Buffer* b, const std::vector<std::int64_t>& shape) const {
+    const auto* free = as<ir::Var>(b->elem_offset);
+    const bool moved = b->elem_offset && !(free && !env.vars.find(free->id)) && !ir::is_const(b->elem_offset, 0);
+    if ((b->strides.empty() && !moved) || product(shape) < 0) return shape;
+    std::vector<std::int64_t> strides = compact_strides(shape);
+    if (!b->strides.empty()) {
+      RLDB_TRY(strides, dims(b->strides));
+      strides.resize(shape.size(), 1);
+    }
+    const auto too_large = [&] {
+      return fail(ErrorKind::OutOfMemory, fmt::format("cannot allocate buffer `{}`: its size overflows", b->name));
+    };
+    std::int64_t last = 0, rows = 0;
+    bool some = true;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (strides[i] < 0)
+        return fail(ErrorKind::Unsupported,
+                    fmt::format("cannot allocate buffer `{}`: its stride {} is {}", b->name, i, strides[i]));
+      some = some && shape[i] > 0;
+      std::int64_t reach = 0;
+      if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last) ||
+          (i == 0 && __builtin_mul_overflow(shape[0], strides[0], &rows)))
+        return too_large();
+    }
+    std::int64_t count = some ? std::max(last + 1, rows) : 0;
+    if (moved) {
+      RLDB_TRY(const std::int64_t offset, expr().integer(b->elem_offset));
+      if (offset < 0)
+        return fail(ErrorKind::Unsupported,
+                    fmt::format("cannot allocate buffer `{}`: its offset is {}", b->name, offset));
+      if (__builtin_add_overflow(count, offset, &count)) return too_large();
+    }
+    return std::vector<std::int64_t>{count};
   }
 
   Result<Pointer> allocate(const std::vector<std::int64_t>& shape, DType dtype, std::string_view name) {
@@ -106,7 +146,8 @@ struct TirMachine::Impl {
       return fail(ErrorKind::OutOfMemory,
                   fmt::format("cannot allocate buffer `{}`: its shape is negative or too large", name));
     RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
-    return Pointer{std::move(storage), 0};
+    const std::size_t bytes = storage->size();
+    return Pointer{std::move(storage), 0, bytes};
   }
 
   // A sub-region under another name: T.match_buffer(A[0:4, j], ...).
@@ -117,6 +158,7 @@ struct TirMachine::Impl {
     v.dtype = m.buffer->dtype;
     v.storage = source.storage;
     v.byte_offset = source.byte_offset;
+    v.end = source.end;
     v.offset = source.offset;
     std::vector<std::int64_t> extents;
     for (std::size_t i = 0; i < m.source.region.size(); ++i) {
@@ -144,7 +186,7 @@ struct TirMachine::Impl {
       }
     }
     if (const auto* offset = as<ir::Var>(m.buffer->elem_offset)) env.vars.set(offset->id, of_int(v.offset));
-    env.pointers[m.buffer->data] = Pointer{v.storage, v.byte_offset};
+    env.pointers[m.buffer->data] = Pointer{v.storage, v.byte_offset, v.end};
     env.buffers[m.buffer] = std::move(v);
     return Unit{};
   }
@@ -182,7 +224,7 @@ struct TirMachine::Impl {
       if (p.buffer) {
         if (auto bad = bind_bare_dims(p.buffer, args[i]); !bad.ok()) return bad;
       } else if (args[i].is(ValueKind::Tensor)) {
-        env.pointers[p.var] = Pointer{args[i].as_tensor().storage(), args[i].as_tensor().byte_offset()};
+        env.pointers[p.var] = Pointer::to(args[i].as_tensor());
       } else {
         const DType t = p.var->dtype();
         const Scalar v = args[i].is(ValueKind::Float) ? of_float(args[i].as_float()) : of_int(args[i].as_int());
@@ -200,8 +242,8 @@ struct TirMachine::Impl {
       for (std::size_t d = 0; d < b->strides.size() && d < strides.size(); ++d)
         if (auto bad = bind_dim(b->strides[d], strides[d], b->name, d); !bad.ok()) return bad;
       if (const auto* offset = as<ir::Var>(b->elem_offset)) env.vars.set(offset->id, of_int(0));
-      if (auto bad = map_buffer(b, Pointer{t.storage(), t.byte_offset()}); !bad.ok()) return bad;
-      env.pointers[f->params[i].var] = Pointer{t.storage(), t.byte_offset()};
+      if (auto bad = map_buffer(b, Pointer::to(t)); !bad.ok()) return bad;
+      env.pointers[f->params[i].var] = Pointer::to(t);
     }
     push(f->body);
     settle();
@@ -286,7 +328,7 @@ struct TirMachine::Impl {
     if (const auto* st = as<ir::AllocateStmt>(s)) return pop_after(allocate_pointer(st));
     if (const auto* st = as<ir::AllocateConstStmt>(s)) {
       const runtime::Tensor& t = st->value->as_tensor();
-      env.pointers[st->var] = Pointer{t.storage(), t.byte_offset()};
+      env.pointers[st->var] = Pointer::to(t);
       return pop_after(Unit{});
     }
     if (const auto* st = as<ir::AttrStmt>(s)) return enter_attr(st);

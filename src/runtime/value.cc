@@ -1,12 +1,14 @@
 #include "rldb/runtime/value.h"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 
+#include "rldb/runtime/guarded.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 
@@ -104,8 +106,9 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
   }
   // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
   // calloc has zero pages for large blocks already. The block's own address stands before the aligned data.
-  auto* block = static_cast<std::byte*>(std::calloc(room, 1));
-  std::byte* data = nullptr;
+  const bool guarded = guarded_storage();
+  auto* block = guarded ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
+  std::byte* data = guarded ? map_guarded(bytes) : nullptr;
   if (block) {
     const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof block;
     data = reinterpret_cast<std::byte*>((first + kAlignment - 1) & ~(std::uintptr_t(kAlignment) - 1));
@@ -122,6 +125,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
 Storage::~Storage() {
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
   support::release_memory(size_ + 2 * kAlignment);
+  if (unmap_guarded(data_, size_)) return;
   std::byte* block = nullptr;
   std::memcpy(&block, data_ - sizeof block, sizeof block);
   std::free(block);

@@ -93,7 +93,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option("--plugin", c.plugins, "shared library of packed functions")
       ->allow_extra_args(false)
       ->type_name("LIB.so");
-  app.add_flag("--check-bounds", c.options.check_bounds, "kernels report accesses out of bounds");
+  app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
+               "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");

@@ -16,9 +16,12 @@
 #include <llvm/TargetParser/SubtargetFeature.h>
 
 #include <algorithm>
+#include <atomic>
 
+#include "codegen/llvm/job.h"
 #include "codegen/llvm/lowering.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/memory.h"
 
 namespace rldb::codegen {
 
@@ -28,10 +31,6 @@ namespace {
 
 constexpr int kFormatVersion = 1;
 
-// LLVM's own way to fail is to end the process; instead it ends the compilation.
-struct FatalLlvm {
-  std::string reason;
-};
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
 void initialise() {
@@ -39,6 +38,7 @@ void initialise() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::install_fatal_error_handler(on_fatal);
+    llvm::install_bad_alloc_error_handler(on_fatal);
     return true;
   }();
   (void)done;
@@ -59,7 +59,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
                                                                           kLevels[std::clamp(opt_level, 0, 3)], true));
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, const JobState& job) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = level >= 2;
   tuning.SLPVectorization = level >= 3;
@@ -68,7 +68,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  // What is left of an abandoned job is over soon.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([&job](llvm::StringRef, llvm::Any) { return !job.abandoned; });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graphs);
   builder.registerFunctionAnalyses(functions);
@@ -118,9 +121,10 @@ class Compilation {
       if (host().vector_bytes == 64) fn.addFnAttr("prefer-vector-width", "512");
     }
   }
-  void optimise_module() {
-    optimise(*lowered.module, *machine_, options_.opt_level);
+  void optimise_module(const JobState& job) {
+    optimise(*lowered.module, *machine_, options_.opt_level, job);
     check();
+    if (job.abandoned) refuse("it was cancelled");
   }
   std::string emit(llvm::CodeGenFileType type) {
     llvm::SmallVector<char, 0> bytes;
@@ -138,6 +142,8 @@ class Compilation {
     return out;
   }
 
+  ~Compilation() { lowered.module.reset(); }  // before its context
+
   Lowered lowered;
 
  private:
@@ -150,7 +156,9 @@ class Compilation {
   std::string error_;
 };
 
-// The lowered module must die before its context.
+// For tests: the next compilation meets a fatal error of LLVM's.
+std::atomic<bool> g_fault_injection{false};
+
 template <class Body>
 auto guarded(std::string_view name, const Body& body) -> ir::Result<decltype(body())> {
   try {
@@ -187,19 +195,63 @@ const Host& host() {
   return made;
 }
 
+namespace {
+
+// The result of a job, which may outlive the one that waits for it. After a fatal error LLVM's structures are not
+// touched again, not to be freed either.
+struct CompileJob {
+  std::unique_ptr<Compilation> work;
+  std::string made;
+  std::vector<FaultRow> faults;
+};
+
+template <class Body>
+std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Body& body) {
+  auto job = std::make_shared<CompileJob>();
+  job->work = std::move(work);
+  run_job([job, body](const JobState& state) {
+    try {
+      if (g_fault_injection.exchange(false)) llvm::report_fatal_error("injected");
+      job->made = body(*job->work, state);
+      job->faults = std::move(job->work->lowered.faults);
+      job->work.reset();
+    } catch (const FatalLlvm&) {
+      (void)job->work.release();
+      throw;
+    } catch (...) {
+      job->work.reset();
+      throw;
+    }
+  });
+  return job;
+}
+
+// Lowering reads the module's nodes, so it is done before the job begins.
+std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                     const CompileOptions& options) {
+  const support::MemoryLimitExempt exempt;
+  auto c = std::make_unique<Compilation>(options);
+  c->lower(f, signature);
+  return c;
+}
+
+}  // namespace
+
+void fail_next_compilation() { g_fault_injection = true; }
+
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                              const CompileOptions& options) {
   return guarded(signature.name, [&] {
-    Compilation c(options);
-    c.lower(f, signature);
-    c.target();
-    c.optimise_module();
+    const auto job = run_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
+      c.target();
+      c.optimise_module(state);
+      return c.emit(llvm::CodeGenFileType::ObjectFile);
+    });
     Artefact out;
     out.signature = signature;
     out.symbol = "rldb_kernel";
-    out.object = c.emit(llvm::CodeGenFileType::ObjectFile);
-    out.faults = std::move(c.lowered.faults);
-    c.lowered.module.reset();
+    out.object = std::move(job->made);
+    out.faults = std::move(job->faults);
     return out;
   });
 }
@@ -207,22 +259,19 @@ ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignatu
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind) {
   return guarded(signature.name, [&] {
-    Compilation c(options);
-    c.lower(f, signature);
-    c.target();
-    if (kind != TextKind::Raw) c.optimise_module();
-    std::string text = kind == TextKind::Assembly ? c.emit(llvm::CodeGenFileType::AssemblyFile) : c.text();
-    c.lowered.module.reset();
-    return text;
+    const auto job = run_llvm(lowered(f, signature, options), [kind](Compilation& c, const JobState& state) {
+      c.target();
+      if (kind != TextKind::Raw) c.optimise_module(state);
+      return kind == TextKind::Assembly ? c.emit(llvm::CodeGenFileType::AssemblyFile) : c.text();
+    });
+    return std::move(job->made);
   });
 }
 
 ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                        const CompileOptions& options) {
   return guarded(signature.name, [&] {
-    Compilation c(options);
-    c.lower(f, signature);
-    c.lowered.module.reset();
+    (void)lowered(f, signature, options);
     return support::Unit{};
   });
 }

@@ -31,4 +31,7 @@ ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::Kerne
 ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                        const CompileOptions& options);
 
+// Fault injection for tests: LLVM meets a fatal error in the next compilation.
+void fail_next_compilation();
+
 }  // namespace rldb::codegen

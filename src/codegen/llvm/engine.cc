@@ -8,6 +8,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include "codegen/llvm/helpers.h"
+#include "codegen/llvm/job.h"
 
 namespace rldb::codegen {
 
@@ -54,6 +55,15 @@ support::Result<std::shared_ptr<Engine>, EngineProblem> Engine::create(std::atom
 }
 
 support::Result<runtime::KernelEntry, EngineProblem> Engine::link(std::string_view object, std::string_view symbol) {
+  try {
+    return link_now(object, symbol);
+  } catch (const FatalLlvm& f) {
+    return Failure(EngineProblem{"LLVM stopped: " + f.reason});
+  }
+}
+
+support::Result<runtime::KernelEntry, EngineProblem> Engine::link_now(std::string_view object,
+                                                                      std::string_view symbol) {
   auto& dylib = impl_->session->createBareJITDylib(fmt::format("kernel{}", impl_->count++));
   dylib.addToLinkOrder(*impl_->helpers);
   impl_->reported.clear();

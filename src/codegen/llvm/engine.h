@@ -23,6 +23,7 @@ class Engine {
 
  private:
   Engine();
+  support::Result<runtime::KernelEntry, EngineProblem> link_now(std::string_view object, std::string_view symbol);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -76,6 +76,13 @@ void* panel(std::uint64_t bytes) {
   return mine->data();
 }
 
+// Of what a parameter that is a bare handle points to.
+std::int64_t bytes_of(std::int64_t param) {
+  const Value& v = current_run()->args[std::size_t(param)];
+  if (v.is(ValueKind::Tensor)) return std::int64_t(v.as_tensor().byte_size());
+  return v.is(ValueKind::Storage) ? std::int64_t(v.storage_ref()->size()) : 0;
+}
+
 std::int64_t product(const std::vector<std::int64_t>& dims) {
   std::int64_t n = 1;
   for (const std::int64_t d : dims) n *= d;
@@ -220,6 +227,7 @@ std::span<const HelperSymbol> helper_symbols() {
   {#name, address<D2>(&::name)}, { #name "f", address < F2>(&::name##f) }
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
+      {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},
       {"rldb_call_packed", address(call_packed)},
       {"rldb_round", address(round_to_format)},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -15,8 +16,11 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/guarded.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/memory.h"
 
 namespace rldb::codegen {
 
@@ -61,8 +65,10 @@ struct Shared {
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
     if (!engine) {
+      const support::MemoryLimitExempt exempt;
       RLDB_TRY(engine, Engine::create(options.interrupt));
     }
+    const support::MemoryLimitExempt exempt;
     RLDB_TRY(const runtime::KernelEntry entry, engine->link(a.object, a.symbol));
     auto code = std::make_shared<Code>();
     code->entry = entry;
@@ -133,8 +139,13 @@ class JitKernel : public runtime::Kernel {
 
   runtime::Result<Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
-      auto compiled = compile();
-      if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
+      // For a run, being cancelled is a stop.
+      try {
+        auto compiled = compile();
+        if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
+      } catch (const support::Cancelled&) {
+        return fail(ErrorKind::Interrupted, fmt::format("interrupted while kernel `{}` was compiled", signature_.name));
+      }
     }
     if (args.size() != signature_.params.size() || variables.size() != signature_.variables.size())
       return fail(ErrorKind::ArgumentCount, fmt::format("kernel `{}` takes {} argument(s) but {} were given",
@@ -158,7 +169,7 @@ class JitKernel : public runtime::Kernel {
     std::int32_t status = 0;
     const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
-    if (trap.signal == 0 && status == 0) return Unit{};
+    if (trap.signal == 0 && status == 0 && untouched(args, state)) return Unit{};
     runtime::Error error = error_of(trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
     return Failure(std::move(error));
@@ -194,12 +205,27 @@ class JitKernel : public runtime::Kernel {
     return w;
   }
 
+  // Unchecked code: nobody has written next to the arguments and the allocations.
+  bool untouched(PackedArgs args, const Run& state) const {
+    if (shared_->options.check_bounds) return true;
+    for (const Value& v : args) {
+      if (v.is(ValueKind::Tensor) && !runtime::intact(*v.as_tensor().storage())) return false;
+      if (v.is(ValueKind::Storage) && !runtime::intact(*v.storage_ref())) return false;
+    }
+    return std::all_of(state.allocations.begin(), state.allocations.end(),
+                       [](const auto& storage) { return runtime::intact(*storage); });
+  }
+
   runtime::Error error_of(const Trap& trap, std::int32_t status, const runtime::KernelFault& fault, Run& state) const {
     if (trap.signal != 0)
       return {ErrorKind::Raised,
               fmt::format("kernel `{}` was stopped by {}", signature_.name, signal_text(trap.signal)),
               {fmt::format("at address {:#x}", trap.address),
                "check-bounds code names the buffer and the index that are wrong"}};
+    if (status == 0)
+      return {ErrorKind::OutOfBounds,
+              fmt::format("kernel `{}` has written past the memory of one of its buffers", signature_.name),
+              {"check-bounds code names the buffer and the index that are wrong"}};
     if (status == 2 && state.error) return std::move(*state.error);
     const std::int64_t row = fault.code - 1;
     if (row < 0 || row >= std::int64_t(code_->faults.size()))

@@ -23,14 +23,14 @@ constexpr std::uint64_t kMaxStack = 64 * 1024;
 // ---- allocations ----
 
 // Constant and small: on the stack, once a call. Otherwise from the run's arena, which ends with the call.
-Lowering::Value* Lowering::allocate(ir::Span<const ir::Expr*> extents, DType dtype, std::string_view name) {
-  llvm::Type* element = memory_type(dtype);
-  (void)element;
+// Unchecked code keeps memory that an access may miss away from the stack.
+Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack) {
+  memory_type(dtype.element());  // refuses formats that have no code
   std::uint64_t bytes = dtype.bytes();
-  bool constant = true;
-  for (const ir::Expr* e : extents) {
-    const auto n = ir::const_int(e);
-    constant = constant && n && *n >= 0 && !__builtin_mul_overflow(bytes, std::uint64_t(*n), &bytes);
+  bool constant = on_stack;
+  for (const Value* e : extents) {
+    const auto* n = llvm::dyn_cast<llvm::ConstantInt>(e);
+    constant = constant && n && !n->isNegative() && !__builtin_mul_overflow(bytes, n->getZExtValue(), &bytes);
   }
   if (constant && bytes <= kMaxStackAllocation && stack_bytes_ + bytes <= kMaxStack) {
     stack_bytes_ += bytes;
@@ -39,11 +39,10 @@ Lowering::Value* Lowering::allocate(ir::Span<const ir::Expr*> extents, DType dty
     auto* made = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), std::max<std::uint64_t>(bytes, 1)), nullptr,
                                  llvm::StringRef(name));
     made->setAlignment(llvm::Align(64));
-    return made;
+    return {made, i64(std::int64_t(bytes))};
   }
   Value* size = i64(std::int64_t(dtype.bytes()));
-  for (const ir::Expr* e : extents) {
-    Value* n = index(e);
+  for (Value* n : extents) {
     fault_if(b_.CreateICmpSLT(n, i64(0)), ErrorKind::OutOfMemory,
              fmt::format("cannot allocate buffer `{}`: its shape is negative", name), {});
     // Saturates: a product that overflows is refused by the helper.
@@ -54,14 +53,60 @@ Lowering::Value* Lowering::allocate(ir::Span<const ir::Expr*> extents, DType dty
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->addRetAttr(llvm::Attribute::NoAlias);
   Value* made = b_.CreateCall(callee, {size}, llvm::StringRef(name));
   fault_from_helper(b_.CreateIsNull(made));
-  return made;
+  return {made, size};
+}
+
+// The product of these many elements holds a buffer: its shape, or what its offset and strides span (rows as long as
+// the outermost stride, the last one too).
+std::vector<Lowering::Value*> Lowering::storage_extents(const ir::Buffer* b) {
+  std::vector<Value*> shape;
+  for (const ir::Expr* d : b->shape) shape.push_back(index(d));
+  const auto* free = as<ir::Var>(b->elem_offset);
+  const bool moved = b->elem_offset && !(free && !vars_.contains(free)) && !ir::is_const(b->elem_offset, 0);
+  if (b->strides.empty() && !moved) return shape;
+  Value* last = i64(0);
+  Value* rows = i64(0);
+  Value* some = b_.getTrue();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    fault_if(b_.CreateICmpSLT(shape[i], i64(0)), ErrorKind::OutOfMemory,
+             fmt::format("cannot allocate buffer `{}`: its shape is negative", b->name), {});
+    Value* stride = i64(1);
+    if (i < b->strides.size()) {
+      stride = index(b->strides[i]);
+    } else if (b->strides.empty()) {
+      for (std::size_t n = i + 1; n < shape.size(); ++n) stride = b_.CreateMul(stride, shape[n]);
+    }
+    fault_if(b_.CreateICmpSLT(stride, i64(0)), ErrorKind::Unsupported,
+             fmt::format("cannot allocate buffer `{}`: its stride {} is {{}}", b->name, i), {stride});
+    last = b_.CreateAdd(last, b_.CreateMul(b_.CreateSub(shape[i], i64(1)), stride));
+    if (i == 0) rows = b_.CreateMul(shape[i], stride);
+    some = b_.CreateAnd(some, b_.CreateICmpSGT(shape[i], i64(0)));
+  }
+  Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateAdd(last, i64(1)), rows);
+  count = b_.CreateSelect(some, count, i64(0));
+  if (moved) {
+    Value* offset = index(b->elem_offset);
+    fault_if(b_.CreateICmpSLT(offset, i64(0)), ErrorKind::Unsupported,
+             fmt::format("cannot allocate buffer `{}`: its offset is {{}}", b->name), {offset});
+    count = b_.CreateAdd(count, offset);
+  }
+  return {count};
 }
 
 void Lowering::allocate_buffer(const ir::Buffer* b) {
   if (hoisted_.contains(b)) return;
-  Value* base = allocate(b->shape, b->dtype, b->name);
-  pointers_[b->data] = base;
-  View v = make_view(b, base);
+  const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(b->data);
+  const Memory memory = allocate(storage_extents(b), b->dtype, b->name, on_stack);
+  pointers_[b->data] = memory;
+  declare_view(b, memory);
+}
+
+// A buffer over memory that is there.
+void Lowering::declare_view(const ir::Buffer* b, const Memory& memory) {
+  View v = make_view(b, memory);
+  const ir::Expr* offset = b->elem_offset;
+  if (offset && !(as<ir::Var>(offset) && !vars_.contains(as<ir::Var>(offset))) && !ir::is_const(offset, 0))
+    v.offset = index(offset);
   views_[b] = std::move(v);
 }
 
@@ -100,13 +145,9 @@ void Lowering::decl_buffer(const ir::DeclBuffer* s) {
     allocate_buffer(s->buffer);
     return;
   }
-  Value* base = it->second;
-  View v = make_view(s->buffer, base);
-  const ir::Expr* offset = s->buffer->elem_offset;
-  if (offset && !(as<ir::Var>(offset) && !vars_.contains(as<ir::Var>(offset))) && !ir::is_const(offset, 0))
-    v.offset = index(offset);
-  pointers_[s->buffer->data] = base;
-  views_[s->buffer] = std::move(v);
+  const Memory memory = it->second;
+  pointers_[s->buffer->data] = memory;
+  declare_view(s->buffer, memory);
 }
 
 void Lowering::allocate_const(const ir::AllocateConstStmt* s) {
@@ -116,7 +157,7 @@ void Lowering::allocate_const(const ir::AllocateConstStmt* s) {
   auto* global = new llvm::GlobalVariable(*module_, bytes->getType(), true, llvm::GlobalValue::PrivateLinkage, bytes,
                                           llvm::StringRef(s->var->name));
   global->setAlignment(llvm::Align(64));
-  pointers_[s->var] = global;
+  pointers_[s->var] = {global, i64(std::int64_t(t.byte_size()))};
 }
 
 // A sub-region under another name: T.match_buffer(A[0:4, j], ...).
@@ -126,6 +167,7 @@ void Lowering::match_region(const ir::MatchBufferRegion& m) {
   v.base = source.base;
   v.dtype = m.buffer->dtype;
   v.offset = source.offset;
+  v.limit = source.limit;
   std::vector<Value*> extents;
   for (std::size_t i = 0; i < m.source.region.size(); ++i) {
     Value* min = index(m.source.region[i].min);
@@ -133,7 +175,7 @@ void Lowering::match_region(const ir::MatchBufferRegion& m) {
     Value* end = b_.CreateAdd(min, extent);
     Value* bad = b_.CreateOr(b_.CreateICmpSLT(min, i64(0)), b_.CreateICmpSLT(extent, i64(0)));
     bad = b_.CreateOr(bad, b_.CreateICmpSGT(end, source.shape[i]));
-    if (options_.check_bounds)
+    if (checked() && !proved(&m, i))
       fault_if(bad, ErrorKind::OutOfBounds,
                fmt::format("match_buffer of `{}`, dimension {}: {{}}:{{}} is not inside its {{}} element(s)",
                            m.source.buffer->name, i),
@@ -156,7 +198,8 @@ void Lowering::match_region(const ir::MatchBufferRegion& m) {
   }
   if (!v.strides.empty())
     if (const auto* last = llvm::dyn_cast<llvm::ConstantInt>(v.strides.back())) v.last_stride = last->getSExtValue();
-  pointers_[m.buffer->data] = v.base;
+  const auto memory = pointers_.find(m.source.buffer->data);
+  if (memory != pointers_.end()) pointers_[m.buffer->data] = Memory(memory->second);
   views_[m.buffer] = std::move(v);
 }
 
@@ -214,6 +257,19 @@ void Lowering::block_body(const ir::SBlock* b, Value* init_condition, bool skip_
   stmt(b->body);
   contract_ = contract;
 }
+
+namespace {
+
+// Iterations of the loops from `n` on; an extent that is not known is a loop that looks at the interrupt itself.
+std::int64_t inner_of(const std::vector<const ir::ForStmt*>& loops, std::size_t n) {
+  std::int64_t total = 1;
+  for (; n < loops.size(); ++n)
+    if (__builtin_mul_overflow(total, std::max<std::int64_t>(ir::const_int(loops[n]->extent).value_or(64), 1), &total))
+      return INT64_MAX;
+  return total;
+}
+
+}  // namespace
 
 // Moves the init of a reduction before its outermost reduction loop, so that the hot loop has no test in it. Only where
 // the effect is exactly the same: a perfect nest of loops, axes that are those loops, no predicate, and, when spatial
@@ -304,13 +360,16 @@ bool Lowering::hoist_init(const ir::ForStmt* loop) {
     if (n < spatial.size()) {
       Value* begin = index(spatial[n]->min);
       Value* end = b_.CreateAdd(begin, index(spatial[n]->extent), "", false, true);
-      emit_loop(begin, end, i64(1), spatial[n]->var->name, [&](Value* iv) {
-        vars_[spatial[n]->var] = {b_.CreateTrunc(iv, value_type(spatial[n]->var->dtype())), iv, nullptr,
-                                  non_negative(spatial[n]->min)};
-        scope_.push_back(spatial[n]->var);
-        emit(n + 1);
-        scope_.pop_back();
-      });
+      emit_loop(
+          begin, end, i64(1), spatial[n]->var->name,
+          [&](Value* iv) {
+            vars_[spatial[n]->var] = {b_.CreateTrunc(iv, value_type(spatial[n]->var->dtype())), iv, nullptr,
+                                      non_negative(spatial[n]->min)};
+            scope_.push_back(spatial[n]->var);
+            emit(n + 1);
+            scope_.pop_back();
+          },
+          nullptr, chunk_of(ir::const_int(spatial[n]->extent), inner_of(spatial, n + 1)));
       return;
     }
     for (std::size_t i = 0; i < b->iter_vars.size(); ++i)

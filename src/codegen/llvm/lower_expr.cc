@@ -16,6 +16,8 @@ namespace {
 
 // Expressions nest no deeper than the front end reads them.
 constexpr int kMaxDepth = 1'500;
+// Wider vectors make LLVM's code generation slow beyond measure.
+constexpr int kMaxLanes = 512;
 
 struct DepthGuard {
   explicit DepthGuard(int& d) : depth(d) {
@@ -32,6 +34,7 @@ bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::
 int Lowering::lanes_of(const ir::Expr* e) {
   const DType t = e->dtype();
   if (t.is_scalable()) refuse("scalable vectors have no code here");
+  if (t.lanes > kMaxLanes) refuse(fmt::format("vectors of {} lanes have no code here", t.lanes));
   return t.lanes < 1 ? 1 : t.lanes;
 }
 
@@ -63,7 +66,7 @@ Lowering::Value* Lowering::literal_float(double v, DType t) {
 
 Lowering::Value* Lowering::variable(const ir::Var* v) {
   if (const auto it = vars_.find(v); it != vars_.end()) return it->second.value;
-  if (const auto it = pointers_.find(v); it != pointers_.end()) return it->second;
+  if (const auto it = pointers_.find(v); it != pointers_.end()) return it->second.base;
   refuse(fmt::format("`{}` has no value here", v->name));
 }
 
@@ -202,12 +205,15 @@ Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
   const bool is_and = e->kind == NodeKind::And;
   Value* a = condition(e->a);
   if (speculable(e->b) || a->getType()->isVectorTy()) {
-    if (!speculable(e->b) && !mask_) {
+    if (!speculable(e->b)) {
       // Lanes that `a` decides are off for b.
+      Value* const before = mask_;
       Value* saved = mask_;
-      mask_ = is_and ? a : b_.CreateNot(a);
+      Value* open = is_and ? a : b_.CreateNot(a);
+      if (saved) unify(saved, open);
+      mask_ = saved ? b_.CreateAnd(saved, open) : open;
       Value* b = condition(e->b);
-      mask_ = saved;
+      mask_ = before;
       unify(a, b);
       return is_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
     }
@@ -461,7 +467,7 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
     const auto it = vars_.find(v);
     if (it != vars_.end() && it->second.wide) return it->second.wide;
   }
-  if (!options_.check_bounds) {
+  if (!checked() || wide_) {
     if (const auto* b = as<ir::BinaryExpr>(e); b && t.is_int()) {
       if (b->kind == NodeKind::Add || b->kind == NodeKind::Sub || b->kind == NodeKind::Mul) {
         Value* x = index(b->a);
@@ -476,6 +482,7 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
         Value* x = index(b->a);
         Value* y = index(b->b);
         unify(x, y);
+        const auto wide = restore_later(wide_, true);  // this one is
         return divide(b->kind, x, y, false, non_negative(b->a));
       }
     }
@@ -483,6 +490,11 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
       return index(c->value);
   }
   return to_index(value(e), t);
+}
+
+Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
+  const auto wide = restore_later(wide_, true);
+  return index(e);
 }
 
 // The index of lane 0, for accesses that move with the widened variable.
@@ -516,6 +528,7 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
   switch (b->kind) {
     case NodeKind::Add:
     case NodeKind::Mul:
+      return (wide_ || e->dtype().bits >= 64) && both();  // a narrow type may wrap
     case NodeKind::FloorDiv:
     case NodeKind::Div:
     case NodeKind::Min:

@@ -38,6 +38,7 @@ llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result,
 }
 
 Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
+  facts_ = prove_bounds(f);
   make_entry(f, signature);
   hoist_allocations(f);
   stmt(f->body);
@@ -129,19 +130,27 @@ void Lowering::bind_parameters(const ir::PrimFunc* f, const runtime::KernelSigna
     const ir::PrimParam& p = f->params[i];
     Value* arg = body_->getArg(unsigned(i));
     if (p.buffer) {
-      pointers_[p.var] = arg;
       bind_parameter_buffer(p.buffer, arg);
+      pointers_[p.var] = pointers_[p.buffer->data];
     } else if (signature.params[i].opaque) {
-      pointers_[p.var] = arg;
+      pointers_[p.var] = {arg, opaque_bytes(i)};
     } else if (p.var->dtype().is_float()) {
       vars_[p.var] = {convert(arg, DType::Float(64), p.var->dtype())};
     }
   }
 }
 
-View Lowering::make_view(const ir::Buffer* b, Value* base) {
+// The size of what a bare handle points to is not among the words of a call.
+Lowering::Value* Lowering::opaque_bytes(std::size_t param) {
+  if (!options_.check_bounds) return nullptr;
+  return b_.CreateCall(helper("rldb_bytes", b_.getInt64Ty(), {b_.getInt64Ty()}), {i64(std::int64_t(param))});
+}
+
+View Lowering::make_view(const ir::Buffer* b, const Memory& memory) {
   View v;
-  v.base = base;
+  v.base = memory.base;
+  if (options_.check_bounds && !facts_.fits(b))
+    v.limit = memory.bytes ? b_.CreateUDiv(memory.bytes, i64(std::int64_t(b->dtype.bytes()))) : i64(0);
   v.dtype = b->dtype;
   for (const ir::Expr* d : b->shape) v.shape.push_back(index(d));
   const std::size_t n = v.shape.size();
@@ -161,8 +170,8 @@ View Lowering::make_view(const ir::Buffer* b, Value* base) {
 }
 
 void Lowering::bind_parameter_buffer(const ir::Buffer* b, Value* pointer) {
-  memory_type(b->dtype);  // refuses formats that have no code
-  pointers_[b->data] = pointer;
+  memory_type(b->dtype.element());               // refuses formats that have no code
+  const auto wide = restore_later(wide_, true);  // as the arguments were checked
   std::vector<Value*> shape;
   for (const ir::Expr* d : b->shape) shape.push_back(index(d));
   Value* compact = i64(1);
@@ -172,7 +181,9 @@ void Lowering::bind_parameter_buffer(const ir::Buffer* b, Value* pointer) {
   }
   if (const auto* v = ir::as<ir::Var>(b->elem_offset); v && !vars_.contains(v))
     vars_[v] = {llvm::ConstantInt::get(value_type(v->dtype()), 0), i64(0), nullptr, true};
-  View made = make_view(b, pointer);
+  const Memory memory{pointer, b_.CreateMul(compact, i64(std::int64_t(b->dtype.bytes())), "", true, true)};
+  pointers_[b->data] = memory;
+  View made = make_view(b, memory);
   if (b->elem_offset) {
     const auto* zero = ir::as<ir::IntImm>(b->elem_offset);
     if (!zero || zero->value != 0) made.offset = index(b->elem_offset);

@@ -216,6 +216,7 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
       payload = b_.CreatePtrToInt(b_.CreateGlobalString(llvm::StringRef(s->value)), word);
     } else if (const ir::Buffer* b = buffer_of(e)) {
       const View& v = view(b);
+      check_whole(b, v);
       kind = 4;
       Value* about = on_stack(3 + 2 * v.shape.size());
       Value* data = v.offset ? b_.CreateInBoundsGEP(memory_type(b->dtype), v.base, v.offset) : v.base;

@@ -1,5 +1,6 @@
 // Loads and stores: types in memory, addresses, vectors, masks, bounds checks.
 #include <fmt/format.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/lowering.h"
 #include "rldb/ir/printer.h"
@@ -143,27 +144,91 @@ std::optional<std::int64_t> Lowering::coefficient(const ir::Expr* e, const ir::V
   return depends ? std::nullopt : std::optional<std::int64_t>(0);
 }
 
-void Lowering::check_access(const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices, Value* mask) {
+void Lowering::check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,
+                            Value* mask) {
   for (std::size_t i = 0; i < indices.size() && i < v.shape.size(); ++i) {
+    if (proved(node, i)) continue;
     Value* at = index(indices[i]);
-    for (unsigned l = 0; l < lanes_of(at); ++l) {
-      Value* one = lane(at, l);
-      Value* bad = b_.CreateOr(b_.CreateICmpSLT(one, i64(0)), b_.CreateICmpSGE(one, v.shape[i]));
-      if (mask) bad = b_.CreateAnd(bad, lane(mask, std::min(l, lanes_of(mask) - 1)));
-      fault_if(bad, ErrorKind::OutOfBounds,
-               fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)",
-                           b->name, i),
-               {one, v.shape[i]});
-    }
+    // One comparison: what is negative is a large number.
+    Value* bad = b_.CreateICmpUGE(at, splat(v.shape[i], lanes_of(at)));
+    if (mask) bad = masked(bad, at, mask);
+    fault_in_lanes(
+        bad, at,
+        fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)", b->name, i),
+        {v.shape[i]});
   }
 }
 
-Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask) {
+// `bad` where the mask is on. Elements of several lanes have one index: it is given to each lane.
+Lowering::Value* Lowering::masked(Value* bad, Value*& at, Value* mask) {
+  const unsigned n = lanes_of(bad), wanted = lanes_of(mask);
+  if (n == 1 && wanted > 1) return b_.CreateAnd(bad, b_.CreateOrReduce(mask));
+  if (wanted > n) {
+    std::vector<int> pick;
+    for (unsigned i = 0; i < wanted; ++i) pick.push_back(int(i / (wanted / n)));
+    bad = b_.CreateShuffleVector(bad, pick);
+    at = b_.CreateShuffleVector(at, pick);
+  }
+  return b_.CreateAnd(bad, splat(mask, lanes_of(bad)));
+}
+
+// A fault with the index of the first lane that is bad.
+void Lowering::fault_in_lanes(Value* bad, Value* at, std::string text, std::vector<Value*> values) {
+  Value* any = bad;
+  if (bad->getType()->isVectorTy()) any = b_.CreateOrReduce(bad);
+  Block* stop = new_block("fault");
+  Block* go = new_block("ok");
+  llvm::MDBuilder md(c_);
+  b_.CreateCondBr(any, stop, go, md.createBranchWeights(1, 1u << 20));
+  b_.SetInsertPoint(stop);
+  if (bad->getType()->isVectorTy()) {
+    Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(lanes_of(bad)));
+    Value* first =
+        b_.CreateZExtOrTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b_.getTrue()), b_.getInt64Ty());
+    if (at->getType()->isVectorTy()) at = b_.CreateExtractElement(at, first);
+  }
+  values.insert(values.begin(), at);
+  fault_always(ErrorKind::OutOfBounds, std::move(text), std::move(values));
+  b_.SetInsertPoint(go);
+}
+
+// A buffer that may reach past its memory: the element has to lie inside.
+void Lowering::check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask) {
+  if (!v.limit || !checked()) return;
+  Value* bad = b_.CreateICmpUGE(flat, splat(v.limit, lanes_of(flat)));
+  if (mask) bad = masked(bad, flat, mask);
+  if (bad->getType()->isVectorTy()) bad = b_.CreateOrReduce(bad);
+  fault_if(bad, ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
+}
+
+// All elements are used at once (a packed call).
+void Lowering::check_whole(const ir::Buffer* b, const View& v) {
+  if (!v.limit || !checked()) return;
+  Value* low = v.offset ? v.offset : i64(0);
+  Value* high = low;
+  Value* some = b_.getTrue();
+  for (std::size_t i = 0; i < v.shape.size(); ++i) {
+    Value* reach = b_.CreateMul(b_.CreateSub(v.shape[i], i64(1)), v.strides[i]);
+    Value* down = b_.CreateICmpSLT(v.strides[i], i64(0));
+    low = b_.CreateAdd(low, b_.CreateSelect(down, reach, i64(0)));
+    high = b_.CreateAdd(high, b_.CreateSelect(down, i64(0), reach));
+    some = b_.CreateAnd(some, b_.CreateICmpSGT(v.shape[i], i64(0)));
+  }
+  Value* bad = b_.CreateOr(b_.CreateICmpSLT(low, i64(0)), b_.CreateICmpUGE(high, v.limit));
+  fault_if(b_.CreateAnd(bad, some), ErrorKind::OutOfBounds,
+           fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
+}
+
+Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+                                  unsigned lanes, Value* mask) {
   const View v = view(b);
+  // An index inside an index is computed in its own way.
+  const auto inner = restore_later(wide_, false);
   const unsigned element_lanes = unsigned(v.dtype.lanes < 1 ? 1 : v.dtype.lanes);
+  if (element_lanes > 1 && v.dtype.bits < 8) refuse("vectors of less than a byte a lane have no code here");
   if (indices.size() != v.shape.size())
     refuse(fmt::format("buffer `{}` has {} dimension(s) but {} index(es)", b->name, v.shape.size(), indices.size()));
-  if (options_.check_bounds) check_access(b, v, indices, mask);
+  if (checked()) check_access(node, b, v, indices, mask);
   llvm::Type* memory = memory_type(v.dtype.element());
   Access out;
   out.lanes = lanes;
@@ -180,17 +245,22 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
       Value* at = one_index(i);
       Value* stride = v.strides[i];
       unify(at, stride);
-      Value* moved = b_.CreateMul(at, stride, "", false, true);
+      // What is tested may have overflowed.
+      const bool exact = v.limit == nullptr;
+      Value* moved = b_.CreateMul(at, stride, "", false, exact);
       if (flat) {
         unify(flat, moved);
-        flat = b_.CreateAdd(flat, moved, "", false, true);
+        flat = b_.CreateAdd(flat, moved, "", false, exact);
       } else {
         flat = moved;
       }
     }
     return flat ? flat : i64(0);
   };
+  // Proved indices are computed in 64 bits, tested ones as written.
+  const auto index_of = [&](std::size_t i, const ir::Expr* e) { return wide(node, i) ? wide_index(e) : index(e); };
   const auto element = [&](Value* flat) {
+    check_element(b, v, flat, mask);
     if (element_lanes > 1) {
       Value* width = i64(element_lanes);
       unify(flat, width);
@@ -233,7 +303,7 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
   for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
   if (index_lanes == 1) {
     // Under a streamed flat loop an index that was itself loaded is a vector.
-    Value* flat = flat_of([&](std::size_t i) { return index(indices[i]); });
+    Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
     (flat->getType()->isVectorTy() ? out.pointers : out.pointer) = element(flat);
     if (out.pointers) out.lanes = lanes_of(flat);
     return out;
@@ -244,11 +314,16 @@ Lowering::Access Lowering::access(const ir::Buffer* b, ir::Span<const ir::Expr*>
   const auto* ramp = indices.empty() ? nullptr : as<ir::Ramp>(indices.back());
   dense = dense && ramp && lanes_of(ramp->base) == 1 && ir::is_const(ramp->stride, 1);
   if (dense) {
+    if (v.limit && checked()) {
+      Value* each = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
+      check_element(b, v, splat(each, index_lanes), mask);
+    }
     out.pointer =
-        element(flat_of([&](std::size_t i) { return index(i + 1 == indices.size() ? ramp->base : indices[i]); }));
+        element(flat_of([&](std::size_t i) { return index_of(i, i + 1 == indices.size() ? ramp->base : indices[i]); }));
     return out;
   }
-  Value* flat = splat(flat_of([&](std::size_t i) { return index(indices[i]); }), index_lanes);
+  Value* flat = splat(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }), index_lanes);
+  check_element(b, v, flat, mask);
   if (element_lanes > 1) {
     std::vector<int> pick;
     std::vector<llvm::Constant*> inside;
@@ -271,7 +346,7 @@ Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
   if (l->buffer == accumulator_buffer_) return accumulator_;
   const DType element = l->buffer->dtype.element();
   Value* mask = l->predicate ? condition(l->predicate) : mask_;
-  Access at = access(l->buffer, l->indices, unsigned(lanes_of(l)), mask);
+  Access at = access(l, l->buffer, l->indices, unsigned(lanes_of(l)), mask);
   llvm::Type* memory = memory_type(element);
   if (at.pointers) {
     llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
@@ -309,13 +384,14 @@ Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
 void Lowering::store(const ir::BufferStore* s) {
   Value* v = value(s->value);
   Value* mask = s->predicate ? condition(s->predicate) : mask_;
-  store_value(s->buffer, s->indices, v, mask);
+  store_value(s, s->buffer, s->indices, v, mask);
 }
 
-void Lowering::store_value(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v, Value* mask) {
+void Lowering::store_value(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v,
+                           Value* mask) {
   const DType element = b->dtype.element();
   const unsigned lanes = lanes_of(v);
-  Access at = access(b, indices, lanes, mask);
+  Access at = access(node, b, indices, lanes, mask);
   if (at.pointers) {
     Value* all = splat(to_memory(v, element), at.lanes);
     b_.CreateMaskedScatter(all, at.pointers, alignment(element), mask ? splat(mask, at.lanes) : nullptr);

@@ -14,6 +14,9 @@ using runtime::ErrorKind;
 namespace {
 
 constexpr int kMaxDepth = 1'500;
+// Nodes that explicit unrolling may make of one loop, and in one kernel. A loop that would make more stays a loop.
+constexpr std::uint64_t kMaxUnrolled = 8 * 1024;
+constexpr std::uint64_t kMaxUnrolledInAll = 4 * kMaxUnrolled;
 
 struct DepthGuard {
   explicit DepthGuard(int& d) : depth(d) {
@@ -81,7 +84,10 @@ void Lowering::stmt(const ir::Stmt* s) {
   } else if (const auto* st = as<ir::DeclBuffer>(s)) {
     decl_buffer(st);
   } else if (const auto* st = as<ir::AllocateStmt>(s)) {
-    pointers_[st->var] = allocate(st->extents, st->dtype, st->var->name);
+    std::vector<Value*> extents;
+    for (const ir::Expr* e : st->extents) extents.push_back(index(e));
+    const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(st->var);
+    pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack);
   } else if (const auto* st = as<ir::AllocateConstStmt>(s)) {
     allocate_const(st);
   } else if (const auto* st = as<ir::AttrStmt>(s)) {
@@ -96,13 +102,15 @@ void Lowering::bind(const ir::Var* v, const ir::Expr* e) {
     const auto* from = as<ir::Var>(e);
     const auto it = from ? pointers_.find(from) : pointers_.end();
     if (it == pointers_.end()) refuse("it cannot follow the pointer " + where(e));
-    pointers_[v] = it->second;
+    pointers_[v] = Memory(it->second);
     return;
   }
   VarValue bound;
   bound.value = value(e);
   if (v->dtype().is_integral() && lanes_of(e) == 1) {
-    bound.wide = options_.check_bounds ? to_index(bound.value, v->dtype()) : index(e);
+    const bool wide = !checked() || facts_.same_in_64_bits(e);
+    bound.wide = wide ? wide_index(e) : to_index(bound.value, v->dtype());
+    const auto exact = restore_later(wide_, wide);
     bound.non_negative = non_negative(e);
     if (widened_ && bound.wide->getType()->isVectorTy()) {
       bound.base = base_index(e);
@@ -193,26 +201,46 @@ void Lowering::poll() {
   fault_if(b_.CreateICmpNE(seen, b_.getInt8(0)), ErrorKind::Interrupted, "interrupted", {});
 }
 
-// Loops that contain a lot of work ask at each iteration whether to stop; outermost ones with little in them every
-// 1024 iterations; innermost loops never.
-void Lowering::maybe_poll(const ir::ForStmt* loop, Value* iv) {
-  const std::int64_t inner = iterations(loop->body);
-  if (inner <= 1) return;
-  if (inner >= 4096) {
-    poll();
-    polled_ = true;
-    return;
+std::int64_t Lowering::chunk_of(std::optional<std::int64_t> extent, std::int64_t inner) {
+  // Milliseconds at most, and nothing of it is seen in the time.
+  constexpr std::int64_t kIterations = 1 << 16;
+  inner = std::max<std::int64_t>(inner, 1);
+  if (extent && *extent <= kIterations / inner) return 0;
+  return std::max<std::int64_t>(kIterations / inner, 1);
+}
+
+// ---- explicit unrolling ----
+
+// Nodes of a statement after the unrolling that is asked for inside it.
+std::uint64_t Lowering::unrolled_size(const ir::Stmt* s, int depth) {
+  if (!s || depth > kMaxDepth) return 1;
+  if (const auto it = unrolled_sizes_.find(s); it != unrolled_sizes_.end()) return it->second;
+  std::uint64_t size = 1;
+  ir::walk(s, [&](const ir::Node* n) {
+    const auto* part = as<ir::Stmt>(n);
+    if (part && part != s && size < kMaxUnrolled) {
+      size += unrolled_size(part, depth + 1);
+      return false;
+    }
+    ++size;
+    return size < kMaxUnrolled;
+  });
+  if (const auto* loop = as<ir::ForStmt>(s); loop && loop->for_kind == ir::ForKind::Unrolled) {
+    const auto extent = ir::const_int(loop->extent);
+    if (extent && *extent > 0 && *extent <= 64 &&
+        std::uint64_t(*extent) * size <= std::min(kMaxUnrolled, unroll_left_)) {
+      unrolled_.insert(loop);
+      unroll_left_ -= std::uint64_t(*extent - 1) * size;
+      size *= std::uint64_t(*extent);
+    }
   }
-  const std::int64_t extent = ir::const_int(loop->extent).value_or(INT64_MAX);
-  if (polled_ || extent <= 1024) return;
-  polled_ = true;
-  Block* ask = new_block("poll");
-  Block* go = new_block("polled");
-  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(iv, i64(1023)), i64(0)), ask, go);
-  b_.SetInsertPoint(ask);
-  poll();
-  b_.CreateBr(go);
-  b_.SetInsertPoint(go);
+  return unrolled_sizes_[s] = size;
+}
+
+bool Lowering::may_unroll(const ir::ForStmt* loop) {
+  if (unrolled_sizes_.empty()) unroll_left_ = kMaxUnrolledInAll;
+  unrolled_size(loop);
+  return unrolled_.contains(loop);
 }
 
 void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source) {
@@ -231,7 +259,7 @@ void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* 
         set("llvm.loop.vectorize.enable", b_.getTrue());
         break;
       case ir::ForKind::Unrolled:
-        if (ir::const_int(source->extent).value_or(INT64_MAX) <= 64) flag("llvm.loop.unroll.full");
+        flag(may_unroll(source) ? "llvm.loop.unroll.full" : "llvm.loop.unroll.disable");
         break;
       case ir::ForKind::Serial:
       case ir::ForKind::Parallel:
@@ -244,42 +272,71 @@ void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* 
   latch->setMetadata(llvm::LLVMContext::MD_loop, id);
 }
 
-// begin, begin + step, ... below end; tested at the bottom, guarded at the top.
+// begin, begin + step, ... below end; tested at the bottom, guarded at the top. With a chunk the loop is two: the inner
+// one, which LLVM may vectorise, does a chunk, the outer one looks at the interrupt.
 void Lowering::emit_loop(Value* begin, Value* end, Value* step, std::string_view name,
-                         const std::function<void(Value*)>& body, const ir::ForStmt* source) {
+                         const std::function<void(Value*)>& body, const ir::ForStmt* source, std::int64_t chunk) {
   Block* head = new_block(name);
   Block* next = new_block("next");
   Block* exit = new_block("exit");
+  Block* outer = chunk > 1 ? new_block("chunk") : nullptr;
+  Block* first = outer ? outer : head;
   Value* some = b_.CreateICmpSLT(begin, end);
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(some);
   if (known && known->isOne())
-    b_.CreateBr(head);
+    b_.CreateBr(first);
   else
-    b_.CreateCondBr(some, head, exit);
+    b_.CreateCondBr(some, first, exit);
   Block* before = b_.GetInsertBlock();
+  Value* start = begin;
+  Value* stop = end;
+  llvm::PHINode* from = nullptr;
+  if (outer) {
+    b_.SetInsertPoint(outer);
+    from = b_.CreatePHI(b_.getInt64Ty(), 2, "from");
+    from->addIncoming(begin, before);
+    start = from;
+    poll();
+    Value* steps = b_.CreateMul(step, i64(chunk), "", true, true);
+    stop = b_.CreateAdd(from, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(end, from), steps), "",
+                        false, true);
+    b_.CreateBr(head);
+    before = b_.GetInsertBlock();
+  }
   b_.SetInsertPoint(head);
   llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, llvm::StringRef(name));
-  iv->addIncoming(begin, before);
+  iv->addIncoming(start, before);
   loops_.push_back({source ? source->var : nullptr, next, exit});
+  if (chunk == 1) poll();
   body(iv);
   loops_.pop_back();
   if (!terminated()) b_.CreateBr(next);
   b_.SetInsertPoint(next);
-  Value* incremented = b_.CreateAdd(iv, step, "", true, true);
-  if (const auto* low = llvm::dyn_cast<llvm::ConstantInt>(begin); !low || low->isNegative())
-    incremented = b_.CreateAdd(iv, step, "", false, true);
+  const auto* low = llvm::dyn_cast<llvm::ConstantInt>(begin);
+  Value* incremented = b_.CreateAdd(iv, step, "", low && !low->isNegative(), true);
   iv->addIncoming(incremented, next);
-  auto* latch = b_.CreateCondBr(b_.CreateICmpSLT(incremented, end), head, exit);
+  Block* last = outer ? new_block("more") : exit;
+  auto* latch = b_.CreateCondBr(b_.CreateICmpSLT(incremented, stop), head, last);
   attach_loop_metadata(latch, source);
+  if (outer) {
+    b_.SetInsertPoint(last);
+    from->addIncoming(incremented, last);
+    b_.CreateCondBr(b_.CreateICmpSLT(incremented, end), outer, exit);
+  }
   b_.SetInsertPoint(exit);
+}
+
+// A schedule moves and repeats accesses, so in checked code it is for nests whose accesses are all proved.
+bool Lowering::scheduled(const ir::ForStmt* loop) {
+  if (options_.check_bounds && !facts_.all_proved(loop)) return false;
+  const auto trusted = restore_later(trusted_, true);
+  return matmul(loop) || tiled_reduction(loop) || flat_loop(loop);
 }
 
 void Lowering::for_loop(const ir::ForStmt* loop) {
   if (loop->for_kind == ir::ForKind::ThreadBinding)
     refuse(fmt::format("loop `{}` is bound to the GPU thread `{}`", loop->var->name, loop->thread_tag));
-  if (options_.schedule && !options_.check_bounds && !schedule_done_.contains(loop)) {
-    if (matmul(loop) || tiled_reduction(loop) || flat_loop(loop)) return;
-  }
+  if (options_.schedule && !schedule_done_.contains(loop) && scheduled(loop)) return;
   hoist_init(loop);
   Value* begin = index(loop->min);
   Value* end = b_.CreateAdd(begin, index(loop->extent), "", false, true);
@@ -289,7 +346,9 @@ void Lowering::for_loop(const ir::ForStmt* loop) {
     fault_if(b_.CreateICmpSLE(step, i64(0)), ErrorKind::Unsupported,
              fmt::format("loop `{}` has step {{}}", loop->var->name), {step});
   }
-  const bool polled = polled_;
+  const std::int64_t inner = iterations(loop->body);
+  std::int64_t chunk = chunk_of(ir::const_int(loop->extent), inner);
+  if (chunk > 1 && !llvm::isa<llvm::ConstantInt>(step)) chunk = 1;
   const auto body = [&](Value* iv) {
     VarValue v;
     v.wide = iv;
@@ -297,12 +356,10 @@ void Lowering::for_loop(const ir::ForStmt* loop) {
     v.non_negative = non_negative(loop->min);
     vars_[loop->var] = v;
     scope_.push_back(loop->var);
-    maybe_poll(loop, iv);
     stmt(loop->body);
     scope_.pop_back();
   };
-  emit_loop(begin, end, step, loop->var->name, body, loop);
-  polled_ = polled;
+  emit_loop(begin, end, step, loop->var->name, body, loop, chunk);
 }
 
 }  // namespace rldb::codegen

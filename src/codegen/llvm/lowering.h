@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "codegen/llvm/artefact.h"
+#include "codegen/llvm/bounds.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
 
@@ -40,6 +41,24 @@ struct Lowered {
   std::vector<FaultRow> faults;
 };
 
+// Sets a member for as long as the result lives.
+template <class T>
+class [[nodiscard]] Restore {
+ public:
+  Restore(T& place, T now) : place_(place), before_(std::exchange(place, now)) {}
+  ~Restore() { place_ = before_; }
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+template <class T>
+Restore<T> restore_later(T& place, std::type_identity_t<T> now) {
+  return Restore<T>(place, now);
+}
+
 // The code's view of a buffer: a base pointer and element-wise geometry.
 struct View {
   llvm::Value* base = nullptr;
@@ -48,6 +67,13 @@ struct View {
   llvm::Value* offset = nullptr;      // i64 elements; null: none
   DType dtype;
   std::int64_t last_stride = 0;  // of the last dimension when it is a known constant, else 0
+  llvm::Value* limit = nullptr;  // i64 elements from base to the end of its memory; null: it is known to fit
+};
+
+// What a data pointer points to.
+struct Memory {
+  llvm::Value* base = nullptr;
+  llvm::Value* bytes = nullptr;  // i64
 };
 
 struct VarValue {
@@ -75,13 +101,18 @@ class Lowering {
   void bind_parameters(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
   void bind_parameter_buffer(const ir::Buffer* b, Value* pointer);
   void bind_dim(const ir::Expr* e, Value* actual, std::string_view buffer, std::size_t dim);
-  View make_view(const ir::Buffer* b, Value* base);
+  View make_view(const ir::Buffer* b, const Memory& memory);
+  Value* opaque_bytes(std::size_t param);
 
   // ---- statements (lower_stmt.cc) ----
   void stmt(const ir::Stmt* s);
   void for_loop(const ir::ForStmt* loop);
+  bool scheduled(const ir::ForStmt* loop);
+  // `chunk`: looks at the interrupt each time so many iterations are done; 0: never.
   void emit_loop(Value* begin, Value* end, Value* step, std::string_view name, const std::function<void(Value*)>& body,
-                 const ir::ForStmt* source = nullptr);
+                 const ir::ForStmt* source = nullptr, std::int64_t chunk = 0);
+  // A chunk for a loop of that extent around that many iterations.
+  static std::int64_t chunk_of(std::optional<std::int64_t> extent, std::int64_t inner);
   void while_loop(const ir::WhileStmt* s);
   void if_stmt(const ir::IfThenElse* s);
   void bind(const ir::Var* v, const ir::Expr* e);
@@ -90,7 +121,9 @@ class Lowering {
   void evaluate(const ir::Expr* e);
   void leave_loop(bool for_good);
   void poll();
-  void maybe_poll(const ir::ForStmt* loop, Value* iv);
+  // Whether the unrolling that a loop asks for is within bounds; counts what it makes.
+  bool may_unroll(const ir::ForStmt* loop);
+  std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
   void attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source);
   void start_dead_block();
 
@@ -98,8 +131,10 @@ class Lowering {
   void block(const ir::SBlock* b, const ir::SBlockRealize* realize);
   void block_body(const ir::SBlock* b, Value* init_condition, bool skip_init);
   void allocate_buffer(const ir::Buffer* b);
+  void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
-  Value* allocate(ir::Span<const ir::Expr*> extents, DType dtype, std::string_view name);
+  Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack);
+  std::vector<Value*> storage_extents(const ir::Buffer* b);
   void match_region(const ir::MatchBufferRegion& m);
   bool hoist_init(const ir::ForStmt* loop);
   void decl_buffer(const ir::DeclBuffer* s);
@@ -113,6 +148,7 @@ class Lowering {
   // ---- expressions (lower_expr.cc) ----
   Value* value(const ir::Expr* e);
   Value* index(const ir::Expr* e);       // i64, or a vector of i64 under widening
+  Value* wide_index(const ir::Expr* e);  // the same, in 64 bits throughout
   Value* base_index(const ir::Expr* e);  // i64: index of lane 0
   Value* condition(const ir::Expr* e);   // i1
   Value* variable(const ir::Var* v);
@@ -150,7 +186,7 @@ class Lowering {
   const View& view(const ir::Buffer* b);
   Value* load(const ir::BufferLoad* l);
   void store(const ir::BufferStore* s);
-  void store_value(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v, Value* mask);
+  void store_value(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v, Value* mask);
   // How an access moves with the lanes of its value.
   struct Access {
     Value* pointer = nullptr;   // contiguous or scalar
@@ -158,8 +194,17 @@ class Lowering {
     unsigned lanes = 1;         // of the value
     bool uniform = false;       // every lane the same element
   };
-  Access access(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask);
-  void check_access(const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices, Value* mask);
+  Access access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask);
+  // `node` is the statement or expression that accesses; its dimensions that are proved need no test.
+  void check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,
+                    Value* mask);
+  void check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask);
+  void check_whole(const ir::Buffer* b, const View& v);
+  bool proved(const void* node, std::size_t dim) const { return trusted_ || facts_.proved(node, dim); }
+  bool wide(const void* node, std::size_t dim) const { return trusted_ || facts_.wide(node, dim); }
+  bool checked() const { return options_.check_bounds && !trusted_; }
+  Value* masked(Value* bad, Value*& at, Value* mask);
+  void fault_in_lanes(Value* bad, Value* at, std::string text, std::vector<Value*> values);
   Value* from_memory(Value* v, DType t);
   Value* to_memory(Value* v, DType t);
   llvm::Type* memory_type(DType t);  // of one element
@@ -197,13 +242,19 @@ class Lowering {
   Value* fault_ = nullptr;
   std::vector<FaultRow> faults_;
   std::unordered_map<const ir::Var*, VarValue> vars_;
-  std::unordered_map<const ir::Var*, Value*> pointers_;
+  std::unordered_map<const ir::Var*, Memory> pointers_;
   std::unordered_map<const ir::Buffer*, View> views_;
+  BoundsFacts facts_;
+  bool wide_ = false;     // index arithmetic is done in 64 bits also in checked code
+  bool trusted_ = false;  // under a schedule: its accesses are proved
   std::unordered_set<const ir::Var*> match_defined_;
   std::unordered_set<const ir::SBlock*> init_done_;
   std::unordered_set<const ir::ForStmt*> schedule_done_;
   std::unordered_set<const ir::Buffer*> hoisted_;
   std::vector<Loop> loops_;
+  std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
+  std::unordered_set<const ir::ForStmt*> unrolled_;
+  std::uint64_t unroll_left_ = 0;      // set at the first loop that asks
   std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
   std::uint64_t stack_bytes_ = 0;
   int depth_ = 0;
@@ -211,7 +262,6 @@ class Lowering {
   const ir::Var* widened_ = nullptr;
   unsigned widened_lanes_ = 0;
   Value* mask_ = nullptr;  // under widening: lanes that are on; null: all
-  bool polled_ = false;    // an enclosing loop polls
   bool noalias_ = false;   // buffers that are parameters do not overlap
   // Under a tiled reduction: the element of this buffer is in a register.
   const ir::Buffer* accumulator_buffer_ = nullptr;

@@ -97,13 +97,14 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
   if (nest.size() < 2 && !stream) return false;
 
   flat_buffers_ = flat;
-  const auto plain = [&](Value* begin, Value* end) {
-    emit_loop(begin, end, i64(1), "flat", [&](Value* iv) {
-      flat_index_ = iv;
-      stmt(store);
-      flat_index_ = nullptr;
-    });
+  const auto body = [&](Value* iv) {
+    flat_index_ = iv;
+    stmt(store);
+    flat_index_ = nullptr;
   };
+  const std::int64_t chunk =
+      chunk_of(known ? std::optional<std::int64_t>(std::int64_t(known->getZExtValue())) : std::nullopt, 1);
+  const auto plain = [&](Value* begin, Value* end) { emit_loop(begin, end, i64(1), "flat", body, nullptr, chunk); };
   if (!stream) {
     plain(i64(0), total);
     flat_buffers_.clear();
@@ -120,11 +121,7 @@ bool Lowering::flat_loop(const ir::ForStmt* loop) {
   Value* last = b_.CreateAdd(first, between);
   stream_ = true;
   flat_lanes_ = unsigned(lanes);
-  emit_loop(first, last, i64(std::int64_t(lanes)), "stream", [&](Value* iv) {
-    flat_index_ = iv;
-    stmt(store);
-    flat_index_ = nullptr;
-  });
+  emit_loop(first, last, i64(std::int64_t(lanes)), "stream", body, nullptr, chunk_of(std::nullopt, 1));
   stream_ = false;
   flat_lanes_ = 1;
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);

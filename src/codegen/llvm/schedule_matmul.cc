@@ -426,7 +426,7 @@ bool Lowering::matmul(const ir::ForStmt* loop) {
       return;
     }
     const auto base = [&](const ir::Buffer* buffer, ir::Span<const ir::Expr*> indices) {
-      return access(buffer, indices, 1, nullptr).pointer;
+      return access(nullptr, buffer, indices, 1, nullptr).pointer;
     };
     Value* a_base = base(p.a->buffer, p.a->indices);
     Value* b_base = base(p.b->buffer, p.b->indices);

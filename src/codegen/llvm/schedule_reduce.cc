@@ -67,6 +67,9 @@ bool Lowering::tiled_reduction(const ir::ForStmt* loop) {
     for (const ir::Var* v : {nest.loops[n]->var, nest.axes[n]->var})
       vars_[v] = {b_.CreateTrunc(iv, value_type(v->dtype())), iv, nullptr, true};
   };
+  const auto extent_of = [&](std::size_t n) {
+    return std::max<std::int64_t>(ir::const_int(nest.loops[n]->extent).value_or(64), 1);
+  };
   llvm::Type* element = value_type(type);
   const auto on_stack = [&](llvm::Type* t) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -106,10 +109,16 @@ bool Lowering::tiled_reduction(const ir::ForStmt* loop) {
     const std::function<void(std::size_t)> reduce = [&](std::size_t n) {
       while (n < nest.loops.size() && !nest.is_reduce(int(n))) ++n;
       if (n < nest.loops.size()) {
-        emit_loop(i64(0), index(nest.loops[n]->extent), i64(1), nest.loops[n]->var->name, [&](Value* iv) {
+        std::int64_t inner = 1;
+        for (std::size_t m = n + 1; m < nest.loops.size(); ++m)
+          if (nest.is_reduce(int(m)))
+            inner = std::min<std::int64_t>(inner * std::min<std::int64_t>(extent_of(m), 1 << 20), 1 << 20);
+        const auto body = [&](Value* iv) {
           bind_loop(n, iv);
           reduce(n + 1);
-        });
+        };
+        emit_loop(i64(0), index(nest.loops[n]->extent), i64(1), nest.loops[n]->var->name, body, nullptr,
+                  chunk_of(ir::const_int(nest.loops[n]->extent), inner));
         return;
       }
       const bool contract = std::exchange(contract_, true);
@@ -126,7 +135,7 @@ bool Lowering::tiled_reduction(const ir::ForStmt* loop) {
     reduce(0);
     for (unsigned u = 0; u < count; ++u) {
       set_j(u);
-      store_value(out, nest.update->indices, b_.CreateLoad(vector, registers[u]), nullptr);
+      store_value(nest.update, out, nest.update->indices, b_.CreateLoad(vector, registers[u]), nullptr);
     }
     widened_ = nullptr;
   };

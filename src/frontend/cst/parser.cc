@@ -101,8 +101,7 @@ using TreePtr = std::unique_ptr<TSTree, TreeDeleter>;
 
 ParserPtr make_parser() {
   static const bool counted = [] {
-    ts_set_allocator(support::counted_malloc, support::counted_calloc, support::counted_realloc,
-                     support::counted_free);
+    ts_set_allocator(support::counted_malloc, support::counted_calloc, support::counted_realloc, support::counted_free);
     return true;
   }();
   (void)counted;

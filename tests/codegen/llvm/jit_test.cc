@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "both_engines.h"
 #include "codegen/llvm/artefact.h"
+#include "codegen/llvm/compile.h"
+#include "rldb/runtime/guarded.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 
 using namespace rldb;
@@ -134,7 +140,7 @@ TEST_CASE("the cache on disk: used, and written anew when damaged") {
   REQUIRE(support::write_file(file, changed).ok());
   CHECK_FALSE(run());
   // Other options make other code.
-  options.check_bounds = true;
+  options.check_bounds = false;
   CHECK_FALSE(run());
   CHECK(folder.files().size() == 2);
   options.cache_dir = folder.path + "/no/such/folder";
@@ -251,6 +257,7 @@ def kernel(A: T.Buffer((4,), "float32"), n: T.int64):
     A[n] = T.float32(1)
 )";
   Case c;
+  c.jit.check_bounds = false;
   c.symbols["n"] = std::int64_t(1) << 44;
   for (int again = 0; again < 3; ++again) {
     const std::string error = jit_error(wild, c);
@@ -377,4 +384,191 @@ def kernel(A: T.Buffer(("n", 3), "float32"), B: T.Buffer(("n", 3), "float32"), C
     for (std::size_t i = offset + std::size_t(n) * 12; i < storage->size(); ++i)
       CHECK(storage->data()[i] == std::byte(0));
   }
+}
+
+TEST_CASE("an interrupt stops innermost loops, whatever their extent is made of") {
+  const auto stopped = [](const std::string& text, std::int64_t n, bool schedule) {
+    std::atomic<bool> stop{false};
+    Case c;
+    c.symbols["n"] = n;
+    c.jit.interrupt = &stop;
+    c.jit.schedule = schedule;
+    std::chrono::steady_clock::time_point asked;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      asked = std::chrono::steady_clock::now();
+      stop = true;
+    });
+    const std::string error = jit_error(text, c);
+    const auto took = std::chrono::steady_clock::now();
+    other.join();
+    CHECK(error.find("interrupted") == 0);
+    // 200 ms on a machine that does nothing else.
+    CHECK(took - asked < std::chrono::milliseconds(1000));
+  };
+  const std::string head = "\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\"), n: T.int64):\n";
+  const std::string one = head + "    for i in range(n):\n        A[i % 64] = A[(i + 1) % 64] * T.float32(1.5)\n";
+  const std::string fixed =
+      head + "    for i in range(100000000000):\n        A[i % 64] = A[(i + 1) % 64] * T.float32(1.5)\n";
+  const std::string inside = head +
+                             "    for j in range(2):\n        for i, k in T.grid(n, 3):\n"
+                             "            A[i % 64] = A[k] * T.float32(1.5)\n";
+  const std::string reduction = R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int64):
+    T.func_attr({"tirx.noalias": True})
+    for j, k in T.grid(64, n):
+        with T.sblock("sum"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                B[vj] = T.float32(0)
+            B[vj] = B[vj] + A[vj]
+)";
+  for (const bool schedule : {true, false})
+    for (const std::string& text : {one, fixed, inside, reduction}) {
+      CAPTURE(text);
+      stopped(text, std::int64_t(1) << 40, schedule);
+    }
+}
+
+TEST_CASE("loops that are done in chunks do what they did") {
+  Case c;
+  for (const std::int64_t n : {0, 1, 65535, 65536, 65537, 200000}) {
+    c.symbols["n"] = n;
+    CHECK(both(elementwise("A[i] + B[i]", "float32", "float32", "float32"), c) == "");
+    CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "int64"), n: T.int64):
+    A[0] = T.int64(0)
+    for i in range(n):
+        if i % 3 == 0:
+            continue
+        if i > 150000:
+            break
+        A[0] = A[0] + i
+    for i in T.serial(-70000, 70000, step=7):
+        A[1] = A[1] + i * i
+)",
+               c) == "");
+  }
+}
+
+TEST_CASE("unrolling that is asked for is bounded, and changes no value") {
+  Case c;
+  const std::string text = R"(
+@T.prim_func
+def kernel(A: T.Buffer((32, 32, 32), "int32"), B: T.Buffer((32, 32, 32), "int32")):
+    for i in T.unroll(32):
+        for j in T.unroll(32):
+            for k in T.unroll(32):
+                B[i, j, k] = A[k, j, i] * 3 + i
+)";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(both(text, c) == "");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // it took 48 seconds
+}
+
+TEST_CASE("compilation is cancelled, and the process goes on") {
+  std::string body;
+  for (int i = 0; i < 300; ++i)
+    body += "    for i in T.unroll(8):\n        A[(i * " + std::to_string(i + 3) + ") % 64] = A[i] * T.float32(1.5)\n";
+  Text t("\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\")):\n" + body);
+  REQUIRE_MESSAGE(t.f, t.problem);
+  auto jit = Jit::create({}).value();
+  REQUIRE(jit->add(t.f, "kernel").ok());
+  std::chrono::steady_clock::time_point asked;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    asked = std::chrono::steady_clock::now();
+    support::request_cancel(support::CancelCause::Interrupt);
+  });
+  CHECK_THROWS_AS((void)jit->compile("kernel"), support::Cancelled);
+  CHECK(std::chrono::steady_clock::now() - asked < std::chrono::milliseconds(1000));
+  other.join();
+  support::clear_cancel();
+  // The next one does not wait for it.
+  CHECK(jit_error(kAdd, Case{}) == "");
+}
+
+TEST_CASE("a fatal error of LLVM's ends the compilation alone") {
+  codegen::fail_next_compilation();
+  CHECK(jit_error(kAdd, Case{}).find("LLVM stopped: injected") != std::string::npos);
+  CHECK(jit_error(kAdd, Case{}) == "");
+}
+
+TEST_CASE("unchecked code: a wild access is a signal or found at the end, and names the kernel") {
+  runtime::set_guarded_storage(true);
+  Case c;
+  c.jit.check_bounds = false;
+  const auto text = [](const char* statement) {
+    return std::string(
+               "\n@T.prim_func\ndef kernel(A: T.Buffer((10,), \"float32\"), B: T.Buffer((16,), \"float32\"), k: "
+               "T.int64):\n    ") +
+           statement + "\n";
+  };
+  for (const std::int64_t k : {10, 15, -1}) {
+    c.symbols["k"] = k;
+    CHECK(jit_error(text("A[k] = T.float32(1)"), c).find("kernel `kernel` has written past the memory") == 0);
+  }
+  c.symbols["k"] = 16;
+  CHECK(jit_error(text("A[0] = B[k]"), c).find("kernel `kernel` was stopped by an access to memory") == 0);
+  CHECK(jit_error(text("B[k] = T.float32(1)"), c).find("kernel `kernel` was stopped by an access to memory") == 0);
+  c.symbols["k"] = -2000;
+  CHECK(jit_error(text("B[k] = T.float32(1)"), c).find("kernel `kernel` was stopped by an access to memory") == 0);
+  // Allocations that an access may miss are not on the stack.
+  const std::string local = R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((10,), "float32"), k: T.int64):
+    with T.sblock("root"):
+        B = T.sblock_alloc_buffer((10,), "float32")
+        B[k] = T.float32(1)
+        A[0] = B[0]
+)";
+  c.symbols["k"] = 12;
+  CHECK(jit_error(local, c).find("kernel `kernel` has written past the memory") == 0);
+  c.symbols["k"] = 9;
+  CHECK(jit_error(local, c) == "");
+  runtime::set_guarded_storage(false);
+}
+
+TEST_CASE("divisions, remainders and shifts out of the ordinary: both engines say the same") {
+  for (const char* type : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+    for (const char* op : {"A[i] // B[i]", "A[i] % B[i]", "T.truncdiv(A[i], B[i])", "T.truncmod(A[i], B[i])",
+                           "T.shift_left(A[i], B[i])", "T.shift_right(A[i], B[i])"}) {
+      Text t(elementwise(op, type, type, type));
+      REQUIRE_MESSAGE(t.f, t.problem);
+      auto signature = eval::signature_of(t.f, "kernel").value();
+      auto jit = Jit::create({}).value();
+      auto compiled = jit->add(t.f, "kernel");
+      REQUIRE(compiled.ok());
+      auto reference = eval::make_eval_kernel(t.f, signature, nullptr, nullptr);
+      const bool divides = std::string(op).find("shift") == std::string::npos;
+      const int bits = signature.params[0].dtype.bits;
+      const std::int64_t low = std::int64_t(std::uint64_t(1) << (bits - 1));
+      const std::int64_t special[] = {0,    1,        -1,   2,        -2, 7,  -7, low, low - 1,
+                                      -low, bits - 1, bits, bits + 1, 63, 64, 65, 127};
+      for (const std::int64_t a : special)
+        for (const std::int64_t b : special) {
+          std::vector<Value> args[2];
+          std::string said[2];
+          for (int engine = 0; engine < 2; ++engine) {
+            for (int p = 0; p < 3; ++p) {
+              auto tensor = runtime::Tensor::empty({1}, signature.params[0].dtype).value();
+              runtime::store_int(tensor->data(), tensor->dtype(), p == 0 ? a : p == 1 ? b : 0);
+              args[engine].push_back(Value(std::move(tensor)));
+            }
+            runtime::Kernel& kernel = engine == 0 ? *reference : **compiled;
+            auto done = runtime::call_kernel(kernel, args[engine]);
+            said[engine] = done.ok() ? std::to_string(runtime::load_as_int(args[engine][2].as_tensor().data(),
+                                                                           signature.params[0].dtype))
+                                     : done.error().message;
+          }
+          CAPTURE(type);
+          CAPTURE(op);
+          CAPTURE(a);
+          CAPTURE(b);
+          CHECK(said[0] == said[1]);
+          if (divides && b == 0) CHECK(said[1] == "integer division by zero");
+        }
+    }
 }

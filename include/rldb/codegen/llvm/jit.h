@@ -27,7 +27,7 @@ enum class FpMode : std::uint8_t {
 
 struct JitOptions {
   FpMode fp = FpMode::Strict;
-  bool check_bounds = false;
+  bool check_bounds = true;  // every access is proved to be in bounds or tested
   int opt_level = 3;
   bool schedule = true;   // the default schedule (tiling, vectorisation) for loops it recognises
   std::string cache_dir;  // empty: memory only

@@ -1,0 +1,48 @@
+// Bounds: which accesses of a PrimFunc are inside their buffers for all arguments, so that checked code need not test
+// them. Internal to the room; nothing of LLVM in here.
+//
+// An access is proved dimension by dimension from the ranges of loops, the values of axes, enclosing conditions and
+// the shapes of buffers. That the buffer itself lies inside its memory is proved apart from that (`fits`): a buffer
+// declared over another one's data may be larger. Nodes may be shared between places: what is said of one holds at all
+// of them. Arithmetic of 64 bits is taken not to overflow; that of narrower types has to be proved not to.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::codegen {
+
+struct BoundsFacts {
+  // By BufferLoad, BufferStore or MatchBufferRegion: a bit for each dimension that is not proved. What is not in here
+  // was never reached.
+  std::unordered_map<const void*, std::uint64_t> unproved;
+  // The same of the dimensions whose index may wrap in a narrow type on the way: it has to be computed as written.
+  std::unordered_map<const void*, std::uint64_t> as_written;
+  std::unordered_set<const ir::Buffer*> loose;       // may reach past its memory
+  std::unordered_set<const ir::Var*> unproved_data;  // memory (by the pointer it was made as) that an access may miss
+  // Values that variables are bound to: whether they are the same computed in 64 bits.
+  std::unordered_map<const ir::Expr*, bool> exact;
+
+  bool proved(const void* access, std::size_t dim) const {
+    const auto it = unproved.find(access);
+    return it != unproved.end() && dim < 64 && (it->second >> dim & 1) == 0;
+  }
+  bool wide(const void* access, std::size_t dim) const {
+    const auto it = as_written.find(access);
+    return proved(access, dim) && (it == as_written.end() || (it->second >> dim & 1) == 0);
+  }
+  bool same_in_64_bits(const ir::Expr* e) const {
+    const auto it = exact.find(e);
+    return it != exact.end() && it->second;
+  }
+  bool fits(const ir::Buffer* b) const { return !loose.contains(b); }
+  // Every access below a node is proved and into a buffer that fits.
+  bool all_proved(const ir::Node* n) const;
+};
+
+BoundsFacts prove_bounds(const ir::PrimFunc* f);
+
+}  // namespace rldb::codegen

@@ -1,0 +1,32 @@
+// Job: LLVM's work on one kernel, on a thread of its own.
+//
+// LLVM cannot be stopped from outside, recurses deeply and ends the process when it gives up. So it works on a thread
+// with a large stack, in a context of its own, with a memory limit that does not fail, and the caller waits: when the
+// work in hand is cancelled the caller leaves at once (support::Cancelled) and the job ends when it can, owning all
+// that it touches. A fatal error ends the job, not the process. Internal to the room; nothing of LLVM in here.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace rldb::codegen {
+
+// LLVM's own way to fail is to end the process; thrown instead from its handlers.
+struct FatalLlvm {
+  std::string reason;
+};
+
+struct JobState {
+  std::atomic<bool> abandoned{false};
+};
+
+// Runs `work` and waits for it. What it throws (Refused, FatalLlvm) is thrown here. `work` owns what it uses; it should
+// look at `abandoned` now and then.
+void run_job(std::function<void(const JobState&)> work);
+
+// Jobs that are running, abandoned ones too.
+int running_jobs();
+
+}  // namespace rldb::codegen

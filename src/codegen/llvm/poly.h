@@ -1,0 +1,92 @@
+// Poly: polynomials with integer coefficients over numbered symbols, and proofs that one is never negative.
+//
+// A Prover knows facts: polynomials that are >= 0 for every value that the symbols can have. Each fact belongs to its
+// highest symbol, and a proof removes symbols from the highest to the lowest, by subtracting multiples of facts, until
+// a constant is left. So symbols have to be made in the order of their scopes: shape variables, then loops from the
+// outermost to the innermost. Sound, not complete; every proof has a budget. User: bounds.cc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace rldb::codegen {
+
+using Symbol = std::int32_t;
+
+struct Monomial {
+  static constexpr int kMaxDegree = 6;
+  std::array<Symbol, kMaxDegree> factors{};  // sorted
+  std::int8_t degree = 0;
+  auto operator<=>(const Monomial&) const = default;
+  int count(Symbol v) const;
+};
+
+class Poly {
+ public:
+  Poly() = default;
+  Poly(std::int64_t constant);
+  static Poly of(Symbol v);
+  static Poly invalid();
+  // A result that does not fit (overflow, too many terms) is invalid; nothing is proved of it.
+  bool valid() const { return valid_; }
+  std::optional<std::int64_t> constant() const;
+  Symbol highest() const;  // -1: none
+  const std::vector<std::pair<Monomial, std::int64_t>>& terms() const { return terms_; }
+  // What v is multiplied by, when v stands in no power above the first.
+  std::optional<Poly> coefficient(Symbol v) const;
+  // With `by` in the place of v, which stands in no power above the first.
+  Poly with(Symbol v, const Poly& by) const;
+
+  friend Poly operator+(const Poly& a, const Poly& b);
+  friend Poly operator-(const Poly& a, const Poly& b);
+  friend Poly operator*(const Poly& a, const Poly& b);
+  auto operator<=>(const Poly&) const = default;
+
+ private:
+  void add(const Monomial& m, std::int64_t c);
+  std::vector<std::pair<Monomial, std::int64_t>> terms_;  // sorted, no zeros
+  bool valid_ = true;
+};
+
+class Prover {
+ public:
+  Symbol make(bool non_negative = false);
+  // `p` >= 0. `sign` is given when the highest symbol's coefficient is a polynomial of that sign that is not zero.
+  void fact(const Poly& p, int sign = 0);
+  // The same, for as long as its highest symbol: `forget` leaves it. That symbol has no other facts yet.
+  void always(const Poly& p, int sign = 0);
+  // v is one of the two.
+  void either(Symbol v, const Poly& a, const Poly& b);
+  std::size_t mark() const { return log_.size(); }
+  void forget(std::size_t mark);  // facts since then
+
+  bool never_negative(const Poly& p);
+  // floor(a / b) and the remainder, where `b` is known not to be zero whenever they are computed. Invalid when b may
+  // be negative.
+  Poly floor_div(const Poly& a, const Poly& b);
+
+ private:
+  struct Fact {
+    Poly poly;
+    int sign;
+  };
+  struct Known {
+    std::vector<Fact> facts;
+    bool non_negative = false;
+    std::optional<std::pair<Poly, Poly>> either;
+  };
+  bool prove(const Poly& p, int depth);
+  bool prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth);
+  bool plainly(const Poly& p) const;
+
+  std::vector<Known> known_;
+  std::vector<Symbol> log_;
+  std::map<std::pair<Poly, Poly>, Symbol> quotients_;
+  int steps_ = 0;           // left in this proof
+  int budget_ = 2'000'000;  // left in all
+};
+
+}  // namespace rldb::codegen
