@@ -147,6 +147,23 @@ struct Document::State {
   const source::Buffer& buffer() const { return sources.get(file); }
   script::ModuleState& module() { return reader->modules.front(); }
 
+  // A reading that is cancelled, or for which there is no memory, leaves nothing known of the text: the next edit reads
+  // all of it.
+  template <class Reading>
+  void all_or_nothing(Reading&& reading) {
+    try {
+      reading();
+    } catch (...) {
+      live_follows = false;
+      in_parts = false;
+      result = {};
+      result.ok = false;
+      diagnostics.clear();
+      read_text.reset();
+      throw;
+    }
+  }
+
   // ---- the whole text ----
 
   void read_whole();
@@ -581,7 +598,7 @@ bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view tex
   fresh.reserve(size);
   fresh.append(old.substr(0, begin)).append(text).append(old.substr(end));
   const TextEdit edit{begin, end, static_cast<std::uint32_t>(begin + text.size())};
-  s.follow(edit, s.sources.replace(s.file, std::move(fresh)));
+  s.all_or_nothing([&] { s.follow(edit, s.sources.replace(s.file, std::move(fresh))); });
   return true;
 }
 
@@ -592,7 +609,7 @@ bool Document::edit(source::LineColumn begin, source::LineColumn end, std::strin
 void Document::replace_all(std::string text) {
   std::unique_ptr<source::Buffer> before = state_->sources.replace(state_->file, std::move(text));
   state_->live_follows = false;
-  state_->read_whole();
+  state_->all_or_nothing([&] { state_->read_whole(); });
 }
 
 source::FileId Document::file() const { return state_->file; }

@@ -5,6 +5,7 @@
 #include "arith_impl.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 namespace arith {
@@ -226,6 +227,7 @@ bool Canonicaliser::non_negative(const Poly& p) {
 }
 
 bool Canonicaliser::non_negative_with(const Poly& p, std::size_t first_fact, int chain) {
+  support::poll();
   const Bounds b = bounds_of(p);
   if (b.min && *b.min >= 0) return true;
   if (chain == 0) return false;

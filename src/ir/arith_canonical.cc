@@ -4,6 +4,8 @@
 #include "arith_impl.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/size.h"
+#include "rldb/support/cancel.h"
 #include "scalar_fold.h"
 
 namespace rldb::ir::arith {
@@ -25,6 +27,9 @@ bool is_pure_intrinsic(std::string_view name) {
       "tir.bitwise_not",  "tir.vscale",     "tir.popcount",    "tir.clz",         "tir.isnan",      "tir.reinterpret"};
   return kNames.count(name) > 0;
 }
+
+// Operators and operands of an expanded product.
+constexpr std::size_t kMaxWritten = 4'000;
 
 struct DepthGuard {
   explicit DepthGuard(int& d) : depth(d) { ++depth; }
@@ -68,6 +73,7 @@ Poly Canonicaliser::atom(const Expr* e) {
       return remember(e, Poly::of_atom(atom_ids_[known]));
   const auto id = std::uint32_t(atoms_.size());
   atoms_.push_back(e);
+  atom_sizes_.push_back(expr_size(e, kMaxWritten));
   if (shared) {
     atom_table_.insert(hash, e);
     atom_ids_[e] = id;
@@ -95,6 +101,7 @@ Poly Canonicaliser::to_poly(const Expr* e) {
     atom_bounds_.try_emplace(p.terms[0].atoms[0], Bounds{});
     return p;
   }
+  support::poll();
   DepthGuard guard(depth_);
   Poly p = sum_poly(e);
   if (p.overflow) p = atom(e);
@@ -150,7 +157,7 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
     case NodeKind::Mul: {
       // In this order: it is the one in which atoms are met and written.
       const Poly left = to_poly(b->a);
-      Poly p = product(left, to_poly(b->b));
+      Poly p = expanded(left, to_poly(b->b));
       if (!p.overflow) return p;
       return atom(ctx_.binary(NodeKind::Mul, simplify(b->a), simplify(b->b)));
     }
@@ -168,6 +175,25 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
       return atom_or_const(made);
     }
   }
+}
+
+std::size_t Canonicaliser::written_size(const Poly& p) {
+  std::size_t n = 1;
+  for (const Term& t : p.terms) {
+    ++n;
+    for (const std::uint32_t id : t.atoms) n += atom_sizes_[id];
+  }
+  return n;
+}
+
+// Each term of a product repeats the atoms of both factors. What would become too long stays a product: sums of
+// products of such sums would be as long as the text is deep in the exponent.
+Poly Canonicaliser::expanded(const Poly& a, const Poly& b) {
+  const std::size_t size = written_size(a) * (b.terms.size() + 1) + written_size(b) * (a.terms.size() + 1);
+  if (size <= kMaxWritten || a.is_const() || b.is_const()) return product(a, b);
+  Poly too_long;
+  too_long.overflow = true;
+  return too_long;
 }
 
 Poly Canonicaliser::divide(const BinaryExpr* e) {

@@ -43,6 +43,8 @@ class Canonicaliser {
   Poly atom(const Expr* e);
   Poly remember(const Expr* e, Poly p);
   Poly atom_or_const(const Expr* e);
+  Poly expanded(const Poly& a, const Poly& b);
+  std::size_t written_size(const Poly& p);
   Poly divide(const BinaryExpr* e);
   Poly truncated(const BinaryExpr* e, const Poly& a, const Poly& b);
   Poly floor_div(const Poly& a, const Poly& b, DType t);
@@ -76,6 +78,7 @@ class Canonicaliser {
 
   Context& ctx_;
   std::vector<const Expr*> atoms_;
+  std::vector<std::size_t> atom_sizes_;  // as they are written out
   InternTable<Expr> atom_table_;
   std::unordered_map<const Expr*, std::uint32_t> atom_ids_;
   std::unordered_map<const Var*, Bounds> var_bounds_;

@@ -8,6 +8,8 @@ namespace {
 
 // A product of sums larger than this stays a product: expanding it would cost more than it could prove.
 constexpr std::size_t kMaxTerms = 256;
+// So does one of more factors: n ** 65536 is a short text.
+constexpr std::size_t kMaxDegree = 64;
 
 void add_checked(std::int64_t& into, std::int64_t v, bool& overflow) {
   if (__builtin_add_overflow(into, v, &into)) overflow = true;
@@ -76,6 +78,11 @@ Poly product(const Poly& a, const Poly& b) {
   out.constant = mul_checked(a.constant, b.constant, out.overflow);
   for (const Term& x : a.terms) {
     for (const Term& y : b.terms) {
+      if (x.atoms.size() + y.atoms.size() > kMaxDegree) {
+        out = {};
+        out.overflow = true;
+        return out;
+      }
       Term t{x.atoms, mul_checked(x.coef, y.coef, out.overflow)};
       t.atoms.insert(t.atoms.end(), y.atoms.begin(), y.atoms.end());
       std::sort(t.atoms.begin(), t.atoms.end());

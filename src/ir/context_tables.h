@@ -48,8 +48,9 @@ class InternTable {
     slots_[i] = {hash, item};
   }
   void grow() {
-    std::vector<Slot> old = std::move(slots_);
-    slots_.assign(old.empty() ? 64 : old.size() * 2, Slot{});
+    // Asking for memory may throw: the table is as it was until the new one is there.
+    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2, Slot{});
+    old.swap(slots_);
     for (const Slot& s : old)
       if (s.item) place(s.hash, s.item);
   }

@@ -10,6 +10,7 @@
 
 #include "describe.h"
 #include "fields.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
@@ -121,6 +122,7 @@ bool Comparison::drain() {
     if (stack_.empty()) return true;
     const Item item = stack_.back();
     stack_.pop_back();
+    support::poll();
     if (!compare(item)) return false;
   }
 }

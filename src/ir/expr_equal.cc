@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "context_tables.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
@@ -136,6 +137,7 @@ bool expr_equal(const Expr* a, const Expr* b) {
   while (!stack.empty()) {
     const Pair p = stack.back();
     stack.pop_back();
+    support::poll();
     if (p.a == p.b) continue;
     if (!p.a || !p.b || p.a->kind != p.b->kind) return false;
     left.clear();
@@ -153,6 +155,7 @@ std::uint64_t expr_hash(const Expr* e) {
   while (!stack.empty()) {
     const Expr* n = stack.back();
     stack.pop_back();
+    support::poll();
     h = mix(h, std::uint64_t(n->kind));
     const std::size_t before = stack.size();
     const bool known = scalar_children(n, [&](const Expr* c) { stack.push_back(c); });

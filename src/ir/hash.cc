@@ -6,6 +6,7 @@
 
 #include "fields.h"
 #include "rldb/ir/equal.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
@@ -70,6 +71,7 @@ void Hash::drain() {
     if (stack_.empty()) return;
     const Item item = stack_.back();
     stack_.pop_back();
+    support::poll();
     switch (item.kind) {
       case Kind::Node:
         visit_node(static_cast<const Node*>(item.p));

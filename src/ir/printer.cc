@@ -6,11 +6,13 @@
 
 #include "printer_impl.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 namespace print_detail {
 
 void Printer::line(const Node* node) {
+  support::poll();
   if (!lines_.empty()) out_ += '\n';
   lines_.push_back({out_.size(), node});
   out_.append(std::size_t(indent_) * 4, ' ');
@@ -317,9 +319,14 @@ std::string print_binding(const Binding* b, const PrintOptions& options) {
   return p.take();
 }
 
+// A type by itself is printed for somebody to read (or for a message at run time): nobody reads on here, and a message
+// about each binding must not write out an immense type each time. Modules are printed whole.
+constexpr std::size_t kMaxTypeText = 100'000;
+
 std::string print_type(const Type* t, const PrintOptions& options) {
   Printer p(options, nullptr);
   p.begin_fragment(false);
+  p.limit(kMaxTypeText);
   p.type(t);
   return p.take();
 }

@@ -53,6 +53,8 @@ class Printer {
   std::string finish(Decorator* decorator);
   std::string take() { return std::move(out_); }
   bool was_cut() const { return cut_; }
+  // No type begins beyond this many characters: `...` stands for the rest.
+  void limit(std::size_t characters) { limit_ = characters; }
   // Fragments print names that nothing defines as they are.
   void begin_fragment(bool in_tir) {
     fragment_ = true;
@@ -275,6 +277,7 @@ class Printer {
   std::vector<LineRecord> lines_;
   int indent_ = 0;
   int depth_ = 0;
+  std::size_t limit_ = ~std::size_t(0);
   bool cut_ = false;  // something was nested too deep to print
   Names names_;
   FunctionState* outer_ = nullptr;  // the outermost function being printed

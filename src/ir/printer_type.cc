@@ -190,6 +190,10 @@ void Printer::type(const Type* ty) {
     return;
   }
   if (too_deep()) return;
+  if (out_.size() > limit_) {
+    if (!out_.ends_with("...")) out_ += "...";
+    return;
+  }
   ++depth_;
   switch (ty->kind) {
     case TypeKind::Any:
@@ -236,6 +240,7 @@ void Printer::type(const Type* ty) {
       out_ += '(';
       bool first = true;
       for (const Type* f : x->fields) {
+        if (out_.size() > limit_ && out_.ends_with("...")) break;
         comma(first);
         type(f);
       }

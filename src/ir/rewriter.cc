@@ -3,6 +3,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
@@ -36,6 +37,7 @@ void Rewriter::record(const Node* made, const Node* from, std::uint32_t first_ne
 
 const Expr* Rewriter::rewrite(const Expr* e) {
   if (e == nullptr) return nullptr;
+  support::poll();
   if (!done_.empty())
     if (const auto found = done_.find(e); found != done_.end()) return found->second;
   if (const auto* b = as<BinaryExpr>(e); b && isa<BinaryExpr>(b->a)) {

@@ -1,10 +1,12 @@
 // Rewriter over TensorIR statements and buffers.
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
 const Stmt* Rewriter::rewrite(const Stmt* s) {
   if (s == nullptr) return nullptr;
+  support::poll();
   const std::uint32_t first_new = ctx_.node_count() + 1;
   const Stmt* made = visit_stmt(s);
   record(made, s, first_new);

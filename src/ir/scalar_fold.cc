@@ -46,12 +46,18 @@ std::int64_t wrap_to(DType t, std::int64_t v) {
 
 std::optional<std::int64_t> fold_int(NodeKind kind, DType t, std::int64_t a, std::int64_t b) {
   const auto fit = [t](std::int64_t v) { return std::optional<std::int64_t>(wrap_to(t, v)); };
+  // int64 is what dimensions are counted in, where a wrapped value would be a wrong answer: it stays as it is written.
+  const bool exact = t.is_int() && t.bits == 64;
+  std::int64_t whole = 0;
   switch (kind) {
     case NodeKind::Add:
+      if (exact && __builtin_add_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) + bits(b)));
     case NodeKind::Sub:
+      if (exact && __builtin_sub_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) - bits(b)));
     case NodeKind::Mul:
+      if (exact && __builtin_mul_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) * bits(b)));
     case NodeKind::Div:
       return b == 0 ? std::nullopt : fit(trunc_div(t, a, b));

@@ -2,6 +2,7 @@
 #include "rldb/ir/verifier.h"
 
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir {
@@ -24,6 +25,7 @@ void global_symbol(Reporter& report, const ModuleEntry& e) {
 }
 
 void entry(Reporter& report, RelaxVerifier& relax, const ModuleEntry& e) {
+  support::poll();
   report.at(e.function);
   global_symbol(report, e);
   if (const auto* f = as<Function>(e.function)) relax.function(e.name, f);

@@ -3,6 +3,7 @@
 
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir::verify_detail {
@@ -387,6 +388,7 @@ void RelaxVerifier::branch(const SeqExpr* s) {
 }
 
 void RelaxVerifier::binding(const Binding* b) {
+  support::poll();
   std::vector<bool>* good = options_.good_bindings;
   if (good == nullptr) return fresh_binding(b);
   if (b->id < good->size() && (*good)[b->id]) {
@@ -425,6 +427,7 @@ void RelaxVerifier::fresh_binding(const Binding* b) {
 
 // The value of a binding: one operation over leaves.
 void RelaxVerifier::value(const Expr* e) {
+  support::poll();
   if (deep()) return;
   ++depth_;
   typed(e, "a value");

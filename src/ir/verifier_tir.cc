@@ -3,6 +3,7 @@
 
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "verifier_impl.h"
 
 namespace rldb::ir::verify_detail {
@@ -68,6 +69,7 @@ void TirVerifier::region(const BufferRegion& r) {
 }
 
 void TirVerifier::expr(const Expr* e) {
+  support::poll();
   if (e == nullptr || deep()) return;
   ++depth_;
   while (const auto* b = as<BinaryExpr>(e)) {  // chains to the left are the deep ones
@@ -102,6 +104,7 @@ void TirVerifier::expr(const Expr* e) {
 }
 
 void TirVerifier::scoped(const Stmt* s) {
+  support::poll();
   if (s == nullptr) return;
   std::size_t mark = stack_.size();
   stmt(s);

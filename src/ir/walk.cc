@@ -1,7 +1,10 @@
 // Walks over any node, derived from the fields of the structs.
 #include "rldb/ir/walk.h"
 
+#include <unordered_set>
+
 #include "fields.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::ir {
 
@@ -79,6 +82,7 @@ class Variables {
     while (!stack_.empty()) {
       const Node* top = stack_.back();
       stack_.pop_back();
+      support::poll();
       visit(top);
     }
   }
@@ -204,8 +208,75 @@ class Variables {
   PointerMap<bool> buffers_;
 };
 
-void add_unique(const Var* v, std::vector<const Var*>& out) {
-  if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+// Variables in the order of their first meeting; a set once many are asked for and there are many.
+class Collected {
+ public:
+  explicit Collected(std::vector<const Var*>& out) : out_(out) {}
+  void add(const Var* v) {
+    if (out_.size() < kFew || ++scans_ < kFew) {
+      if (std::find(out_.begin(), out_.end(), v) == out_.end()) out_.push_back(v);
+      return;
+    }
+    for (; known_ < out_.size(); ++known_) seen_.insert(out_[known_]);
+    if (seen_.insert(v).second) {
+      out_.push_back(v);
+      ++known_;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  std::vector<const Var*>& out_;
+  std::size_t scans_ = 0;  // of a long `out_`
+  std::size_t known_ = 0;  // of `out_` that are in `seen_`
+  std::unordered_set<const Var*> seen_;
+};
+
+void collect(const Expr* e, Collected& out) {
+  if (e == nullptr || isa<IntImm>(e)) return;
+  if (const auto* v = as<Var>(e)) return out.add(v);
+  std::vector<const Node*> stack{e};
+  while (!stack.empty()) {
+    const Node* top = stack.back();
+    stack.pop_back();
+    if (const auto* v = as<Var>(top)) {
+      out.add(v);
+      continue;
+    }
+    const std::size_t base = stack.size();
+    uses(top, [&](const Node* child) { stack.push_back(child); });
+    std::reverse(stack.begin() + std::ptrdiff_t(base), stack.end());
+  }
+}
+
+// A type that stands in several places of a type says nothing new the second time.
+using SeenTypes = std::unordered_set<const Type*>;
+
+void collect(const Type* t, Collected& out, SeenTypes& seen) {
+  if (t == nullptr || !t->has_vars) return;
+  switch (t->kind) {
+    case TypeKind::Any:
+    case TypeKind::Prim:
+    case TypeKind::Pointer:
+      return;
+    case TypeKind::Shape:
+      for (const Expr* e : as<ShapeType>(t)->values) collect(e, out);
+      return;
+    case TypeKind::Tensor:
+      if (as<TensorType>(t)->shape_var) collect(as<TensorType>(t)->shape_var, out);
+      for (const Expr* e : as<TensorType>(t)->shape) collect(e, out);
+      return;
+    case TypeKind::DTensor:
+      return collect(as<DTensorType>(t)->tensor, out, seen);
+    case TypeKind::Tuple:
+      if (!seen.insert(t).second) return;
+      for (const Type* f : as<TupleType>(t)->fields) collect(f, out, seen);
+      return;
+    case TypeKind::Func:
+      if (!seen.insert(t).second) return;
+      for (const Type* p : as<FuncType>(t)->params) collect(p, out, seen);
+      return collect(as<FuncType>(t)->ret, out, seen);
+  }
 }
 
 }  // namespace
@@ -220,6 +291,7 @@ void walk(const Node* n, const std::function<bool(const Node*)>& f) {
   while (!stack.empty()) {
     const Node* top = stack.back();
     stack.pop_back();
+    support::poll();
     if (!f(top)) continue;
     const std::size_t base = stack.size();
     uses(top, [&](const Node* child) { stack.push_back(child); });
@@ -229,44 +301,15 @@ void walk(const Node* n, const std::function<bool(const Node*)>& f) {
 
 void collect_vars(const Expr* e, std::vector<const Var*>& out) {
   if (e == nullptr || isa<IntImm>(e)) return;
-  if (const auto* v = as<Var>(e)) return add_unique(v, out);
-  std::vector<const Node*> stack{e};
-  while (!stack.empty()) {
-    const Node* top = stack.back();
-    stack.pop_back();
-    if (const auto* v = as<Var>(top)) {
-      add_unique(v, out);
-      continue;
-    }
-    const std::size_t base = stack.size();
-    uses(top, [&](const Node* child) { stack.push_back(child); });
-    std::reverse(stack.begin() + std::ptrdiff_t(base), stack.end());
-  }
+  Collected collected(out);
+  collect(e, collected);
 }
 
 void collect_vars(const Type* t, std::vector<const Var*>& out) {
   if (t == nullptr || !t->has_vars) return;
-  switch (t->kind) {
-    case TypeKind::Any:
-    case TypeKind::Prim:
-    case TypeKind::Pointer:
-      return;
-    case TypeKind::Shape:
-      for (const Expr* e : as<ShapeType>(t)->values) collect_vars(e, out);
-      return;
-    case TypeKind::Tensor:
-      if (as<TensorType>(t)->shape_var) collect_vars(as<TensorType>(t)->shape_var, out);
-      for (const Expr* e : as<TensorType>(t)->shape) collect_vars(e, out);
-      return;
-    case TypeKind::DTensor:
-      return collect_vars(as<DTensorType>(t)->tensor, out);
-    case TypeKind::Tuple:
-      for (const Type* f : as<TupleType>(t)->fields) collect_vars(f, out);
-      return;
-    case TypeKind::Func:
-      for (const Type* p : as<FuncType>(t)->params) collect_vars(p, out);
-      return collect_vars(as<FuncType>(t)->ret, out);
-  }
+  Collected collected(out);
+  SeenTypes seen;
+  collect(t, collected, seen);
 }
 
 std::vector<const Var*> free_vars(const Node* n) {

@@ -173,6 +173,9 @@ Result<const Type*> shape_of(ir::Context& ctx, const OpInfo& info, const ir::Cal
   return static_cast<const Type*>(ctx.shape_type_ndim(x->ndim));
 }
 
+// More than any library has; each dimension is a loop of a kernel.
+constexpr std::int64_t kMaxRank = 1'000;
+
 Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   if (x->ndim != ir::kUnknownNdim && x->ndim != 1)
@@ -182,7 +185,14 @@ Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const 
     return type_error(info, "requires the input tensor to have integer dtype, but it has " + to_string(x->dtype), 0);
   int ndim = ir::kUnknownNdim;
   if (x->has_shape)
-    if (auto n = ir::const_int(x->shape[0])) ndim = int(*n);
+    if (auto n = ir::const_int(x->shape[0])) {
+      if (*n > kMaxRank)
+        return type_error(info,
+                          "makes shapes of at most " + std::to_string(kMaxRank) + " dimensions, the input tensor has " +
+                              std::to_string(*n) + " elements",
+                          0);
+      ndim = int(*n);
+    }
   return static_cast<const Type*>(ctx.shape_type_ndim(ndim));
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "ops/infer_util.h"
 #include "rldb/ir/equal.h"
@@ -68,9 +69,10 @@ struct Copies {
 };
 
 // Variables that the stages below the outputs use, shapes first.
-void collect_used(const te::Operation* op, std::vector<const te::Operation*>& seen, std::vector<const ir::Var*>& out) {
-  if (std::find(seen.begin(), seen.end(), op) != seen.end()) return;
-  seen.push_back(op);
+using Seen = std::unordered_set<const te::Operation*>;
+
+void collect_used(const te::Operation* op, Seen& seen, std::vector<const ir::Var*>& out) {
+  if (!seen.insert(op).second) return;
   for (te::Tensor t : op->outputs)
     for (const Expr* d : t->shape) ir::collect_vars(d, out);
   for (const auto& a : op->reduce_axes) ir::collect_vars(a.dom.extent, out);
@@ -119,6 +121,10 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
       leaves.push_back(blocks_->emit(get));
     }
   }
+  const auto* several = ir::as<ir::TupleType>(out);
+  const std::size_t tensors = leaves.size() + (several ? several->fields.size() : 1);
+  if (tensors > kMaxTensors)
+    return Failure(message(DiagId::CodeTooLarge, func_name, tensors, "tensors in one kernel", kMaxTensors));
   std::vector<te::Param> params;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto* t = ir::as<TensorType>(leaves[i]->type);
@@ -136,20 +142,19 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
   std::vector<te::Tensor> results = body(te);
 
   std::vector<const ir::Var*> used;
-  std::vector<const te::Operation*> seen;
+  Seen seen;
   for (te::Tensor t : te.in)
     for (const Expr* d : t->shape) ir::collect_vars(d, used);
   for (te::Tensor t : results) collect_used(t->op, seen, used);
-  std::vector<const ir::Var*> bound;
+  std::unordered_set<const ir::Var*> bound;
   for (const auto* list : {&te.in, &results})
     for (te::Tensor t : *list)
       for (const Expr* d : t->shape)
-        if (const auto* v = ir::as<ir::Var>(d)) bound.push_back(v);
+        if (const auto* v = ir::as<ir::Var>(d)) bound.insert(v);
   std::vector<const Expr*> call_args = leaves;
   for (const ir::Var* v : used) {
     auto caller = copies.to_caller.find(v);
-    if (caller == copies.to_caller.end() || std::find(bound.begin(), bound.end(), v) != bound.end()) continue;
-    bound.push_back(v);
+    if (caller == copies.to_caller.end() || !bound.insert(v).second) continue;
     params.push_back({nullptr, v});
     call_args.push_back(caller->second);
   }

@@ -186,9 +186,11 @@ class Planner {
   void visit_binding(const Binding* b) {
     const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
     const Expr* value = known_field(b->value);
-    if (const auto* v = as<Var>(value); v && same_type) aliases_[b->var] = v;
+    // What an alias of an alias names is looked up once: chains of them are long.
+    if (const auto* v = as<Var>(value); v && same_type) aliases_[b->var] = follow(aliases_, v);
     if (const auto* c = as<Constant>(value)) constants_[b->var] = c;
-    known_[b->var] = value;
+    const auto named = isa<Var>(value) ? known_.find(as<Var>(value)) : known_.end();
+    known_[b->var] = named == known_.end() ? value : named->second;
     home_[b->var] = block_;
     order_.push_back(b->var);
     if (block_->is_dataflow()) in_dataflow_.insert(b->var);

@@ -4,6 +4,7 @@
 
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
@@ -67,6 +68,7 @@ Result<const Module*> map_functions(PassEnv& env, const Module* module, const Fu
   for (const ModuleEntry& e : module->entries) {
     const auto* function = as<Function>(e.function);
     if (!function) continue;
+    support::poll();
     RLDB_TRY(const Function* made, f(e.name, function));
     if (made == function) continue;
     made = refine_result(env.ctx, made);
@@ -106,18 +108,22 @@ const Function* refine_result(Context& ctx, const Function* f) {
 
 const SeqExpr* make_seq(Context& ctx, const std::vector<const BindingBlock*>& blocks, const Expr* body,
                         const Node* origin) {
+  std::vector<const BindingBlock*> filled;
+  for (const BindingBlock* b : blocks)
+    if (!b->bindings.empty()) filled.push_back(b);
   std::vector<const BindingBlock*> merged;
-  for (const BindingBlock* b : blocks) {
-    if (b->bindings.empty()) continue;
-    if (merged.empty() || merged.back()->is_dataflow() != b->is_dataflow()) {
-      merged.push_back(b);
+  for (std::size_t i = 0; i < filled.size();) {
+    std::size_t end = i + 1;
+    while (end < filled.size() && filled[end]->is_dataflow() == filled[i]->is_dataflow()) ++end;
+    if (end == i + 1) {
+      merged.push_back(filled[i++]);
       continue;
     }
-    std::vector<const Binding*> all(merged.back()->bindings.begin(), merged.back()->bindings.end());
-    all.insert(all.end(), b->bindings.begin(), b->bindings.end());
-    const BindingBlock* joined = ctx.block(all, b->is_dataflow());
-    ctx.set_origin(joined, b);
-    merged.back() = joined;
+    std::vector<const Binding*> all;
+    for (std::size_t k = i; k < end; ++k) all.insert(all.end(), filled[k]->bindings.begin(), filled[k]->bindings.end());
+    merged.push_back(ctx.block(all, filled[i]->is_dataflow()));
+    ctx.set_origin(merged.back(), filled[end - 1]);
+    i = end;
   }
   const SeqExpr* made = ctx.seq(merged, body);
   if (origin) ctx.set_origin(made, origin);

@@ -6,15 +6,21 @@ namespace rldb::passes {
 void History::start(const ir::Module* module) {
   PassRecord first;
   first.after = module;
-  records_.assign(1, first);
-  edits_.assign(1, true);
+  // Made before anything is forgotten: a history has all of a version or nothing, also when memory runs out.
+  std::vector<PassRecord> records{first};
+  std::vector<bool> edits{true};
+  records_.swap(records);
+  edits_.swap(edits);
   bookmarks_.clear();
   position_ = 0;
 }
 
 void History::push(PassRecord record) {
   RLDB_CHECK(record.after != nullptr, "a failed pass has no version");
-  records_.resize(records_.empty() ? 0 : position_ + 1);
+  const std::size_t kept = records_.empty() ? 0 : position_ + 1;
+  if (records_.capacity() <= kept) records_.reserve(2 * kept + 1);
+  if (edits_.capacity() <= kept) edits_.reserve(2 * kept + 1);
+  records_.resize(kept);
   edits_.resize(records_.size());
   std::erase_if(bookmarks_, [&](const auto& b) { return b.second >= records_.size(); });
   records_.push_back(std::move(record));

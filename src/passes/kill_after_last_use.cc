@@ -7,6 +7,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
@@ -98,6 +99,7 @@ KillsAfter kills_of(const SeqExpr* s) {
   };
   for (const BindingBlock* block : s->blocks) {
     for (const Binding* b : block->bindings) {
+      support::poll();
       use(b->value, b);
       if (is_kill(b->value))
         if (const auto* v = as<Var>(static_cast<const Call*>(b->value)->args[0]); v && infos.count(root(v)))

@@ -9,10 +9,13 @@
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using source::DiagId;
 
 namespace {
 
@@ -59,6 +62,7 @@ class OpLegalizer : public Rewriter {
 
  private:
   void legalize(const Binding* b, std::vector<const Binding*>& out, int round) {
+    support::poll();
     const auto* call = as<Call>(b->value);
     if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
@@ -70,6 +74,7 @@ class OpLegalizer : public Rewriter {
     if (dataflow_) blocks.end_dataflow();
     if (!value.ok()) {
       blocks.end_scope(b->var);
+      if (value.error().id == DiagId::CodeTooLarge) return refuse(b, std::move(value).error(), out);
       if (options_.warn) note(call, value.error());
       return out.push_back(b);
     }
@@ -110,6 +115,13 @@ class OpLegalizer : public Rewriter {
       return made;
     }
     return nullptr;
+  }
+
+  // Nothing else could make code of it: later passes would only say so less clearly.
+  void refuse(const Binding* b, source::Message why, std::vector<const Binding*>& out) {
+    why.notes.push_back({ctx_.span_of(b), "for `" + std::string(b->var->name) + "`"});
+    env_.diagnostics.add(ctx_.span_of(b), std::move(why));
+    out.push_back(b);
   }
 
   void note(const Call* call, source::Message why) {

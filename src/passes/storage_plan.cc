@@ -1,8 +1,10 @@
 #include "passes/storage_plan.h"
 
+#include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
@@ -34,6 +36,7 @@ StoragePlan::StoragePlan(Context& ctx, const Module* module, const Function* f, 
     phase_ = p;
     vars_.clear();
     pools_.clear();
+    trees_.clear();
     visit_seq(f->body);
     drop(tokens_of(f->body->body));
   }
@@ -54,22 +57,25 @@ void StoragePlan::visit_seq(const SeqExpr* s) {
 }
 
 // A match_cast is the same memory under another type.
-void StoragePlan::visit_binding(const Binding* b) { vars_[b->var] = visit_value(b->value); }
+void StoragePlan::visit_binding(const Binding* b) {
+  support::poll();
+  if (const Tokens tokens = visit_value(b->value)) vars_[b->var] = tokens;
+}
 
 StoragePlan::Tokens StoragePlan::visit_value(const Expr* value) {
   if (const auto* call = as<Call>(value)) return visit_call(call);
   if (const auto* branch = as<If>(value)) {
     visit_if(branch);
-    return {};
+    return nullptr;
   }
   if (const auto* f = as<Function>(value)) {
     visit_local_function(f);
-    return {};
+    return nullptr;
   }
   if (const auto* s = as<SeqExpr>(value)) {
     visit_seq(s);
     drop(tokens_of(s->body));
-    return {};
+    return nullptr;
   }
   return tokens_of(value);
 }
@@ -77,19 +83,30 @@ StoragePlan::Tokens StoragePlan::visit_value(const Expr* value) {
 StoragePlan::Tokens StoragePlan::tokens_of(const Expr* e) {
   if (const auto* v = as<Var>(e)) {
     const auto found = vars_.find(v);
-    return found == vars_.end() ? Tokens{} : found->second;
+    return found == vars_.end() ? nullptr : found->second;
   }
   if (const auto* t = as<Tuple>(e)) {
-    Tokens all;
-    for (const Expr* item : t->items) all.fields.push_back(tokens_of(item));
-    return all;
+    Tree all;
+    bool planned = false;
+    for (const Expr* item : t->items) {
+      all.fields.push_back(tokens_of(item));
+      planned = planned || all.fields.back();
+    }
+    return planned ? &trees_.emplace_back(std::move(all)) : nullptr;
   }
   if (const auto* get = as<TupleGetItem>(e)) {
-    Tokens whole = tokens_of(get->tuple);
+    const Tokens whole = tokens_of(get->tuple);
     const std::size_t i = std::size_t(get->index);
-    return i < whole.fields.size() ? whole.fields[i] : Tokens{};
+    return whole && i < whole->fields.size() ? whole->fields[i] : nullptr;
   }
-  return {};
+  return nullptr;
+}
+
+StoragePlan::Tokens StoragePlan::leaf_of(Token* token) {
+  if (!token) return nullptr;
+  Tree& t = trees_.emplace_back();
+  t.leaf = token;
+  return &t;
 }
 
 StoragePlan::Tokens StoragePlan::visit_call(const Call* call) {
@@ -97,12 +114,12 @@ StoragePlan::Tokens StoragePlan::visit_call(const Call* call) {
   if (is_view(call) && !call->args.empty()) return tokens_of(call->args[0]);
   if (as_call_of(call, "relax.vm.call_tir_dyn") && call->args.size() == 2) {
     use(tokens_of(call->args[1]));
-    return {};
+    return nullptr;
   }
   const bool kernel = is_kernel(call->callee);
   if (!kernel) drop(tokens_of(call->callee));
   for (const Expr* arg : call->args) kernel ? use(tokens_of(arg)) : drop(tokens_of(arg));
-  return {};
+  return nullptr;
 }
 
 bool StoragePlan::is_kernel(const Expr* callee) const {
@@ -132,36 +149,54 @@ void StoragePlan::visit_local_function(const Function* f) {
   std::swap(outer, pools_);
 }
 
-void StoragePlan::use(const Tokens& t) {
-  for (const Tokens& field : t.fields) use(field);
-  Token* token = t.leaf;
-  if (!token || token->dropped) return;
-  if (phase_ == Phase::Assign) {
-    if (--token->uses == 0) release(token);
-  } else if (token->block == block_) {
-    ++token->uses;
-  } else {
-    token->dropped = true;
+// Each tensor counts once, however often the value holds it.
+void StoragePlan::use(Tokens whole) {
+  if (!whole) return;
+  const std::uint64_t walk = ++walks_;
+  std::vector<Tree*> pending{whole};
+  while (!pending.empty()) {
+    Tree* t = pending.back();
+    pending.pop_back();
+    if (t->seen == walk) continue;
+    t->seen = walk;
+    for (std::size_t i = t->fields.size(); i-- > 0;)
+      if (t->fields[i]) pending.push_back(t->fields[i]);
+    Token* token = t->leaf;
+    if (!token || token->dropped) continue;
+    if (phase_ == Phase::Assign) {
+      if (--token->uses == 0) release(token);
+    } else if (token->block == block_) {
+      ++token->uses;
+    } else {
+      token->dropped = true;
+    }
   }
 }
 
-void StoragePlan::drop(const Tokens& t) {
-  for (const Tokens& field : t.fields) drop(field);
-  if (t.leaf) t.leaf->dropped = true;
+void StoragePlan::drop(Tokens whole) {
+  std::vector<Tree*> pending;
+  if (whole) pending.push_back(whole);
+  while (!pending.empty()) {
+    Tree* t = pending.back();
+    pending.pop_back();
+    if (t->dropped) continue;
+    t->dropped = true;
+    for (Tree* field : t->fields)
+      if (field) pending.push_back(field);
+    if (t->leaf) t->leaf->dropped = true;
+  }
 }
 
 StoragePlan::Tokens StoragePlan::allocate(const Call* call) {
-  Tokens t;
   if (phase_ == Phase::Count) {
-    t.leaf = make_token(call);
-    if (t.leaf) allocs_[call] = t.leaf;
-    return t;
+    Token* made = make_token(call);
+    if (made) allocs_[call] = made;
+    return leaf_of(made);
   }
   const auto found = allocs_.find(call);
-  if (found == allocs_.end() || found->second->dropped) return t;
-  t.leaf = found->second;
-  assign(t.leaf);
-  return t;
+  if (found == allocs_.end() || found->second->dropped) return nullptr;
+  assign(found->second);
+  return leaf_of(found->second);
 }
 
 StoragePlan::Token* StoragePlan::make_token(const Call* call) {
@@ -202,10 +237,14 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
   Pool& pool = pools_[{token.scope, runtime::to_string(token.dtype)}];
   const std::int64_t size = token.const_bytes;
   if (size < 0) {
+    // Written alike is soon seen; a proof takes its time, and one for each free storage a time that grows squarely.
+    constexpr int kMaxProofs = 64;
+    int proofs = 0;
     auto [begin, end] = pool.equal_range(-1);
     for (auto it = begin; it != end; ++it) {
       PlannedStorage* s = it->second;
-      if (!analyzer_.prove_equal(token.bytes, s->bytes)) continue;
+      const bool same = expr_equal(token.bytes, s->bytes);
+      if (!same && (++proofs > kMaxProofs || !analyzer_.prove_equal(token.bytes, s->bytes))) continue;
       pool.erase(it);
       return s;
     }

@@ -34,11 +34,15 @@ class StoragePlan {
 
  private:
   struct Token;
-  // What a value may occupy: one tensor, a tuple of such, or nothing that is planned.
-  struct Tokens {
+  // What a value may occupy: one tensor, or a tuple of such. Shared, as the values are: a tuple that holds itself twice
+  // at each of thirty levels is thirty of these. Null: nothing that is planned.
+  struct Tree {
     Token* leaf = nullptr;
-    std::vector<Tokens> fields;
+    std::vector<Tree*> fields;
+    bool dropped = false;
+    std::uint64_t seen = 0;  // the last walk that came by
   };
+  using Tokens = Tree*;
   struct Token {
     int uses = 0;
     bool dropped = false;
@@ -61,8 +65,9 @@ class StoragePlan {
   void visit_if(const ir::If* branch);
   void visit_local_function(const ir::Function* f);
   Tokens tokens_of(const ir::Expr* leaf);
-  void use(const Tokens& t);
-  void drop(const Tokens& t);
+  void use(Tokens t);
+  void drop(Tokens t);
+  Tokens leaf_of(Token* token);
   bool is_kernel(const ir::Expr* callee) const;
   Tokens allocate(const ir::Call* call);
   Token* make_token(const ir::Call* call);
@@ -78,6 +83,8 @@ class StoragePlan {
   std::unordered_map<const ir::Var*, Tokens> vars_;
   std::unordered_map<const ir::Call*, Token*> allocs_;
   std::deque<Token> tokens_;
+  std::deque<Tree> trees_;
+  std::uint64_t walks_ = 0;
   std::deque<PlannedStorage> storages_;
   Pools pools_;
 };

@@ -17,6 +17,7 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
@@ -36,7 +37,7 @@ enum MakeCode : std::int64_t { kImmediate = 0, kLoad = 1 };
 struct MatchItem {
   const Expr* value;
   Span<const Expr*> dims;
-  std::string context;
+  const Expr* context;  // a string, shared by all checks of one annotation
 };
 
 // Host functions that compute shapes, shared by the functions of the module.
@@ -107,7 +108,23 @@ class ShapeLowerer {
   void fail(Message m) {
     if (!error_) error_ = std::move(m).with_note(origin_ ? ctx_.span_of(origin_) : ctx_.span_of(function_), "here");
   }
-  const Expr* context(const std::string& text) { return ctx_.string(contexts_ ? std::string_view(text) : ""); }
+  // Literals that are left are a number that has no int64: sizes of storage, say.
+  void not_computed(const Expr* e) {
+    std::vector<const Var*> vars;
+    collect_vars(e, vars);
+    if (vars.empty())
+      fail(message(DiagId::PassUnsupported, "a size in `" + std::string(name_) + "`", "it overflows int64"));
+    else
+      fail(message(DiagId::ShapeNotComputed, print_expr(e), name_));
+  }
+  // Where a check stands, for its message at run time. Written once an annotation, which may have thousands of checks.
+  const Expr* context(std::string_view before, const Type* annotation) {
+    constexpr std::size_t kMaxAnnotation = 2'000;
+    if (!contexts_) return ctx_.string("");
+    std::string type = print_type(annotation);
+    if (type.size() > kMaxAnnotation) type = type.substr(0, kMaxAnnotation) + "...";
+    return ctx_.string("ErrorContext(" + std::string(before) + type + ") ");
+  }
 
   // ---- the function ----
   void prologue() {
@@ -126,8 +143,9 @@ class ShapeLowerer {
     for (std::size_t i = 0; i < function_->params.size(); ++i) {
       const Var* p = function_->params[i];
       origin_ = p;
-      const std::string where = "ErrorContext(fn=" + std::string(name_) + ", loc=param[" + std::to_string(i) +
-                                "], param=" + std::string(p->name) + ", annotation=" + print_type(p->type) + ") ";
+      const Expr* where = context("fn=" + std::string(name_) + ", loc=param[" + std::to_string(i) +
+                                      "], param=" + std::string(p->name) + ", annotation=",
+                                  p->type);
       check(p->type, p, true, i >= num_input, where, items);
       bind_scalar(p);
     }
@@ -137,8 +155,7 @@ class ShapeLowerer {
 
   void check_result(const Expr* result) {
     std::vector<MatchItem> items;
-    const std::string where =
-        "ErrorContext(fn=" + std::string(name_) + ", loc=return, annotation=" + print_type(function_->ret_type) + ") ";
+    const Expr* where = context("fn=" + std::string(name_) + ", loc=return, annotation=", function_->ret_type);
     check(function_->ret_type, result, false, false, where, items);
     match_round(items, true);
   }
@@ -148,7 +165,7 @@ class ShapeLowerer {
     ShapeSlot* slot = v->type->kind == TypeKind::Prim ? slots_.find(v) : nullptr;
     if (!slot || slot->ready) return;
     emit_check("vm.builtin.match_prim_value",
-               {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), context("")});
+               {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), ctx_.string("")});
     slot->ready = true;
     ready_.push_back(slot->index);
     compute();
@@ -166,11 +183,12 @@ class ShapeLowerer {
   }
 
   void lower_binding(const Binding* b) {
+    support::poll();
     origin_ = b;
     if (b->is_match_cast()) {
       const Expr* value = leaf(b->value);
       std::vector<MatchItem> items;
-      check(b->cast_type, value, false, false, "ErrorContext(match_cast, ty=" + print_type(b->cast_type) + ") ", items);
+      check(b->cast_type, value, false, false, context("match_cast, ty=", b->cast_type), items);
       match(std::move(items));
       return out_.push_back(remake_binding(ctx_, b, b->var, value));
     }
@@ -298,7 +316,7 @@ class ShapeLowerer {
     }
     ShapeSlot* slot = slots_.find(e);
     if (!slot || !slot->ready) {
-      fail(message(DiagId::ShapeNotComputed, print_expr(e), name_));
+      not_computed(e);
       return;
     }
     args.push_back(ctx_.i64(kLoad));
@@ -325,7 +343,7 @@ class ShapeLowerer {
         skipped = skipped || code == kSkip;
       }
       if (skipped) left.push_back(item);
-      args.push_back(context(item.context));
+      args.push_back(item.context);
       if (any) emit_check("vm.builtin.match_shape", args);
     }
     return left;
@@ -346,7 +364,7 @@ class ShapeLowerer {
       ready_.push_back(slot->index);
       return add(kStore, slot->index);
     }
-    if (last) fail(message(DiagId::ShapeNotComputed, print_expr(dim), name_));
+    if (last) not_computed(dim);
     return add(kSkip, 0);
   }
 
@@ -362,15 +380,17 @@ class ShapeLowerer {
     const Expr* const size[] = {ctx_.i64(std::int64_t(slots_.size()))};
     const Buffer* heap = ctx_.buffer("H", size, DType::Int(64));
     VarMap loads;
-    for (ShapeSlot& s : slots_.all()) {
-      const auto* v = as<Var>(s.expr);
-      if (!v) continue;
-      const Expr* const index[] = {ctx_.i64(s.index)};
-      loads[v] = cast_to(ctx_, v->dtype(), ctx_.load(heap, index));
-    }
+    std::vector<const Var*> vars;
     std::vector<const Stmt*> stores;
     for (int i : now) {
       ShapeSlot& s = slots_.at(i);
+      vars.clear();
+      collect_vars(s.expr, vars);
+      for (const Var* v : vars) {
+        if (loads.count(v)) continue;
+        const Expr* const at[] = {ctx_.i64(slots_.find(v)->index)};
+        loads[v] = cast_to(ctx_, v->dtype(), ctx_.load(heap, at));
+      }
       s.ready = true;
       const Expr* const index[] = {ctx_.i64(i)};
       stores.push_back(ctx_.store(heap, cast_to(ctx_, DType::Int(64), substitute(ctx_, s.expr, loads)), index));
@@ -386,16 +406,17 @@ class ShapeLowerer {
 
   // ---- checks of types ----
   // `always`: even when the value's type says enough (parameters: that is the calling convention).
-  void check(const Type* type, const Expr* value, bool always, bool dynamic_only, const std::string& where,
+  void check(const Type* type, const Expr* value, bool always, bool dynamic_only, const Expr* where,
              std::vector<MatchItem>& items) {
     if (!always && is_base_of(ctx_, type, value->type)) return;
+    support::poll();
+    if (dynamic_only && is_static(type)) return;
     switch (type->kind) {
       case TypeKind::Any:
       case TypeKind::Pointer:
         return;
       case TypeKind::Prim:
-        emit_check("vm.builtin.check_prim_value_info",
-                   {get(value), ctx_.dtype(as<PrimType>(type)->dtype), context(where)});
+        emit_check("vm.builtin.check_prim_value_info", {get(value), ctx_.dtype(as<PrimType>(type)->dtype), where});
         return;
       case TypeKind::Shape:
         return check_shape(as<ShapeType>(type), value, always, where, items);
@@ -407,38 +428,52 @@ class ShapeLowerer {
         return check_tuple(as<TupleType>(type), value, always, dynamic_only, where, items);
       case TypeKind::Func:
         if (always || value->type->kind != TypeKind::Func)
-          emit_check("vm.builtin.check_func_info", {get(value), context(where)});
+          emit_check("vm.builtin.check_func_info", {get(value), where});
         return;
     }
   }
 
-  void check_shape(const ShapeType* t, const Expr* value, bool always, const std::string& where,
+  // Says all of its value, and nothing that is known only when it runs.
+  bool is_static(const Type* type) {
+    if (type->has_vars) return false;
+    if (const auto* t = as<TensorType>(type)) return t->has_shape;
+    if (const auto* t = as<ShapeType>(type)) return t->has_values;
+    const auto* t = as<TupleType>(type);
+    if (!t) return false;
+    const auto known = static_tuples_.find(t);
+    if (known != static_tuples_.end()) return known->second;
+    const bool all = std::all_of(t->fields.begin(), t->fields.end(), [this](const Type* f) { return is_static(f); });
+    static_tuples_.emplace(t, all);
+    return all;
+  }
+
+  void check_shape(const ShapeType* t, const Expr* value, bool always, const Expr* where,
                    std::vector<MatchItem>& items) {
     if (always || !is_base_of(ctx_, ctx_.shape_type_ndim(t->ndim), value->type))
-      emit_check("vm.builtin.check_shape_info", {get(value), ctx_.i64(t->ndim), context(where)});
+      emit_check("vm.builtin.check_shape_info", {get(value), ctx_.i64(t->ndim), where});
     if (t->has_values) items.push_back({get(value), t->values, where});
   }
 
   // A shape held by a variable is checked by rank and dtype only.
-  void check_tensor(const TensorType* t, const Expr* value, bool always, bool dynamic_only, const std::string& where,
+  void check_tensor(const TensorType* t, const Expr* value, bool always, bool dynamic_only, const Expr* where,
                     std::vector<MatchItem>& items) {
     if (dynamic_only && t->has_shape && all_int_literals(t->shape)) return;
     if (always || !is_base_of(ctx_, ctx_.tensor_ndim(t->ndim, t->dtype), value->type)) {
-      emit_check("vm.builtin.check_tensor_info", {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), context(where)});
+      emit_check("vm.builtin.check_tensor_info", {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), where});
     }
     if (t->has_shape) items.push_back({get(value), t->shape, where});
   }
 
-  void check_tuple(const TupleType* t, const Expr* value, bool always, bool dynamic_only, const std::string& where,
+  void check_tuple(const TupleType* t, const Expr* value, bool always, bool dynamic_only, const Expr* where,
                    std::vector<MatchItem>& items) {
     const auto* known = as<TupleType>(value->type);
     if (known && known->fields.size() != t->fields.size()) {
-      return fail(message(DiagId::PassUnsupported, where,
+      return fail(message(DiagId::PassUnsupported, "a tuple",
                           "the tuple has " + std::to_string(known->fields.size()) + " fields, its annotation " +
                               std::to_string(t->fields.size())));
     }
     if (always || !known) {
-      emit_check("vm.builtin.check_tuple_info", {get(value), ctx_.i64(std::int64_t(t->fields.size())), context(where)});
+      emit_check("vm.builtin.check_tuple_info", {get(value), ctx_.i64(std::int64_t(t->fields.size())), where});
     }
     for (std::size_t i = 0; i < t->fields.size(); ++i) {
       check(t->fields[i], field(value, i), always, dynamic_only, where, items);
@@ -487,6 +522,7 @@ class ShapeLowerer {
   std::vector<const Binding*> out_;
   std::vector<int> ready_;  // variables stored since the last computation
   std::unordered_map<const Var*, const Var*> vars_;
+  std::unordered_map<const TupleType*, bool> static_tuples_;
   std::unordered_map<const Expr*, const Var*> fields_;  // tuple fields bound in this block
   std::optional<Message> error_;
 };

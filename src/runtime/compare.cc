@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "rldb/runtime/value.h"
+#include "rldb/support/cancel.h"
 #include "runtime/number_text.h"
 
 namespace rldb::runtime {
@@ -109,8 +111,12 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
                                    tolerance.atol, tolerance.rtol));
 }
 
+// Tuples that were found to agree: one that stands in many places is compared once.
+using Agreed = std::set<std::pair<const Object*, const Object*>>;
+
 std::string compare_at(const Value& actual, const Value& expected, const Tolerance& tolerance, const std::string& path,
-                       int depth) {
+                       int depth, Agreed& agreed) {
+  support::poll();
   if (actual.kind() != expected.kind()) return differ(path, actual, expected);
   bool same = true;
   switch (actual.kind()) {
@@ -139,10 +145,12 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
       const auto& b = expected.as_tuple().fields;
       if (a.size() != b.size()) return differ(path, actual, expected);
       if (depth >= kMaxDepth) return at_path(path, "tuples are nested too deep to compare");
+      if (agreed.count({actual.object(), expected.object()})) return "";
       for (std::size_t i = 0; i < a.size(); ++i) {
-        std::string found = compare_at(a[i], b[i], tolerance, fmt::format("{}[{}]", path, i), depth + 1);
+        std::string found = compare_at(a[i], b[i], tolerance, fmt::format("{}[{}]", path, i), depth + 1, agreed);
         if (!found.empty()) return found;
       }
+      agreed.emplace(actual.object(), expected.object());
       return "";
     }
     case ValueKind::Function:
@@ -158,7 +166,8 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
 }  // namespace
 
 std::string compare(const Value& actual, const Value& expected, const Tolerance& tolerance) {
-  return compare_at(actual, expected, tolerance, "", 0);
+  Agreed agreed;
+  return compare_at(actual, expected, tolerance, "", 0, agreed);
 }
 
 }  // namespace rldb::runtime

@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "rldb/runtime/value.h"
+#include "rldb/support/cancel.h"
 #include "runtime/number_text.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-constexpr int kMaxDepth = 64;  // of nested tuples; deeper ones are shown as `...`
+constexpr int kMaxDepth = 64;     // of nested tuples; deeper ones are shown as `...`
+constexpr int kMaxFields = 1000;  // of all tuples of a value; `...` stands for the rest
 
 // A number split at the point: "-12" "5" and for scientific form "+10".
 struct Digits {
@@ -243,8 +245,9 @@ std::string tensor_body(const Tensor& tensor, const FormatOptions& options) {
   return element_text(tensor.data(), tensor.dtype());
 }
 
-// `indent` goes before every line but the first.
-void append(std::string& out, const Value& v, const FormatOptions& options, std::size_t indent, int depth) {
+// `indent` goes before every line but the first. `left`: fields that may still be shown.
+void append(std::string& out, const Value& v, const FormatOptions& options, std::size_t indent, int depth, int& left) {
+  support::poll();
   if (v.is(ValueKind::Tensor)) {
     const std::string pad = "\n" + std::string(indent, ' ');
     out += describe(v) + pad;
@@ -265,12 +268,16 @@ void append(std::string& out, const Value& v, const FormatOptions& options, std:
   out += describe(v);
   const auto& fields = v.as_tuple().fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (left-- <= 0) {
+      out += "\n" + std::string(indent, ' ') + "...";
+      return;
+    }
     const std::string label = fmt::format("[{}] ", i);
     out += "\n" + std::string(indent, ' ') + label;
     if (depth >= kMaxDepth) {
       out += "...";
     } else {
-      append(out, fields[i], options, indent + label.size(), depth + 1);
+      append(out, fields[i], options, indent + label.size(), depth + 1, left);
     }
   }
 }
@@ -311,7 +318,8 @@ std::string describe(const Value& v) {
 
 std::string format_value(const Value& v, const FormatOptions& options) {
   std::string out;
-  append(out, v, options, 0, 0);
+  int left = kMaxFields;
+  append(out, v, options, 0, 0, left);
   return out;
 }
 

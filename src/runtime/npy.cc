@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
 #include "runtime/bytes.h"
 
 namespace rldb::runtime {
@@ -177,6 +178,7 @@ Result<Element> element_of(std::string_view descr, std::string_view name) {
 
 void copy_swapped(std::byte* to, const char* from, std::size_t count, std::size_t size) {
   for (std::size_t i = 0; i < count; ++i) {
+    support::poll();
     for (std::size_t b = 0; b < size; ++b) {
       to[i * size + b] = std::byte(from[i * size + (size - 1 - b)]);
     }
@@ -194,6 +196,7 @@ Result<Ref<Tensor>> to_row_major(const Tensor& columns) {
   std::int64_t from = 0;
   const std::int64_t count = out->element_count();
   for (std::int64_t to = 0; to < count; ++to) {
+    support::poll();
     std::memcpy(out->data() + std::size_t(to) * size, columns.data() + std::size_t(from) * size, size);
     for (std::size_t axis = shape.size(); axis-- > 0;) {
       from += strides[axis];

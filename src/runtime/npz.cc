@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
 #include "runtime/bytes.h"
 
 namespace rldb::runtime {
@@ -148,7 +149,8 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
   std::size_t written = 0;
   int status = Z_OK;
   while (status == Z_OK) {
-    constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+    if (support::cancel_flag()) break;  // thrown below, when zlib's memory is given back
+    constexpr std::size_t kMost = std::size_t(1) << 24;
     const std::size_t in = std::min(packed.size() - read, kMost);
     const std::size_t room = std::min(out.size() - written, kMost);
     // zlib's interface wants a non-const pointer and does not write through it.
@@ -163,6 +165,7 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
     if (status == Z_OK && stuck) status = Z_BUF_ERROR;
   }
   inflateEnd(&stream);
+  support::poll();
   if (status != Z_STREAM_END || written != m.size) {
     return bad(where, "the compressed data is damaged");
   }
@@ -170,7 +173,14 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
 }
 
 std::uint64_t crc_of(std::string_view bytes) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  constexpr std::size_t kPiece = std::size_t(1) << 24;
+  uLong crc = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    support::poll();
+    const std::string_view piece = bytes.substr(at, kPiece);
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+  }
+  return crc;
 }
 
 Result<Value> read_member(std::string_view bytes, const Member& m, std::string_view archive) {

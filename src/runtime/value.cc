@@ -7,8 +7,10 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 
 #include "rldb/runtime/guarded.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 
@@ -182,6 +184,26 @@ Value Value::of_dtype(DType t) {
   return Value(ValueKind::DType, static_cast<std::int64_t>(bits));
 }
 
+Tuple::~Tuple() {
+  const auto is_last = [](const Value& v) { return v.is(ValueKind::Tuple) && v.object()->use_count() == 1; };
+  if (std::none_of(fields.begin(), fields.end(), is_last)) return;
+  const support::MemoryLimitExempt exempt;  // a destructor may not fail
+  std::vector<Value> pending = std::move(fields);
+  while (!pending.empty()) {
+    const Value v = std::move(pending.back());
+    pending.pop_back();
+    if (!is_last(v)) continue;
+    std::vector<Value> inner = std::move(v.as_tuple().fields);
+    v.as_tuple().fields.clear();
+    if (pending.empty()) {
+      pending = std::move(inner);
+      continue;
+    }
+    for (Value& field : inner)
+      if (is_last(field)) pending.push_back(std::move(field));
+  }
+}
+
 Value Value::of_tuple(std::vector<Value> fields) { return Value(support::make_ref<Tuple>(std::move(fields))); }
 
 double Value::as_float() const { return std::bit_cast<double>(bits_); }
@@ -199,7 +221,11 @@ namespace {
 // Values are trees of user data; a tuple nested deeper than this is refused, not recursed into.
 constexpr int kMaxDepth = 200;
 
-Result<Value> copy_at(const Value& v, int depth) {
+// What was copied: a tuple that stands in several places is one tuple in the copy too.
+using Copies = std::unordered_map<const Object*, Value>;
+
+Result<Value> copy_at(const Value& v, int depth, Copies& copies) {
+  support::poll();
   switch (v.kind()) {
     case ValueKind::Tensor: {
       const Tensor& from = v.as_tensor();
@@ -215,12 +241,15 @@ Result<Value> copy_at(const Value& v, int depth) {
       if (depth >= kMaxDepth) {
         return fail(ErrorKind::Unsupported, fmt::format("cannot copy tuples nested deeper than {}", kMaxDepth));
       }
+      if (const auto known = copies.find(v.object()); known != copies.end()) return known->second;
       std::vector<Value> fields;
       for (const Value& field : v.as_tuple().fields) {
-        RLDB_TRY(auto copied, copy_at(field, depth + 1));
+        RLDB_TRY(auto copied, copy_at(field, depth + 1, copies));
         fields.push_back(std::move(copied));
       }
-      return Value::of_tuple(std::move(fields));
+      Value made = Value::of_tuple(std::move(fields));
+      copies.emplace(v.object(), made);
+      return made;
     }
     case ValueKind::Function: {
       const Function& from = v.as_function();
@@ -230,7 +259,7 @@ Result<Value> copy_at(const Value& v, int depth) {
       }
       auto to = support::make_ref<Function>(from);
       for (Value& captured : to->captured) {
-        RLDB_TRY(captured, copy_at(captured, depth + 1));
+        RLDB_TRY(captured, copy_at(captured, depth + 1, copies));
       }
       return Value(std::move(to));
     }
@@ -249,6 +278,9 @@ Result<Value> copy_at(const Value& v, int depth) {
 
 }  // namespace
 
-Result<Value> deep_copy(const Value& v) { return copy_at(v, 0); }
+Result<Value> deep_copy(const Value& v) {
+  Copies copies;
+  return copy_at(v, 0, copies);
+}
 
 }  // namespace rldb::runtime

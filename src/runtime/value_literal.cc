@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "runtime/literal.h"
 #include "runtime/small_float.h"
@@ -117,6 +118,7 @@ Result<Value> ramp(const TypeText& type, double start, double step) {
   RLDB_TRY(auto tensor, Tensor::empty(type.shape, type.dtype));
   const std::int64_t n = tensor->element_count();
   for (std::int64_t i = 0; i < n; ++i) {
+    support::poll();
     store_double(tensor->data() + std::size_t(i) * type.dtype.bytes(), type.dtype, start + step * double(i));
   }
   return Value(std::move(tensor));

@@ -28,9 +28,15 @@ const DiagInfo& info(DiagId id) {
 std::size_t diag_count() { return kInfos.size(); }
 
 std::string format_text(DiagId id, fmt::format_args args) {
+  // What a message quotes can be as long as the program; nobody reads on here.
+  constexpr std::size_t kMaxText = 10'000;
   const std::string_view text = info(id).text;
   try {
-    return fmt::vformat(fmt::string_view(text.data(), text.size()), args);
+    std::string made = fmt::vformat(fmt::string_view(text.data(), text.size()), args);
+    if (made.size() <= kMaxText) return made;
+    std::size_t end = kMaxText;
+    while (end > 0 && (static_cast<unsigned char>(made[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+    return made.substr(0, end) + "...";
   } catch (const fmt::format_error&) {
     // The row and the call disagree about the places. The user still gets the row; a report of an
     // error must not become a second error.

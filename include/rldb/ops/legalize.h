@@ -35,6 +35,8 @@ class Legalizer {
     std::vector<te::Tensor> in;  // the tensor arguments, tuples flattened
     std::function<const ir::Expr*(const ir::Expr*)> map;
   };
+  // Of one kernel, arguments and results: its parameters, and what a concatenation or a split looks through.
+  static constexpr std::size_t kMaxTensors = 1'000;
   using Body = std::function<std::vector<te::Tensor>(Te&)>;
   // Runs `body` over placeholders of `args` (tensors or tuples of tensors) and makes the call_tir. Variables that no
   // parameter's shape binds become scalar parameters. `out`: the type of the call when its shape is known, else the

@@ -167,6 +167,7 @@ class Value {
 class Tuple : public Object {
  public:
   explicit Tuple(std::vector<Value> fields) : fields(std::move(fields)) {}
+  ~Tuple() override;  // not by recursion: a loop can nest tuples as deep as it is long
   std::vector<Value> fields;
 };
 

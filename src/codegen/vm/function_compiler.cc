@@ -4,6 +4,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::codegen {
 namespace {
@@ -31,6 +32,13 @@ std::string brief(const Expr* e) {
   return "`" + text + "`";
 }
 
+// For whoever looks at a register; a type can be longer than the program.
+std::string shown(const Type* t) {
+  constexpr std::size_t kWidth = 2'000;
+  std::string text = print_type(t);
+  return text.size() > kWidth ? text.substr(0, kWidth) + "..." : text;
+}
+
 }  // namespace
 
 VirtualCode FunctionCompiler::compile(std::string_view name, const Function* f) {
@@ -44,7 +52,7 @@ VirtualCode FunctionCompiler::compile(std::string_view name, const Function* f) 
   for (const Var* p : f->params) {
     code_.params.emplace_back(p->name);
     RegName reg = fresh();
-    code_.variables.push_back({std::string(p->name), p->id, reg, 0, ~std::size_t(0), true, print_type(p->type)});
+    code_.variables.push_back({std::string(p->name), p->id, reg, 0, ~std::size_t(0), true, shown(p->type)});
     registers_.insert_or_assign(p, Arg::reg(reg));
   }
   Arg result = sequence(f->body);
@@ -70,6 +78,7 @@ Arg FunctionCompiler::sequence(const SeqExpr* seq) {
 }
 
 void FunctionCompiler::binding(const Binding* b) {
+  support::poll();
   debug_ = {};
   debug_.node = b->value->id;
   debug_.binding = b->var->id;
@@ -92,7 +101,7 @@ void FunctionCompiler::bind(const Var* var, Arg result) {
   if (result.kind() != bytecode::ArgKind::Register || bytecode::is_special(result.value())) return;
   if (var->name == "_") return;
   code_.variables.push_back(
-      {std::string(var->name), var->id, result.value(), position(), ~std::size_t(0), false, print_type(var->type)});
+      {std::string(var->name), var->id, result.value(), position(), ~std::size_t(0), false, shown(var->type)});
 }
 
 // ---- values ----
@@ -117,7 +126,7 @@ Arg FunctionCompiler::value(const Expr* e) {
     case NodeKind::FloatImm:
       return builder_.constant(Value::of_float(cast<FloatImm>(e)->value));
     case NodeKind::StringImm:
-      return builder_.constant(Value::of_string(std::string(cast<StringImm>(e)->value)));
+      return string(cast<StringImm>(e)->value);
     case NodeKind::DTypeImm:
       return builder_.constant(Value::of_dtype(cast<DTypeImm>(e)->value));
     case NodeKind::ShapeExpr:
@@ -207,6 +216,15 @@ Arg FunctionCompiler::variable(const Var* v) {
   if (it != registers_.end()) return it->second;
   return fail(v, fmt::format("the variable `{}`", v->name),
               "it has no value here: a symbolic variable that VMShapeLower has not turned into code");
+}
+
+Arg FunctionCompiler::string(std::string_view text) {
+  if (text.empty()) return builder_.constant(Value::of_string({}));
+  const auto known = strings_.find(text.data());
+  if (known != strings_.end()) return known->second;
+  const Arg made = builder_.constant(Value::of_string(std::string(text)));
+  strings_.emplace(text.data(), made);
+  return made;
 }
 
 Arg FunctionCompiler::constant(const Constant* c) {

@@ -43,6 +43,7 @@ class FunctionCompiler {
   Arg tuple(const ir::Tuple* t);
   Arg shape(const ir::ShapeExpr* s);
   Arg constant(const ir::Constant* c);
+  Arg string(std::string_view text);  // interned
   Arg variable(const ir::Var* v);
   std::vector<Arg> values(ir::Span<const ir::Expr*> list);
   // The second operand of operators that take their arguments as a tuple.
@@ -70,6 +71,7 @@ class FunctionCompiler {
   SlotTable slots_;
   VirtualCode code_;
   std::unordered_map<const ir::Var*, Arg> registers_;
+  std::unordered_map<const char*, Arg> strings_;  // constants by their interned text: thousands of checks share one
   bytecode::InstructionDebug debug_;  // of the binding in progress
   int depth_ = 0;
 };

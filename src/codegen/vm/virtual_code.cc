@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "rldb/support/cancel.h"
+
 namespace rldb::codegen {
 namespace {
 
@@ -106,6 +108,7 @@ class Emitter {
   RegName real(RegName reg) const { return is_special(reg) ? reg : registers_.real[std::size_t(reg)]; }
 
   void instruction(std::size_t i) {
+    support::poll();
     const VirtualInstruction& v = code_.instructions[i];
     out_.at(v.debug);
     switch (v.op) {

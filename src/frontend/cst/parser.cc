@@ -148,6 +148,7 @@ class Copier {
     rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
     // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
     for (;;) {
+      support::poll();
       const std::uint32_t row = visit();
       const bool descend = row != kSkipped && has_children(rows_[row].kind);
       if (descend && ts_tree_cursor_goto_first_child(&cursor_)) {
@@ -287,23 +288,26 @@ LiveTree::LiveTree() : impl_(std::make_unique<Impl>()) {}
 LiveTree::~LiveTree() = default;
 
 void LiveTree::reset(std::string_view text) {
-  impl_->text = text;
   impl_->tree = parse_text(impl_->parser.get(), nullptr, text);
+  impl_->text = text;
 }
 
 void LiveTree::edit(const Edit& edit, std::string_view text) {
   TSInputEdit e{};
+  // On a copy (which shares everything): a cancelled reading leaves the tree that fits the text.
+  const TreePtr edited(ts_tree_copy(impl_->tree.get()));
   e.start_byte = edit.begin;
   e.old_end_byte = edit.old_end;
   e.new_end_byte = edit.new_end;
   e.start_point = {edit.begin_point.row, edit.begin_point.column};
   e.old_end_point = {edit.old_end_point.row, edit.old_end_point.column};
   e.new_end_point = {edit.new_end_point.row, edit.new_end_point.column};
-  ts_tree_edit(impl_->tree.get(), &e);
+  ts_tree_edit(edited.get(), &e);
   // (ts_tree_get_changed_ranges would say where the syntax differs, in a time that grows with the text.)
-  impl_->tree = parse_text(impl_->parser.get(), impl_->tree.get(), text);
+  TreePtr made = parse_text(impl_->parser.get(), edited.get(), text);
   // How the runtime recovers from an error depends on what it could reuse; what is said of a text may not.
-  if (has_error()) impl_->tree = parse_text(impl_->parser.get(), nullptr, text);
+  if (ts_node_has_error(ts_tree_root_node(made.get()))) made = parse_text(impl_->parser.get(), nullptr, text);
+  impl_->tree = std::move(made);
   impl_->text = text;
 }
 

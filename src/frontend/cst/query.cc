@@ -9,6 +9,7 @@
 #include <string>
 
 #include "frontend/cst/parser.h"
+#include "rldb/support/cancel.h"
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 
@@ -120,15 +121,18 @@ std::vector<Highlight> highlight(std::string_view text) {
   if (!query.get() || text.empty() || !cst::within_limits(text)) return {};
   const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
   ts_parser_set_language(parser.get(), tree_sitter_tvmscript());
+  ts_parser_set_cancellation_flag(parser.get(), support::cancel_word());
   const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(
       ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())),
       ts_tree_delete);
+  support::poll();
   const std::unique_ptr<TSQueryCursor, decltype(&ts_query_cursor_delete)> cursor(ts_query_cursor_new(),
                                                                                  ts_query_cursor_delete);
   ts_query_cursor_exec(cursor.get(), query.get(), ts_tree_root_node(tree.get()));
   std::vector<Capture> captures;
   TSQueryMatch match;
   while (ts_query_cursor_next_match(cursor.get(), &match)) {
+    support::poll();
     if (!query.holds(match, text)) continue;
     for (std::uint16_t i = 0; i < match.capture_count; ++i) {
       const TSQueryCapture& c = match.captures[i];
@@ -143,8 +147,10 @@ std::vector<Highlight> highlight(std::string_view text) {
   });
   constexpr std::uint32_t kNone = ~std::uint32_t(0);
   std::vector<std::uint32_t> paint(text.size(), kNone);
-  for (const Capture& c : captures)
+  for (const Capture& c : captures) {
+    support::poll();
     std::fill(paint.begin() + c.begin, paint.begin() + std::min<std::size_t>(c.end, text.size()), c.capture);
+  }
   std::vector<Highlight> out;
   for (std::size_t i = 0; i < paint.size();) {
     std::size_t end = i + 1;

@@ -1,6 +1,7 @@
 // @T.macro, T.inline and plain helper functions: their bodies are read at the place of the call, with the parameters
 // bound; nothing of them remains.
 #include "frontend/script/convert.h"
+#include "frontend/script/limits.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/tir.h"
 #include "rldb/source/diagnostic_id.h"
@@ -37,7 +38,8 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
     }
   }
   args.finish();
-  for (const auto& [name, value] : bound) scope.define(name.text(), value, name.span());
+  for (const auto& [name, value] : bound)
+    scope.define(name.text(), within_limits(r, value, name.text(), call.node) ? value : Val(), name.span());
   return true;
 }
 
@@ -46,6 +48,7 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
 Val call_macro(Reader& r, Node macro, const CallNode& call) {
   if (!r.fn) return r.error(call.node, DiagId::NeedsPython, call.shown());
   if (r.depth >= kMaxInnerDepth) return r.error(call.node, DiagId::NestedTooDeep, kMaxInnerDepth);
+  if (!may_expand(r, macro, call.shown(), call.node)) return {};
   Scope& scope = r.fn->scope;
   scope.enter(ScopeKind::Block);
   Val result = Val::nothing();

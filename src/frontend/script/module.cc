@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/script/convert.h"
+#include "frontend/script/limits.h"
 #include "frontend/script/metadata.h"
 #include "frontend/script/module_parts.h"
 #include "frontend/script/tir.h"
@@ -302,7 +303,8 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       if (target.is(Kind::Identifier) && is_call_to(r, value, Space::Relax, "ExternFunc"))
         return add_member(r, m, target.text(), target, value);
       if (target.is(Kind::Identifier)) {
-        r.file_scope.define(target.text(), eval(r, value), target.span());
+        const Val v = eval(r, value);
+        r.file_scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
         return;
       }
       r.error(target, DiagId::BadTarget);
@@ -378,6 +380,7 @@ void read_again(Reader& r, Member& m, Node node, bool keep_signature) {
   m.var = nullptr;
   m.recursive = false;
   m.keep_statements = keep_signature;
+  r.expanded = 0;
   if (keep_signature) {
     m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
   } else {
@@ -508,7 +511,9 @@ void read_file_binding(Reader& r, Node s, std::vector<const ir::Var*>* symbols) 
     if (symbols) symbols->push_back(v);
     return;
   }
-  if (is_plain_value(r, value)) r.file_scope.define(target.text(), eval(r, value), target.span());
+  if (!is_plain_value(r, value)) return;
+  const Val v = eval(r, value);
+  r.file_scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct FunctionState {
   bool declare_bare = false;  // so do bare names: R.Tensor[(n, m), ...] and match_shape
   std::vector<ir::NamedAttr> attrs;
   bool saw_func_attr = false;
+  int second_readings = 0;  // of local functions around this one that are being read again, to learn their results
 };
 
 // A member of the module being read (or a lone function).
@@ -131,6 +132,7 @@ struct Reader {
   const ir::Type* expected = nullptr;  // annotation of the binding whose value is being read
   std::uint32_t expected_at = 0;       // index of that value's node
   int depth = 0;
+  std::size_t expanded = 0;  // rows of the tree that were read in calls of macros
 
   // ---- reporting ----
   void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }

@@ -11,8 +11,10 @@
 #include "frontend/script/unsupported.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
 
@@ -114,6 +116,7 @@ class BodyReader {
   }
 
   void statement(Node s) {
+    support::poll();
     switch (s.kind()) {
       case Kind::Binding:
         binding(s);
@@ -289,7 +292,17 @@ class BodyReader {
     return op && op->name == "relax.to_vdevice";
   }
 
-  const ir::Var* bind(Node s, Node target, const ir::Expr* e, const ir::Type* type, Node annotation) {
+  // Each statement may double what the one before it made: what is immense when written out ends here.
+  bool within_limits(Node target, const ir::Type* type) {
+    support::poll();
+    auto fault = budget_.add(target.text(), type);
+    if (!fault) return true;
+    r_.report(target.span(), std::move(*fault));
+    define_broken(target, nullptr);
+    return false;
+  }
+
+  void bind(Node s, Node target, const ir::Expr* e, const ir::Type* type, Node annotation) {
     const ir::Type* value_type = e->type;
     if (!type) type = device_copy_type(r_, e, s.child(Field::Value));
     const auto distributed = [](const ir::Type* t) { return t && t->kind == ir::TypeKind::DTensor; };
@@ -300,11 +313,11 @@ class BodyReader {
           source::message(DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
       r_.report(annotation.span(), std::move(m));
     }
+    if (!within_limits(target, type ? type : value_type)) return;
     const ir::Var* v = make_var(target, type ? type : value_type, ir::isa<ir::Tuple>(e));
     body_.append(r_.at(r_.ctx.binding(v, e), s));
     if (const auto* t = ir::as<ir::Tuple>(e)) fn_.tuples[v] = t;
     fn_.scope.define(v->name, Val::of(v), target.span());
-    return v;
   }
 
   // n = T.int64(): names a symbolic variable; nothing is bound.
@@ -425,6 +438,7 @@ class BodyReader {
     }
     if (annotated && ir::base_check(r_.ctx, annotated, type) == ir::BaseCheck::FailL0)
       r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(annotated), ir::print_type(type));
+    if (!within_limits(target, type) || (annotated && !within_limits(target, annotated))) return;
     const ir::Var* v = make_var(target, annotated ? annotated : type);
     body_.append(r_.at(r_.ctx.match_cast(v, e, type), s));
     fn_.scope.define(v->name, Val::of(v), target.span());
@@ -773,6 +787,7 @@ class BodyReader {
   std::size_t broken_definitions_ = 0;  // names so far whose values could not be read
   std::uint32_t behind_last_ = 0;       // the row behind the last remembered statement, 0 at the start of a block
   Outputs* outputs_ = nullptr;
+  ir::TypeBudget budget_;  // of the variables that were read
 };
 
 }  // namespace

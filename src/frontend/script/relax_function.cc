@@ -8,6 +8,7 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/types.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
@@ -119,6 +120,11 @@ const ir::Var* read_parameter(Reader& r, Node p, bool& known) {
   } else {
     r.error(name, DiagId::MissingAnnotation, name.text());
   }
+  ir::TypeBudget budget;
+  if (auto fault = budget.add(name.text(), type)) {
+    r.report(name.span(), std::move(*fault));
+    type = nullptr;
+  }
   known = type != nullptr;
   return r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name);
 }
@@ -169,6 +175,11 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   }
   if (const Node ret = function.child(Field::ReturnType)) {
     out.ret = read_type(r, ret);
+    ir::TypeBudget budget;
+    if (auto fault = budget.add(fn.name, out.ret)) {
+      r.report(ret.span(), std::move(*fault));
+      out.ret = nullptr;
+    }
     if (!out.ret) out.ret = r.ctx.any();
   }
   fn.in_signature = false;
@@ -272,12 +283,15 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
   const auto variable = [&](const ir::Type* type) {
     return r.at(dataflow ? r.ctx.dataflow_var(name.text(), type) : r.ctx.var(name.text(), type), name);
   };
+  // Each level that is read twice doubles the readings of those inside of it.
+  constexpr int kMaxSecondReadings = 4;
   FunctionState* const outer = r.fn;
   const ir::Type* assumed = nullptr;
   // Without a return annotation a recursive function is read twice: once to learn its result's type.
   for (int round = 0; round < 2; ++round) {
     Signature s;
     read_signature(r, function, outer, s);
+    s.state->second_readings = outer->second_readings + round;
     std::vector<const ir::Type*> params;
     for (const ir::Var* p : s.params) params.push_back(p->type);
     const ir::Type* ret = s.ret ? s.ret : assumed ? assumed : r.ctx.void_type();
@@ -297,6 +311,11 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
       return !recursive;
     });
     const bool learnt = recursive && !s.ret && round == 0 && f->ret_type != ret && r.out.error_count() == errors;
+    if (learnt && outer->second_readings >= kMaxSecondReadings) {
+      r.error(name, DiagId::RecursionsNested, name.text(), kMaxSecondReadings);
+      r.fn->scope.define(name.text(), Val(), name.span());
+      return {};
+    }
     if (learnt) {
       assumed = f->ret_type;
       continue;

@@ -12,6 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
 
@@ -49,6 +50,7 @@ class StatementReader {
   explicit StatementReader(Reader& r) : r_(r), fn_(*r.fn), tir_(*r.fn->tir) {}
 
   void statement(Node s) {
+    support::poll();
     switch (s.kind()) {
       case Kind::Binding:
       case Kind::AxisBinding:

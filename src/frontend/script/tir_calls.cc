@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "frontend/script/convert.h"
+#include "frontend/script/limits.h"
 #include "frontend/script/relax.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
@@ -478,6 +479,7 @@ Val call_method(Reader& r, const Val& method, const CallNode& call) {
 Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
   const Node f = lambda.cst;
   if (!f.is(Kind::Lambda)) return call_macro(r, f, call);
+  if (!may_expand(r, f, call.shown(), call.node)) return {};
   Arguments args(r, call);
   std::vector<Val> values;
   for (Argument& a : args.all()) {
@@ -488,7 +490,10 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
   scope.enter(ScopeKind::Block);
   std::size_t i = 0;
   for (Node p : f.child(Field::Parameters).children())
-    if (const Node n = p.child(Field::Name); n && i < values.size()) scope.define(n.text(), values[i++], n.span());
+    if (const Node n = p.child(Field::Name); n && i < values.size()) {
+      const Val& value = values[i++];
+      scope.define(n.text(), within_limits(r, value, n.text(), call.node) ? value : Val(), n.span());
+    }
   if (++r.depth > kMaxInnerDepth) {
     --r.depth;
     scope.leave();
