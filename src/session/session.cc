@@ -71,7 +71,8 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   auto exe = std::make_shared<const bytecode::Executable>(std::move(loaded).value());
   auto build = link_executable(exe, path, out);
   if (!build) return false;
-  path_ = path;
+  std::string name = path;
+  path_ = std::move(name);
   history_ = {};
   loaded_executable_ = exe;
   engines_->build = build;
@@ -108,8 +109,8 @@ bool Session::reload(Diagnostics& out) {
 }
 
 void Session::adopt(const ir::Module* module, std::string path) {
-  path_ = std::move(path);
   history_.start(module);
+  path_ = std::move(path);
   loaded_executable_ = nullptr;
   engines_->build = nullptr;
 }

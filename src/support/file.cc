@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "rldb/support/cancel.h"
+
 namespace rldb::support {
 
 namespace {
@@ -40,6 +42,7 @@ Result<std::string, FileError> read_file(const std::string& path, std::size_t li
   bytes.reserve(size);
   char chunk[1 << 16];
   while (true) {
+    poll();
     const ssize_t n = ::read(file.fd, chunk, sizeof chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Failure(error_now(path));
