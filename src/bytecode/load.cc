@@ -3,6 +3,7 @@
 #include "bytecode/bytes.h"
 #include "bytecode/format.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::bytecode {
 namespace {
@@ -67,7 +68,10 @@ class Loader {
 
   void read_constants() {
     std::uint64_t n = in_.count(8, "constants");
-    for (std::uint64_t i = 0; i < n && in_.ok(); ++i) exe_.constants.push_back(read_constant());
+    for (std::uint64_t i = 0; i < n && in_.ok(); ++i) {
+      support::poll();
+      exe_.constants.push_back(read_constant());
+    }
   }
 
   Value read_constant() {
@@ -272,6 +276,7 @@ class Loader {
     }
     std::uint64_t instructions = in.count(36, "instructions");
     for (std::uint64_t i = 0; i < instructions && in.ok(); ++i) {
+      support::poll();
       InstructionDebug d;
       d.variable = in.string();
       d.location = read_location(in);

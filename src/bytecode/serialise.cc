@@ -4,6 +4,7 @@
 
 #include "bytecode/bytes.h"
 #include "bytecode/format.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::bytecode {
 namespace {
@@ -128,6 +129,7 @@ std::string debug_section(const DebugInfo& debug) {
   }
   out.u64(debug.instructions.size());
   for (const InstructionDebug& i : debug.instructions) {
+    support::poll();
     out.string(i.variable);
     write_location(out, i.location);
     write_slots(out, i.slots_read);
@@ -165,7 +167,10 @@ runtime::Result<std::string> serialise(const Executable& exe) {
     out.string(scope);
   }
   out.u64(exe.constants.size());
-  for (std::size_t i = 0; i < exe.constants.size(); ++i) RLDB_TRY_VOID(write_constant(out, exe.constants[i], i));
+  for (std::size_t i = 0; i < exe.constants.size(); ++i) {
+    support::poll();
+    RLDB_TRY_VOID(write_constant(out, exe.constants[i], i));
+  }
   write_words(out, exe.instr_offset);
   write_words(out, exe.instr_data);
 

@@ -8,6 +8,7 @@
 
 #include "bytecode/verify_debug.h"
 #include "rldb/bytecode/executable.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::bytecode {
 namespace {
@@ -119,6 +120,7 @@ class Verifier {
 
   Checked check_function(const FunctionEntry& f) {
     for (Index pc = f.start; pc < f.end; ++pc) {
+      support::poll();
       Instruction i = exe_.instruction(pc);
       Checked checked = check_instruction(f, pc, i);
       if (!checked.ok()) return checked;

@@ -2,11 +2,14 @@
 // the entry was read, typed, verified and evaluated.
 #include <fmt/format.h>
 
+#include <unordered_map>
 #include <unordered_set>
 
+#include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -41,39 +44,73 @@ void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Va
 
 }  // namespace
 
-const ir::Type* type_of_value(ir::Context& ctx, const Value& value) {
-  auto dims = [&](const std::vector<std::int64_t>& shape) {
+namespace {
+
+// Types of values; a tuple that stands in many places is typed once.
+class ValueTyper {
+ public:
+  explicit ValueTyper(ir::Context& ctx) : ctx_(ctx) {}
+  const ir::Type* type_of(const Value& value, int depth = 0);
+
+ private:
+  const ir::Type* tuple_type(const Value& value, int depth);
+  std::vector<const ir::Expr*> dims(const std::vector<std::int64_t>& shape) {
     std::vector<const ir::Expr*> exprs;
-    for (const std::int64_t d : shape) exprs.push_back(ctx.i64(d));
+    for (const std::int64_t d : shape) exprs.push_back(ctx_.i64(d));
     return exprs;
-  };
+  }
+
+  ir::Context& ctx_;
+  ir::TypeBudget budget_;
+  std::unordered_map<const runtime::Object*, const ir::Type*> tuples_;
+};
+
+// A value whose type would be too large for a variable of a program is an Any.
+const ir::Type* ValueTyper::tuple_type(const Value& value, int depth) {
+  if (depth > ir::kMaxTypeDepth) return ctx_.any();
+  if (const auto known = tuples_.find(value.object()); known != tuples_.end()) return known->second;
+  support::poll();
+  std::vector<const ir::Type*> fields;
+  for (const Value& f : value.as_tuple().fields) fields.push_back(type_of(f, depth + 1));
+  const ir::Type* type = ctx_.tuple_type(fields);
+  if (budget_.size_of(type) > ir::kMaxTypeSize) type = ctx_.any();
+  tuples_.emplace(value.object(), type);
+  return type;
+}
+
+}  // namespace
+
+const ir::Type* type_of_value(ir::Context& ctx, const Value& value) { return ValueTyper(ctx).type_of(value); }
+
+namespace {
+
+const ir::Type* ValueTyper::type_of(const Value& value, int depth) {
   switch (value.kind()) {
     case ValueKind::Tensor:
-      return ctx.tensor(dims(value.as_tensor().shape()), value.as_tensor().dtype());
+      return ctx_.tensor(dims(value.as_tensor().shape()), value.as_tensor().dtype());
     case ValueKind::Shape:
-      return ctx.shape_type(dims(value.as_shape()));
+      return ctx_.shape_type(dims(value.as_shape()));
     case ValueKind::Int:
-      return ctx.int64();
+      return ctx_.int64();
     case ValueKind::Bool:
-      return ctx.boolean();
+      return ctx_.boolean();
     case ValueKind::Float:
-      return ctx.prim(runtime::DType::Float(64));
-    case ValueKind::Tuple: {
-      std::vector<const ir::Type*> fields;
-      for (const Value& f : value.as_tuple().fields) fields.push_back(type_of_value(ctx, f));
-      return ctx.tuple_type(fields);
-    }
+      return ctx_.prim(runtime::DType::Float(64));
+    case ValueKind::Tuple:
+      return tuple_type(value, depth);
     case ValueKind::Function:
-      return ctx.opaque_func_type();
+      return ctx_.opaque_func_type();
     case ValueKind::Null:
     case ValueKind::DType:
     case ValueKind::String:
     case ValueKind::Storage:
     case ValueKind::Object:
-      return ctx.any();
+      return ctx_.any();
   }
   RLDB_UNREACHABLE("value kind");
 }
+
+}  // namespace
 
 void Session::set_value(std::string name, Value value) { put(*ctx_, values_, std::move(name), std::move(value)); }
 
@@ -115,7 +152,8 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
     params.push_back(v);
     args.push_back(known->value);
   }
-  const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction)};
+  // The parameters have the types of these very values: nothing about them is left to check when it runs.
+  const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction), ctx_->named("num_input", ctx_->attr(0))};
   value = with_bound_result(*ctx_, value);
   const ir::Function* f = ctx_->function(params, value, value->type, false, attrs);
   ctx_->spans().set(f, span);
@@ -177,14 +215,15 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out) {
   std::vector<NamedValue> kept;
   for (NamedValue& v : values)
     if (seen.insert(v.name).second) kept.push_back(v);
-  values_ = std::move(kept);
+  // From here on nothing fails but the history, which comes first.
   if (staged != module()) {
-    loaded_executable_ = nullptr;
     if (history_.size() == 0)
       history_.start(staged);
     else
       history_.push_edit(staged);
+    loaded_executable_ = nullptr;
   }
+  values_ = std::move(kept);
   result.ok = true;
   return result;
 }

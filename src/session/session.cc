@@ -104,8 +104,8 @@ bool Session::reload(Diagnostics& out) {
 }
 
 void Session::adopt(const ir::Module* module, std::string path) {
-  path_ = std::move(path);
   history_.start(module);
+  path_ = std::move(path);
   loaded_executable_ = nullptr;
   engines_->build = nullptr;
   engines_->view = nullptr;

@@ -17,6 +17,8 @@
 
 #include "rldb/support/file_system.h"
 
+#include "rldb/support/cancel.h"
+
 namespace rldb::support {
 
 namespace {
@@ -172,6 +174,7 @@ Result<std::string, FileError> read(const std::string& path, std::size_t limit, 
   bytes.reserve(size);
   char chunk[1 << 16];
   while (true) {
+    poll();
     const ssize_t n = ::read(file.fd, chunk, sizeof chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Failure(error_now(path));

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rldb/support/cancel.h"
+
 namespace rldb::ui {
 
 namespace {
@@ -42,6 +44,7 @@ std::vector<std::pair<std::size_t, std::size_t>> matches(const std::vector<std::
   std::vector<std::vector<std::int64_t>> rows;
   std::int64_t found = -1;
   for (std::int64_t d = 0; d <= most && found < 0; ++d) {
+    support::poll();
     rows.push_back(std::vector<std::int64_t>(v.begin() + (offset - d), v.begin() + (offset + d + 1)));
     for (std::int64_t k = -d; k <= d; k += 2) {
       const bool down = k == -d || (k != d && v[std::size_t(offset + k - 1)] < v[std::size_t(offset + k + 1)]);
