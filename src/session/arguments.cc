@@ -6,6 +6,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_id.h"
@@ -228,6 +229,7 @@ static bool function_params(const Session& session, std::string_view function, s
 
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
+  runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   std::vector<Param> params;
   if (!function_params(*this, function, params, loaded_executable_.get(), out)) return std::nullopt;
   Binder binder(options_, std::move(params));

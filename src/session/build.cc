@@ -5,6 +5,7 @@
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/guarded.h"
 #include "rldb/source/diagnostic_id.h"
 #include "session/engines.h"
 
@@ -46,12 +47,15 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   wanted.registry = &registry_;
   wanted.interrupt = &support::cancel_flag();
   if (engines_->jit && same_jit(engines_->jit_options, wanted)) return engines_->jit.get();
+  std::swap(engines_->jit, engines_->spare);
+  std::swap(engines_->jit_options, engines_->spare_options);
+  if (engines_->jit && same_jit(engines_->jit_options, wanted)) return engines_->jit.get();
   auto made = codegen::Jit::create(wanted);
   if (!made.ok()) {
     out.add({}, std::move(made).error());
     return nullptr;
   }
-  // Kernels keep what they need of the old one alive.
+  // Kernels keep what they need of one that is dropped alive.
   engines_->jit = std::move(made).value();
   engines_->jit_options = wanted;
   return engines_->jit.get();
@@ -85,6 +89,8 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
 
 std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   Engines& e = *engines_;
+  // Where accesses are not tested, the memory is guarded.
+  runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   const bool current = e.build && e.build_engine == options_.engine && e.build->source == module() &&
                        (!e.jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;

@@ -13,6 +13,9 @@ namespace rldb::session {
 struct Session::Engines {
   std::unique_ptr<codegen::Jit> jit;  // made at first use: LLVM's start costs milliseconds
   codegen::JitOptions jit_options;    // what `jit` was made with
+  // The one before it: `:time` goes to unchecked code and back, and nothing is compiled twice.
+  std::unique_ptr<codegen::Jit> spare;
+  codegen::JitOptions spare_options;
 
   // The last build and what it depended on.
   std::shared_ptr<const Build> build;

@@ -122,6 +122,7 @@ void Lowering::hoist_allocations(const ir::PrimFunc* f) {
         if (!simple) return false;
         ir::collect_vars(e, vars);
       }
+    if (b->elem_offset && !as<ir::IntImm>(b->elem_offset)) return false;
     return std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return vars_.contains(v); });
   };
   const auto hoist = [&](const ir::Buffer* b) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_id.h"
 #include "ui/batch/batch.h"
@@ -112,13 +113,46 @@ Status command_Input(Repl& repl, std::string_view rest) {
 Status command_Run(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, false); }
 Status command_Start(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, true); }
 
+namespace {
+
+// Kernels that are timed do not test their accesses; what they touch is guarded instead.
+class UncheckedRuns {
+ public:
+  explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
+    // A loaded executable has the code that it has.
+    const bool compiles = options_.engine == session::Engine::Jit && !repl.session().has_executable();
+    if (compiles) options_.check_bounds = false;
+  }
+  ~UncheckedRuns() {
+    options_.check_bounds = before_;
+    runtime::set_guarded_storage(options_.engine == session::Engine::Jit && !before_);
+  }
+  UncheckedRuns(const UncheckedRuns&) = delete;
+  UncheckedRuns& operator=(const UncheckedRuns&) = delete;
+  bool changed() const { return options_.check_bounds != before_; }
+
+ private:
+  session::Options& options_;
+  bool before_;
+};
+
+}  // namespace
+
 Status command_Time(Repl& repl, std::string_view rest) {
   auto call = read_call(repl, rest);
   if (!call) return Status::Failed;
+  const UncheckedRuns unchecked(repl);
   constexpr std::uint64_t kBudget = 1'000'000'000;  // nanoseconds
   std::vector<std::uint64_t> times;
   std::uint64_t total = 0;
   source::Diagnostics diagnostics;
+  if (unchecked.changed() && repl.session().runnable(diagnostics)) {
+    // The arguments come from checked times: copies of them are guarded.
+    for (Value& v : call->values) {
+      auto copy = runtime::deep_copy(v);
+      if (copy.ok()) v = std::move(copy).value();
+    }
+  }
   for (int i = 0; i < 10'000 && total < kBudget; ++i) {
     const session::RunResult result = repl.session().run(call->function, call->values, diagnostics);
     if (!result.ok) break;
@@ -128,8 +162,9 @@ Status command_Time(Repl& repl, std::string_view rest) {
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (times.empty()) times.push_back(total);
   std::sort(times.begin(), times.end());
-  repl.print("{} runs: median {}, best {}, worst {}\n", times.size(), format_duration(times[times.size() / 2]),
-             format_duration(times.front()), format_duration(times.back()));
+  repl.print("{} runs: median {}, best {}, worst {}{}\n", times.size(), format_duration(times[times.size() / 2]),
+             format_duration(times.front()), format_duration(times.back()),
+             repl.session().options().check_bounds ? "" : " (bounds were not checked)");
   return Status::Good;
 }
 
