@@ -22,7 +22,8 @@ bool Session::open_executable(const std::string& path, std::string_view bytes, D
   auto view = std::make_shared<BuildWithKernels>();
   view->executable = std::make_shared<const bytecode::Executable>(std::move(loaded).value());
   if (!link(view, out)) return false;
-  path_ = path;
+  std::string name = path;
+  path_ = std::move(name);
   history_ = {};
   loaded_executable_ = view->executable;
   engines_->view = std::move(view);
