@@ -250,13 +250,13 @@ Status Repl::run_entry(std::string_view text) {
 }
 
 bool Repl::may(std::string_view what, std::string_view entry) {
-  if (!unnamed_script_ || line_.trust_scripts) return true;
+  if (!script_.unnamed || line_.trust_scripts) return true;
   if (ask) {
     // As a string with escapes: what the terminal would obey must not hide what the script says.
     const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
-    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_name_, script_line_, what, shown));
+    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_.name, script_.line, what, shown));
   }
-  fail(source::message(DiagId::ScriptMayNot, script_name_, script_line_, what));
+  fail(source::message(DiagId::ScriptMayNot, script_.name, script_.line, what));
   return false;
 }
 
@@ -299,18 +299,21 @@ void Repl::forgive() { last_.failed = false; }
 
 Status Repl::run_script(std::string_view text, const std::string& name, bool named) {
   // A script that sources itself must end.
-  if (script_depth_ >= 16) return fail(source::message(DiagId::ScriptsNested, name));
-  ++script_depth_;
-  const bool outer_unnamed = std::exchange(unnamed_script_, unnamed_script_ || !named);
-  const std::string outer_name = std::exchange(script_name_, name);
-  const std::uint32_t outer_line = script_line_;
+  if (script_.depth >= 16) return fail(source::message(DiagId::ScriptsNested, name));
+  struct Restore {
+    explicit Restore(Script& script) : script(script), outer(script) {}
+    ~Restore() { script = std::move(outer); }
+    Script& script;
+    Script outer;
+  } restore(script_);
+  script_ = {script_.depth + 1, script_.unnamed || !named, name, 0};
   ScriptReader reader(text);
   Status status = Status::Good;
   bool pending = false;  // the entry before failed; an `:expect error` may follow
   std::uint32_t pending_line = 0;
   while (auto entry = reader.next()) {
     if (pending && !trim(entry->text).starts_with(":expect")) break;
-    script_line_ = entry->line;
+    script_.line = entry->line;
     status = execute(entry->text);
     if (status == Status::Quit) break;
     if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not one entry of it
@@ -325,10 +328,6 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
     pending = last_.failed;
     pending_line = entry->line;
   }
-  --script_depth_;
-  unnamed_script_ = outer_unnamed;
-  script_name_ = outer_name;
-  script_line_ = outer_line;
   if (!pending) return status == Status::Quit ? Status::Quit : Status::Good;
   console_->print_error("{}:{}: stopped here\n", name, pending_line);
   return Status::Failed;

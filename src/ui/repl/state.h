@@ -75,7 +75,7 @@ class Repl {
   Status show_stop(const debug::StopReport& stop);
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
-  Status run_script(std::string_view text, const std::string& name, bool named);
+  Status run_script(std::string_view text, const std::string& name, bool named = true);
   // May the entry at hand do this (`run a shell`)? Asks when it stands in a script that nobody named, and refuses with
   // a diagnostic where there is nobody to ask.
   bool may(std::string_view what, std::string_view entry);
@@ -125,10 +125,14 @@ class Repl {
   std::vector<std::string> entered_;
   int frame_ = 0;
   int exit_code_ = 0;
-  int script_depth_ = 0;
-  bool unnamed_script_ = false;  // the script at hand, or one that led to it
-  std::string script_name_;
-  std::uint32_t script_line_ = 0;
+  // The script at hand.
+  struct Script {
+    int depth = 0;
+    bool unnamed = false;  // it, or one that led to it, was not named on the command line
+    std::string name;
+    std::uint32_t line = 0;
+  };
+  Script script_;
 };
 
 }  // namespace rldb::ui
