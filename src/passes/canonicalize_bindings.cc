@@ -131,6 +131,7 @@ struct Plan {
 class Planner {
  public:
   Plan plan(Context& ctx, const Function* f) {
+    killed_ = killed_variables(f);
     visit_function(f);
     Plan p;
     for (const Var* v : order_) {
@@ -186,8 +187,9 @@ class Planner {
   void visit_binding(const Binding* b) {
     const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
     const Expr* value = known_field(b->value);
-    if (const auto* v = as<Var>(value); v && same_type) aliases_[b->var] = v;
-    if (const auto* c = as<Constant>(value)) constants_[b->var] = c;
+    if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
+      aliases_[b->var] = v;
+    if (const auto* c = as<Constant>(value); c && !killed_.count(b->var)) constants_[b->var] = c;
     known_[b->var] = value;
     home_[b->var] = block_;
     order_.push_back(b->var);
@@ -230,6 +232,7 @@ class Planner {
     if (!inside || (home != home_.end() && home->second != block_)) used_outside_.insert(v);
   }
 
+  std::unordered_set<const Var*> killed_;
   const BindingBlock* block_ = nullptr;
   std::vector<const Var*> order_;
   std::unordered_map<const Var*, const BindingBlock*> home_;

@@ -26,7 +26,7 @@ using source::DiagId;
 
 namespace {
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
 // LLVM's own way to fail is to end the process; instead it ends the compilation.
 struct FatalLlvm {

@@ -128,7 +128,7 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
-  runtime::Result<Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+  runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
       auto compiled = compile();
       if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
@@ -155,7 +155,7 @@ class JitKernel : public runtime::Kernel {
     std::int32_t status = 0;
     const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
-    if (trap.signal == 0 && status == 0) return Unit{};
+    if (trap.signal == 0 && status == 0) return runtime::result_of(signature_, fault);
     runtime::Error error = error_of(trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
     return Failure(std::move(error));

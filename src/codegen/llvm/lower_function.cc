@@ -38,6 +38,7 @@ llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result,
 }
 
 Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
+  result_ = signature.result;
   make_entry(f, signature);
   hoist_allocations(f);
   stmt(f->body);
@@ -137,6 +138,16 @@ void Lowering::bind_parameters(const ir::PrimFunc* f, const runtime::KernelSigna
       vars_[p.var] = {convert(arg, DType::Float(64), p.var->dtype())};
     }
   }
+}
+
+// The word of a returned scalar goes where a fault's first value would (runtime::KernelFault).
+void Lowering::store_result(const ir::Expr* e) {
+  const DType from = e->dtype();
+  if (result_.is_void() || from.is_handle()) return;
+  Value* v = value(e);
+  Value* word = result_.is_float() ? b_.CreateBitCast(convert(v, from, DType::Float(64)), b_.getInt64Ty())
+                                   : convert(v, from, DType::Int(64));
+  b_.CreateStore(word, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), fault_, 1));
 }
 
 View Lowering::make_view(const ir::Buffer* b, Value* base) {

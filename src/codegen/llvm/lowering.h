@@ -76,6 +76,7 @@ class Lowering {
   void bind_parameter_buffer(const ir::Buffer* b, Value* pointer);
   void bind_dim(const ir::Expr* e, Value* actual, std::string_view buffer, std::size_t dim);
   View make_view(const ir::Buffer* b, Value* base);
+  void store_result(const ir::Expr* e);
 
   // ---- statements (lower_stmt.cc) ----
   void stmt(const ir::Stmt* s);
@@ -210,9 +211,10 @@ class Lowering {
   bool contract_ = false;  // inside the update of a reduction: a * b + c may be fused
   const ir::Var* widened_ = nullptr;
   unsigned widened_lanes_ = 0;
-  Value* mask_ = nullptr;  // under widening: lanes that are on; null: all
-  bool polled_ = false;    // an enclosing loop polls
-  bool noalias_ = false;   // buffers that are parameters do not overlap
+  Value* mask_ = nullptr;         // under widening: lanes that are on; null: all
+  bool polled_ = false;           // an enclosing loop polls
+  DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
+  bool noalias_ = false;          // buffers that are parameters do not overlap
   // Under a tiled reduction: the element of this buffer is in a register.
   const ir::Buffer* accumulator_buffer_ = nullptr;
   Value* accumulator_ = nullptr;
