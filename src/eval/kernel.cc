@@ -15,7 +15,7 @@ class EvalKernel : public runtime::Kernel {
 
   const runtime::KernelSignature& signature() const override { return signature_; }
 
-  runtime::Result<support::Unit> run(runtime::PackedArgs args, std::span<const std::int64_t>) override {
+  runtime::Result<runtime::Value> run(runtime::PackedArgs args, std::span<const std::int64_t>) override {
     TirMachine machine(f_, registry_);
     RLDB_TRY_VOID(machine.start(args));
     constexpr int kPollEvery = 1024;
@@ -32,7 +32,7 @@ class EvalKernel : public runtime::Kernel {
         return runtime::fail(runtime::ErrorKind::Interrupted,
                              fmt::format("interrupted in kernel `{}`", signature_.name));
     }
-    return support::Unit{};
+    return signature_.result.is_void() ? runtime::Value() : machine.result();
   }
 
  private:

@@ -2,6 +2,7 @@
 // by matching types against values. Operators beyond the calls of RFC 0089 section 4.1 have to be legalised before.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "eval/relax_op.h"
@@ -78,9 +79,17 @@ class RelaxEval {
     Result<Value> result = sequence(f->body, scope);
     --depth_;
     if (!result.ok()) return result;
+    // As on the machine: what the types prove is not asked of the value, which a kill may have taken.
+    if (f->body->type == f->ret_type && holds_null(*result)) return result;
     for (const bool compound : {false, true})
       RLDB_TRY_VOID(match(f->ret_type, *result, scope, fmt::format("the result of `{}`", name), compound));
     return result;
+  }
+
+  static bool holds_null(const Value& v) {
+    if (!v.is(ValueKind::Tuple)) return v.is_null();
+    const std::vector<Value>& fields = v.as_tuple().fields;
+    return std::any_of(fields.begin(), fields.end(), holds_null);
   }
 
   static Result<Value> wrong_count(const ir::Function* f, std::string_view name, std::size_t given) {
@@ -107,7 +116,7 @@ class RelaxEval {
       if (env_.interrupt && *env_.interrupt)
         return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", name));
     }
-    return machine.result();
+    return signature->result.is_void() ? Value::null() : machine.result();
   }
 
   Result<Value> call_packed(std::string_view name, PackedArgs args) {
@@ -207,8 +216,11 @@ class RelaxEval {
     } else {
       return fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(c)));
     }
-    Scope inner = scope;  // what a branch binds is not seen outside
-    return sequence(taken ? e->then_branch : e->else_branch, inner);
+    Scope inner = scope;  // what a branch binds is not seen outside; what it kills is dead
+    Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner);
+    for (auto& [var, value] : scope.values)
+      if (inner.values[var].is_null()) value = Value::null();
+    return result;
   }
 
   ScalarEnv scalar_env(const Scope& scope) const {
@@ -364,10 +376,19 @@ class RelaxEval {
       RLDB_TRY(const Value callee, eval(c->args[0], scope));
       return call_value(callee, std::move(args));
     }
+    if (is_kill(name)) return kill(c, scope);
     if (!has_relax_op(name))
       return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return call_relax_op(name, c, args, env_.output);
+  }
+
+  // The variable holds null from here on; other names of the object keep it.
+  static Result<Value> kill(const ir::Call* c, Scope& scope) {
+    const auto* v = c->args.size() == 1 ? as<ir::Var>(c->args[0]) : nullptr;
+    if (!v) return fail(ErrorKind::Unsupported, fmt::format("only a variable can be killed: `{}`", ir::print_expr(c)));
+    scope.values[v] = Value::null();
+    return Value::null();
   }
 
   // ---- types against values ----

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <map>
-#include <numeric>
 
 namespace rldb::eval {
 
@@ -25,6 +24,8 @@ Result<const Tensor*> tensor_arg(PackedArgs args, std::size_t i, std::string_vie
   return fail(ErrorKind::TypeMismatch, fmt::format("{} wants a tensor as argument {}", who, i));
 }
 
+}  // namespace
+
 bool flag_arg(PackedArgs args, std::size_t i) {
   if (i >= args.size()) return false;
   if (args[i].is(ValueKind::Tensor)) return args[i].as_tensor().element_count() > 0 && args[i].as_tensor().at(0) != 0;
@@ -36,6 +37,8 @@ Result<Value> int64_tensor(const std::vector<std::int64_t>& values, std::vector<
   if (!values.empty()) std::memcpy(t->data(), values.data(), values.size() * sizeof(std::int64_t));
   return Value(std::move(t));
 }
+
+namespace {
 
 Result<Value> shape_of(PackedArgs args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "shape_of"));
@@ -76,63 +79,57 @@ Result<Value> nonzero(PackedArgs args) {
   return int64_tensor(flat, {std::int64_t(rank), std::int64_t(columns[0].size())});
 }
 
-// NumPy's unique: arguments are the tensor, sorted, return_index, return_inverse, return_counts, and maybe an axis.
-Result<Value> unique(PackedArgs args) {
-  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "unique"));
-  const bool has_axis = args.size() > 5 && args[5].is(ValueKind::Int);
-  if (has_axis && t->ndim() != 1)
-    return fail(ErrorKind::Unsupported, "the evaluator knows unique over all elements, not along an axis");
-  std::map<double, std::vector<std::int64_t>> groups;
-  for (std::int64_t i = 0; i < t->element_count(); ++i) groups[t->at(i)].push_back(i);
-  std::vector<std::int64_t> firsts, counts, inverse(std::size_t(t->element_count()));
-  for (const auto& [value, members] : groups) {
-    for (const std::int64_t m : members) inverse[std::size_t(m)] = std::int64_t(firsts.size());
-    firsts.push_back(members.front());
-    counts.push_back(std::int64_t(members.size()));
-  }
-  const auto n = std::int64_t(firsts.size());
-  RLDB_TRY(runtime::Ref<Tensor> out, Tensor::empty({n}, t->dtype()));
-  const std::size_t width = t->dtype().bytes();
-  for (std::size_t i = 0; i < firsts.size(); ++i)
-    std::memcpy(out->data() + i * width, t->data() + std::size_t(firsts[i]) * width, width);
-  std::vector<Value> results{Value(std::move(out))};
-  if (flag_arg(args, 2)) {
-    RLDB_TRY(Value v, int64_tensor(firsts, {n}));
-    results.push_back(std::move(v));
-  }
-  if (flag_arg(args, 3)) {
-    const auto size = std::int64_t(inverse.size());
-    RLDB_TRY(Value v, int64_tensor(inverse, {size}));
-    results.push_back(std::move(v));
-  }
-  if (flag_arg(args, 4)) {
-    RLDB_TRY(Value v, int64_tensor(counts, {n}));
-    results.push_back(std::move(v));
-  }
-  return results.size() == 1 ? results[0] : Value::of_tuple(std::move(results));
-}
+std::string plain(const Value& v) { return v.is(ValueKind::String) ? v.as_string() : runtime::format_value(v); }
 
-// Python's format with `{}` places only, as R.print and R.assert_op use it.
-std::string fill(std::string_view format, PackedArgs values) {
+// Python's str.format, as R.print and R.assert_op use it: `{}`, `{2}`, and doubled braces for braces.
+Result<std::string> fill(std::string_view format, PackedArgs values) {
+  const auto bad = [&](std::string why) {
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} in the format string \"{}\"", why, format));
+  };
   std::string text;
   std::size_t next = 0;
   for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format.substr(i).starts_with("{}") && next < values.size()) {
-      text += runtime::format_value(values[next++]);
+    const char c = format[i];
+    const bool doubled = i + 1 < format.size() && format[i + 1] == c;
+    if (c != '{' && c != '}') {
+      text += c;
+    } else if (doubled) {
+      text += c;
       ++i;
+    } else if (c == '}') {
+      return bad("single `}`");
     } else {
-      text += format[i];
+      const std::size_t close = format.find('}', i);
+      if (close == std::string_view::npos) return bad("`{` without `}`");
+      const std::string_view field = format.substr(i + 1, close - i - 1);
+      std::size_t which = next;
+      if (field.empty()) {
+        ++next;
+      } else if (const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), which);
+                 error != std::errc() || end != field.data() + field.size()) {
+        return bad(fmt::format("field `{{{}}}`; only {{}} and {{0}} are known", field));
+      }
+      if (which >= values.size()) return bad(fmt::format("value {} of {}", which, values.size()));
+      text += plain(values[which]);
+      i = close;
     }
   }
-  if (!format.empty() && next > 0) return text;
-  for (; next < values.size(); ++next) text += (text.empty() ? "" : " ") + runtime::format_value(values[next]);
+  return text;
+}
+
+// The text of a format and its values, or of the values alone when there is no format.
+Result<std::string> message(PackedArgs args, std::size_t at, std::string_view separator) {
+  const bool has_format = at < args.size() && args[at].is(ValueKind::String);
+  const PackedArgs values = args.subspan(std::min(args.size(), at + (has_format ? 1 : 0)));
+  if (has_format && !args[at].as_string().empty()) return fill(args[at].as_string(), values);
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += fmt::format("{}{}", i > 0 ? separator : "", plain(values[i]));
   return text;
 }
 
 // print(format, values...)
 Result<Value> print(PackedArgs args, runtime::Output* output) {
-  const bool has_format = !args.empty() && args[0].is(ValueKind::String);
-  const std::string text = fill(has_format ? args[0].as_string() : "", args.subspan(has_format ? 1 : 0));
+  RLDB_TRY(const std::string text, message(args, 0, " "));
   (output ? *output : runtime::stdout_output()).write(text + "\n");
   return Value::null();
 }
@@ -140,9 +137,13 @@ Result<Value> print(PackedArgs args, runtime::Output* output) {
 // assert_op(condition, format, values...)
 Result<Value> assert_op(PackedArgs args) {
   if (args.empty()) return fail(ErrorKind::ArgumentCount, "assert_op wants a condition");
+  const bool scalar_tensor =
+      args[0].is(ValueKind::Tensor) && args[0].as_tensor().ndim() == 0 && args[0].as_tensor().dtype().is_bool();
+  if (!scalar_tensor && !args[0].is(ValueKind::Bool) && !args[0].is(ValueKind::Int))
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("assert_op wants a bool or a 0-d bool tensor, not {}", runtime::describe(args[0])));
   if (flag_arg(args, 0)) return Value::null();
-  const bool has_format = args.size() > 1 && args[1].is(ValueKind::String);
-  const std::string text = fill(has_format ? args[1].as_string() : "", args.subspan(has_format ? 2 : 1));
+  RLDB_TRY(const std::string text, message(args, 1, ", "));
   return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
 }
 
@@ -175,7 +176,6 @@ Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op)
 
 Result<Value> memory_op(std::string_view op, const std::vector<Value>& args) {
   const std::string_view what = op.substr(op.rfind('.') + 1);
-  if (what.starts_with("kill_")) return Value::null();
   RLDB_TRY(const DType dtype, dtype_operand(args, op));
   if (op == "relax.builtin.alloc_tensor") {
     if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
@@ -209,6 +209,10 @@ bool is_call_family(std::string_view op) {
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
+bool is_kill(std::string_view op) {
+  return op == "relax.memory.kill_storage" || op == "relax.memory.kill_tensor" || op == "relax.vm.kill_object";
+}
+
 bool has_relax_op(std::string_view op) {
   static constexpr std::string_view kNames[] = {"relax.shape_of",
                                                 "relax.tensor_to_shape",
@@ -231,11 +235,9 @@ bool has_relax_op(std::string_view op) {
                                                 "relax.memory.alloc_storage",
                                                 "relax.memory.alloc_tensor",
                                                 "relax.vm.alloc_storage",
-                                                "relax.vm.alloc_tensor",
-                                                "relax.memory.kill_storage",
-                                                "relax.memory.kill_tensor",
-                                                "relax.vm.kill_object"};
-  return op.starts_with("relax.inspect.") || std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+                                                "relax.vm.alloc_tensor"};
+  return op.starts_with("relax.inspect.") || is_kill(op) ||
+         std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
 Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args,
@@ -248,8 +250,7 @@ Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vec
   if (op == "relax.print") return print(args, output);
   if (op == "relax.assert_op") return assert_op(args);
   if (op == "relax.null_value") return Value::null();
-  if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_") ||
-      op.starts_with("relax.memory.kill_"))
+  if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_"))
     return memory_op(op, args);
   if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
   if (op == "relax.reshape") {

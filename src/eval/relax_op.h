@@ -17,6 +17,12 @@ bool is_call_family(std::string_view op);
 bool has_relax_op(std::string_view op);
 runtime::Result<runtime::Value> call_relax_op(std::string_view op, const ir::Call* call,
                                               const std::vector<runtime::Value>& args, runtime::Output* output);
+// Whether it sets its argument, a variable, to null.
+bool is_kill(std::string_view op);
+runtime::Result<runtime::Value> unique(runtime::PackedArgs args);  // relax_unique.cc
+// An argument as a flag; false when it is not given.
+bool flag_arg(runtime::PackedArgs args, std::size_t i);
+runtime::Result<runtime::Value> int64_tensor(const std::vector<std::int64_t>& values, std::vector<std::int64_t> shape);
 // `relax.run.unique` and its kin; nullopt: not one of them.
 std::optional<runtime::Result<runtime::Value>> call_runtime_function(std::string_view name, runtime::PackedArgs args,
                                                                      runtime::Output* output);

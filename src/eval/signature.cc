@@ -31,6 +31,8 @@ class SignatureMaker {
       RLDB_TRY(runtime::KernelParam param, p.buffer ? tensor(p.buffer) : scalar(p.var));
       signature_.params.push_back(std::move(param));
     }
+    if (const auto* result = ir::as<ir::PrimType>(f->ret_type); result && !result->dtype.is_handle())
+      signature_.result = result->dtype;
     return std::move(signature_);
   }
 

@@ -1,6 +1,9 @@
 #include "rldb/ir/module.h"
 
+#include <unordered_set>
+
 #include "rldb/ir/context.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ir {
 
@@ -67,6 +70,31 @@ const Module* ModuleBuilder::build() const {
   const std::span<const GlobalInfo> info_span(infos);
   return ctx_.arena_.make<Module>(ctx_.list(entries_), ctx_.list(attrs_), ctx_.list(info_span), ctx_.list(vdevices_),
                                   ctx_.str(name_));
+}
+
+const Module* reachable_from(Context& ctx, const Module* module, std::span<const std::string_view> roots) {
+  std::unordered_set<std::string_view> reached;
+  std::vector<const Expr*> work;
+  const auto reach = [&](std::string_view name) {
+    const Expr* f = module->find(name);
+    if (f && reached.insert(name).second) work.push_back(f);
+  };
+  for (const std::string_view name : roots) reach(name);
+  while (!work.empty()) {
+    const Expr* f = work.back();
+    work.pop_back();
+    walk(f, [&](const Node* n) {
+      if (const auto* g = as<GlobalVar>(n)) reach(g->name);
+      return true;
+    });
+  }
+  ModuleBuilder builder(ctx);
+  builder.set_attrs(module->attrs);
+  builder.set_global_infos(module->global_infos, module->vdevices);
+  builder.set_name(module->name);
+  for (const ModuleEntry& e : module->entries)
+    if (reached.contains(e.name)) builder.set(e.name, e.function);
+  return builder.build();
 }
 
 }  // namespace rldb::ir

@@ -1,4 +1,6 @@
 // Type inference: creation, shapes as tensors, inspection.
+#include <cmath>
+
 #include "ops/infer_util.h"
 
 namespace rldb::ops::infer {
@@ -96,9 +98,9 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
   if (s && *s == 0) return type_error(info, "the step must not be 0", 2);
   if (a && b && s) {
     double count = (*b - *a) / *s;
-    std::int64_t n = std::int64_t(count);
-    if (double(n) < count) ++n;
-    return static_cast<const Type*>(make_tensor(ctx, {ctx.i64(std::max<std::int64_t>(n, 0))}, out, nullptr));
+    if (count >= 0x1p62) return type_error(info, "asks for more elements than can be counted", 1);
+    const std::int64_t n = count > 0 ? std::int64_t(std::ceil(count)) : 0;
+    return static_cast<const Type*>(make_tensor(ctx, {ctx.i64(n)}, out, nullptr));
   }
   bool integral = start->dtype().is_integral() && end->dtype().is_integral() && step->dtype().is_integral();
   if (!integral) {
@@ -185,7 +187,7 @@ Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const 
     return type_error(info, "requires the input tensor to have integer dtype, but it has " + to_string(x->dtype), 0);
   int ndim = ir::kUnknownNdim;
   if (x->has_shape)
-    if (auto n = ir::const_int(x->shape[0])) {
+    if (auto n = ir::const_int(x->shape[0]); n && *n >= 0) {
       if (*n > kMaxRank)
         return type_error(info,
                           "makes shapes of at most " + std::to_string(kMaxRank) + " dimensions, the input tensor has " +

@@ -171,12 +171,6 @@ Result<const Type*> same_as_input(ir::Context& ctx, const OpInfo& info, const ir
   return call.args[0]->type;
 }
 
-Result<const Type*> like_second(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  (void)ctx;
-  RLDB_TRY_VOID(tensor_arg(info, call, 1));
-  return call.args[1]->type;
-}
-
 Result<const Type*> identity(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   (void)info;

@@ -332,6 +332,11 @@ Result<support::Unit> can_collapse(ir::Context& ctx, const OpInfo& info, const T
   const auto data = known_dims(x);
   if (!data || !target) return support::Unit{};
   std::size_t t = target->size();
+  if (t > data->size())
+    return type_error(info,
+                      "the target shape has " + std::to_string(t) + " dims, more than the data, which has " +
+                          std::to_string(data->size()),
+                      1);
   for (std::size_t i = data->size(); i > 0 && t > 0; --i) {
     const Expr *from = (*data)[i - 1], *to = (*target)[t - 1];
     if (is_one(to) || same_dim(ctx, from, to)) {

@@ -87,8 +87,9 @@ Result<const Type*> channel_norm(ir::Context& ctx, const OpInfo& info, const ir:
 Result<const Type*> prelu(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY_VOID(tensor_arg(info, call, 1));
+  RLDB_TRY(const TensorType* alpha, tensor_arg(info, call, 1));
   RLDB_TRY_VOID(float_input(info, x, 0));
+  RLDB_TRY_VOID(common_dtype(info, {x, alpha}));
   RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
   return typed(x);
 }

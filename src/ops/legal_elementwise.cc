@@ -5,9 +5,26 @@ namespace rldb::ops::legal {
 
 using ir::NodeKind;
 
+namespace {
+
+// The result as the call is typed: a truth value of numbers is a number, and a scalar beside a 0-d tensor counts as one
+// dim of 1.
+Tensor as_typed(Topi& t, const ir::Call* c, Tensor r) {
+  const TensorType* out = tensor_type(c);
+  if (!out || out->dtype.is_void()) return r;
+  if (r->dtype != out->dtype) r = t.map(r, [&](const Expr* e) { return ir::cast_to(t.ctx, out->dtype, e); });
+  if (out->has_shape && out->ndim == 1 && r->ndim() == 0) r = t.expand_dims(r, {0});
+  return r;
+}
+
+}  // namespace
+
 Result<const Expr*> unary(Legalizer& l, const ir::Call* c) {
   std::string_view op = op_name(c);
-  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).unary(op, te.in[0])}; });
+  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    return {as_typed(t, c, t.unary(op, te.in[0]))};
+  });
 }
 
 Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {
@@ -57,6 +74,7 @@ Operands sort_operands(Legalizer& l, std::span<const Expr* const> args) {
 
 Result<const Expr*> binary(Legalizer& l, const ir::Call* c) {
   std::string_view op = op_name(c);
+  if (!tensor_type(c)) return refuse(c, "it works on scalars: write the Python operator");
   Operands o = sort_operands(l, c->args);
   return l.call_te(op, o.tensors, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -67,7 +85,7 @@ Result<const Expr*> binary(Legalizer& l, const ir::Call* c) {
     };
     Topi::Operand a = side(0);
     Topi::Operand b = side(1);
-    return {t.binary(op, a, b)};
+    return {as_typed(t, c, t.binary(op, a, b))};
   });
 }
 
@@ -148,6 +166,11 @@ Result<const Expr*> ones_zeros_like(Legalizer& l, const ir::Call* c) { return on
 Result<const Expr*> eye(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[2], "eye"); }
 Result<const Expr*> eye_like(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[1], "eye_like"); }
 
+// start + i * step, as 64 bits hold it.
+static std::int64_t wrapped(std::int64_t start, std::int64_t i, std::int64_t step) {
+  return std::int64_t(std::uint64_t(start) + std::uint64_t(i) * std::uint64_t(step));
+}
+
 Result<const Expr*> arange(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   ir::Context& ctx = l.context();
@@ -161,9 +184,9 @@ Result<const Expr*> arange(Legalizer& l, const ir::Call* c) {
     for (std::int64_t i = 0; i < *count; ++i) {
       void* at = (*tensor)->data() + std::size_t(i) * out->dtype.bytes();
       if (out->dtype.is_float())
-        runtime::store_double(at, out->dtype, double(*start + i * *step));
+        runtime::store_double(at, out->dtype, double(*start) + double(i) * double(*step));
       else
-        runtime::store_int(at, out->dtype, *start + i * *step);
+        runtime::store_int(at, out->dtype, wrapped(*start, i, *step));
     }
     return static_cast<const Expr*>(ctx.constant(runtime::Value(*tensor)));
   }

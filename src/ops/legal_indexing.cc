@@ -251,32 +251,82 @@ Result<const Expr*> index_tensor(Legalizer& l, const ir::Call* c) {
   });
 }
 
+namespace {
+
+// What every one of the shapes broadcasts to; nullopt: two dims differ for certain.
+std::optional<Dims> broadcast_all(ir::Context& ctx, const std::vector<const TensorType*>& types) {
+  Dims out;
+  for (const TensorType* t : types) {
+    Dims s = dims_of(t);
+    if (s.size() > out.size()) out.insert(out.begin(), s.size() - out.size(), ctx.i64(1));
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      const Expr*& to = out[out.size() - s.size() + i];
+      if (is_one(s[i])) continue;
+      if (!is_one(to) && different_dim(ctx, to, s[i])) return std::nullopt;
+      if (is_one(to)) to = s[i];
+    }
+  }
+  return out;
+}
+
+// Element `i` of a broadcast shape, read from a buffer that broadcasts to it.
+const Expr* pick(ir::Context& ctx, const ir::Buffer* b, std::span<const Expr* const> i,
+                 std::span<const Expr* const> shape) {
+  ExprList at;
+  for (std::size_t d = 0; d < b->shape.size(); ++d) {
+    const std::size_t from = i.size() - b->shape.size() + d;
+    const bool repeated = is_one(b->shape[d]) && !is_one(shape[from]);
+    at.push_back(repeated ? static_cast<const Expr*>(ctx.i64(0)) : i[from]);
+  }
+  return ctx.load(b, at);
+}
+
+}  // namespace
+
 Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(auto indices, tensors_arg(*find(c->callee), spec(c), 1));
+  RLDB_TRY(const TensorType* values, known_arg(c, 2));
+  RLDB_TRY(const TensorType* out_type, known_result(c));
+  for (const TensorType* t : indices)
+    if (!t->has_shape) return refuse(c, "the shape of an index tensor is not known");
+  const auto lead = broadcast_all(l.context(), indices);
+  if (!lead) return refuse(c, "the index tensors do not broadcast to one shape");
+  // What is written: an element for each combination of indices, and whole axes behind those that are indexed.
+  Dims written = *lead;
+  written.insert(written.end(), out_type->shape.begin() + std::ptrdiff_t(indices.size()), out_type->shape.end());
+  bool fits = values->shape.size() <= written.size();
+  for (std::size_t i = 0; fits && i < values->shape.size(); ++i) {
+    const Expr* dim = values->shape[i];
+    fits = is_one(dim) || !different_dim(l.context(), dim, written[written.size() - values->shape.size() + i]);
+  }
+  if (!fits)
+    return refuse(c, "the values have the shape " + shape_text(values->shape) + ", which does not broadcast to " +
+                         shape_text(written));
   bool accumulate = attr_bool(spec(c), "accumulate");
   std::size_t n = indices.size();
   return scatter(l, c, "index_put", c->args,
                  [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
                    // in: data, indices..., values
                    ExprList shape;
-                   for (std::size_t k = 1; k <= n; ++k)
-                     if (in[k]->shape.size() > shape.size()) shape.assign(in[k]->shape.begin(), in[k]->shape.end());
+                   for (std::size_t k = 1; k <= n; ++k) {
+                     const auto dims = in[k]->shape;
+                     if (dims.size() > shape.size())
+                       shape.insert(shape.begin(), dims.size() - shape.size(), ctx.i64(1));
+                     for (std::size_t d = 0; d < dims.size(); ++d) {
+                       const Expr*& to = shape[shape.size() - dims.size() + d];
+                       if (is_one(to)) to = dims[d];
+                     }
+                   }
                    std::size_t lead = shape.size();
                    for (std::size_t k = n; k < out->shape.size(); ++k) shape.push_back(out->shape[k]);
                    const ir::Buffer* values = in[n + 1];
                    return nest(ctx, shape, [&](const ExprList& i) -> const Stmt* {
-                     auto pick = [&](const ir::Buffer* b, std::size_t upto) {
-                       ExprList at;
-                       for (std::size_t d = 0; d < b->shape.size(); ++d) {
-                         const Expr* e = i[upto - b->shape.size() + d];
-                         at.push_back(is_one(b->shape[d]) ? static_cast<const Expr*>(ctx.i64(0)) : e);
-                       }
-                       return static_cast<const Expr*>(ctx.load(b, at));
-                     };
+                     const std::span<const Expr* const> which(i.data(), lead);
                      ExprList to;
-                     for (std::size_t k = 0; k < n; ++k) to.push_back(wrap(ctx, pick(in[k + 1], lead), out->shape[k]));
+                     for (std::size_t k = 0; k < n; ++k)
+                       to.push_back(wrap(ctx, pick(ctx, in[k + 1], which, shape), out->shape[k]));
                      to.insert(to.end(), i.begin() + std::ptrdiff_t(lead), i.end());
-                     const Expr* v = pick(values, i.size());
+                     const Expr* v = pick(ctx, values, i, shape);
                      return ctx.store(out, accumulate ? combine(ctx, "add", ctx.load(out, to), v) : v, to);
                    });
                  });
@@ -299,7 +349,8 @@ Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* indices, known_arg(c, 1));
-  auto depth = ir::const_int(indices->shape.back());
+  for (const std::size_t i : {0, 2}) RLDB_TRY_VOID(known_arg(c, i));
+  auto depth = indices->shape.empty() ? std::nullopt : ir::const_int(indices->shape.back());
   if (!depth) return refuse(c, "the last dim of the indices is not known");
   std::string_view how = attr_string(spec(c), "reduction");
   std::size_t n = std::size_t(*depth);

@@ -523,8 +523,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
         Tensor out_grad = grad;
         if (reduction != "none") {
           out_grad = g.compute(
-              target->shape, [&](Indices) { return g.load(grad, std::initializer_list<const Expr*>{}); },
-              "T_broadcast_to");
+              target->shape, [&](Indices i) { return t.at(grad, topi::vars(i), target->shape); }, "T_broadcast_to");
           if (reduction == "mean")
             out_grad = t.binary("divide", out_grad, t.sum(weights, topi::all_axes(target_type->ndim), false));
         }

@@ -31,6 +31,13 @@ Result<const ir::Expr*> Legalizer::legalize(const ir::Call* call, ir::BlockBuild
     return Failure(
         message(DiagId::OpNotLegalizable, op ? op->name : "call", "the operator has no tensor-expression body"));
   }
+  const auto distributed = [](const Expr* e) { return ir::as<ir::DTensorType>(e->type) != nullptr; };
+  if (distributed(call) || std::any_of(call->args.begin(), call->args.end(), distributed))
+    return Failure(message(DiagId::OpNotLegalizable, info->name, "it works on distributed tensors"));
+  for (std::size_t i = 0; i < call->args.size() && i < info->args.size(); ++i)
+    if (info->args[i].kind == ArgKind::Prim && !ir::as<ir::PrimType>(call->args[i]->type))
+      return Failure(message(DiagId::OpNotLegalizable, info->name,
+                             "`" + std::string(info->args[i].name) + "` is not known to be a scalar"));
   blocks_ = &blocks;
   return info->legalize(*this, call);
 }
@@ -97,6 +104,27 @@ bool shape_known(const Type* t) {
   return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), shape_known);
 }
 
+// How the tensors that a kernel writes differ from the type that the call has; empty when they do not.
+std::string misfit(ir::Context& ctx, const std::vector<te::Tensor>& results, const Type* out) {
+  if (!out || !shape_known(out)) return {};
+  std::vector<const Type*> wanted{out};
+  if (const auto* tuple = ir::as<ir::TupleType>(out)) wanted.assign(tuple->fields.begin(), tuple->fields.end());
+  for (std::size_t i = 0; i < results.size() && i < wanted.size(); ++i) {
+    const auto* t = ir::as<TensorType>(wanted[i]);
+    if (!t) continue;
+    bool fits = t->dtype == results[i]->dtype && t->shape.size() == results[i]->shape.size();
+    for (std::size_t d = 0; fits && d < t->shape.size(); ++d) {
+      const auto a = ir::const_int(t->shape[d]);
+      const auto b = ir::const_int(results[i]->shape[d]);
+      fits = !a || !b || *a == *b;
+    }
+    if (!fits)
+      return "it would write " + ir::print_type(ctx.tensor(results[i]->shape, results[i]->dtype)) +
+             ", but its type is " + ir::print_type(t);
+  }
+  return results.size() == wanted.size() ? std::string() : "it has another number of results than its type";
+}
+
 }  // namespace
 
 Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span<const ir::Expr* const> args,
@@ -140,6 +168,8 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
     params.push_back({te.in.back(), nullptr});
   }
   std::vector<te::Tensor> results = body(te);
+  if (const std::string why = misfit(ctx_, results, out); !why.empty())
+    return Failure(message(DiagId::OpNotLegalizable, func_name, why));
 
   std::vector<const ir::Var*> used;
   Seen seen;

@@ -46,8 +46,25 @@ const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
   return intrin(op, x);
 }
 
+namespace {
+// What two operands of different dtypes are compared in, as TVM matches them.
+DType matched(DType a, DType b) {
+  if (a == b) return a;
+  if (a.is_float() && b.is_float()) {
+    if (a.bits != b.bits) return a.bits > b.bits ? a : b;
+    return DType::Float(32);  // float16 and bfloat16: neither holds the other
+  }
+  if (a.is_float() || b.is_float()) return a.is_float() ? a : b;
+  if (a.is_bool() || b.is_bool()) return a.is_bool() ? b : a;
+  if (a.bits != b.bits) return a.bits > b.bits ? a : b;
+  return a.is_int() ? a : b;
+}
+}  // namespace
+
 const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b) {
-  DType t = a->dtype();
+  DType t = matched(a->dtype(), b->dtype());
+  a = ir::cast_to(ctx, t, a);
+  b = ir::cast_to(ctx, t, b);
   bool is_float = t.is_float();
   auto truth = [&](const Expr* e) { return e->dtype().is_bool() ? e : ne(e, lit(e->dtype(), 0)); };
   auto call = [&](std::string_view name) -> const Expr* { return ctx.intrin(t, name, {a, b}); };

@@ -1,6 +1,8 @@
 // The CallTyper of a Context: attributes, types and purity of calls of operators, from the registry.
 #include "ops/attr_value.h"
 #include "ops/infer_distributed.h"
+#include "ops/infer_util.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_id.h"
@@ -60,6 +62,35 @@ Result<support::Unit> check_count(const OpInfo& info, std::size_t count) {
   return Failure(message(DiagId::OpArgumentCount, info.short_name(), want, count));
 }
 
+// A parameter that is a scalar in the row takes no tensor: no kernel could be made of it.
+Result<support::Unit> check_scalars(const OpInfo& info, const ir::CallSpec& call) {
+  for (std::size_t i = 0; i < call.args.size() && i < info.args.size(); ++i) {
+    if (info.args[i].kind != ArgKind::Prim || info.args[i].variadic) continue;
+    const ir::Type* t = call.args[i]->type;
+    if (ir::as<ir::PrimType>(t) || ir::as<ir::AnyType>(t)) continue;
+    return type_error(info,
+                      "requires argument `" + std::string(info.args[i].name) + "` to be a scalar, but its type is `" +
+                          ir::print_type(t) + "`",
+                      int(i));
+  }
+  return support::Unit{};
+}
+
+// A dim of a tensor type that is certainly below zero; null when there is none.
+const ir::Expr* negative_dim(const ir::Type* type) {
+  if (const auto* tuple = ir::as<ir::TupleType>(type)) {
+    for (const ir::Type* f : tuple->fields)
+      if (const ir::Expr* d = negative_dim(f)) return d;
+    return nullptr;
+  }
+  const auto* d = ir::as<ir::DTensorType>(type);
+  const auto* t = d ? d->tensor : ir::as<ir::TensorType>(type);
+  if (!t || !t->has_shape) return nullptr;
+  for (const ir::Expr* dim : t->shape)
+    if (const auto n = ir::const_int(dim); n && *n < 0) return dim;
+  return nullptr;
+}
+
 class Typer final : public ir::CallTyper {
  public:
   bool is_known(std::string_view op) const override { return find(op) != nullptr; }
@@ -75,8 +106,13 @@ class Typer final : public ir::CallTyper {
     const OpInfo* info = find(call.callee);
     if (!info) return call.ty_args.size() == 1 ? call.ty_args[0] : static_cast<const ir::Type*>(ctx.any());
     RLDB_TRY_VOID(check_count(*info, call.args.size()));
-    return is_distributed(call) && info->family != "call" ? infer_distributed(ctx, *info, call)
-                                                          : info->infer(ctx, *info, call);
+    RLDB_TRY_VOID(check_scalars(*info, call));
+    if (info->family == "call") return info->infer(ctx, *info, call);
+    RLDB_TRY(const ir::Type* type,
+             is_distributed(call) ? infer_distributed(ctx, *info, call) : info->infer(ctx, *info, call));
+    if (const ir::Expr* dim = negative_dim(type))
+      return type_error(*info, "the result would have a dim of " + ir::print_expr(dim), -1);
+    return type;
   }
 
   bool is_pure(const ir::Call& call) const override { return is_pure_call(&call); }

@@ -131,6 +131,7 @@ struct Plan {
 class Planner {
  public:
   Plan plan(Context& ctx, const Function* f) {
+    killed_ = killed_variables(f);
     visit_function(f);
     Plan p;
     for (const Var* v : order_) {
@@ -187,8 +188,9 @@ class Planner {
     const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
     const Expr* value = known_field(b->value);
     // What an alias of an alias names is looked up once: chains of them are long.
-    if (const auto* v = as<Var>(value); v && same_type) aliases_[b->var] = follow(aliases_, v);
-    if (const auto* c = as<Constant>(value)) constants_[b->var] = c;
+    if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
+      aliases_[b->var] = follow(aliases_, v);
+    if (const auto* c = as<Constant>(value); c && !killed_.count(b->var)) constants_[b->var] = c;
     const auto named = isa<Var>(value) ? known_.find(as<Var>(value)) : known_.end();
     known_[b->var] = named == known_.end() ? value : named->second;
     home_[b->var] = block_;
@@ -232,6 +234,7 @@ class Planner {
     if (!inside || (home != home_.end() && home->second != block_)) used_outside_.insert(v);
   }
 
+  std::unordered_set<const Var*> killed_;
   const BindingBlock* block_ = nullptr;
   std::vector<const Var*> order_;
   std::unordered_map<const Var*, const BindingBlock*> home_;

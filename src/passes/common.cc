@@ -171,6 +171,22 @@ const Binding* remake_binding(Context& ctx, const Binding* b, const Var* var, co
   return made;
 }
 
+const Var* killed_by(const Expr* value) {
+  for (const std::string_view op : {"relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object"})
+    if (const Call* call = as_call_of(value, op)) return call->args.empty() ? nullptr : as<Var>(call->args[0]);
+  return nullptr;
+}
+
+std::unordered_set<const Var*> killed_variables(const Function* f) {
+  std::unordered_set<const Var*> out;
+  walk(f, [&](const Node* n) {
+    const auto* call = as<Call>(n);
+    if (const Var* v = call ? killed_by(call) : nullptr) out.insert(v);
+    return true;
+  });
+  return out;
+}
+
 std::optional<Span<const Expr*>> shape_values(const Expr* shape) {
   if (const auto* s = as<ShapeExpr>(shape)) return s->values;
   const auto* t = as<ShapeType>(shape->type);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "rldb/ir/context.h"
@@ -57,6 +58,10 @@ const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::span
                             const ir::Type* type, std::initializer_list<const ir::Type*> ty_args);
 const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::initializer_list<const ir::Expr*> args,
                             const ir::Type* type, std::initializer_list<const ir::Type*> ty_args);
+// The variable whose register a call sets to null; null when `value` is not such a call.
+const ir::Var* killed_by(const ir::Expr* value);
+// The variables that a function kills itself. Another name of one is not it: the name outlives the kill.
+std::unordered_set<const ir::Var*> killed_variables(const ir::Function* f);
 // A binding of a new variable of the value's type.
 const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::Expr* value, const ir::Node* origin);
 // The values of a shape argument: of an R.shape(...), or of the type of a variable; nullopt when not known.

@@ -130,31 +130,11 @@ bool is_public(const Expr* f) {
 }
 
 const Module* remove_unreached(Context& ctx, const Module* module, const std::vector<std::string>& entries) {
-  std::unordered_set<std::string_view> reached;
-  std::vector<const Expr*> work;
-  const auto reach = [&](std::string_view name) {
-    const Expr* f = module->find(name);
-    if (f && reached.insert(name).second) work.push_back(f);
-  };
+  std::vector<std::string_view> roots(entries.begin(), entries.end());
   for (const ModuleEntry& e : module->entries)
-    if (is_public(e.function)) reach(e.name);
-  for (const std::string& name : entries) reach(name);
-  while (!work.empty()) {
-    const Expr* f = work.back();
-    work.pop_back();
-    walk(f, [&](const Node* n) {
-      if (const auto* g = as<GlobalVar>(n)) reach(g->name);
-      return true;
-    });
-  }
-  ModuleBuilder builder(ctx, *module);
-  bool changed = false;
-  for (const ModuleEntry& e : module->entries) {
-    if (reached.count(e.name)) continue;
-    builder.remove(e.name);
-    changed = true;
-  }
-  return changed ? builder.build() : module;
+    if (is_public(e.function)) roots.push_back(e.name);
+  const Module* reached = reachable_from(ctx, module, roots);
+  return reached->entries.size() == module->entries.size() ? module : reached;
 }
 
 }  // namespace

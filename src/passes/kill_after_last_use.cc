@@ -36,6 +36,28 @@ class AliasRemover : public Rewriter {
   std::unordered_set<const Var*> used_;
 };
 
+// A match_cast is another name of one register. Of a variable that the program kills itself it names a copy instead:
+// the name outlives the kill.
+class CastSeparator : public Rewriter {
+ public:
+  CastSeparator(Context& ctx, const Function* f) : Rewriter(ctx), killed_(killed_variables(f)) {}
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    const auto* source = b->is_match_cast() ? as<Var>(b->value) : nullptr;
+    if (!source || (!killed_.count(source) && !killed_.count(b->var))) return default_binding(b);
+    const Binding* copy = bind_new(ctx_, source->name, source, b);
+    std::vector<const Binding*> out = default_binding(copy);
+    const Binding* cast = ctx_.match_cast(b->var, out.back()->var, b->cast_type);
+    ctx_.set_origin(cast, b);
+    for (const Binding* made : default_binding(cast)) out.push_back(made);
+    return out;
+  }
+
+ private:
+  std::unordered_set<const Var*> killed_;
+};
+
 struct Kills {
   std::vector<const Var*> tensors;
   std::vector<const Var*> storages;
@@ -45,10 +67,6 @@ using KillsAfter = std::unordered_map<const Binding*, Kills>;
 
 bool is_storage(const Expr* value) {
   return as_call_of(value, "relax.memory.alloc_storage") || as_call_of(value, "relax.vm.alloc_storage");
-}
-bool is_kill(const Expr* value) {
-  return as_call_of(value, "relax.memory.kill_tensor") || as_call_of(value, "relax.memory.kill_storage") ||
-         as_call_of(value, "relax.vm.kill_object");
 }
 
 // What lives in a register of its own.
@@ -101,9 +119,7 @@ KillsAfter kills_of(const SeqExpr* s) {
     for (const Binding* b : block->bindings) {
       support::poll();
       use(b->value, b);
-      if (is_kill(b->value))
-        if (const auto* v = as<Var>(static_cast<const Call*>(b->value)->args[0]); v && infos.count(root(v)))
-          infos[root(v)].kept = true;
+      if (const Var* v = killed_by(b->value); v && infos.count(root(v))) infos[root(v)].kept = true;
       if (const auto* source = b->is_match_cast() ? as<Var>(b->value) : nullptr) {
         named_by[b->var] = root(source);
         continue;
@@ -173,7 +189,7 @@ class KillInserter : public Rewriter {
 
 Result<const Module*> kill_after_last_use(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    const Function* plain = canonicalize(env.ctx, f);
+    const Function* plain = canonicalize(env.ctx, CastSeparator(env.ctx, f).rewrite_function(f));
     plain = AliasRemover(env.ctx, plain).rewrite_function(plain);
     return KillInserter(env.ctx).rewrite_function(plain);
   });

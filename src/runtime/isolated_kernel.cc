@@ -1,11 +1,32 @@
 // A kernel in a guard process: forked for the call, so that arguments and code are there as they are here.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "runtime/guard_process.h"
+#include "runtime/wire.h"
 
 namespace rldb::runtime {
 
 namespace {
+
+// What a kernel returns is a scalar or nothing.
+std::string scalar_bytes(const Value& v) {
+  WireWriter out;
+  out.word(std::uint64_t(v.kind()));
+  out.word(v.is(ValueKind::Float) ? std::bit_cast<std::uint64_t>(v.as_float()) : std::uint64_t(v.as_int()));
+  return out.bytes();
+}
+
+Value scalar_of(std::string_view bytes) {
+  WireReader in(bytes);
+  const std::uint64_t kind = in.word(), bits = in.word();
+  if (!in.done()) return {};
+  if (kind == std::uint64_t(ValueKind::Int)) return Value::of_int(std::int64_t(bits));
+  if (kind == std::uint64_t(ValueKind::Bool)) return Value::of_bool(bits != 0);
+  if (kind == std::uint64_t(ValueKind::Float)) return Value::of_float(std::bit_cast<double>(bits));
+  return {};
+}
 
 class IsolatedKernel : public Kernel {
  public:
@@ -15,7 +36,7 @@ class IsolatedKernel : public Kernel {
   const KernelSignature& signature() const override { return inner_->signature(); }
   void prepare() override { inner_->prepare(); }
 
-  Result<support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+  Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!isolation_->enabled()) return inner_->run(args, variables);
     inner_->prepare();  // or every fork would compile it again
     const SharedRanges ranges(args);
@@ -26,12 +47,12 @@ class IsolatedKernel : public Kernel {
       auto result = inner_->run(args, variables);
       if (!result.ok()) return send_error(channel, result.error());
       ranges.copy_to(shared);
-      channel.send(Word::Done, {});
+      channel.send(Word::Done, scalar_bytes(*result));
     };
     RLDB_TRY(auto guard, GuardProcess::start(body));
     RLDB_TRY(const std::string answer, await_answer(guard, *isolation_, fmt::format("kernel `{}`", signature().name)));
     ranges.copy_from(shared);
-    return support::Unit{};
+    return scalar_of(answer);
   }
 
  private:

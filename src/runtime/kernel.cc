@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -431,13 +432,24 @@ Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArg
   return Binder(signature, args, variables).run();
 }
 
-Result<support::Unit> call_kernel(Kernel& kernel, PackedArgs args) {
+Value result_of(const KernelSignature& signature, const KernelFault& done) {
+  const std::int64_t word = done.values[0];
+  if (signature.result.is_float()) return Value::of_float(std::bit_cast<double>(word));
+  if (signature.result.is_bool()) return Value::of_bool(word != 0);
+  return signature.result.is_integral() ? Value::of_int(word) : Value();
+}
+
+Result<Value> call_kernel(Kernel& kernel, PackedArgs args) {
   // One allocation a thread instead of one a call; taken out while in use, so a kernel that calls
   // back (T.call_packed) finds an empty one and not ours.
   thread_local std::vector<std::int64_t> spare;
   std::vector<std::int64_t> variables = std::exchange(spare, {});
-  auto result = bind_arguments(kernel.signature(), args, variables);
-  if (result.ok()) result = kernel.run(args, variables);
+  auto bound = bind_arguments(kernel.signature(), args, variables);
+  Result<Value> result = Value();
+  if (bound.ok())
+    result = kernel.run(args, variables);
+  else
+    result = support::Failure(std::move(bound).error());
   spare = std::move(variables);
   return result;
 }

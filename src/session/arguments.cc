@@ -6,10 +6,12 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_id.h"
+#include "session/made_up.h"
 
 namespace rldb::session {
 
@@ -22,6 +24,7 @@ namespace {
 struct Param {
   std::string name;
   const ir::Type* type = nullptr;  // null: not known (an executable says only the name)
+  const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
 };
 
 // What a symbolic variable is, and who said so.
@@ -53,8 +56,20 @@ class Binder {
   std::optional<source::Message> learn(const Param& p, const Value& v) { return learn(p, p.type, v); }
 
   // A value for a parameter that nobody gave.
-  std::optional<source::Message> generate(std::size_t index, Value& out) {
-    return generate(params_[index], params_[index].type, index, out);
+  std::optional<source::Message> generate(std::size_t index, const MadeUp& range, Value& out) {
+    const Param& p = params_[index];
+    // A scalar that a shape mentions is what that shape says.
+    if (const auto it = p.var ? dims_.find(p.var) : dims_.end(); it != dims_.end()) {
+      out = Value::of_int(it->second.value);
+      return std::nullopt;
+    }
+    return generate(p, p.type, index, range, out);
+  }
+
+  std::unordered_map<const ir::Var*, std::int64_t> dims() const {
+    std::unordered_map<const ir::Var*, std::int64_t> out;
+    for (const auto& [var, dim] : dims_) out.emplace(var, dim.value);
+    return out;
   }
 
   // Symbolic variables that no given value decided: --dim, else the default.
@@ -85,7 +100,10 @@ class Binder {
     if (const auto* t = ir::as<ir::PrimType>(type)) {
       const bool fits = t->dtype.is_float() ? v.is(ValueKind::Float) || v.is(ValueKind::Int)
                                             : v.is(ValueKind::Int) || v.is(ValueKind::Bool);
-      return fits ? std::nullopt : std::optional(mismatch(p, type, v));
+      if (!fits) return mismatch(p, type, v);
+      if (p.var && p.type == type && !t->dtype.is_float() && !dims_.contains(p.var))
+        dims_[p.var] = {v.as_int(), fmt::format("parameter `{}`", p.name)};
+      return std::nullopt;
     }
     return std::nullopt;  // Any, functions: the machine checks
   }
@@ -124,13 +142,15 @@ class Binder {
     return std::nullopt;
   }
 
-  std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, Value& out) {
+  std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
+                                          Value& out) {
     if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape && !t->dtype.is_void()) {
       std::vector<std::int64_t> shape;
       if (!concrete(t->shape, shape)) return cannot(p, type);
       auto made = runtime::random_tensor(std::move(shape), t->dtype, options_.seed * 1000003 + salt);
       if (!made.ok()) return source::message(DiagId::BadInput, p.name, made.error().message);
       out = std::move(made).value();
+      restrict(out.as_tensor(), range.range);
       return std::nullopt;
     }
     if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) {
@@ -142,15 +162,31 @@ class Binder {
     if (const auto* t = ir::as<ir::TupleType>(type)) {
       std::vector<Value> fields(t->fields.size());
       for (std::size_t i = 0; i < fields.size(); ++i)
-        if (auto bad = generate(p, t->fields[i], salt * 31 + i + 1, fields[i])) return bad;
+        if (auto bad = generate(p, t->fields[i], salt * 31 + i + 1,
+                                i < range.fields.size() ? range.fields[i] : MadeUp{}, fields[i]))
+          return bad;
       out = Value::of_tuple(std::move(fields));
       return std::nullopt;
     }
     if (const auto* t = ir::as<ir::PrimType>(type); t && !t->dtype.is_handle()) {
-      out = t->dtype.is_float() ? Value::of_float(1.0) : t->dtype.is_bool() ? Value::of_bool(true) : Value::of_int(1);
+      out = t->dtype.is_float()  ? Value::of_float(1.0)
+            : t->dtype.is_bool() ? Value::of_bool(true)
+                                 : Value::of_int(std::clamp<std::int64_t>(1, range.range.low, range.range.high));
       return std::nullopt;
     }
     return cannot(p, type);
+  }
+
+  // Random integers are 0 to 9; those that index something stay inside of it.
+  static void restrict(runtime::Tensor& t, const Leaf& range) {
+    const Leaf any;
+    if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
+    if (range.low == any.low && range.high == any.high) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i) {
+      std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
+      const std::int64_t v = runtime::load_as_int(at, t.dtype());
+      runtime::store_int(at, t.dtype(), range.low + v % (range.high - range.low + 1));
+    }
   }
 
   bool concrete(ir::Span<const ir::Expr*> dims, std::vector<std::int64_t>& out) const {
@@ -195,7 +231,8 @@ static bool function_params(const Session& session, std::string_view function, s
   } else if (session.module()) {
     const ir::Expr* found = session.module()->find(function);
     if (const auto* f = ir::as<ir::Function>(found)) {
-      for (const ir::Var* v : f->params) params.push_back({std::string(v->name), v->type});
+      for (const ir::Var* v : f->params)
+        params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr});
       return true;
     }
     if (const auto* f = ir::as<ir::PrimFunc>(found)) {
@@ -203,7 +240,7 @@ static bool function_params(const Session& session, std::string_view function, s
       for (std::size_t i = 0; i < f->params.size(); ++i) {
         const ir::PrimParam& p = f->params[i];
         params.push_back({std::string(p.buffer ? p.buffer->name : p.var->name),
-                          type && i < type->params.size() ? type->params[i] : nullptr});
+                          type && i < type->params.size() ? type->params[i] : nullptr, p.buffer ? nullptr : p.var});
       }
       return true;
     }
@@ -225,6 +262,18 @@ static bool function_params(const Session& session, std::string_view function, s
     m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
   out.add({}, std::move(m));
   return false;
+}
+
+// What `function` reaches, its operators as kernels; null when that fails, which is for the build to say.
+const ir::Module* Session::legalised(std::string_view function) {
+  if (!module()) return nullptr;
+  const std::string_view roots[] = {function};
+  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
+  if (!pipeline.ok()) return nullptr;
+  Diagnostics ignored;
+  passes::PassEnv env{*ctx_, ignored};
+  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
+  return done.ok() ? done.value() : nullptr;
 }
 
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
@@ -300,9 +349,12 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     }
   }
   binder.settle();
+  std::vector<MadeUp> ranges;
+  if (std::find(given.begin(), given.end(), false) != given.end())
+    if (const ir::Module* legal = legalised(function)) ranges = made_up_ranges(legal, function, binder.dims());
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (given[i]) continue;
-    if (auto bad = binder.generate(i, arguments[i].value)) {
+    if (auto bad = binder.generate(i, i < ranges.size() ? ranges[i] : MadeUp{}, arguments[i].value)) {
       out.add({}, std::move(*bad));
       return std::nullopt;
     }

@@ -42,6 +42,15 @@ void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Va
   }
 }
 
+// Names of the functions that a value may call.
+void collect_functions(const Value& value, std::vector<std::string_view>& out) {
+  if (value.is(ValueKind::Tuple))
+    for (const Value& field : value.as_tuple().fields) collect_functions(field, out);
+  if (!value.is(ValueKind::Function)) return;
+  out.push_back(value.as_function().name);
+  for (const Value& captured : value.as_function().captured) collect_functions(captured, out);
+}
+
 }  // namespace
 
 namespace {
@@ -159,7 +168,10 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   ctx_->spans().set(f, span);
   ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
   builder.set(kEntryFunction, f);
-  auto built = build_module(builder.build(), out);
+  // What the entry does not reach need not be buildable.
+  std::vector<std::string_view> roots{kEntryFunction};
+  for (const Value& v : args) collect_functions(v, roots);
+  auto built = build_module(ir::reachable_from(*ctx_, builder.build(), roots), out);
   if (!built) return std::nullopt;
   RunResult result = run_build(*built, kEntryFunction, args, out);
   if (!result.ok) return std::nullopt;

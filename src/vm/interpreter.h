@@ -79,8 +79,7 @@ class Interpreter {
 
   Result<Value> call_kernel(runtime::Kernel& kernel, PackedArgs args) {
     RLDB_TRY_VOID(bind_arguments(kernel.signature(), args, m_.kernel_variables_));
-    RLDB_TRY_VOID(kernel.run(args, m_.kernel_variables_));
-    return Value();
+    return kernel.run(args, m_.kernel_variables_);
   }
 
   Result<Value> call_native(const Decoded& d, PackedArgs args, const CallSite& site) {

@@ -64,8 +64,7 @@ Value kernel_value(const std::string& name, runtime::Kernel* kernel, std::weak_p
       support::make_ref<runtime::Function>(name, [kernel, weak = std::move(weak)](PackedArgs args) -> Result<Value> {
         auto program = weak.lock();
         if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
-        RLDB_TRY_VOID(call_kernel(*kernel, args));
-        return Value();
+        return call_kernel(*kernel, args);
       }));
 }
 

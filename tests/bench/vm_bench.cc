@@ -108,8 +108,8 @@ class EmptyKernel : public runtime::Kernel {
     }
   }
   const runtime::KernelSignature& signature() const override { return signature_; }
-  runtime::Result<support::Unit> run(runtime::PackedArgs, std::span<const std::int64_t>) override {
-    return support::Unit{};
+  runtime::Result<runtime::Value> run(runtime::PackedArgs, std::span<const std::int64_t>) override {
+    return runtime::Value();
   }
 
  private:

@@ -203,11 +203,11 @@ TEST_CASE("kernel table and call_kernel") {
     KernelSignature s;
     int calls = 0;
     const KernelSignature& signature() const override { return s; }
-    Result<rldb::support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+    Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
       ++calls;
       CHECK(variables.size() == 1);
       CHECK(variables[0] == args[0].as_tensor().shape()[0]);
-      return rldb::support::Unit{};
+      return Value();
     }
   };
   auto kernel = std::make_shared<Twice>();

@@ -31,12 +31,12 @@ class Twice : public runtime::Kernel {
     }
   }
   const runtime::KernelSignature& signature() const override { return signature_; }
-  runtime::Result<support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+  runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     ++runs;
     const float* a = reinterpret_cast<const float*>(args[0].as_tensor().data());
     float* b = reinterpret_cast<float*>(args[1].as_tensor().data());
     for (std::int64_t i = 0; i < variables[0]; ++i) b[i] = 2 * a[i];
-    return support::Unit{};
+    return Value();
   }
   int runs = 0;
 

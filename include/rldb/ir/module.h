@@ -32,6 +32,9 @@ struct Module {
   const Expr* find(std::string_view name) const;  // null when absent
 };
 
+// `module` with those functions only that `roots` need: themselves, what they name, and what that names.
+const Module* reachable_from(Context& ctx, const Module* module, std::span<const std::string_view> roots);
+
 // Makes modules. `set` replaces a namesake; `build` sorts.
 class ModuleBuilder {
  public:

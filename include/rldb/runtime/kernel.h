@@ -68,6 +68,7 @@ struct KernelSignature {
   std::vector<KernelParam> params;
   std::vector<std::string> variables;  // symbolic integer variables, by index
   std::vector<DType> variable_dtypes;  // same length
+  DType result = DType::Void();        // of the scalar that the kernel returns (T.ret); void: none
 };
 
 // One word per parameter in order: tensors pass their data pointer, integer and bool scalars their value (sign- or
@@ -78,11 +79,14 @@ union KernelWord {
   double floating;
 };
 
-// What a checked kernel says when it stops: filled by the code, turned into an Error by the caller.
+// What a checked kernel says when it stops: filled by the code, turned into an Error by the caller. A kernel that
+// returns a scalar and ends well leaves its word in values[0]: an integer, or the bits of a double.
 struct KernelFault {
   std::int64_t code = 0;        // 0: none; index + 1 into KernelCode::fault_texts otherwise
   std::int64_t values[8] = {};  // indices and loop variables, as the text's `{}` places want
 };
+// The value behind that word, null when the signature has no result.
+Value result_of(const KernelSignature& signature, const KernelFault& done);
 
 // The bare entry. Returns nonzero when `fault` was filled.
 using KernelEntry = std::int32_t (*)(const KernelWord* params, const std::int64_t* variables, KernelFault* fault);
@@ -93,8 +97,8 @@ class Kernel {
   virtual const KernelSignature& signature() const = 0;
   // Does now what the first run would do once (compiling); a run reports what goes wrong here.
   virtual void prepare() {}
-  // Runs with arguments that bind_arguments has accepted.
-  virtual Result<support::Unit> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
+  // Runs with arguments that bind_arguments has accepted. The scalar that it returns, null when it returns none.
+  virtual Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
 };
 
 // Checks count, kinds, ranks, dtypes, dims; fills `variables` (resized to the signature). The Error names the
@@ -102,7 +106,7 @@ class Kernel {
 Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArgs args,
                                      std::vector<std::int64_t>& variables);
 // bind_arguments + run. What the machine calls.
-Result<support::Unit> call_kernel(Kernel& kernel, PackedArgs args);
+Result<Value> call_kernel(Kernel& kernel, PackedArgs args);
 
 class KernelTable {
  public:

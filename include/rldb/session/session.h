@@ -184,6 +184,7 @@ class Session {
     bool muted = false;
   };
   void adopt(const ir::Module* module, std::string path);
+  const ir::Module* legalised(std::string_view function);
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);

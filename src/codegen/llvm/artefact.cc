@@ -153,6 +153,7 @@ std::string to_blob(const Artefact& a, std::string_view key) {
   Writer w;
   w.text(key);
   w.text(a.signature.name);
+  w.dtype(a.signature.result);
   w.word(a.signature.variables.size());
   for (std::size_t i = 0; i < a.signature.variables.size(); ++i) {
     w.text(a.signature.variables[i]);
@@ -204,6 +205,7 @@ support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::str
 
   Artefact a;
   a.signature.name = std::string(in.text());
+  a.signature.result = in.dtype();
   const std::size_t variables = in.count(16);
   for (std::size_t i = 0; i < variables && !in.bad; ++i) {
     a.signature.variables.emplace_back(in.text());

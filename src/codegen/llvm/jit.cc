@@ -137,7 +137,7 @@ class JitKernel : public runtime::Kernel {
 
   void prepare() override { (void)compile(); }
 
-  runtime::Result<Unit> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+  runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
       // For a run, being cancelled is a stop.
       try {
@@ -169,7 +169,7 @@ class JitKernel : public runtime::Kernel {
     std::int32_t status = 0;
     const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
-    if (trap.signal == 0 && status == 0 && untouched(args, state)) return Unit{};
+    if (trap.signal == 0 && status == 0 && untouched(args, state)) return runtime::result_of(signature_, fault);
     runtime::Error error = error_of(trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
     return Failure(std::move(error));

@@ -39,6 +39,7 @@ llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result,
 
 Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
   facts_ = prove_bounds(f);
+  result_ = signature.result;
   make_entry(f, signature);
   hoist_allocations(f);
   stmt(f->body);
@@ -144,6 +145,16 @@ void Lowering::bind_parameters(const ir::PrimFunc* f, const runtime::KernelSigna
 Lowering::Value* Lowering::opaque_bytes(std::size_t param) {
   if (!options_.check_bounds) return nullptr;
   return b_.CreateCall(helper("rldb_bytes", b_.getInt64Ty(), {b_.getInt64Ty()}), {i64(std::int64_t(param))});
+}
+
+// The word of a returned scalar goes where a fault's first value would (runtime::KernelFault).
+void Lowering::store_result(const ir::Expr* e) {
+  const DType from = e->dtype();
+  if (result_.is_void() || from.is_handle()) return;
+  Value* v = value(e);
+  Value* word = result_.is_float() ? b_.CreateBitCast(convert(v, from, DType::Float(64)), b_.getInt64Ty())
+                                   : convert(v, from, DType::Int(64));
+  b_.CreateStore(word, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), fault_, 1));
 }
 
 View Lowering::make_view(const ir::Buffer* b, const Memory& memory) {

@@ -145,6 +145,7 @@ void Lowering::evaluate(const ir::Expr* e) {
   const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
   const std::string_view name = op ? op->name : std::string_view();
   if (name == "tir.ret") {
+    if (!c->args.empty()) store_result(c->args[0]);
     b_.CreateRet(b_.getInt32(0));
   } else if (name == "tir.break_loop" || name == "tir.continue_loop") {
     leave_loop(name == "tir.break_loop");

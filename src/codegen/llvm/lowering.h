@@ -103,6 +103,7 @@ class Lowering {
   void bind_dim(const ir::Expr* e, Value* actual, std::string_view buffer, std::size_t dim);
   View make_view(const ir::Buffer* b, const Memory& memory);
   Value* opaque_bytes(std::size_t param);
+  void store_result(const ir::Expr* e);
 
   // ---- statements (lower_stmt.cc) ----
   void stmt(const ir::Stmt* s);
@@ -263,6 +264,7 @@ class Lowering {
   unsigned widened_lanes_ = 0;
   Value* mask_ = nullptr;  // under widening: lanes that are on; null: all
   bool noalias_ = false;   // buffers that are parameters do not overlap
+  DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
   // Under a tiled reduction: the element of this buffer is in a register.
   const ir::Buffer* accumulator_buffer_ = nullptr;
   Value* accumulator_ = nullptr;

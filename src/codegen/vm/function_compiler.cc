@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ops/legalize.h"
 #include "rldb/source/diagnostic_id.h"
 #include "rldb/support/cancel.h"
 
@@ -351,7 +353,19 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
       return emit_call("vm.builtin.invoke_closure", std::move(args), c->type);
     }
   }
-  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op));
+  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op), why_not_lowered(c));
+}
+
+// What legalisation has against a call that is still an operator; empty when it has nothing against it.
+std::string FunctionCompiler::why_not_lowered(const Call* c) {
+  if (!ops::Legalizer::has_body(c)) return {};
+  ir::ModuleBuilder scratch(ctx_);
+  ops::Legalizer legalizer(ctx_, scratch);
+  ir::BlockBuilder blocks(ctx_);
+  blocks.begin_scope();
+  auto made = legalizer.legalize(c, blocks);
+  blocks.end_scope(c);
+  return made.ok() ? std::string() : made.error().text;
 }
 
 Arg FunctionCompiler::call_with_context(const Call* c) {
@@ -429,9 +443,11 @@ std::size_t FunctionCompiler::emit(VirtualInstruction i) {
   return position() - 1;
 }
 
-Arg FunctionCompiler::fail(const Node* at, std::string what, std::string why) {
+Arg FunctionCompiler::fail(const Node* at, std::string what, std::string why, std::string note) {
   source::Span span = ctx_.span_of(at);
-  out_.add(span ? span : debug_.span, source::message(source::DiagId::CodegenUnsupported, what, why));
+  source::Message m = source::message(source::DiagId::CodegenUnsupported, what, why);
+  if (!note.empty()) m.notes.push_back({{}, std::move(note)});
+  out_.add(span ? span : debug_.span, std::move(m));
   return Arg::reg(kVoidRegister);
 }
 

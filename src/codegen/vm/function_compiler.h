@@ -62,7 +62,8 @@ class FunctionCompiler {
   RegName fresh() { return code_.register_count++; }
   std::size_t position() const { return code_.instructions.size(); }
 
-  Arg fail(const ir::Node* at, std::string what, std::string why);
+  Arg fail(const ir::Node* at, std::string what, std::string why, std::string note = {});
+  std::string why_not_lowered(const ir::Call* c);
 
   ir::Context& ctx_;
   const ir::Module* module_;

@@ -92,10 +92,8 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
       return r.ctx.bool_imm(v.integer != 0);
     case ValKind::Float:
       return r.ctx.float_imm(ints.is_float() ? ints : ir::DType::Float(32), v.floating);
-    case ValKind::Str:
-      return r.ctx.string(v.text);
     case ValKind::Expr:
-      if (!is_scalar_expr(v.expr()) && !r.in_tir()) break;
+      if (!is_scalar_expr(v.expr())) break;
       return v.expr();
     case ValKind::Region:
       return load_of_region(r, v, at);
@@ -107,16 +105,27 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
         return r.ctx.load(v.buffer(), {&zero, 1});
       }
       break;
-    case ValKind::Path:
-      if (const auto t = try_dtype(v)) return r.ctx.dtype(*t);
-      break;
-    case ValKind::DType:
-      return r.ctx.dtype(v.dtype);
     default:
       break;
   }
   r.error(at, DiagId::ExpectedScalar, describe(r, v));
   return nullptr;
+}
+
+const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints) {
+  const ir::Expr* e = to_scalar(r, v, at, ints);
+  if (!e || !e->dtype().is_void()) return e;
+  r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+  return nullptr;
+}
+
+const ir::Expr* to_operand(Reader& r, const Val& v, Node at) {
+  if (v.is(ValKind::Str)) return r.ctx.string(v.text);
+  if (v.is(ValKind::DType)) return r.ctx.dtype(v.dtype);
+  if (v.is(ValKind::Path))
+    if (const auto t = try_dtype(v)) return r.ctx.dtype(*t);
+  if (v.expr() && r.in_tir()) return v.expr();
+  return to_scalar(r, v, at);
 }
 
 const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at) {

@@ -8,6 +8,11 @@ namespace rldb::frontend::script {
 // A scalar expression. Python numbers become literals: ints of dtype `ints` (void: the dialect's default), floats
 // float32 in TensorIR and Relax alike.
 const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
+// A scalar that can be computed with: not a pointer, not a call without a value.
+const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
+// What an intrinsic, an attribute or an expression statement takes: a scalar, a string, a dtype, or (in TensorIR) a
+// value that is none of these and is judged by where it goes.
+const ir::Expr* to_operand(Reader& r, const Val& v, Node at);
 // A Relax expression; tuples become ir::Tuple of leaves, numbers scalars, strings StringImm.
 const ir::Expr* to_relax(Reader& r, const Val& v, Node at);
 // The same, as a leaf: anything else is bound to a new variable first.

@@ -424,7 +424,7 @@ class StatementReader {
         break;
     }
     if (v.fresh) return;
-    if (const ir::Expr* e = to_scalar(r_, v, value)) tir_.emit(at(r_.ctx.evaluate(e), s));
+    if (const ir::Expr* e = to_operand(r_, v, value)) tir_.emit(at(r_.ctx.evaluate(e), s));
   }
 
   const ir::Expr* condition(Node n) {

@@ -242,7 +242,12 @@ const ir::Expr* load_of_region(Reader& r, const Val& region, Node at) {
 }
 
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at) {
-  if (e->dtype() == dtype || e->type->kind != ir::TypeKind::Prim) return e;
+  if (e->dtype() == dtype) return e;
+  if (e->type->kind == ir::TypeKind::Pointer && ir::isa<ir::Var>(e) && !dtype.is_handle()) {
+    r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+    return nullptr;
+  }
+  if (e->type->kind != ir::TypeKind::Prim) return e;
   if (e->dtype().lanes != dtype.lanes) {
     if (e->dtype().lanes == 1) {
       const ir::Expr* lanes = r.ctx.i32(dtype.lanes < 0 ? -dtype.lanes : dtype.lanes);
@@ -253,7 +258,12 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     r.error(at, DiagId::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
     return nullptr;
   }
-  if (dtype.is_handle() || e->dtype().is_handle()) return e;
+  if (dtype.is_handle()) return e;
+  if (e->dtype().is_handle()) {
+    if (!ir::isa<ir::Var>(e)) return e;  // an intrinsic that is typed by where it goes
+    r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+    return nullptr;
+  }
   return ir::cast_to(r.ctx, dtype, e);
 }
 

@@ -136,8 +136,6 @@ Val ceildiv(Reader& r, const CallNode& call) {
   return Val::of(r.at(ir::floor_div(r.ctx, top, both->second), call.node));
 }
 
-const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
-
 Val not_form(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto v = args.require(0, "a");
@@ -214,14 +212,6 @@ const ir::Expr* to_lanes(Reader& r, const Val& v, Node at) {
   } else {
     r.error(at, DiagId::ExpectedInteger, describe(r, Val::of(lanes)));
   }
-  return nullptr;
-}
-
-// A scalar that can be computed with: not a string, a dtype or a handle of nothing.
-const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints) {
-  const ir::Expr* e = to_scalar(r, v, at, ints);
-  if (!e || (is_scalar_expr(e) && !e->dtype().is_void())) return e;
-  r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
   return nullptr;
 }
 

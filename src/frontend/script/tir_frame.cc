@@ -39,7 +39,7 @@ Val evaluate(Reader& r, const CallNode& call) {
   const auto v = args.require(0, "value");
   args.finish();
   if (!v) return {};
-  const ir::Expr* e = to_scalar(r, *v, args.node(0, "value"));
+  const ir::Expr* e = to_operand(r, *v, args.node(0, "value"));
   if (e) r.fn->tir->emit(r.at(r.ctx.evaluate(e), call.node));
   return Val::nothing();
 }
@@ -107,7 +107,7 @@ Val attr(Reader& r, const CallNode& call) {
     FrameSpec all{Val::none(), [](ir::Context&, const ir::Stmt* body) { return body; }};
     for (std::size_t i = 0; i + 1 < dict->items.size(); i += 2) {
       const auto key = to_str(r, dict->items[i], call.node);
-      const ir::Expr* value = to_scalar(r, dict->items[i + 1], call.node);
+      const ir::Expr* value = to_operand(r, dict->items[i + 1], call.node);
       if (!key || !value) return {};
       all.wrap = [outer = all.wrap,
                   inner = attr_frame(r.ctx.attr_none(), r.ctx.str(*key), value, nullptr, call.node, r).wrap](
@@ -122,7 +122,7 @@ Val attr(Reader& r, const CallNode& call) {
   if (!node || !key_value || !value_value || node->poison()) return {};
   const auto key = to_str(r, *key_value, args.node(1, "attr_key"));
   const ir::Expr* value =
-      value_value->is(ValKind::None) ? r.ctx.i32(0) : to_scalar(r, *value_value, args.node(2, "value"));
+      value_value->is(ValKind::None) ? r.ctx.i32(0) : to_operand(r, *value_value, args.node(2, "value"));
   if (!key || !value) return {};
   const ir::Var* thread = nullptr;
   const ir::Attr* node_attr = nullptr;
@@ -168,7 +168,7 @@ Val launch_thread(Reader& r, const CallNode& call) {
   const auto extent_value = args.require(1, "extent");
   args.finish();
   if (!thread || !extent_value || thread->poison()) return {};
-  const ir::Expr* extent = to_scalar(r, *extent_value, args.node(1, "extent"));
+  const ir::Expr* extent = to_number(r, *extent_value, args.node(1, "extent"));
   if (!extent) return {};
   const ir::Var* var = nullptr;
   std::string_view tag;

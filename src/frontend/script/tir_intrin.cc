@@ -86,7 +86,7 @@ const ir::Expr* intrinsic_argument(Reader& r, const Val& v, Node at) {
     r.error(at, DiagId::ExpectedScalar, describe(r, v));
     return nullptr;
   }
-  return to_scalar(r, v, at);
+  return to_operand(r, v, at);
 }
 
 void take_dtype(Reader& r, const Val& v, Node at, IntrinsicParts& out) {

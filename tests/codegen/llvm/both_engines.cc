@@ -61,13 +61,17 @@ namespace {
 struct Outcome {
   std::vector<Value> args;
   std::optional<runtime::Error> error;
+  Value result;
 };
 
 Outcome run(runtime::Kernel& kernel, const std::vector<Value>& args) {
   Outcome out;
   for (const Value& v : args) out.args.push_back(runtime::deep_copy(v).value());
   auto done = runtime::call_kernel(kernel, out.args);
-  if (!done.ok()) out.error = std::move(done).error();
+  if (!done.ok())
+    out.error = std::move(done).error();
+  else
+    out.result = std::move(done).value();
   return out;
 }
 
@@ -97,6 +101,8 @@ std::string both(const std::string& text, const Case& c) {
     const std::string difference = runtime::compare(got.args[i], wanted.args[i], c.tolerance);
     if (!difference.empty()) return fmt::format("argument {}: {}", i, difference);
   }
+  const std::string difference = runtime::compare(got.result, wanted.result, c.tolerance);
+  if (!difference.empty()) return "result: " + difference;
   return {};
 }
 

@@ -1,0 +1,72 @@
+// Ranges of integers in a PrimFunc: which made-up numbers would index a buffer out of its bounds, or divide by zero.
+//
+// An abstract run: every integer expression is an interval and the set of made-up arguments ("leaves") that it depends
+// on. Where an index may leave its buffer, the leaves that it depends on are lowered by one after the round; where a
+// divisor may be zero, they are made positive. The caller runs again until nothing is found. Room-private; made_up.h is
+// over it.
+#pragma once
+
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::session {
+
+// What an argument that is made up may be: integers in [low, high].
+struct Leaf {
+  std::int64_t low = 0;
+  std::int64_t high = 9;
+};
+
+// An interval; `known` false: any number.
+struct Interval {
+  bool known = false;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::set<int> leaves;  // indices of the leaves that it depends on
+
+  static Interval of(std::int64_t low, std::int64_t high) { return {true, low, high, {}}; }
+};
+Interval join(const Interval& a, const Interval& b);
+
+// All leaves, and the accesses that no value of them makes right.
+struct Leaves {
+  std::vector<Leaf> rows;
+  std::unordered_set<const ir::Node*> hopeless;
+
+  int add() {
+    rows.push_back({});
+    return int(rows.size()) - 1;
+  }
+  Interval interval(int leaf) const;
+  // Found in a round: `index` of `at` has to be in [0, extent); `divisor` of `at` must not be zero.
+  void bound(const Interval& index, std::int64_t extent, const ir::Node* at);
+  void not_zero(const Interval& divisor, const ir::Node* at);
+  // After a round: narrows the leaves by what was found. False when nothing was.
+  bool settle();
+  // Work that is left; an analysis that takes longer than it is worth concludes nothing.
+  std::int64_t budget = 1'000'000;
+
+ private:
+  using Found = std::unordered_map<const ir::Node*, std::set<int>>;  // what is wrong, and what it depends on
+  Found outside_;
+  Found zero_;
+};
+
+// One call: the values of the arguments by parameter, dims of tensors where they are known. On return `args` holds what
+// the kernel wrote too.
+struct KernelArgument {
+  Interval value;  // of a scalar, or of the elements of a tensor
+  std::vector<std::int64_t> shape;
+  bool has_shape = false;
+};
+void visit_kernel(const ir::PrimFunc* f, std::vector<KernelArgument>& args, Leaves& leaves);
+
+// An integer expression whose variables `value` knows.
+using VariableInterval = std::unordered_map<const ir::Var*, Interval>;
+Interval interval_of(const ir::Expr* e, const VariableInterval& variables, Leaves& leaves);
+
+}  // namespace rldb::session

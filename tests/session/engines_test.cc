@@ -1,0 +1,221 @@
+// What a program gives does not depend on the engine: scalars that kernels return, kills and their aliases, operators
+// that run as functions. And what is made up for a run stays inside of what it indexes, on the engine that checks.
+#include <doctest/doctest.h>
+
+#include "rldb/session/session.h"
+
+using namespace rldb;
+using session::Engine;
+using session::Session;
+
+namespace {
+
+struct Collect : runtime::Output {
+  void write(std::string_view text) override { all += text; }
+  std::string all;
+};
+
+std::string errors_of(const source::Diagnostics& d) {
+  std::string text;
+  for (const source::Diagnostic& each : d.all()) text += each.message + "\n";
+  return text;
+}
+
+// The result as text (after what the program printed), or the errors.
+std::string run_on(Engine engine, const std::string& text, const std::string& function,
+                   const std::vector<std::string>& inputs) {
+  Collect printed;
+  session::Options options;
+  options.engine = engine;
+  Session s(options, &printed);
+  source::Diagnostics d;
+  if (!s.load_text("text", text, d)) return errors_of(d);
+  auto args = s.arguments(function, inputs, d);
+  if (!args) return errors_of(d);
+  std::vector<runtime::Value> values;
+  for (const session::Argument& a : *args) values.push_back(a.value);
+  const session::RunResult result = s.run(function, values, d);
+  return printed.all + (result.ok ? runtime::format_value(result.value) : "failed: " + errors_of(d));
+}
+
+std::string run_everywhere(const std::string& text, const std::string& function = "main",
+                           const std::vector<std::string>& inputs = {}) {
+  const std::string wanted = run_on(Engine::Eval, text, function, inputs);
+  CHECK(run_on(Engine::Jit, text, function, inputs) == wanted);
+  CHECK(run_on(Engine::Vm, text, function, inputs) == wanted);
+  return wanted;
+}
+
+std::string function_of(const std::string& signature, const std::string& body, bool pure = true) {
+  return std::string("@I.ir_module\nclass Module:\n    @R.function") + (pure ? "" : "(pure=False)") +
+         "\n    def main(" + signature + "):\n" + body;
+}
+
+}  // namespace
+
+TEST_CASE("engines: a scalar that is computed is a value") {
+  const std::string n = "n: R.Prim(\"int64\")";
+  CHECK(run_everywhere(function_of(n, "        p = n + 1\n        return p\n"), "main", {"5"}) == "6");
+  CHECK(run_everywhere(function_of(n, "        p = R.prim_value(n * 2 + 1)\n        q = p\n        return q\n"), "main",
+                       {"5"}) == "11");
+  CHECK(run_everywhere(function_of(n, "        return (n * 2, (n, n // 2))\n"), "main", {"7"}) ==
+        "tuple(2)\n[0] 14\n[1] tuple(2)\n    [0] 7\n    [1] 3");
+  CHECK(run_everywhere(function_of(n, "        return n - 10\n"), "main", {"3"}) == "-7");
+}
+
+TEST_CASE("engines: a scalar condition decides") {
+  const std::string text = function_of("n: R.Prim(\"int64\")",
+                                       "        if R.prim_value(n > 3):\n            r = R.const(1)\n        else:\n"
+                                       "            r = R.const(2)\n        return r\n");
+  CHECK(run_everywhere(text, "main", {"5"}).find('1') != std::string::npos);
+  CHECK(run_everywhere(text, "main", {"2"}).find('2') != std::string::npos);
+}
+
+TEST_CASE("engines: a condition on a symbolic dim is asserted") {
+  const std::string text =
+      function_of("x: R.Tensor((\"n\",), \"float32\")",
+                  "        n = T.int64()\n        _ = R.assert_op(R.prim_value(n > 3), R.prim_value(n), "
+                  "format=\"n is {}\")\n        return R.prim_value(n * n)\n",
+                  false);
+  CHECK(run_everywhere(text, "main", {"4xf32=ones"}) == "16");
+  const std::string failed = run_on(Engine::Jit, text, "main", {"2xf32=ones"});
+  CHECK_MESSAGE(failed.find("n is 2") != std::string::npos, failed);
+  CHECK(run_on(Engine::Eval, text, "main", {"2xf32=ones"}).find("n is 2") != std::string::npos);
+}
+
+TEST_CASE("engines: a kernel takes a scalar that is computed") {
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def fill(A: T.Buffer((4,), "int64"), n: T.int64, B: T.Buffer((4,), "int64")):
+        for i in range(4):
+            with T.sblock("b"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] + n
+
+    @R.function
+    def main(x: R.Tensor((4,), "int64"), n: R.Prim("int64")) -> R.Tensor((4,), "int64"):
+        cls = Module
+        y = R.call_tir(cls.fill, (x, n * 2 + 1), out_ty=R.Tensor((4,), "int64"))
+        return y
+)";
+  CHECK(run_everywhere(text, "main", {"4xi64=arange", "3"}).find("[ 7  8  9 10]") != std::string::npos);
+}
+
+TEST_CASE("engines: a kill is of one name") {
+  const std::string text = function_of(
+      "x: R.Tensor((2,), \"int64\")",
+      "        storage = R.vm.alloc_storage(R.shape([16]), R.prim_value(0), R.dtype(\"uint8\"))\n"
+      "        a = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([2]), R.dtype(\"int64\"))\n"
+      "        b = a\n        c = R.match_cast(a, R.Tensor((2,), \"int64\"))\n        t = (a,)\n        d = t[0]\n"
+      "        _ = R.vm.kill_object(a)\n        y = x\n        _1 = R.memory.kill_tensor(x)\n"
+      "        return (R.shape_of(b), R.shape_of(c), R.shape_of(d), y, a, x)\n",
+      false);
+  const std::string value = run_everywhere(text, "main", {"2xi64=5,6"});
+  CHECK_MESSAGE(value.find("[5 6]\n[4] null\n[5] null") != std::string::npos, value);
+}
+
+TEST_CASE("engines: unique, unsorted too, with everything that it can say") {
+  for (const char* sorted : {"True", "False"})
+    for (const char* more : {"False", "True"}) {
+      const std::string call = std::string("        return R.unique(x, sorted=") + sorted + ", return_index=" + more +
+                               ", return_inverse=" + more + ", return_counts=" + more + ")\n";
+      run_everywhere(function_of("x: R.Tensor((7,), \"int64\")", call), "main", {"7xi64=5,1,5,2,1,9,2"});
+      run_everywhere(function_of("x: R.Tensor((2, 3), \"float32\")", call), "main", {"2x3xf32=2,1,2,0,1,-1"});
+    }
+  const std::string axis = "        return R.unique(x, sorted=False, return_inverse=True, axis=1)\n";
+  run_everywhere(function_of("x: R.Tensor((2, 4), \"int64\")", axis), "main", {"2x4xi64=3,1,3,2,4,5,4,6"});
+}
+
+TEST_CASE("engines: printing") {
+  const std::string text = function_of("x: R.Tensor((), \"int64\")",
+                                       "        _ = R.print(x, format=\"{{{0}}} {0}\")\n"
+                                       "        _1 = R.print(x, x, format=\"\")\n        return x\n",
+                                       false);
+  const std::string value = run_everywhere(text);
+  CHECK_MESSAGE(value.find("{Tensor[(), \"int64\"]\n8} Tensor") == 0, value);
+}
+
+TEST_CASE("made-up integers index what is there") {
+  const auto fine = [](const std::string& text, const std::string& function = "main") {
+    const std::string value = run_on(Engine::Eval, text, function, {});
+    CHECK_MESSAGE(value.find("failed") == std::string::npos, value);
+  };
+  const std::string x = "x: R.Tensor((3, 4), \"float32\"), ";
+  fine(function_of(x + "i: R.Tensor((20,), \"int64\")", "        return R.take(x, i, axis=0)\n"));
+  // Through views, casts, tuples, another function, and two uses of which the smaller counts.
+  fine(function_of(x + "i: R.Tensor((20,), \"int32\")",
+                   "        j = R.astype(R.reshape(i, (4, 5)), \"int64\")\n        t = (x, R.permute_dims(j))\n"
+                   "        a = R.take(t[0], t[1], axis=1)\n        return (a, R.take(x, j, axis=0))\n"));
+  fine(function_of(x + "t: R.Tuple(R.Tensor((30,), \"int64\"), R.Tensor((30,), \"int64\"))",
+                   "        return R.index_tensor(x, t)\n"));
+  fine(function_of(x + "i: R.Tensor((3, 30), \"int64\")", "        return R.gather_elements(x, i, axis=1)\n"));
+  fine(function_of(x + "i: R.Tensor((30, 2), \"int64\"), u: R.Tensor((30,), \"float32\")",
+                   "        return R.scatter_nd(x, i, u)\n"));
+  fine(function_of("a: R.Tensor((40,), \"int64\"), b: R.Tensor((40,), \"int64\")",
+                   "        return R.floor_divide(a, b)\n"));
+  fine(R"(
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def look(table: R.Tensor(("n", 2), "float32"), at: R.Tensor(("m",), "int64")) -> R.Tensor(("m", 2), "float32"):
+        r = R.take(table, at, axis=0)
+        return r
+
+    @R.function
+    def main(at: R.Tensor((50,), "int64"), table: R.Tensor((2, 2), "float32")):
+        cls = Module
+        r = cls.look(table, at)
+        return r
+)");
+  fine(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((6,), "float32"), I: T.Buffer((9,), "int32"), k: T.int64, B: T.Buffer((9,), "float32")):
+        for i in range(9):
+            with T.sblock("b"):
+                vi = T.axis.spatial(9, i)
+                B[vi] = A[I[vi] * 2 + 1] + A[k * 6]
+)");
+}
+
+TEST_CASE("made-up integers that index nothing are 0 to 9") {
+  Collect quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("text", function_of("x: R.Tensor((400,), \"int64\")", "        return R.add(x, x)\n"), d));
+  auto args = s.arguments("main", {}, d);
+  REQUIRE(args);
+  double high = 0;
+  for (std::int64_t i = 0; i < 400; ++i) high = std::max(high, (*args)[0].value.as_tensor().at(i));
+  CHECK(high == 9);
+}
+
+TEST_CASE("an entry builds only what it reaches") {
+  Collect quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE_MESSAGE(s.load_text("text", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def broken(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        y = R.sort(x)
+        return y
+
+    @R.function
+    def fine(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        y = R.add(x, x)
+        return y
+)",
+                              d),
+                  errors_of(d));
+  CHECK_MESSAGE(s.enter("R.const(7)", d).ok, errors_of(d));
+  CHECK_MESSAGE(s.enter("x = R.ones((2, 3), \"float32\")\nfine(x)", d).ok, errors_of(d));
+  source::Diagnostics bad;
+  CHECK(!s.enter("broken(x)", bad).ok);
+  const std::string why = errors_of(bad);
+  CHECK_MESSAGE(why.find("sort") != std::string::npos, why);
+}
