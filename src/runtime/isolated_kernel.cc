@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "rldb/support/cancel.h"
 #include "runtime/guard_process.h"
 #include "runtime/wire.h"
 
@@ -38,7 +39,12 @@ class IsolatedKernel : public Kernel {
 
   Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!isolation_->enabled()) return inner_->run(args, variables);
-    inner_->prepare();  // or every fork would compile it again
+    try {
+      inner_->prepare();  // or every fork would compile it again
+    } catch (const support::Cancelled&) {
+      // For a run, being cancelled is a stop.
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted while kernel `{}` was compiled", signature().name));
+    }
     const SharedRanges ranges(args);
     RLDB_TRY(const auto memory, SharedMemory::create());
     RLDB_TRY(std::byte* const shared, memory->map(ranges.bytes()));

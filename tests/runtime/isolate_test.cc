@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "rldb/runtime/plugin.h"
+#include "rldb/support/cancel.h"
 #include "runtime/helpers.h"
 
 using namespace rldb::runtime;
@@ -55,15 +56,19 @@ struct Hostile : Room {
 // A kernel made of a C++ function.
 class FakeKernel : public Kernel {
  public:
-  using Body = std::function<Result<rldb::support::Unit>(PackedArgs)>;
+  using Body = std::function<Result<Value>(PackedArgs)>;
   explicit FakeKernel(Body body) : body_(std::move(body)) {
     signature_.name = "fake";
     signature_.params.push_back({"A", true, kF32, {}, -1, true});
   }
   const KernelSignature& signature() const override { return signature_; }
-  void prepare() override { ++prepared; }
-  Result<rldb::support::Unit> run(PackedArgs args, std::span<const std::int64_t>) override { return body_(args); }
+  void prepare() override {
+    ++prepared;
+    if (cancels) throw rldb::support::Cancelled(rldb::support::CancelCause::Interrupt);
+  }
+  Result<Value> run(PackedArgs args, std::span<const std::int64_t>) override { return body_(args); }
   int prepared = 0;
+  bool cancels = false;
 
  private:
   KernelSignature signature_;
@@ -157,19 +162,23 @@ TEST_CASE("isolated plugin: the option is read at each call") {
 
 TEST_CASE("isolated kernel: what it writes arrives when it ends well") {
   Room room;
-  auto inner = std::make_shared<FakeKernel>([&](PackedArgs args) -> Result<rldb::support::Unit> {
+  auto inner = std::make_shared<FakeKernel>([&](PackedArgs args) -> Result<Value> {
     floats(args[0])[0] = float(::getpid());
     (*room.isolation->output)->write("said\n");
-    return rldb::support::Unit{};
+    return Value::of_float(-1.5);
   });
   const auto kernel = isolated_kernel(inner, room.isolation);
   const Value x(tensor({1}, kF32, {1}));
   const Value args[] = {x};
-  REQUIRE(kernel->run(args, {}).ok());
+  const auto result = kernel->run(args, {});
+  REQUIRE(result.ok());
+  CHECK(result->as_float() == -1.5);
   CHECK(floats(x)[0] != 1);
   CHECK(floats(x)[0] != float(::getpid()));
   CHECK(room.kept.text == "said\n");
   CHECK(inner->prepared == 1);
+  inner->cancels = true;
+  CHECK(kernel->run(args, {}).error().kind == ErrorKind::Interrupted);
   room.on = false;
   REQUIRE(kernel->run(args, {}).ok());
   CHECK(floats(x)[0] == float(::getpid()));
@@ -184,18 +193,18 @@ TEST_CASE("isolated kernel: a call that fails leaves its arguments alone") {
     CHECK(floats(x)[0] == 1);
     return result.ok() ? "no error" : result.error().message;
   };
-  CHECK(run([](PackedArgs a) -> Result<rldb::support::Unit> {
+  CHECK(run([](PackedArgs a) -> Result<Value> {
           floats(a[0])[0] = 5;
           ::raise(SIGSEGV);
-          return rldb::support::Unit{};
+          return Value();
         }) == "kernel `fake` crashed with SIGSEGV (an access to memory that is not its own)");
-  CHECK(run([](PackedArgs a) -> Result<rldb::support::Unit> {
+  CHECK(run([](PackedArgs a) -> Result<Value> {
           floats(a[0])[0] = 5;
           return fail(ErrorKind::OutOfBounds, "said by the kernel");
         }) == "said by the kernel");
-  CHECK(run([](PackedArgs) -> Result<rldb::support::Unit> { throw std::runtime_error("thrown"); }) == "thrown");
+  CHECK(run([](PackedArgs) -> Result<Value> { throw std::runtime_error("thrown"); }) == "thrown");
   interrupt_soon(room);
-  CHECK(run([](PackedArgs) -> Result<rldb::support::Unit> {
+  CHECK(run([](PackedArgs) -> Result<Value> {
           for (;;) ::pause();
         }) == "interrupted in kernel `fake`");
 }
