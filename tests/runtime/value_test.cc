@@ -45,7 +45,7 @@ TEST_CASE("storage: aligned, counted, limited") {
   set_memory_limit(limit);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().kind == ErrorKind::OutOfMemory);
-  CHECK(refused.error().message.find("a tensor of 1001 bytes is asked for") == 0);
+  CHECK(refused.error().message.find("a tensor of 1001 bytes does not fit") == 0);
 }
 
 TEST_CASE("tensor: sizes are checked") {
