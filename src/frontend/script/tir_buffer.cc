@@ -6,6 +6,7 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_id.h"
 
@@ -256,7 +257,14 @@ const ir::Expr* load_of_region(Reader& r, const Val& region, Node at) {
   return r.at(r.ctx.load(region.buffer(), *indices), at);
 }
 
+bool is_address(const ir::Expr* e) { return e->type->kind == ir::TypeKind::Pointer || e->dtype().is_handle(); }
+
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at) {
+  if (!dtype.is_handle() && is_address(e)) {
+    // It would be another number in each run.
+    r.error(at, DiagId::ExpectedScalar, fmt::format("the handle `{}`", ir::print_expr(e)));
+    return nullptr;
+  }
   if (e->dtype() == dtype || e->type->kind != ir::TypeKind::Prim) return e;
   if (e->dtype().lanes != dtype.lanes) {
     if (e->dtype().lanes == 1) {
@@ -268,7 +276,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     r.error(at, DiagId::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
     return nullptr;
   }
-  if (dtype.is_handle() || e->dtype().is_handle()) return e;
+  if (dtype.is_handle()) return e;
   return ir::cast_to(r.ctx, dtype, e);
 }
 
