@@ -158,8 +158,11 @@ class CallRewriter : public Rewriter {
 
 Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    // What writes to its arguments has no place in a dataflow block.
+    const Function* plain = without_dataflow(env.ctx, f);
     CallRewriter rewriter(env.ctx, module);
-    const Function* made = rewriter.rewrite_function(f);
+    const Function* made = rewriter.rewrite_function(plain);
+    if (made == plain) return f;
     if (rewriter.error) return Failure(std::move(*rewriter.error));
     return made;
   });

@@ -47,9 +47,11 @@ class PlainBlocks : public Rewriter {
 
 }  // namespace
 
+const Function* without_dataflow(Context& ctx, const Function* f) { return PlainBlocks(ctx).rewrite_function(f); }
+
 Result<const Module*> to_non_dataflow(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return PlainBlocks(env.ctx).rewrite_function(f);
+    return without_dataflow(env.ctx, f);
   });
 }
 

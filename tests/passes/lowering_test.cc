@@ -96,6 +96,43 @@ class Module:
 )");
 }
 
+TEST_CASE("CallTIRRewrite leaves no dataflow block around what writes to its arguments") {
+  check_golden("CallTIRRewrite", R"(
+@I.ir_module(s_tir=True)
+class Module:
+    @T.prim_func(s_tir=True)
+    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i]
+
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        cls = Module
+        with R.dataflow():
+            lv = R.call_tir(cls.k, (x,), out_ty=R.Tensor((4,), dtype="float32"))
+            gv: R.Tensor((4,), dtype="float32") = lv
+            R.output(gv)
+        return gv
+)",
+               R"(
+@I.ir_module(s_tir=True)
+class Module:
+    @T.prim_func(s_tir=True)
+    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i]
+
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        cls = Module
+        alloc: R.Tensor((4,), dtype="float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+        cls.k(x, alloc)
+        lv: R.Tensor((4,), dtype="float32") = alloc
+        gv: R.Tensor((4,), dtype="float32") = lv
+        return gv
+)");
+}
+
 TEST_CASE("CallTIRRewrite refuses an output whose shape is not known") {
   check_fails("CallTIRRewrite", R"(
 @I.ir_module

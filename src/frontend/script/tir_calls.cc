@@ -159,7 +159,7 @@ Val cast_form(Reader& r, const CallNode& call) {
   const ir::Expr* e = to_scalar(r, value, args.node(dtype_first ? 1 : 0, "value"));
   if (!t || !e) return {};
   // Cast is the node itself, cast folds.
-  if (call.path == "Cast" && e->dtype().lanes == t->lanes)
+  if (call.path == "Cast" && e->dtype().lanes == t->lanes && (t->is_handle() || !is_address(e)))
     return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.cast(*t, e), call.node)));
   const ir::DType full = t->lanes == 1 ? t->with_lanes(e->dtype().lanes) : *t;
   return Val::of(cast_value(r, full, e, call.node));
