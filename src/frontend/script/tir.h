@@ -132,7 +132,7 @@ Val call_in_tir(Reader& r, const ir::Expr* callee, const CallNode& call);
 Val if_then_else(Reader& r, const Val& cond, const Val& yes, const Val& no, Node at);
 const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at);
 Val make_frame(Reader& r, FrameSpec spec);
-// A handle: a pointer, not a number.
+// A variable that is a handle: a pointer, not a number. (An intrinsic may be typed by where it goes.)
 bool is_address(const ir::Expr* e);
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at);
 

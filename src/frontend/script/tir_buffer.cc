@@ -242,12 +242,19 @@ const ir::Expr* load_of_region(Reader& r, const Val& region, Node at) {
   return r.at(r.ctx.load(region.buffer(), *indices), at);
 }
 
+bool is_address(const ir::Expr* e) {
+  const bool handle =
+      e->type->kind == ir::TypeKind::Pointer || (e->type->kind == ir::TypeKind::Prim && e->dtype().is_handle());
+  return handle && ir::isa<ir::Var>(e);
+}
+
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at) {
-  if (e->dtype() == dtype) return e;
-  if (e->type->kind == ir::TypeKind::Pointer && ir::isa<ir::Var>(e) && !dtype.is_handle()) {
+  if (!dtype.is_handle() && is_address(e)) {
+    // It would be another number in each run.
     r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
     return nullptr;
   }
+  if (e->dtype() == dtype) return e;
   if (e->type->kind != ir::TypeKind::Prim) return e;
   if (e->dtype().lanes != dtype.lanes) {
     if (e->dtype().lanes == 1) {
@@ -260,11 +267,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     return nullptr;
   }
   if (dtype.is_handle()) return e;
-  if (e->dtype().is_handle()) {
-    if (!ir::isa<ir::Var>(e)) return e;  // an intrinsic that is typed by where it goes
-    r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
-    return nullptr;
-  }
+  if (e->dtype().is_handle()) return e;  // an intrinsic that is typed by where it goes
   return ir::cast_to(r.ctx, dtype, e);
 }
 
