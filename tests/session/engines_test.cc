@@ -162,6 +162,15 @@ TEST_CASE("engines: operators whose operands differ") {
                   "        return R.grad.nll_loss_backward(g, p, t, reduction=\"mean\")\n"));
 }
 
+TEST_CASE("engines: split at indices that do not ascend") {
+  const std::string value =
+      run_everywhere(function_of("x: R.Tensor((6,), \"int64\")",
+                                 "        return R.split(x, indices_or_sections=[-1, 4, 2, 5, 9], axis=0)\n"),
+                     "main", {"6xi64=arange"});
+  CHECK_MESSAGE(value.find("[2 3 4]") != std::string::npos, value);
+  CHECK_MESSAGE(value.find("[5]") != std::string::npos, value);
+}
+
 TEST_CASE("engines: what cannot be lowered says why") {
   const std::string text =
       function_of("d: R.Tensor((4, 4), \"float32\"), i: R.Tensor((4, 1), \"int64\"), j: R.Tensor((3,), \"int64\")",
