@@ -147,6 +147,26 @@ Result<Value> assert_op(PackedArgs args) {
   return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
 }
 
+// view(data, shape, dtype, byte offset): the same bytes read otherwise; the last three may be missing.
+Result<Value> view(const std::vector<Value>& args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "view"));
+  std::vector<std::int64_t> shape = t->shape();
+  DType dtype = t->dtype();
+  std::int64_t offset = 0;
+  if (args.size() > 1 && args[1].is(ValueKind::Shape)) shape = args[1].as_shape();
+  if (args.size() > 2 && args[2].is(ValueKind::DType) && !args[2].as_dtype().is_void()) dtype = args[2].as_dtype();
+  if (args.size() > 3 && args[3].is(ValueKind::Int)) offset = args[3].as_int();
+  if (offset < 0 || std::size_t(offset) > t->byte_size())
+    return fail(ErrorKind::ShapeMismatch, fmt::format("a view at byte {} of {}", offset, runtime::describe(args[0])));
+  const std::size_t begin = t->byte_offset() + std::size_t(offset);
+  RLDB_TRY(runtime::Ref<Tensor> made, Tensor::view(t->storage(), begin, std::move(shape), dtype));
+  if (made->byte_size() > t->byte_size() - std::size_t(offset))
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("{} does not fit into {} at byte {}", runtime::describe(Value(made)),
+                            runtime::describe(args[0]), offset));
+  return Value(std::move(made));
+}
+
 Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, what));
   if (what == "tensor_ndim") return Value::of_int(t->ndim());
@@ -230,6 +250,7 @@ bool has_relax_op(std::string_view op) {
                                                 "relax.grad.start_checkpoint",
                                                 "relax.grad.end_checkpoint",
                                                 "relax.memory.ensure_zero_offset",
+                                                "relax.memory.view",
                                                 "relax.wrap_param",
                                                 "relax.builtin.alloc_tensor",
                                                 "relax.memory.alloc_storage",
@@ -252,6 +273,7 @@ Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vec
   if (op == "relax.null_value") return Value::null();
   if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_"))
     return memory_op(op, args);
+  if (op == "relax.memory.view") return view(args);
   if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
   if (op == "relax.reshape") {
     RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));

@@ -1,4 +1,6 @@
 // Legalisation: change of shape and movement of data. Gathers and scatters are in legal_indexing.cc.
+#include <algorithm>
+
 #include "ops/legal_util.h"
 #include "rldb/ir/walk.h"
 
@@ -104,6 +106,11 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
     if (const auto* t = ir::as<TensorType>(f); !t || !t->has_shape)
       return refuse(c, "the shapes of the pieces are not known");
   bool sections = !ir::find_attr(c->attrs, "indices_or_sections")->is(ir::AttrKind::List);
+  const auto extent = ir::const_int(x->shape[axis]);
+  // Where the pieces begin; indices need not ascend. Sections follow each other.
+  std::vector<std::int64_t> begins;
+  if (!sections) begins = *attr_ints(spec(c), "indices_or_sections");
+  for (std::int64_t& begin : begins) begin = std::clamp<std::int64_t>(begin, 0, extent.value_or(INT64_MAX));
   return l.call_te("split", c->args, c->type, [&](Te& te) -> Tensors {
     Tensors out;
     const Expr* start = te.ctx.i64(0);
@@ -119,7 +126,10 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
             return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
           },
           name));
-      start = simplify(te.ctx, ir::add(te.ctx, start, shape[axis]));
+      if (sections)
+        start = simplify(te.ctx, ir::add(te.ctx, start, shape[axis]));
+      else if (k < begins.size())
+        start = te.ctx.i64(begins[k]);
     }
     return out;
   });

@@ -128,6 +128,16 @@ TEST_CASE("engines: unique, unsorted too, with everything that it can say") {
   run_everywhere(function_of("x: R.Tensor((2, 4), \"int64\")", axis), "main", {"2x4xi64=3,1,3,2,4,5,4,6"});
 }
 
+TEST_CASE("engines: a view reads the same bytes") {
+  const std::string value =
+      run_everywhere(function_of("x: R.Tensor((4,), \"int64\")",
+                                 "        a = R.memory.view(x, R.shape([2, 2]))\n"
+                                 "        b = R.memory.view(x, R.shape([3]), R.dtype(\"int32\"), R.prim_value(8))\n"
+                                 "        return (a, b)\n"),
+                     "main", {"4xi64=1,2,3,4"});
+  CHECK_MESSAGE(value.find("[2 0 3]") != std::string::npos, value);
+}
+
 TEST_CASE("engines: printing") {
   const std::string text = function_of("x: R.Tensor((), \"int64\")",
                                        "        _ = R.print(x, format=\"{{{0}}} {0}\")\n"
@@ -135,6 +145,44 @@ TEST_CASE("engines: printing") {
                                        false);
   const std::string value = run_everywhere(text);
   CHECK_MESSAGE(value.find("{Tensor[(), \"int64\"]\n8} Tensor") == 0, value);
+}
+
+TEST_CASE("engines: operators whose operands differ") {
+  run_everywhere(function_of("x: R.Tensor((2, 3), \"bool\"), y: R.Tensor((3,), \"float16\")",
+                             "        return (R.greater(x, R.const(0.0, \"float32\")), R.less_equal(y, x), "
+                             "R.logical_not(y), R.logical_and(x, x))\n"));
+  const std::string value = run_everywhere(
+      function_of("d: R.Tensor((2, 4), \"int64\"), i: R.Tensor((2, 1), \"int64\"), j: R.Tensor((3,), \"int64\")",
+                  "        return R.index_put(d, (i, j), R.const([7, 8, 9], \"int64\"))\n"),
+      "main", {"2x4xi64=zeros", "2x1xi64=0,1", "3xi64=0,2,3"});
+  CHECK_MESSAGE(value.find("[7 0 8 9]\n [7 0 8 9]") != std::string::npos, value);
+  run_everywhere(
+      function_of("g: R.Tensor((2, 3), \"float32\"), p: R.Tensor((2, 4, 3), \"float32\"), "
+                  "t: R.Tensor((2, 3), \"int64\")",
+                  "        return R.grad.nll_loss_backward(g, p, t, reduction=\"mean\")\n"));
+}
+
+TEST_CASE("engines: split at indices that do not ascend") {
+  const std::string value =
+      run_everywhere(function_of("x: R.Tensor((6,), \"int64\")",
+                                 "        return R.split(x, indices_or_sections=[-1, 4, 2, 5, 9], axis=0)\n"),
+                     "main", {"6xi64=arange"});
+  CHECK_MESSAGE(value.find("[2 3 4]") != std::string::npos, value);
+  CHECK_MESSAGE(value.find("[5]") != std::string::npos, value);
+}
+
+TEST_CASE("engines: what cannot be lowered says why") {
+  const std::string text =
+      function_of("d: R.Tensor((4, 4), \"float32\"), i: R.Tensor((4, 1), \"int64\"), j: R.Tensor((3,), \"int64\")",
+                  "        return R.index_put(d, (j, R.reshape(i, (4,))), R.const(0.0, \"float32\"))\n");
+  Collect quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE_MESSAGE(s.load_text("text", text, d), errors_of(d));
+  CHECK(!s.build(d));
+  REQUIRE(d.has_errors());
+  REQUIRE(!d.all()[0].notes.empty());
+  CHECK(d.all()[0].notes[0].text.find("do not broadcast") != std::string::npos);
 }
 
 TEST_CASE("made-up integers index what is there") {

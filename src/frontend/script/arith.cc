@@ -371,7 +371,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
     return Val::of_int(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.integer)));
   }
   if (is_relax_value(a)) return op == "+" ? a : relax_result(r, op, {&a, 1}, at);
-  const ir::Expr* e = to_scalar(r, a, at);
+  const ir::Expr* e = to_operand(r, a, at);
   if (!e) return {};
   if (op == "+") return Val::of(e);
   if (!e->dtype().is_integral() && !e->dtype().is_float())
@@ -388,7 +388,7 @@ Val apply_not(Reader& r, const Val& a, Node at) {
   if (a.poison()) return {};
   if (a.is_number()) return Val::of_bool(!truth(a));
   if (is_relax_value(a)) return r.error_hint(at, "write `R.logical_not`", DiagId::PythonLogic, "not");
-  const ir::Expr* e = to_scalar(r, a, at);
+  const ir::Expr* e = to_operand(r, a, at);
   if (!e) return {};
   if (!e->dtype().is_integral() && !e->dtype().is_float())
     return r.error(at, DiagId::BadOperand, "not", describe(r, a));
