@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "rldb/bytecode/disassemble.h"
 
 namespace rldb::debug {
@@ -44,21 +47,13 @@ class Muted {
   session::Session& session_;
 };
 
-class SkipOneCall : public vm::Hook {
- public:
-  vm::CallAction before_call(const vm::Machine&, const vm::CallEvent&) override { return vm::CallAction::Skip; }
-};
-
 }  // namespace
 
 // ---- forward ----
 
 Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
   // A machine without frames (a bare kernel or packed function) does all it does in one go.
-  if (!machine_.running()) {
-    over_ = true;
-    return machine_.run();
-  }
+  if (!machine_.running()) return call_alone();
   std::uint64_t begin = now_ns();
   Outcome o = machine_.step(1);
   while (ran_out(o)) {
@@ -74,9 +69,13 @@ Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
 
 // ---- backwards ----
 
-Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) {
+Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) { return seek(target, ended, false); }
+
+Run::Seek Run::go_back(std::uint64_t target) { return seek(target, nullptr, true); }
+
+Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) {
   const vm::Machine* point = timeline_.at_or_before(target);
-  const bool can_go_on = machine_.running() && !fault() && !kernel_ && time() <= target;
+  const bool can_go_on = !from_checkpoint && machine_.running() && !fault() && !kernel_ && time() <= target;
   const bool restore = point && (!can_go_on || point->instructions() > time());
   if (!restore && !can_go_on) return Seek::NoHistory;
   std::optional<Muted> muted;
@@ -108,7 +107,7 @@ Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) {
   kernel_.reset();
   kernel_fault_.reset();
   over_ = false;
-  restore_arguments();
+  if (!machine_.running()) untouched_args_.restore();
   return Seek::Done;
 }
 
@@ -202,21 +201,40 @@ std::optional<Value> Run::argument(Arg arg) const {
   RLDB_UNREACHABLE("argument kind");
 }
 
-// A kernel alone works on the caller's tensors; going back needs what was in them.
-bool Run::keep_arguments() {
-  if (machine_.running() || !untouched_args_.empty()) return true;
-  for (const Value& v : args_) {
-    auto copy = runtime::deep_copy(v);
-    if (!copy.ok()) return false;
-    untouched_args_.push_back(std::move(copy).value());
+// A machine without frames makes its one call. It works on the caller's tensors; going back needs what was in them.
+Outcome Run::call_alone() {
+  if (over_) return machine_.run();
+  over_ = true;
+  if (untouched_args_.empty()) (void)untouched_args_.save(args_, {});
+  // A machine that came back from a checkpoint has copies of the arguments.
+  auto started = machine_.start(function_, args_);
+  RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");
+  return machine_.run();
+}
+
+bool TensorBytes::save_storage(const support::Ref<runtime::Storage>& storage) {
+  for (const auto& [kept, copy] : kept_)
+    if (kept == storage) return true;
+  auto copy = storage->clone();
+  if (!copy.ok()) return false;
+  kept_.emplace_back(storage, std::move(copy).value());
+  return true;
+}
+
+bool TensorBytes::save(std::span<const Value> values, std::span<const Value> constants) {
+  for (const Value& v : values) {
+    if (!v.is(runtime::ValueKind::Tensor)) continue;  // a kernel takes tensors and numbers
+    const auto& storage = v.as_tensor().storage();
+    const bool constant = std::any_of(constants.begin(), constants.end(), [&](const Value& c) {
+      return c.is(runtime::ValueKind::Tensor) && c.as_tensor().storage() == storage;
+    });
+    if (!constant && !save_storage(storage)) return false;
   }
   return true;
 }
 
-void Run::restore_arguments() {
-  if (machine_.running()) return;
-  for (std::size_t i = 0; i < untouched_args_.size(); ++i)
-    if (auto copy = runtime::deep_copy(untouched_args_[i]); copy.ok()) args_[i] = std::move(copy).value();
+void TensorBytes::restore() const {
+  for (const auto& [storage, copy] : kept_) std::memcpy(storage->data(), copy->data(), copy->size());
 }
 
 bool Run::enter_kernel() {
@@ -224,11 +242,12 @@ bool Run::enter_kernel() {
   const ir::PrimFunc* f = next_kernel(&name);
   if (!f) return false;
   auto args = kernel_arguments();
-  if (!args || !keep_arguments()) return false;
-  const bytecode::RegName dst =
-      machine_.running() ? code_->executable().instruction(pc()).dst : bytecode::kVoidRegister;
-  auto stepper =
-      std::make_unique<KernelStepper>(KernelStepper{name, f, dst, eval::TirMachine(f, &session_.registry())});
+  if (!args) return false;
+  if (!machine_.running() && untouched_args_.empty() && !untouched_args_.save(args_, {})) return false;
+  TensorBytes before;
+  if (!before.save(*args, code_->executable().constants)) return false;
+  auto stepper = std::make_unique<KernelStepper>(
+      KernelStepper{name, f, std::move(before), eval::TirMachine(f, &session_.registry())});
   // Bad arguments: the machine says what is wrong with them when it makes the call.
   if (!stepper->machine.start(*args).ok()) return false;
   kernel_ = std::move(stepper);
@@ -252,21 +271,12 @@ Outcome Run::kernel_failed(runtime::Error error) {
   return faulted(std::move(f));
 }
 
+// The statements have been shown; the call itself is made by the run's own engine, without their effects.
 Outcome Run::complete_kernel() {
-  if (!machine_.running()) {
-    Outcome o;
-    o.value = kernel_->machine.result();
-    kernel_.reset();
-    over_ = true;
-    return o;
-  }
-  SkipOneCall skip;
-  const bytecode::RegName dst = kernel_->dst;
-  const std::size_t frame = depth() - 1;
+  kernel_->before.restore();
   kernel_.reset();
-  Outcome o = machine_.step(1, skip);
-  if (ran_out(o) && !bytecode::is_special(dst)) machine_.write_register(frame, dst, Value());
-  return o;
+  const Muted muted(session_);  // what the kernel printed was printed by its statements
+  return machine_.running() ? machine_.step(1) : call_alone();
 }
 
 Outcome Run::step_kernel() {

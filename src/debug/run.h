@@ -15,12 +15,26 @@
 
 namespace rldb::debug {
 
-// A kernel call (or a run of a kernel alone) that the evaluator does in the machine's place, a statement at a time, on
-// the same tensors.
+// What is in the tensors of a call before it is made.
+class TensorBytes {
+ public:
+  // False: no memory for the copies.
+  bool save(std::span<const runtime::Value> values, std::span<const runtime::Value> constants);
+  void restore() const;
+  bool empty() const { return kept_.empty(); }
+
+ private:
+  bool save_storage(const support::Ref<runtime::Storage>& storage);
+  std::vector<std::pair<support::Ref<runtime::Storage>, support::Ref<runtime::Storage>>> kept_;  // (of the run, copy)
+};
+
+// A kernel call (or a run of a kernel alone) that the evaluator shows, a statement at a time, on the run's own tensors.
+// It only shows: at the end the tensors are as before and the run's own engine makes the call, so that what is computed
+// does not depend on whether anybody looked (an engine may round the last bits in another way).
 struct KernelStepper {
   std::string name;
   const ir::PrimFunc* function = nullptr;
-  bytecode::RegName dst = bytecode::kVoidRegister;
+  TensorBytes before;
   eval::TirMachine machine;
 };
 
@@ -54,6 +68,8 @@ class Run {
   enum class Seek { Done, NoHistory, Interrupted, Ended };
   // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
   Seek go_to(std::uint64_t time, vm::Outcome* ended = nullptr);
+  // The same from a checkpoint in any case: the machine as it is now is not to be relied on.
+  Seek go_back(std::uint64_t time);
   // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
   // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
@@ -73,12 +89,12 @@ class Run {
   vm::Outcome finish_kernel();
 
  private:
+  Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
   Index kernel_called_at(Index pc) const;  // index into the function table, or -1
   std::optional<std::vector<runtime::Value>> kernel_arguments() const;
-  bool keep_arguments();
-  void restore_arguments();
+  vm::Outcome call_alone();
   std::optional<runtime::Value> argument(bytecode::Arg arg) const;
 
   std::shared_ptr<const CodeMap> code_;
@@ -86,7 +102,7 @@ class Run {
   session::Session& session_;
   std::string function_;
   std::vector<runtime::Value> args_;
-  std::vector<runtime::Value> untouched_args_;  // copies from before a kernel alone was stepped
+  TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
   Timeline timeline_;
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;

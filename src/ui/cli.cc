@@ -8,6 +8,7 @@
 #include "rldb/source/diagnostic.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"
+#include "ui/guarded.h"
 
 namespace rldb::ui {
 
@@ -59,6 +60,18 @@ void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::st
 void add_common(CLI::App& app, CommandLine& c) {
   add_enum(app, "--format", c.format, kFormats, "text or json", "FORMAT");
   add_enum(app, "--color", c.color, kColors, "auto, always or never", "WHEN");
+  app.add_option("--timeout", c.timeout, "stop after so many seconds with exit code 124; for `check`: each file; at the prompt and for `test`: each entry")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
+  app.add_option_function<std::string>(
+         "--max-memory",
+         [&c](const std::string& text) {
+           const auto size = parse_size(text);
+           if (!size) throw CLI::ValidationError("--max-memory", "wants a size such as 512M or 4G");
+           c.max_memory = *size;
+         },
+         "memory for everything, tensors included (2G unless the machine has less)")
+      ->type_name("SIZE");
 }
 
 void add_syntax(CLI::App& app, CommandLine& c) {
@@ -150,7 +163,6 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
-      app.add_option("--timeout", c.timeout, "stop after so many seconds with exit code 124")->type_name("SECONDS");
       add_run_options(app, c);
       break;
     case Subcommand::Test:

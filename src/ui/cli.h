@@ -25,6 +25,8 @@ struct CommandLine {
   std::vector<std::string> plugins;
   Format format = Format::Text;
   Color color = Color::Auto;
+  double timeout = 0;          // seconds, of a batch command or of each entry; 0: none
+  std::size_t max_memory = 0;  // bytes; 0: the default
 
   // the prompt
   std::vector<std::pair<bool, std::string>> startup;  // (is a file: -x, else a command: -ex), in the order given
@@ -51,7 +53,6 @@ struct CommandLine {
   // run
   std::vector<std::string> inputs;
   std::string expected_output;
-  double timeout = 0;  // seconds; 0: none
   // test
   bool bless = false;
 };

@@ -3,10 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 
-#include "rldb/support/check.h"
+#include "rldb/source/diagnostic.h"
+#include "rldb/support/memory.h"
 #include "ui/batch/batch.h"
+#include "ui/guarded.h"
 #include "ui/repl/repl.h"
 
 namespace rldb::ui {
@@ -33,20 +34,34 @@ int dispatch(const CommandLine& line, Console& console) {
   return kUsage;
 }
 
-// What was asked for and what went wrong, in one file that can be sent with a report.
-void write_reproducer(int argc, char** argv, const char* what) {
-  char path[] = "rldb-internal-error-XXXXXX";
-  const int fd = ::mkstemp(path);
-  if (fd < 0) return;
-  std::string text = "# rldb met a bug of its own\n# " + std::string(what) + "\nrldb";
+// The command as it was typed, for a shell.
+std::string command_text(int argc, char** argv) {
+  std::string text = "rldb";
   for (int i = 1; i < argc; ++i) {
     text += " '";
     for (const char* c = argv[i]; *c; ++c) text += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
     text += "'";
   }
-  text += "\n";
-  if (::write(fd, text.data(), text.size()) == ssize_t(text.size())) std::fprintf(stderr, "written: %s\n", path);
-  ::close(fd);
+  return text;
+}
+
+// The prompt guards each of its entries; the guard here is for what surrounds them.
+int run_command_line(const CommandLine& line, Console& console, const std::string& command) {
+  // `test` and the prompt bound each entry, `check` each file.
+  const bool entries = line.subcommand == Subcommand::Repl || line.subcommand == Subcommand::Test ||
+                       line.subcommand == Subcommand::Check;
+  install_interrupt(line.subcommand != Subcommand::Repl);
+  int code = kGood;
+  const auto abandoned =
+      run_guarded([&] { code = dispatch(line, console); }, entries ? 0 : line.timeout, /*exit_when_stuck=*/true);
+  if (!abandoned) return code;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, abandoned->message);
+  console.diagnose(diagnostics, {});
+  if (abandoned->internal)
+    if (const std::string path = write_internal_error(line.files, abandoned->message.text, command); !path.empty())
+      console.error("written: " + path + "\n");
+  return abandoned->exit_code;
 }
 
 }  // namespace
@@ -55,18 +70,10 @@ int run_program(int argc, char** argv) {
   int exit_code = kGood;
   const auto line = parse_command_line(argc, argv, exit_code);
   if (!line) return exit_code;
+  if (line->max_memory > 0) support::set_memory_limit(line->max_memory);
   TerminalConsole console;
   console.set_color(wants_color(line->color));
-  try {
-    return dispatch(*line, console);
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "error: out of memory\n");
-    return kFailed;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rldb: internal error: %s\n", error.what());
-    write_reproducer(argc, argv, error.what());
-    return kInternal;
-  }
+  return run_command_line(*line, console, command_text(argc, argv));
 }
 
 }  // namespace rldb::ui

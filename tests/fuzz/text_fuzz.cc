@@ -1,12 +1,12 @@
-// Fuzz target: any text. Started by scripts/fuzz.
-#include <cstdio>
-#include <cstdlib>
-
+// Fuzz target: any text, as a file, as an entry and as something being typed.
+#include "fuzz/mutate.h"
 #include "fuzz/text_input.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string wrong = rldb::fuzz::read_text(std::string(reinterpret_cast<const char*>(data), size));
-  if (wrong.empty()) return 0;
-  std::fprintf(stderr, "%s\n", wrong.c_str());
-  std::abort();
-}
+namespace rldb::fuzz {
+
+const std::vector<std::string> kSeedEndings{".py"};
+
+std::string run_one(const std::string& input) { return read_text(input); }
+std::string mutate_one(const std::string& input, const Pool& pool, Rng& rng) { return mutate_text(input, pool, rng); }
+
+}  // namespace rldb::fuzz

@@ -2,38 +2,78 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/repro/roundtrip.h"
+#include "rldb/support/cancel.h"
 #include "ui/batch/batch.h"
+#include "ui/guarded.h"
 
 namespace rldb::ui {
+
+namespace {
+
+// What is found out about one file.
+struct FileCheck {
+  std::unique_ptr<session::Session> session;
+  source::Diagnostics diagnostics;
+  std::string what;  // is wrong; empty: nothing
+  int code = kGood;
+};
+
+void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
+  session::Session& session = *check.session;
+  if (!session.load_file(path, check.diagnostics)) {
+    check.code = kBadText;
+    check.what = fmt::format("{} error(s)", check.diagnostics.error_count());
+  } else if (line.roundtrip && session.module()) {
+    check.what = repro::roundtrip(session, line.options.print, check.diagnostics);
+    if (!check.what.empty()) check.code = kFailed;
+  }
+}
+
+// One file that cannot be checked, whatever the reason, leaves the others to be checked.
+void guarded_check(const std::string& path, const CommandLine& line, Console& console, FileCheck& check) {
+  const auto abandoned = run_guarded([&] { check_file(path, line, check); }, line.timeout);
+  if (!abandoned) return;
+  check.code = abandoned->exit_code;
+  check.what = abandoned->message.text;
+  check.diagnostics.add({}, abandoned->message);
+  if (!abandoned->internal) return;
+  const std::string report = write_internal_error({path}, abandoned->message.text, "rldb check " + path);
+  if (!report.empty()) console.error("written: " + report + "\n");
+}
+
+// The exit code that tells most about what is wrong.
+bool is_worse(int code, int than) {
+  const auto rank = [](int c) { return c == kGood ? 0 : c == kFailed ? 1 : c == kBadText ? 2 : c == kInternal ? 4 : 3; };
+  return rank(code) > rank(than);
+}
+
+}  // namespace
 
 int batch_check(const CommandLine& line, Console& console) {
   int worst = kGood;
   nlohmann::json rows = nlohmann::json::array();
   for (const std::string& path : line.files) {
-    auto session = open_session(line, console);
-    if (!session) return kUsage;
-    source::Diagnostics diagnostics;
-    bool ok = session->load_file(path, diagnostics);
-    int code = ok ? kGood : kBadText;
-    std::string what = ok ? "" : fmt::format("{} error(s)", diagnostics.error_count());
-    if (ok && line.roundtrip && session->module()) {
-      what = repro::roundtrip(*session, line.options.print, diagnostics);
-      if (!what.empty()) ok = false, code = kFailed;
-    }
+    FileCheck check;
+    check.session = open_session(line, console);
+    if (!check.session) return kUsage;
+    guarded_check(path, line, console, check);
+    const bool ok = check.code == kGood;
+    const source::SourceManager& sources = check.session->sources();
     if (line.format == Format::Json) {
       rows.push_back({{"file", path},
                       {"ok", ok},
-                      {"reason", what},
-                      {"diagnostics", nlohmann::json::parse(source::render_json(diagnostics, session->sources()))}});
+                      {"reason", check.what},
+                      {"diagnostics", nlohmann::json::parse(source::render_json(check.diagnostics, sources))}});
     } else {
-      console.diagnose(diagnostics, session->sources());
-      const std::size_t functions = session->module() ? session->module()->entries.size() : 0;
+      console.diagnose(check.diagnostics, sources);
+      const std::size_t functions = check.session->module() ? check.session->module()->entries.size() : 0;
       if (ok)
         console.print("ok    {} ({} function{})\n", path, functions, functions == 1 ? "" : "s");
       else
-        console.print("FAIL  {}: {}\n", path, what);
+        console.print("FAIL  {}: {}\n", path, check.what);
     }
-    if (code != kGood && (worst == kGood || code == kBadText)) worst = code;
+    if (is_worse(check.code, worst)) worst = check.code;
+    if (support::cancel_cause() == support::CancelCause::Interrupt) break;
   }
   if (line.format == Format::Json) console.print("{}\n", rows.dump(2));
   return worst;

@@ -1,11 +1,11 @@
 // rldb run FILE: build, run, show, write and compare the result.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <csignal>
 
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 
@@ -16,37 +16,6 @@ using runtime::ValueKind;
 using source::DiagId;
 
 namespace {
-
-std::atomic<bool>* g_interrupt = nullptr;
-volatile std::sig_atomic_t g_timed_out = 0;
-
-void on_alarm(int) {
-  // The machine gets a moment to stop in order; a kernel that never looks does not get a second one.
-  if (g_timed_out) ::_exit(kTimeout);
-  g_timed_out = 1;
-  if (g_interrupt) *g_interrupt = true;
-  ::alarm(2);
-}
-
-void on_interrupt(int) {
-  if (g_interrupt && !*g_interrupt)
-    *g_interrupt = true;
-  else
-    ::_exit(128 + SIGINT);
-}
-
-void watch(session::Session& session, double timeout) {
-  g_interrupt = &session.interrupt();
-  std::signal(SIGINT, on_interrupt);
-  if (timeout <= 0) return;
-  std::signal(SIGALRM, on_alarm);
-  ::ualarm(0, 0);
-  const auto seconds = unsigned(timeout);
-  if (seconds > 0)
-    ::alarm(seconds);
-  else
-    ::ualarm(useconds_t(timeout * 1e6), 0);
-}
 
 // The tensors of a result in order, tuples flattened; scalars and shapes become tensors.
 bool flatten(const Value& v, std::vector<Value>& out, std::string& why) {
@@ -193,9 +162,8 @@ int batch_run(const CommandLine& line, Console& console) {
   if (line.format == Format::Text) note_arguments(*arguments, console);
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
-  watch(*session, line.timeout);
   const session::RunResult result = session->run(function, values, diagnostics);
-  if (g_timed_out) {
+  if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(DiagId::TimedOut, line.timeout));
     report(diagnostics, *session, line, console);
     return kTimeout;

@@ -1,7 +1,10 @@
 // rldb test FILE.session...: runs dialogues and compares each reply with the `#| ` lines below its command.
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/reader.h"
@@ -38,6 +41,8 @@ void copy_lines(std::string& out, const std::vector<std::string_view>& lines, st
   for (std::size_t i = begin; i < end && i < lines.size(); ++i) out += std::string(lines[i]) + "\n";
 }
 
+bool interrupted() { return support::cancel_cause() == support::CancelCause::Interrupt; }
+
 SessionResult run_session(const CommandLine& line, const std::string& path, std::string_view text) {
   CapturedConsole captured;
   CommandLine quiet = line;
@@ -59,7 +64,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
                                      unified_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
     else if (expectation && status != Status::Good)
       result.failures += fmt::format("{}:{}: the expectation failed\n", path, entry->line);
-    if (status == Status::Quit) break;
+    if (status == Status::Quit || interrupted()) break;
   }
   copy_lines(result.blessed, reader.lines(), copied, reader.lines().size());
   return result;
@@ -78,6 +83,10 @@ int batch_test(const CommandLine& line, Console& console) {
       return kUsage;
     }
     const SessionResult result = run_session(line, path, *text);
+    if (interrupted()) {
+      console.print_error("interrupted in {}\n", path);
+      return 128 + SIGINT;
+    }
     if (line.bless && result.blessed != *text) {
       if (!write_output(path, result.blessed, console)) return kUsage;
       console.print("blessed {}\n", path);

@@ -190,7 +190,11 @@ Status command_Continue(Repl& repl, std::string_view rest) {
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   StopReport stop;
-  for (std::uint64_t i = 0; i < *count && repl.debugger().active(); ++i) stop = repl.debugger().resume();
+  // COUNT passes that many stops at breakpoints; anything else that stops the run ends it.
+  for (std::uint64_t i = 0; i < *count && repl.debugger().active(); ++i) {
+    stop = repl.debugger().resume();
+    if (stop.kind != debug::StopKind::Breakpoint) break;
+  }
   if (stop.kind == debug::StopKind::Finished && !stop.value.is_null()) repl.session().set_value("_", stop.value);
   return repl.show_stop(stop);
 }

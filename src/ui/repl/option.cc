@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "rldb/support/memory.h"
+#include "ui/guarded.h"
 #include "ui/repl/state.h"
 #include "ui/repl/view.h"
 
@@ -86,6 +88,13 @@ const std::vector<Option>& options() {
        [](Repl& r, std::string_view v) { return set_bool(r.highlight, v); }},
       {"list-lines", "a count", "source lines shown at a stop", [](Repl& r) { return fmt::format("{}", r.list_lines); },
        [](Repl& r, std::string_view v) { return set_count(r.list_lines, v); }},
+      {"max-memory", "a size such as 512M or 4G", "memory for everything, tensors included",
+       [](Repl&) { return size_text(support::memory_limit()); },
+       [](Repl&, std::string_view v) {
+         const auto size = parse_size(v);
+         if (size) support::set_memory_limit(*size);
+         return size.has_value();
+       }},
       {"rtol", "a number >= 0", "relative tolerance of comparisons",
        [](Repl& r) { return fmt::format("{}", of(r).tolerance.rtol); },
        [](Repl& r, std::string_view v) { return set_double(of(r).tolerance.rtol, v); }},
@@ -101,6 +110,8 @@ const std::vector<Option>& options() {
        [](Repl& r, std::string_view v) { return set_bool(of(r).print.show_all_ty, v); }},
       {"syntax", "current, sinfo, rfc", "spelling to print", [](Repl& r) { return syntax_name(of(r).print.syntax); },
        set_syntax},
+      {"timeout", "seconds, 0 for none", "time limit of each entry", [](Repl& r) { return fmt::format("{}", r.timeout); },
+       [](Repl& r, std::string_view v) { return set_double(r.timeout, v); }},
       {"verify-each", "on, off", "verify after each pass", [](Repl& r) { return on_off(of(r).verify_each); },
        [](Repl& r, std::string_view v) { return set_bool(of(r).verify_each, v); }},
   };

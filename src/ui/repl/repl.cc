@@ -13,6 +13,7 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/exit_code.h"
+#include "ui/guarded.h"
 #include "ui/repl/complete.h"
 #include "ui/repl/journal.h"
 #include "ui/repl/reader.h"
@@ -25,20 +26,6 @@
 namespace rldb::ui {
 
 namespace {
-
-std::atomic<bool>* g_interrupt = nullptr;
-
-// ^C stops a run; it never ends the session.
-void on_interrupt(int) {
-  if (g_interrupt) *g_interrupt = true;
-}
-
-void install_interrupt(Repl& repl) {
-  g_interrupt = &repl.session().interrupt();
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 std::string home_file(const char* name) {
   const char* home = std::getenv("HOME");
@@ -53,23 +40,28 @@ int open_files(Repl& repl, const CommandLine& line) {
   for (const std::string& plugin : line.plugins)
     if (repl.execute(":plugin " + plugin) == Status::Failed) code = kUsage;
   for (const std::string& file : line.files) {
-    const Status status = repl.record(":load " + file, [&] {
+    const std::string entry = ":load " + file;
+    const auto load = [&] {
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
-    });
-    if (status != Status::Good) code = kBadText;
+    };
+    const Status status = repl.record(entry, [&] { return repl.guard(entry, load); });
+    if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
   }
   return code;
 }
+
+// How a batch run ends that stopped at the last entry.
+int failure_code(Repl& repl) { return repl.last().exit_code == kGood ? kFailed : repl.last().exit_code; }
 
 // -x and -ex in the order given. False: leave.
 bool run_startup(Repl& repl, const CommandLine& line, int& code) {
   for (const auto& [is_file, text] : line.startup) {
     const Status status = is_file ? repl.execute(":source " + text) : repl.execute(text);
     if (status == Status::Quit) return false;
-    if (status != Status::Good && code == kGood) code = kFailed;
+    if (status != Status::Good && code == kGood) code = failure_code(repl);
     if (status != Status::Good && line.batch) return false;
   }
   return true;
@@ -85,7 +77,16 @@ int run_pipe(Repl& repl, Console& console) {
   }
   (void)console;
   const Status status = repl.run_script(text, "<stdin>");
-  return status == Status::Failed ? kFailed : repl.exit_code();
+  return status == Status::Failed ? failure_code(repl) : repl.exit_code();
+}
+
+template <class F>
+auto guarded_hook(F hook) {
+  return [hook](auto&&... args) {
+    decltype(hook(args...)) answer{};
+    (void)run_guarded([&] { answer = hook(args...); }, 0);
+    return answer;
+  };
 }
 
 // A history that cannot be kept is told once.
@@ -100,20 +101,26 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
 }
 
 int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool& ended) {
+  // The hooks are called by the line editor's C code, which no exception may pass: an entry that cannot be looked at
+  // is plain, complete and has no completions.
   LineEditorHooks hooks;
-  hooks.wants_more = [](std::string_view text, bool empty) {
+  hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
     const std::string_view first = text.substr(0, text.find('\n'));
     if (const std::string_view mark = here_document_mark(first); !mark.empty()) {
       const auto last = text.rfind('\n');
       return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
     }
     return wants_more(text, empty);
+  });
+  hooks.paint = [](std::string_view text) {
+    std::string painted(text);
+    (void)run_guarded([&] { painted = paint_entry(text); }, 0);
+    return painted;
   };
-  hooks.paint = [](std::string_view text) { return paint_entry(text); };
-  hooks.complete = [&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
+  hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);
-  };
-  hooks.indent = [](std::string_view text) { return frontend::next_indent(text); };
+  });
+  hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
   auto editor = make_terminal_editor(std::move(hooks), history_path(), console.color());
   if (!line.quiet) console.write("rldb 0.1.0: a REPL and debugger for Relax IR. `:help` lists the commands.\n");
   if (!line.resume) offer_resume(repl);
@@ -126,7 +133,6 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
-    repl.session().interrupt() = false;
     const bool empty = trim(read.text).empty();
     if (!empty) remember(*editor, read.text, repl);
     if ((empty ? repl.repeat_last() : repl.execute(read.text)) == Status::Quit) break;
@@ -169,7 +175,6 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, Console& 
 
 int run_repl(const CommandLine& line, Console& console) {
   Repl repl(line, console);
-  install_interrupt(repl);
   const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
   if (interactive || line.journal) begin_journal(repl, line);
   bool ended = true;

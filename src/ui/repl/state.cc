@@ -7,7 +7,10 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/memory.h"
 #include "ui/exit_code.h"
+#include "ui/guarded.h"
 #include "ui/repl/reader.h"
 
 namespace rldb::ui {
@@ -45,7 +48,9 @@ Repl::Repl(const CommandLine& line, Console& console)
       tee_(std::make_unique<Tee>(console)),
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
-      debugger_(std::make_unique<debug::Debugger>(*session_)) {}
+      debugger_(std::make_unique<debug::Debugger>(*session_)) {
+  timeout = line.timeout;
+}
 
 Repl::~Repl() = default;
 
@@ -65,13 +70,70 @@ Status Repl::execute(std::string_view entry) {
     last_ = {};
     tee_->take();
   }
-  const Status status = record(text, [&] { return dispatch(text); });
+  const auto work = [&] {
+    std::string kept(entry);
+    if (entered_.size() == entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    const Status result = dispatch(text);
+    if (result != Status::Usage) entered_.push_back(std::move(kept));  // cannot fail any more
+    return result;
+  };
+  // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
+  const auto guarded = [&] { return guard(text, std::ref(work)); };
+  const Status status = record(text, std::ref(guarded));
   if (!checks) {
     last_.output = tee_->take();
     last_.failed = status == Status::Failed || status == Status::Usage;
+    if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
-  if (status != Status::Usage) entered_.emplace_back(entry);
   return status;
+}
+
+struct Repl::Before {
+  session::Session::Snapshot session;
+  std::shared_ptr<debug::Debugger::Snapshot> debugger;
+  int frame;
+  std::uint64_t completed;
+};
+
+Repl::Before Repl::before() const { return {session_->snapshot(), debugger_->snapshot(), frame_, completed_}; }
+
+void Repl::go_back(Before& before) {
+  // A script whose entries have been carried out is not taken back as a whole.
+  if (completed_ != before.completed) return;
+  const support::CancelCause cause = support::cancel_cause();
+  support::clear_cancel();  // or running to where it was would end at once
+  session_->restore(std::move(before.session));
+  debugger_->restore(*before.debugger);
+  frame_ = before.frame;
+  if (cause != support::CancelCause::None) support::request_cancel(cause);
+}
+
+Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
+  Status status = Status::Failed;
+  std::optional<Before> start;
+  const auto abandoned = run_guarded(
+      [&] {
+        start.emplace(before());
+        status = work();
+      },
+      timeout);
+  // A run that was stopped by its time limit came back in order.
+  if (!abandoned) {
+    ++completed_;
+    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout)
+      last_.exit_code = kTimeout;
+    return status;
+  }
+  const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason
+  if (start) go_back(*start);
+  repeatable_.clear();
+  fail(abandoned->message);
+  if (abandoned->internal) {
+    const std::string path = write_internal_error(*session_, abandoned->message.text, std::string(entry));
+    if (!path.empty()) console_->error("written: " + path + "\n");
+  }
+  last_.exit_code = abandoned->exit_code;
+  return Status::Failed;
 }
 
 Status Repl::repeat_last() {
@@ -159,8 +221,12 @@ Repl::Moment Repl::moment() const {
 Status Repl::record(std::string_view entry, const std::function<Status()>& work) {
   if (!journal_ || replay_of(entry) == Replay::No) return work();
   const Moment before = moment();
-  journal_->begin(entry);
+  {
+    const support::MemoryLimitExempt exempt;
+    journal_->begin(entry);
+  }
   const Status status = work();
+  const support::MemoryLimitExempt exempt;
   journal_->finish(status == Status::Good  ? EntryOutcome::Good
                    : !(moment() == before) ? EntryOutcome::Changed
                                            : EntryOutcome::Failed);
@@ -266,6 +332,10 @@ Status Repl::run_script(std::string_view text, const std::string& name) {
     if (pending && !trim(entry->text).starts_with(":expect")) break;
     status = execute(entry->text);
     if (status == Status::Quit) break;
+    if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not one entry of it
+      pending = true, pending_line = entry->line;
+      break;
+    }
     const bool expectation = trim(entry->text).starts_with(":expect");
     if (expectation && status == Status::Failed) {
       pending = true, pending_line = entry->line;

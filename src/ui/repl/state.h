@@ -28,6 +28,7 @@ struct LastResult {
   std::vector<std::string> errors;  // messages with their notes
   std::string output;               // everything that was written
   bool failed = false;
+  int exit_code = 0;  // how a batch run that stops at it ends
 };
 
 class Repl {
@@ -44,6 +45,9 @@ class Repl {
   void set_journal(std::unique_ptr<Journal> journal) { journal_ = std::move(journal); }
   // While muted nothing is shown: for entries that are repeated.
   void mute(bool on);
+  // The work of one entry, whatever happens in it: when it is cancelled, runs out of memory or meets a bug, that is
+  // reported and it has failed. `entry` is what a report of a bug repeats. `execute` does this for its entry.
+  Status guard(std::string_view entry, const std::function<Status()>& work);
   // An empty line at the prompt: repeats a stepping command.
   Status repeat_last();
   bool can_repeat() const { return !repeatable_.empty(); }
@@ -76,6 +80,7 @@ class Repl {
   // Options of `:set`.
   bool highlight = true;
   std::size_t list_lines = 7;
+  double timeout = 0;  // seconds for each entry, 0: none
 
  private:
   class Tee;
@@ -97,6 +102,10 @@ class Repl {
   Target target_of(std::string_view entry) const;
   Moment moment() const;
   Status dispatch(std::string_view entry);
+  // Where an entry that is given up goes back to.
+  struct Before;
+  Before before() const;
+  void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
   Status run_shell(std::string_view command);
@@ -113,6 +122,7 @@ class Repl {
   int frame_ = 0;
   int exit_code_ = 0;
   int script_depth_ = 0;
+  std::uint64_t completed_ = 0;  // entries that were not given up
 };
 
 }  // namespace rldb::ui

@@ -1,0 +1,47 @@
+// Guarded work: an entry of the prompt or a batch command may be cancelled (^C, a time limit), run out of memory, or
+// meet a bug of rldb's. What it was doing is given up and said; what was there before is still there.
+//
+// Rooms throw support::Cancelled, std::bad_alloc and support::InternalError through their doors for this; nothing else
+// catches them. Used by main (batch commands), the prompt (each entry), `rldb check` (each file).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::session {
+class Session;
+}
+
+namespace rldb::ui {
+
+// How work ended that did not return.
+struct Abandoned {
+  source::Message message;
+  int exit_code;          // kTimeout, kFailed, kInternal, 128 + SIGINT
+  bool internal = false;  // a bug: whoever knows the program writes a report
+};
+
+// Clears an old cancellation first, then does the work. `seconds` is a time limit, 0: none; it stops the work in order
+// where it can. With `exit_when_stuck` the process ends with kTimeout when the work does not stop two seconds later.
+std::optional<Abandoned> run_guarded(const std::function<void()>& work, double seconds, bool exit_when_stuck = false);
+
+// A report of a bug, in a folder of its own in the cache folder ($XDG_CACHE_HOME/rldb/internal-errors): a script that
+// loads the session's module as it is now, names its values and repeats the entry. Its path; empty when it could not be
+// written.
+std::string write_internal_error(session::Session& session, const std::string& what, const std::string& entry);
+// The same of a batch command: the command, and copies of the files that it read.
+std::string write_internal_error(const std::vector<std::string>& files, const std::string& what,
+                                 const std::string& command);
+
+// ^C requests cancellation. In a batch command a second ^C ends the process.
+void install_interrupt(bool second_ends);
+
+// "2G", "512M", "64K", "1000000". Empty optional: not a size.
+std::optional<std::size_t> parse_size(std::string_view text);
+std::string size_text(std::size_t bytes);
+
+}  // namespace rldb::ui

@@ -1,0 +1,134 @@
+// The report of a bug of rldb's: one script that shows it again, with the values it needs beside it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "rldb/ir/printer.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/session.h"
+#include "rldb/support/file.h"
+#include "rldb/support/memory.h"
+#include "ui/guarded.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::size_t kMostValueBytes = std::size_t(64) << 20;
+
+bool make_folders(const std::string& path) {
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) != 0 && !support::file_exists(part)) return false;
+    if (at == std::string::npos) return true;
+  }
+}
+
+// A folder of its own for each report.
+std::string report_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string folder = cache && *cache ? std::string(cache) : home && *home ? std::string(home) + "/.cache" : "/tmp";
+  char when[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::strftime(when, sizeof when, "%Y-%m-%dT%H-%M-%S", &parts);
+  folder += "/rldb/internal-errors";
+  if (!make_folders(folder)) return {};
+  for (int i = 0; i < 1000; ++i) {
+    std::string path = fmt::format("{}/{}-{}{}", folder, when, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
+    if (::mkdir(path.c_str(), 0700) == 0) return path;
+  }
+  return {};
+}
+
+// `:input` lines that bring the session's values back; what has no literal is said in a comment.
+std::string value_lines(const session::Session& session, const std::string& folder) {
+  std::string text;
+  std::size_t bytes = 0;
+  for (const session::NamedValue& v : session.values()) {
+    if (v.value.is(runtime::ValueKind::Tensor)) {
+      const runtime::Tensor& tensor = v.value.as_tensor();
+      bytes += tensor.byte_size();
+      const std::string file = folder + "/" + v.name + ".npy";
+      if (bytes <= kMostValueBytes && support::write_file(file, runtime::write_npy(tensor)).ok()) {
+        text += fmt::format(":input {} @{}\n", v.name, file);
+        continue;
+      }
+    } else if (v.value.is(runtime::ValueKind::Int)) {
+      text += fmt::format(":input {} {}\n", v.name, v.value.as_int());
+      continue;
+    }
+    text += fmt::format("# {} was {}\n", v.name, runtime::describe(v.value));
+  }
+  return text;
+}
+
+// The text of each line, behind a `#`.
+std::string commented(std::string_view text) {
+  std::string out = "# ";
+  for (const char c : text) out += c == '\n' ? std::string("\n# ") : std::string(1, c);
+  return out + "\n";
+}
+
+std::string session_script(session::Session& session, const std::string& folder, const std::string& entry) {
+  std::string text = "# To see it again: rldb --batch -x THIS_FILE\n";
+  if (session.module()) {
+    ir::PrintOptions print;
+    print.show_meta = true;
+    text += ":load <<END_OF_MODULE\n" + ir::print(session.module(), print) + "\nEND_OF_MODULE\n";
+  } else if (session.has_executable()) {
+    text += ":load " + session.program_path() + "\n";
+  }
+  text += fmt::format(":engine {}\n", session::to_string(session.options().engine));
+  return text + value_lines(session, folder) + entry + "\n";
+}
+
+std::string file_lines(const std::vector<std::string>& files, const std::string& folder, const std::string& command) {
+  std::string text = commented(command);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto bytes = support::read_file(files[i], kMostValueBytes);
+    const std::string copy = fmt::format("{}/{}-{}", folder, i, files[i].substr(files[i].rfind('/') + 1));
+    if (bytes.ok() && support::write_file(copy, *bytes).ok()) text += fmt::format("# {} is {}\n", files[i], copy);
+  }
+  return text;
+}
+
+// Writes the head and what `more` gives for the report's folder. What breaks rldb may break `more` too: the head alone
+// is worth having.
+template <class More>
+std::string write_report(const std::string& what, const std::string& last_resort, const More& more) {
+  const support::MemoryLimitExempt exempt;
+  try {
+    const std::string folder = report_folder();
+    if (folder.empty()) return {};
+    std::string text = commented("rldb met a bug of its own: " + what);
+    try {
+      text += more(folder);
+    } catch (const std::exception&) {
+      text += last_resort + "\n";
+    }
+    std::string path = folder + "/report.session";
+    return support::write_file(path, text).ok() ? path : std::string();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string write_internal_error(session::Session& session, const std::string& what, const std::string& entry) {
+  return write_report(what, entry, [&](const std::string& folder) { return session_script(session, folder, entry); });
+}
+
+std::string write_internal_error(const std::vector<std::string>& files, const std::string& what,
+                                 const std::string& command) {
+  return write_report(what, commented(command),
+                      [&](const std::string& folder) { return file_lines(files, folder, command); });
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,141 @@
+// Fuzz target: a module that is read without errors goes through passes in random order, verified after each, and runs
+// on the three engines before them and after them; values are compared.
+#include <fmt/format.h>
+
+#include "fuzz/mutate.h"
+#include "rldb/session/session.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/check.h"
+#include "rldb/support/memory.h"
+
+namespace rldb::fuzz {
+
+const std::vector<std::string> kSeedEndings{".py"};
+
+namespace {
+
+using runtime::Value;
+using session::Engine;
+using session::Session;
+
+constexpr double kSeconds = 8;
+constexpr std::size_t kMostFunctions = 3;
+constexpr std::size_t kMostPasses = 5;
+constexpr runtime::Tolerance kTolerance{.atol = 1e-3, .rtol = 1e-3};
+
+struct Silent : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+struct Ran {
+  bool ok = false;
+  Value value;
+  std::string error;
+};
+
+std::vector<Value> copies(const std::vector<Value>& values) {
+  std::vector<Value> out;
+  for (const Value& v : values) {
+    auto copy = runtime::deep_copy(v);
+    out.push_back(copy.ok() ? std::move(copy).value() : v);
+  }
+  return out;
+}
+
+Ran run(Session& session, Engine engine, std::string_view function, const std::vector<Value>& args) {
+  session.options().engine = engine;
+  source::Diagnostics found;
+  const session::RunResult result = session.run(function, copies(args), found);
+  Ran ran{result.ok, result.value, {}};
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) ran.error += d.message + "; ";
+  support::poll();
+  return ran;
+}
+
+std::string difference(const Ran& a, std::string_view a_name, const Ran& b, std::string_view b_name) {
+  if (a.ok != b.ok)
+    return fmt::format("{} {}, {} {}", a_name, a.ok ? "runs" : "fails (" + a.error + ")", b_name,
+                       b.ok ? "runs" : "fails (" + b.error + ")");
+  if (!a.ok) return {};
+  const std::string text = runtime::compare(b.value, a.value, kTolerance);
+  return text.empty() ? text : fmt::format("{} and {} differ: {}", a_name, b_name, text);
+}
+
+struct Function {
+  std::string name;
+  std::vector<Value> args;
+  Ran expected;
+};
+
+// Runs what can be given inputs. Empty, or how engines differ.
+std::string run_engines(Session& session, std::vector<Function>& functions) {
+  for (const std::string& name : session.function_names()) {
+    if (functions.size() >= kMostFunctions) break;
+    source::Diagnostics ignored;
+    auto made = session.arguments(name, {}, ignored);
+    if (!made) continue;
+    Function f{name, {}, {}};
+    for (session::Argument& a : *made) f.args.push_back(a.value);
+    f.expected = run(session, Engine::Eval, name, f.args);
+    for (const Engine engine : {Engine::Vm, Engine::Jit}) {
+      const std::string wrong =
+          difference(f.expected, "eval", run(session, engine, name, f.args), session::to_string(engine));
+      if (!wrong.empty()) return fmt::format("{}: {}", name, wrong);
+    }
+    functions.push_back(std::move(f));
+  }
+  return {};
+}
+
+std::string run_passes(Session& session, const std::vector<Function>& functions, Rng& rng) {
+  std::string applied;
+  const std::size_t count = 1 + below(rng, kMostPasses);
+  for (std::size_t i = 0; i < count; ++i) {
+    const passes::PassInfo& pass = passes::all_passes()[below(rng, passes::all_passes().size())];
+    source::Diagnostics refused;
+    if (!session.run_passes(pass.name, refused)) continue;
+    applied += fmt::format("{}{}", applied.empty() ? "" : ",", pass.name);
+    source::Diagnostics found;
+    if (!session.verify(found))
+      return fmt::format("after {}: {}", applied, found.all().empty() ? "" : found.all()[0].message);
+  }
+  if (applied.empty()) return {};
+  for (const Function& f : functions) {
+    if (!ir::isa<ir::Function>(session.module()->find(f.name))) continue;
+    const Ran after = run(session, Engine::Vm, f.name, f.args);
+    const std::string wrong = difference(f.expected, "before", after, "after " + applied);
+    if (!wrong.empty()) return fmt::format("{}: {}", f.name, wrong);
+  }
+  return {};
+}
+
+std::string try_program(const std::string& input) {
+  Silent silent;
+  Session session({}, &silent);
+  session.options().default_dim = 3;
+  source::Diagnostics found;
+  if (!session.load_text("fuzz.py", input, found) || !session.check_well_formed()) return {};
+  std::vector<Function> functions;
+  if (std::string wrong = run_engines(session, functions); !wrong.empty()) return wrong;
+  Rng rng(std::hash<std::string>()(input));
+  return run_passes(session, functions, rng);
+}
+
+}  // namespace
+
+std::string run_one(const std::string& input) {
+  support::clear_cancel();
+  const support::Deadline deadline(kSeconds);
+  try {
+    return try_program(input);
+  } catch (const support::Cancelled&) {
+    return {};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+std::string mutate_one(const std::string& input, const Pool& pool, Rng& rng) { return mutate_text(input, pool, rng); }
+
+}  // namespace rldb::fuzz
