@@ -16,7 +16,7 @@ struct Debugger::Impl {
   session::Session& session;
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;
-  std::shared_ptr<Run> run;  // a snapshot holds it too
+  std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
 

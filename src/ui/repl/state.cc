@@ -111,17 +111,15 @@ void Repl::go_back(Before& before) {
 Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
   Status status = Status::Failed;
   std::optional<Before> start;
-  const auto abandoned = run_guarded(
-      [&] {
-        start.emplace(before());
-        status = work();
-      },
-      timeout);
+  const auto all = [&] {
+    start.emplace(before());
+    status = work();
+  };
+  const auto abandoned = run_guarded(std::ref(all), timeout);
   // A run that was stopped by its time limit came back in order.
   if (!abandoned) {
     ++completed_;
-    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout)
-      last_.exit_code = kTimeout;
+    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) last_.exit_code = kTimeout;
     return status;
   }
   const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason

@@ -372,8 +372,7 @@ class ReadlineEditor : public LineEditor {
     const std::string typed = search_ ? search_->text() : std::string(buffer());
     const std::size_t point = std::min(search_ ? search_->point() : std::size_t(rl_point), typed.size());
     const std::string text = displayable(typed);
-    const std::string painted =
-        color_ && hooks_.paint ? hooks_.paint(text) : text;
+    const std::string painted = color_ && hooks_.paint ? hooks_.paint(text) : text;
     std::string out;
     if (cursor_row_ > 0) out += "\033[" + std::to_string(cursor_row_) + "A";
     out += "\r\033[J";
