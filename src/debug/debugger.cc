@@ -18,6 +18,24 @@ void Debugger::kill() {
 
 const StopReport& Debugger::last_stop() const { return impl_->last; }
 
+std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
+  const Impl& d = *impl_;
+  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.last});
+}
+
+void Debugger::restore(Snapshot& snapshot) {
+  Impl& d = *impl_;
+  d.breakpoints = std::move(snapshot.breakpoints);
+  d.next_number = snapshot.next_number;
+  d.run = std::move(snapshot.run);
+  d.last = std::move(snapshot.last);
+  if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
+  // The instruction that was given up may have been done by half.
+  if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;
+  d.run.reset();
+  d.last = {};
+}
+
 const vm::Machine* Debugger::machine() const {
   return impl_->run && impl_->last.kind != StopKind::Finished ? &impl_->run->machine() : nullptr;
 }

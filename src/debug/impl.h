@@ -16,7 +16,7 @@ struct Debugger::Impl {
   session::Session& session;
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;
-  std::unique_ptr<Run> run;
+  std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
 
@@ -75,6 +75,14 @@ struct Debugger::Impl {
   Found find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame, std::string_view name,
                   runtime::Value& out) const;
   Found find_kernel_name(std::string_view name, runtime::Value& out) const;
+};
+
+struct Debugger::Snapshot {
+  std::map<int, Breakpoint> breakpoints;
+  int next_number = 1;
+  std::shared_ptr<Run> run;
+  std::uint64_t time = 0;
+  StopReport last;
 };
 
 // Frames are numbered from the innermost for users, from the outermost by the machine. False: no such frame.

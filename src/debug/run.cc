@@ -69,9 +69,13 @@ Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
 
 // ---- backwards ----
 
-Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) {
+Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) { return seek(target, ended, false); }
+
+Run::Seek Run::go_back(std::uint64_t target) { return seek(target, nullptr, true); }
+
+Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) {
   const vm::Machine* point = timeline_.at_or_before(target);
-  const bool can_go_on = machine_.running() && !fault() && !kernel_ && time() <= target;
+  const bool can_go_on = !from_checkpoint && machine_.running() && !fault() && !kernel_ && time() <= target;
   const bool restore = point && (!can_go_on || point->instructions() > time());
   if (!restore && !can_go_on) return Seek::NoHistory;
   std::optional<Muted> muted;

@@ -68,6 +68,8 @@ class Run {
   enum class Seek { Done, NoHistory, Interrupted, Ended };
   // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
   Seek go_to(std::uint64_t time, vm::Outcome* ended = nullptr);
+  // The same from a checkpoint in any case: the machine as it is now is not to be relied on.
+  Seek go_back(std::uint64_t time);
   // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
   // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
@@ -87,6 +89,7 @@ class Run {
   vm::Outcome finish_kernel();
 
  private:
+  Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
   Index kernel_called_at(Index pc) const;  // index into the function table, or -1

@@ -282,8 +282,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   if (!build) return d.not_running();
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
-  d.run.reset();
-  d.run = std::make_unique<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
+  d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {
     StopReport r = d.report(StopKind::Entry);

@@ -161,6 +161,22 @@ std::vector<std::string> Session::function_names() const {
   return names;
 }
 
+Session::Snapshot Session::snapshot() const {
+  return {options_, path_, check_well_formed_, history_, loaded_executable_, values_, engines_->build};
+}
+
+void Session::restore(Snapshot snapshot) noexcept {
+  options_ = std::move(snapshot.options);
+  path_ = std::move(snapshot.path);
+  check_well_formed_ = snapshot.check_well_formed;
+  history_ = std::move(snapshot.history);
+  loaded_executable_ = std::move(snapshot.loaded_executable);
+  values_ = std::move(snapshot.values);
+  // A build of a module is made again when it is asked for; that of a loaded executable is not.
+  if (engines_->build != snapshot.build) engines_->build = loaded_executable_ ? std::move(snapshot.build) : nullptr;
+  engines_->linked = nullptr;
+}
+
 bool Session::load_plugin(const std::string& path, Diagnostics& out) {
   auto loaded = runtime::load_plugin(registry_, path, isolation_);
   if (loaded.ok()) {

@@ -23,6 +23,7 @@ thread_local std::int64_t t_portion = 0;  // not yet in g_in_use
 thread_local int t_exempt = 0;
 thread_local std::uint64_t t_fail_after = 0;
 thread_local bool t_fail_all = false;
+thread_local bool t_failed = false;
 
 bool over_limit(std::int64_t more) {
   const std::int64_t total = g_in_use.load(std::memory_order_relaxed) + more;
@@ -47,11 +48,12 @@ bool may_have(std::size_t bytes) {
     return;
   }
   if (!t_fail_all) t_fail_after = 0;
+  t_failed = true;
   throw MemoryLimitExceeded();
 }
 
 void* allocate(std::size_t size, std::size_t align) {
-  if (t_fail_after > 0) [[unlikely]]
+  if (t_fail_after > 0 && t_exempt == 0) [[unlikely]]
     inject_failure();
   if (size > std::size_t(1) << 60) throw std::bad_alloc();
   if (!may_have(size)) throw MemoryLimitExceeded();
@@ -152,7 +154,10 @@ void counted_free(void* block) { deallocate(block); }
 void fail_allocation(std::uint64_t n, bool all) {
   t_fail_after = n;
   t_fail_all = all;
+  t_failed = false;
 }
+
+bool allocation_failed() { return t_failed; }
 
 }  // namespace rldb::support
 

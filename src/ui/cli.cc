@@ -60,7 +60,9 @@ void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::st
 void add_common(CLI::App& app, CommandLine& c) {
   add_enum(app, "--format", c.format, kFormats, "text or json", "FORMAT");
   add_enum(app, "--color", c.color, kColors, "auto, always or never", "WHEN");
-  app.add_option("--timeout", c.timeout, "stop after so many seconds with exit code 124; for `check`: each file; at the prompt and for `test`: each entry")
+  app.add_option("--timeout", c.timeout,
+                 "stop after so many seconds with exit code 124; for `check`: each file; at the prompt and for `test`: "
+                 "each entry")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
   app.add_option_function<std::string>(

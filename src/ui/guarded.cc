@@ -20,10 +20,12 @@ using support::CancelCause;
 namespace {
 
 Abandoned out_of_memory() {
+  const support::MemoryLimitExempt exempt;
   return {source::message(DiagId::MemoryExhausted, size_text(support::memory_limit())), kFailed};
 }
 
 Abandoned cancelled(CancelCause cause, double seconds) {
+  const support::MemoryLimitExempt exempt;
   switch (cause) {
     case CancelCause::Timeout:
       return {source::message(DiagId::TimedOut, seconds), kTimeout};
@@ -58,6 +60,7 @@ std::optional<Abandoned> run_guarded(const std::function<void()>& work, double s
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::exception& error) {
+    const support::MemoryLimitExempt exempt;
     return Abandoned{source::message(DiagId::InternalFault, error.what()), kInternal, true};
   }
 }

@@ -127,6 +127,12 @@ class Debugger {
   void kill();
   const StopReport& last_stop() const;
 
+  // What a verb may change, as it is now, for whoever gives one up half-way. Going back to it executes again from the
+  // checkpoint before; a kernel that was being stepped is left.
+  struct Snapshot;
+  std::shared_ptr<Snapshot> snapshot() const;
+  void restore(Snapshot& snapshot);
+
   // ---- questions; frame 0 is innermost ----
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable

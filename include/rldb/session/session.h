@@ -170,6 +170,21 @@ class Session {
                                               std::span<const std::pair<std::string, runtime::Value>> scope,
                                               Diagnostics& out);
 
+  // ---- going back ----
+  // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes
+  // back to it: commands change the session in several steps, and the last thing they do, telling, can fail too.
+  struct Snapshot {
+    Options options;
+    std::string path;
+    bool check_well_formed = true;
+    passes::History history;
+    std::shared_ptr<const bytecode::Executable> loaded_executable;
+    std::vector<NamedValue> values;
+    std::shared_ptr<const Build> build;
+  };
+  Snapshot snapshot() const;
+  void restore(Snapshot snapshot) noexcept;
+
   // ---- plugins ----
   bool load_plugin(const std::string& path, Diagnostics& out);
 

@@ -45,7 +45,8 @@ void* counted_realloc(void* block, std::size_t size);
 void counted_free(void* block);
 
 // Fault injection for tests: the n-th operator new of this thread from now on throws (0: none), and so do the
-// following ones when `all` is set.
+// following ones when `all` is set. Those under a MemoryLimitExempt do not count.
 void fail_allocation(std::uint64_t n, bool all = false);
+bool allocation_failed();  // since then
 
 }  // namespace rldb::support

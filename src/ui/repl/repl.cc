@@ -40,14 +40,14 @@ int open_files(Repl& repl, const CommandLine& line) {
   for (const std::string& plugin : line.plugins)
     if (repl.execute(":plugin " + plugin) == Status::Failed) code = kUsage;
   for (const std::string& file : line.files) {
-    const auto work = [&] {
+    const std::string entry = ":load " + file;
+    const auto load = [&] {
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
     };
-    const std::string entry = ":load " + file;
-    const Status status = repl.guard(entry, [&] { return repl.record(entry, work); });
+    const Status status = repl.record(entry, [&] { return repl.guard(entry, load); });
     if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
   }
   return code;

@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_id.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
+#include "rldb/support/memory.h"
 #include "ui/repl/journal.h"
 #include "ui/repl/state.h"
 
@@ -36,8 +37,11 @@ void apply(Repl& repl, const JournalHeader& header) {
   std::vector<char*> argv;
   for (std::string& a : arguments) argv.push_back(a.data());
   int exit_code = 0;
-  if (const auto line = parse_command_line(int(argv.size()), argv.data(), exit_code))
+  if (const auto line = parse_command_line(int(argv.size()), argv.data(), exit_code)) {
     repl.session().options() = line->options;
+    repl.timeout = line->timeout;
+    if (line->max_memory > 0) support::set_memory_limit(line->max_memory);
+  }
   if (::chdir(header.folder.c_str()) != 0)
     warn(repl, source::message(DiagId::FolderNotEntered, header.folder, support::error_text(errno)));
 }

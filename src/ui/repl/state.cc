@@ -8,6 +8,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/memory.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/reader.h"
@@ -69,27 +70,63 @@ Status Repl::execute(std::string_view entry) {
     last_ = {};
     tee_->take();
   }
-  const Status status = guard(text, [&] { return record(text, [&] { return dispatch(text); }); });
+  const auto work = [&] {
+    std::string kept(entry);
+    if (entered_.size() == entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    const Status result = dispatch(text);
+    if (result != Status::Usage) entered_.push_back(std::move(kept));  // cannot fail any more
+    return result;
+  };
+  // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
+  const auto guarded = [&] { return guard(text, std::ref(work)); };
+  const Status status = record(text, std::ref(guarded));
   if (!checks) {
     last_.output = tee_->take();
     last_.failed = status == Status::Failed || status == Status::Usage;
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
-  if (status != Status::Usage) entered_.emplace_back(entry);
   return status;
+}
+
+struct Repl::Before {
+  session::Session::Snapshot session;
+  std::shared_ptr<debug::Debugger::Snapshot> debugger;
+  int frame;
+  std::uint64_t completed;
+};
+
+Repl::Before Repl::before() const { return {session_->snapshot(), debugger_->snapshot(), frame_, completed_}; }
+
+void Repl::go_back(Before& before) {
+  // A script whose entries have been carried out is not taken back as a whole.
+  if (completed_ != before.completed) return;
+  const support::CancelCause cause = support::cancel_cause();
+  support::clear_cancel();  // or running to where it was would end at once
+  session_->restore(std::move(before.session));
+  debugger_->restore(*before.debugger);
+  frame_ = before.frame;
+  if (cause != support::CancelCause::None) support::request_cancel(cause);
 }
 
 Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
   Status status = Status::Failed;
-  const auto abandoned = run_guarded([&] { status = work(); }, timeout);
+  std::optional<Before> start;
+  const auto all = [&] {
+    start.emplace(before());
+    status = work();
+  };
+  const auto abandoned = run_guarded(std::ref(all), timeout);
   // A run that was stopped by its time limit came back in order.
   if (!abandoned) {
+    ++completed_;
     if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) {
       fail(source::message(DiagId::TimedOut, timeout));
       last_.exit_code = kTimeout;
     }
     return status;
   }
+  const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason
+  if (start) go_back(*start);
   repeatable_.clear();
   fail(abandoned->message);
   if (abandoned->internal) {
@@ -185,16 +222,15 @@ Repl::Moment Repl::moment() const {
 Status Repl::record(std::string_view entry, const std::function<Status()>& work) {
   if (!journal_ || replay_of(entry) == Replay::No) return work();
   const Moment before = moment();
-  journal_->begin(entry);
-  const auto failed = [&] { return moment() == before ? EntryOutcome::Failed : EntryOutcome::Changed; };
-  Status status = Status::Failed;
-  try {
-    status = work();
-  } catch (...) {
-    journal_->finish(failed());
-    throw;
+  {
+    const support::MemoryLimitExempt exempt;
+    journal_->begin(entry);
   }
-  journal_->finish(status == Status::Good ? EntryOutcome::Good : failed());
+  const Status status = work();
+  const support::MemoryLimitExempt exempt;
+  journal_->finish(status == Status::Good  ? EntryOutcome::Good
+                   : !(moment() == before) ? EntryOutcome::Changed
+                                           : EntryOutcome::Failed);
   if (const std::string why = journal_->take_problem(); !why.empty()) {
     source::Diagnostics d;
     d.add({}, source::message(DiagId::JournalNotKept, journal_->path(), why));

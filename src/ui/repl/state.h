@@ -110,6 +110,10 @@ class Repl {
   Target target_of(std::string_view entry) const;
   Moment moment() const;
   Status dispatch(std::string_view entry);
+  // Where an entry that is given up goes back to.
+  struct Before;
+  Before before() const;
+  void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
   Status run_shell(std::string_view command);
@@ -133,6 +137,7 @@ class Repl {
     std::uint32_t line = 0;
   };
   Script script_;
+  std::uint64_t completed_ = 0;  // entries that were not given up
 };
 
 }  // namespace rldb::ui

@@ -17,8 +17,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/memory.h"
 #include "ui/term/history_file.h"
 #include "ui/term/incremental_search.h"
 #include "ui/term/screen.h"
@@ -48,18 +48,6 @@ void replace_line(const std::string& text, std::size_t point) {
   rl_insert_text(text.c_str());
   rl_end_undo_group();
   rl_point = int(std::min(point, std::size_t(rl_end)));
-}
-
-// What an entry needs while it is typed may fail as entries do; a key must not end the session for it, nor throw
-// through readline.
-template <class F, class T>
-T guarded(F work, T otherwise) {
-  try {
-    return work();
-  } catch (const std::exception&) {
-    support::clear_cancel();
-    return otherwise;
-  }
 }
 
 // A function bound anywhere, in maps of key sequences too, is replaced.
@@ -92,6 +80,8 @@ class ReadlineEditor : public LineEditor {
   }
 
   LineResult read(const std::string& prompt) override {
+    // No exception may pass readline: what is typed counts, but does not fail.
+    const support::MemoryLimitExempt exempt;
     PromptSignals signals;
     signals_ = &signals;
     g_active = this;
@@ -228,7 +218,7 @@ class ReadlineEditor : public LineEditor {
     const auto last_break = text.rfind('\n');
     const bool last_empty =
         last_break != std::string::npos && text.find_first_not_of(" \t", last_break + 1) == std::string::npos;
-    if (!guarded([&] { return g_active->hooks_.wants_more(text, last_empty); }, false)) {
+    if (!g_active->hooks_.wants_more(text, last_empty)) {
       rl_point = rl_end;
       return rl_newline(count, key);
     }
@@ -238,7 +228,7 @@ class ReadlineEditor : public LineEditor {
   static int insert_newline(int, int) {
     const std::string before(buffer().substr(0, std::size_t(rl_point)));
     rl_insert_text("\n");
-    const int indent = guarded([&] { return g_active->hooks_.indent(before); }, 0);
+    const int indent = g_active->hooks_.indent(before);
     rl_insert_text(std::string(std::size_t(std::max(0, indent)), ' ').c_str());
     return 0;
   }
@@ -257,8 +247,7 @@ class ReadlineEditor : public LineEditor {
       return 0;
     }
     std::size_t start = point;
-    const auto candidates =
-        guarded([&] { return g_active->hooks_.complete(text, point, start); }, std::vector<std::string>());
+    const std::vector<std::string> candidates = g_active->hooks_.complete(text, point, start);
     if (candidates.empty()) {
       rl_ding();
       return 0;
@@ -383,8 +372,7 @@ class ReadlineEditor : public LineEditor {
     const std::string typed = search_ ? search_->text() : std::string(buffer());
     const std::size_t point = std::min(search_ ? search_->point() : std::size_t(rl_point), typed.size());
     const std::string text = displayable(typed);
-    const std::string painted =
-        color_ && hooks_.paint ? guarded([&] { return hooks_.paint(text); }, std::string(text)) : text;
+    const std::string painted = color_ && hooks_.paint ? hooks_.paint(text) : text;
     std::string out;
     if (cursor_row_ > 0) out += "\033[" + std::to_string(cursor_row_) + "A";
     out += "\r\033[J";

@@ -13,6 +13,7 @@
 
 namespace rldb::ui {
 
+// None of them may throw: they are called through readline's C code.
 struct LineEditorHooks {
   // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
   std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
