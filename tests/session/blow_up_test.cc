@@ -109,7 +109,7 @@ TEST_CASE("blow-up: tuples nested at the prompt end with a message, and everythi
   CHECK(depth > 10);
   CHECK(depth < 30);
   // Shown in part, typed as a whole, and usable.
-  CHECK(runtime::format_value(*s.find_value("t")).size() < 100'000);
+  CHECK(runtime::format_value(*s.find_value("t")).size() < 200'000);
   source::Diagnostics after;
   CHECK(s.enter("u = t[0]", after).ok);
   CHECK(s.enter("v = R.const(7)", after).ok);

@@ -158,7 +158,8 @@ TEST_CASE("cancelling a load leaves the program that was there") {
   check_phase("load", [&] {
     REQUIRE(l.s.module() != nullptr);
     source::Diagnostics d;
-    REQUIRE(l.s.load_text("large.py", text(), d));
+    const bool loaded = l.s.load_text("large.py", text(), d);  // (a macro of doctest would catch what it throws)
+    REQUIRE(loaded);
     return ir::structural_hash(l.s.module());
   });
 }
@@ -197,7 +198,8 @@ TEST_CASE("cancelling each pass leaves the versions that were there") {
         [&] {
           REQUIRE(l.s.history().rewind(version));
           source::Diagnostics d;
-          REQUIRE(l.s.run_passes(name, d));
+          const bool ran = l.s.run_passes(name, d);
+          REQUIRE(ran);
           return ir::structural_hash(l.s.module());
         },
         2);
@@ -249,7 +251,8 @@ TEST_CASE("cancelling an entry leaves values and module as they were") {
         REQUIRE(l.s.module() == module);
         REQUIRE(l.s.find_value("keep") != nullptr);
         source::Diagnostics found;
-        REQUIRE(l.s.enter(entry, found).ok);
+        const bool ok = l.s.enter(entry, found).ok;
+        REQUIRE(ok);
         return hash_of(runtime::format_value(*l.s.find_value("v")));
       },
       4);
@@ -260,7 +263,6 @@ TEST_CASE("cancelling an edit: the next one reads the whole text") {
   const std::string module = large_module(5'000, 200);
   frontend::Document doc(sources, "doc.py", module);
   REQUIRE(doc.result().ok);
-  const std::uint64_t expected = ir::structural_hash(doc.result().module);
   check_phase("edit", [&] {
     // Twice, so that the text is what it was.
     const auto at = std::uint32_t(doc.text().find("R.nn.relu(x)"));
@@ -273,8 +275,7 @@ TEST_CASE("cancelling an edit: the next one reads the whole text") {
     }
     REQUIRE(doc.text() == module);
     REQUIRE(doc.result().ok);
-    CHECK(ir::structural_hash(doc.result().module) == expected);
-    return expected;
+    return ir::structural_hash(doc.result().module);
   });
 }
 

@@ -297,7 +297,10 @@ class BodyReader {
     support::poll();
     auto fault = budget_.add(target.text(), type);
     if (!fault) return true;
-    r_.report(target.span(), std::move(*fault));
+    // Once all variables together are too much, each further one is.
+    const bool together = fault->id == DiagId::TypesTooLarge;
+    if (!together || !together_too_large_) r_.report(target.span(), std::move(*fault));
+    together_too_large_ = together_too_large_ || together;
     define_broken(target, nullptr);
     return false;
   }
@@ -788,6 +791,7 @@ class BodyReader {
   std::uint32_t behind_last_ = 0;       // the row behind the last remembered statement, 0 at the start of a block
   Outputs* outputs_ = nullptr;
   ir::TypeBudget budget_;  // of the variables that were read
+  bool together_too_large_ = false;
 };
 
 }  // namespace
