@@ -73,7 +73,7 @@ class FunctionCompiler {
   VirtualCode code_;
   std::unordered_map<const ir::Var*, Arg> registers_;
   std::unordered_map<const char*, Arg> strings_;  // constants by their interned text: thousands of checks share one
-  bytecode::InstructionDebug debug_;  // of the binding in progress
+  bytecode::InstructionDebug debug_;              // of the binding in progress
   int depth_ = 0;
 };
 
