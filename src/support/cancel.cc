@@ -65,9 +65,13 @@ void request_cancel(CancelCause cause) {
 
 CancelCause cancel_cause() { return g_cause.load(); }
 
-void clear_cancel() {
+void acknowledge_cancel() {
   detail::g_cancel_flag.store(false);
   __atomic_store_n(&detail::g_cancel_word, std::size_t(0), __ATOMIC_RELAXED);
+}
+
+void clear_cancel() {
+  acknowledge_cancel();
   g_cause.store(CancelCause::None);
 }
 

@@ -15,9 +15,8 @@
 #include <mutex>
 #include <set>
 
-#include "rldb/support/file_system.h"
-
 #include "rldb/support/cancel.h"
+#include "rldb/support/file_system.h"
 
 namespace rldb::support {
 
@@ -130,7 +129,7 @@ int open_temporary(const std::string& folder, mode_t mode, std::string& path) {
 // `like`: the file that will be replaced, or null. `path`: where it was written; empty when there is nothing.
 int write_temporary(const std::string& folder, std::string_view bytes, const struct stat* like, Durable durable,
                     std::string& path) {
-  const int fd = open_temporary(folder, like ? 0600 : 0666, path);
+  const int fd = open_temporary(folder, like || durable == Durable::No ? 0600 : 0666, path);
   if (fd < 0) {
     const int error = errno;
     path.clear();
@@ -207,7 +206,7 @@ Result<Unit, FileError> write_file(const std::string& path, std::string_view byt
   const std::string folder = folder_of(target);
   remove_strays(folder);
   std::string temporary;
-  int error = write_temporary(folder, bytes, exists ? &info : nullptr, durable, temporary);
+  int error = write_temporary(folder, bytes, exists && durable == Durable::Yes ? &info : nullptr, durable, temporary);
   if (error == 0 && file_system().rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error != 0) {
     if (!temporary.empty()) ::unlink(temporary.c_str());

@@ -34,7 +34,7 @@ struct CommandLine {
   bool quiet = false;
   bool no_init = false;
   bool trust_scripts = false;  // scripts that others source may run a shell and load libraries
-  bool journal = false;  // also where there is no terminal
+  bool journal = false;        // also where there is no terminal
   bool resume = false;
   std::vector<std::string> arguments;  // as they were given
 

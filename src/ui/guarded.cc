@@ -49,8 +49,18 @@ void on_interrupt(int) {
 
 }  // namespace
 
+namespace {
+
+// What comes after the work, telling about it first of all, is not cancelled with it.
+struct Acknowledged {
+  ~Acknowledged() { support::acknowledge_cancel(); }
+};
+
+}  // namespace
+
 std::optional<Abandoned> run_guarded(const std::function<void()>& work, double seconds, bool exit_when_stuck) {
   support::clear_cancel();
+  const Acknowledged at_end;
   const support::Deadline deadline(seconds, 2, exit_when_stuck ? exit_timed_out : nullptr);
   try {
     work();

@@ -25,7 +25,8 @@ struct Abandoned {
   bool internal = false;  // a bug: whoever knows the program writes a report
 };
 
-// Clears an old cancellation first, then does the work. `seconds` is a time limit, 0: none; it stops the work in order
+// Clears an old cancellation first, then does the work. Afterwards nothing is cancelled; support::cancel_cause() tells
+// what was, also of work that came back in order. `seconds` is a time limit, 0: none; it stops the work in order
 // where it can. With `exit_when_stuck` the process ends with kTimeout when the work does not stop two seconds later.
 std::optional<Abandoned> run_guarded(const std::function<void()>& work, double seconds, bool exit_when_stuck = false);
 

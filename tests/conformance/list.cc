@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "conformance/conformance.h"
@@ -123,15 +124,17 @@ void add_trace(const fs::path& folder, std::vector<Case>& cases) {
 
 void add_runs(const fs::path& folder, std::vector<Case>& cases) {
   add_modules(folder / "mod", "runs/mod", cases);
-  int number = 0;
+  // A test may run several times: the second is `test #2`.
+  std::map<std::string, int> seen;
   for (const auto& row : rows(folder / "index.tsv")) {
-    ++number;
     if (row.size() < 4) continue;
+    const int times = ++seen[row[0]];
+    const std::string run = times == 1 ? row[0] : row[0] + " #" + std::to_string(times);
     const std::string test = row[0].substr(0, row[0].find("::"));
     for (const char* engine : {"jit", "eval"}) {
       Case c;
       c.kind = Kind::Runs;
-      c.name = "runs/" + std::to_string(number) + " " + engine;
+      c.name = "runs/" + run + " " + engine;
       c.group = test.substr(test.rfind('/') + 1) + " " + engine;
       c.path = (folder / "mod" / (row[1] + ".py")).string();
       c.function = row[2];

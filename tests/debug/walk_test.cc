@@ -69,20 +69,32 @@ std::string state_of(const vm::Machine& m) {
 StopReport random_verb(Debugger& d, std::mt19937_64& rng, std::uint64_t& last_time, std::string& said) {
   const std::uint64_t count = 1 + rng() % 4;
   switch (rng() % 14) {
-    case 0: return said = "step", d.step(count);
-    case 1: return said = "next", d.next(count);
-    case 2: return said = "finish", d.finish();
+    case 0:
+      return said = "step", d.step(count);
+    case 1:
+      return said = "next", d.next(count);
+    case 2:
+      return said = "finish", d.finish();
     case 3:
-    case 4: return said = "stepi", d.step_instruction(count);
-    case 5: return said = "nexti", d.next_instruction(count);
+    case 4:
+      return said = "stepi", d.step_instruction(count);
+    case 5:
+      return said = "nexti", d.next_instruction(count);
     case 6:
-    case 7: return said = "stept", d.step_statement(1 + rng() % 40);
-    case 8: return said = "reverse-step", d.reverse_step(count);
-    case 9: return said = "reverse-next", d.reverse_next(count);
-    case 10: return said = "reverse-stepi", d.reverse_step_instruction(count);
-    case 11: return said = "reverse-stept", d.reverse_step_statement(count);
-    case 12: return said = "reverse-finish", d.reverse_finish();
-    default: return said = "goto", d.go_to(last_time == 0 ? 0 : rng() % (last_time + 1));
+    case 7:
+      return said = "stept", d.step_statement(1 + rng() % 40);
+    case 8:
+      return said = "reverse-step", d.reverse_step(count);
+    case 9:
+      return said = "reverse-next", d.reverse_next(count);
+    case 10:
+      return said = "reverse-stepi", d.reverse_step_instruction(count);
+    case 11:
+      return said = "reverse-stept", d.reverse_step_statement(count);
+    case 12:
+      return said = "reverse-finish", d.reverse_finish();
+    default:
+      return said = "goto", d.go_to(last_time == 0 ? 0 : rng() % (last_time + 1));
   }
 }
 

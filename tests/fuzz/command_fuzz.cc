@@ -48,12 +48,46 @@ std::string identifier(const std::string& module, Rng& rng) {
 }
 
 std::string argument(const std::string& module, Rng& rng) {
-  static constexpr const char* kOdd[] = {
-      "0",     "1",       "2",       "7",         "100000",     "-1",        "99999999999999999999", "main",
-      "*0",    "*5",      "*999999", "main:lv",   "main:lv1",   "if n > 1",  "2x3xf32=ones",         "4xi64=arange",
-      "x=1",   "f32=1.5", "on",      "off",       "vm",         "jit",       "eval",                 "R.const(1)",
-      "x + 1", "x[0]",    "_",       "locals",    "registers",  "heap",      "program",              "values",
-      "(",     "\"",      "minimum", "R.add(_, _)", "shape(2, 3)", "(1; 2)", "lv.shape",             "error \"x\""};
+  static constexpr const char* kOdd[] = {"0",
+                                         "1",
+                                         "2",
+                                         "7",
+                                         "100000",
+                                         "-1",
+                                         "99999999999999999999",
+                                         "main",
+                                         "*0",
+                                         "*5",
+                                         "*999999",
+                                         "main:lv",
+                                         "main:lv1",
+                                         "if n > 1",
+                                         "2x3xf32=ones",
+                                         "4xi64=arange",
+                                         "x=1",
+                                         "f32=1.5",
+                                         "on",
+                                         "off",
+                                         "vm",
+                                         "jit",
+                                         "eval",
+                                         "R.const(1)",
+                                         "x + 1",
+                                         "x[0]",
+                                         "_",
+                                         "locals",
+                                         "registers",
+                                         "heap",
+                                         "program",
+                                         "values",
+                                         "(",
+                                         "\"",
+                                         "minimum",
+                                         "R.add(_, _)",
+                                         "shape(2, 3)",
+                                         "(1; 2)",
+                                         "lv.shape",
+                                         "error \"x\""};
   switch (below(rng, 6)) {
     case 0:
     case 1:

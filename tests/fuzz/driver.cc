@@ -85,9 +85,7 @@ void collect(const std::string& path, bool named, std::vector<std::string>& file
   ::closedir(folder);
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // What the child is doing, seen by the parent.
 struct Shared {

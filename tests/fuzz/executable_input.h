@@ -1,5 +1,6 @@
 // Executables as input: a file taken apart into its sections, damaged inside them with lengths and checksums made right
-// again, so that the damage arrives; and everything that a user can ask of a file. Used by the fuzz target and the test.
+// again, so that the damage arrives; and everything that a user can ask of a file. Used by the fuzz target and the
+// test.
 #pragma once
 
 #include <cstring>

@@ -35,8 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
   rldb::fuzz::Rng rng(seed);
-  const std::string made =
-      rldb::fuzz::mutate_one(std::string(reinterpret_cast<const char*>(data), size), pool(), rng);
+  const std::string made = rldb::fuzz::mutate_one(std::string(reinterpret_cast<const char*>(data), size), pool(), rng);
   const std::size_t n = std::min(made.size(), most);
   std::memcpy(data, made.data(), n);
   return n;

@@ -69,12 +69,48 @@ std::string reindented(std::string_view block, std::size_t depth) {
 }
 
 constexpr const char* kOddTokens[] = {
-    "0",        "1",          "-1",        "2",       "7",           "2147483648",  "9223372036854775807",
-    "n",        "m",          "n + 1",     "n * 2",   "n // 2",      "n % 3",       "(n, m)",
-    "float16",  "bfloat16",   "int64",     "bool",    "int8",        "None",        "True",
-    "R.Tensor", "R.Tuple",    "R.Shape",   "R.Any",   "R.Prim",      "R.const(1)",  "T.int64(1)",
-    "()",       "(x,)",       "(x, x)",    "R.tuple", "R.null_value", "R.shape",    "x",
-    "axis=0",   "axis=-1",    "axis=None", "axis=9",  "inf",         "nan",         "1e400",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "7",
+    "2147483648",
+    "9223372036854775807",
+    "n",
+    "m",
+    "n + 1",
+    "n * 2",
+    "n // 2",
+    "n % 3",
+    "(n, m)",
+    "float16",
+    "bfloat16",
+    "int64",
+    "bool",
+    "int8",
+    "None",
+    "True",
+    "R.Tensor",
+    "R.Tuple",
+    "R.Shape",
+    "R.Any",
+    "R.Prim",
+    "R.const(1)",
+    "T.int64(1)",
+    "()",
+    "(x,)",
+    "(x, x)",
+    "R.tuple",
+    "R.null_value",
+    "R.shape",
+    "x",
+    "axis=0",
+    "axis=-1",
+    "axis=None",
+    "axis=9",
+    "inf",
+    "nan",
+    "1e400",
 };
 
 std::string pick_token(const Pool& pool, Rng& rng) {
@@ -170,7 +206,8 @@ std::string mutate_bytes(std::string bytes, const Pool& pool, Rng& rng) {
         bytes.insert(at, bytes.substr(below(rng, bytes.size() + 1), n));
         break;
       case 4: {  // a number of 4 or 8 bytes becomes an odd one
-        static constexpr std::int64_t kOdd[] = {0, -1, 1, 0x7fffffff, -0x80000000L, std::int64_t(1) << 40, 1 << 20, 255};
+        static constexpr std::int64_t kOdd[] = {0,       -1, 1, 0x7fffffff, -0x80000000L, std::int64_t(1) << 40,
+                                                1 << 20, 255};
         const std::int64_t v = kOdd[below(rng, std::size(kOdd))];
         const std::size_t width = below(rng, 2) ? 4 : 8;
         for (std::size_t b = 0; b < width && at + b < bytes.size(); ++b) bytes[at + b] = char(v >> (8 * b));

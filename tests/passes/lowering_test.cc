@@ -105,7 +105,7 @@ class Module:
         for i in range(4):
             B[i] = A[i]
 
-    @R.function
+    @R.function(pure=False)
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         cls = Module
         with R.dataflow():
@@ -122,7 +122,7 @@ class Module:
         for i in range(4):
             B[i] = A[i]
 
-    @R.function
+    @R.function(pure=False)
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         cls = Module
         alloc: R.Tensor((4,), dtype="float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0), R.str("global"))

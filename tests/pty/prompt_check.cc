@@ -68,6 +68,7 @@ void check_keys(const std::string& program) {
                "a\x15R.const(51)\r",
                "\r\n51"),
         "^R ^X and a key", p.terminal.said());
+  p.terminal.read_for(0.3);  // until the prompt is there: what is typed ahead is the terminal's to edit
   check(p.says("\x12st =\r", "first = R.const(41)"), "^R finds an entry", p.terminal.said());
   check(p.says("\x1c\x1cR.const(52)\r", "\r\n52"), "^\\ at the prompt", p.terminal.said());
   p.terminal.send("\033[200~R.const(");

@@ -92,10 +92,11 @@ TEST_CASE("the ways of not finishing have their own codes") {
           support::request_cancel(support::CancelCause::Interrupt);
           support::poll();
         }) == 128 + SIGINT);
-  CHECK(code_of([] {
-          for (;;) support::poll();
-        },
-                0.01) == kTimeout);
+  CHECK(code_of(
+            [] {
+              for (;;) support::poll();
+            },
+            0.01) == kTimeout);
   CHECK_FALSE(run_guarded([] { throw std::bad_alloc(); }, 0)->internal);
   CHECK(run_guarded([] { bug(); }, 0)->internal);
   support::clear_cancel();
@@ -121,9 +122,8 @@ class InterruptingConsole : public CapturedConsole {
 TEST_CASE("^C in a script ends the script, in an outer one as well, and nothing else") {
   InterruptingConsole console("b =");
   Repl repl({}, console);
-  const Status status = repl.guard(":source script", [&] {
-    return repl.run_script("a = R.const(1)\nb = R.const(2)\nc = R.const(3)\n", "script");
-  });
+  const Status status = repl.guard(
+      ":source script", [&] { return repl.run_script("a = R.const(1)\nb = R.const(2)\nc = R.const(3)\n", "script"); });
   CHECK(status == Status::Failed);
   CHECK(console.text().find("script:2: stopped here") != std::string::npos);
   CHECK(repl.session().find_value("b"));

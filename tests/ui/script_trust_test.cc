@@ -43,7 +43,7 @@ struct Prompt {
 TEST_CASE("a sourced script runs no shell, loads no library and takes no protection away") {
   Folder folder;
   for (const char* entry :
-       {"!touch TARGET", ":plugin TARGET", ":set trust-kernels on", ":set bounds off", ":set isolate off"}) {
+       {"!touch TARGET", ":plugin TARGET", ":set trust-kernels on", ":set check-bounds off", ":set isolate off"}) {
     CAPTURE(entry);
     std::string text = entry;
     if (const auto at = text.find("TARGET"); at != std::string::npos) text.replace(at, 6, folder.at("made"));
@@ -60,11 +60,11 @@ TEST_CASE("a sourced script runs no shell, loads no library and takes no protect
     CHECK(p.repl.execute(":source " + path) == Status::Good);
     CHECK(!folder.has("made"));
     // What tightens is free.
-    folder.write("inner.rldb", ":set bounds on\n:set isolate on\n:set trust-kernels off\n");
+    folder.write("inner.rldb", ":set check-bounds on\n:set isolate on\n:set trust-kernels off\n");
     CHECK(p.repl.execute(":source " + path) == Status::Good);
     // The prompt itself may, also after a script was stopped.
     CHECK(p.repl.execute("!true") == Status::Good);
-    CHECK(p.repl.execute(":set bounds off") == Status::Good);
+    CHECK(p.repl.execute(":set check-bounds off") == Status::Good);
   }
 }
 

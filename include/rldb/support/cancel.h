@@ -44,6 +44,8 @@ inline const std::size_t* cancel_word() { return &detail::g_cancel_word; }
 void request_cancel(CancelCause cause);
 CancelCause cancel_cause();
 void clear_cancel();
+// The work has been given up: nothing is cancelled any more. The cause stays to be asked for until clear_cancel.
+void acknowledge_cancel();
 
 // Throws Cancelled when the flag is set. Costs a load: for every loop whose length the user's text decides.
 inline void poll() {

@@ -24,7 +24,7 @@ Result<std::string, FileError> read_file(const std::string& path, std::size_t li
 Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
 
 // Yes: what is written is on the disk when the call returns. No: for what can be made again (a cache); after a power
-// failure the file may be empty or old.
+// failure the file may be empty or old. Such a file is always made anew, for this user alone.
 enum class Durable : bool { No, Yes };
 
 // Writes to a temporary file in the same folder and renames it over `path`: whoever looks sees all of the old file or

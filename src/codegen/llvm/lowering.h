@@ -262,8 +262,8 @@ class Lowering {
   bool contract_ = false;  // inside the update of a reduction: a * b + c may be fused
   const ir::Var* widened_ = nullptr;
   unsigned widened_lanes_ = 0;
-  Value* mask_ = nullptr;  // under widening: lanes that are on; null: all
-  bool noalias_ = false;   // buffers that are parameters do not overlap
+  Value* mask_ = nullptr;         // under widening: lanes that are on; null: all
+  bool noalias_ = false;          // buffers that are parameters do not overlap
   DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
   // Under a tiled reduction: the element of this buffer is in a register.
   const ir::Buffer* accumulator_buffer_ = nullptr;

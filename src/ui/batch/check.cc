@@ -43,7 +43,9 @@ void guarded_check(const std::string& path, const CommandLine& line, Console& co
 
 // The exit code that tells most about what is wrong.
 bool is_worse(int code, int than) {
-  const auto rank = [](int c) { return c == kGood ? 0 : c == kFailed ? 1 : c == kBadText ? 2 : c == kInternal ? 4 : 3; };
+  const auto rank = [](int c) {
+    return c == kGood ? 0 : c == kFailed ? 1 : c == kBadText ? 2 : c == kInternal ? 4 : 3;
+  };
   return rank(code) > rank(than);
 }
 
