@@ -548,11 +548,13 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* q, known_arg(c, 0));
-  RLDB_TRY(const TensorType* kv, known_arg(c, 1));
-  RLDB_TRY(const TensorType* out, known_result(c));
-  (void)q;
-  (void)kv;
-  (void)out;
+  RLDB_TRY_VOID(known_result(c));
+  for (std::size_t i = 0; i < c->args.size(); ++i) {
+    RLDB_TRY(const TensorType* t, known_arg(c, i));
+    if (t->dtype != q->dtype || !t->dtype.is_float()) return refuse(c, "its operands are not floats of one dtype");
+    if ((i == 1 || i == 2) && different_dim(l.context(), t->shape[2], q->shape[2]))
+      return refuse(c, "keys and values have another number of heads than the queries");
+  }
   if (!attr_is_none(spec(c), "window_size")) return refuse(c, "sliding windows are not lowered");
   const ir::Attr* scale = ir::find_attr(c->attrs, "scale");
   std::string_view causal =

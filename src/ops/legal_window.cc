@@ -113,6 +113,9 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
   if (attr_string(spec(c), "data_layout") != "NC" + letters || attr_string(spec(c), "out_layout") != "NC" + letters ||
       attr_string(spec(c), "kernel_layout") != "IO" + letters)
     return refuse(c, "only the layouts NC" + letters + " and IO" + letters + " are lowered");
+  RLDB_TRY(const TensorType* data, known_arg(c, 0));
+  for (std::size_t k = 0; k < n; ++k)
+    if (ir::is_const(data->shape[k + 2], 0)) return refuse(c, "the data has no elements");
   auto strides = *attr_ints(spec(c), "strides");
   auto padding = *attr_ints(spec(c), "padding");
   auto extra = *attr_ints(spec(c), "output_padding");

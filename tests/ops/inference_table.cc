@@ -5,10 +5,14 @@
 #include <cctype>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/ir/block_builder.h"
 #include "rldb/ir/module.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
+#include "rldb/ops/legalize.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/support/check.h"
 
 namespace rldb::ops::testing {
 namespace {
@@ -298,6 +302,40 @@ Outcome run_case(const Case& c) {
   }
   collect_ops(main, out.ops);
   out.text = std::string(kArrow) + short_type(main->body->body->type);
+  return out;
+}
+
+Lowering legalise_case(const Case& c) {
+  Lowering out;
+  ir::Context ctx;
+  ops::install(ctx);
+  source::SourceManager sources;
+  source::Diagnostics diagnostics;
+  frontend::ParseOptions options;
+  options.unknown_op_notes = false;
+  const source::FileId file = sources.add("case.py", program(c));
+  const frontend::ParseResult parsed = frontend::parse(ctx, sources, file, diagnostics, options);
+  const auto* main = parsed.ok && parsed.module ? ir::as<ir::Function>(parsed.module->find("main")) : nullptr;
+  if (!main || diagnostics.has_errors() || !ir::verify(ctx, parsed.module, diagnostics)) return out;
+  try {
+    ir::ModuleBuilder module(ctx, *parsed.module);
+    Legalizer legalizer(ctx, module);
+    for (const ir::BindingBlock* block : main->body->blocks) {
+      ir::BlockBuilder builder(ctx);
+      builder.begin_scope();
+      for (const ir::Binding* b : block->bindings) {
+        const auto* call = ir::as<ir::Call>(b->value);
+        if (!call || !Legalizer::has_body(call)) continue;
+        auto made = legalizer.legalize(call, builder);
+        if (made.ok() && *made != call) ++out.lowered;
+      }
+      builder.end_scope(main->body->body);
+    }
+    source::Diagnostics broken;
+    if (!ir::verify(ctx, module.build(), broken)) out.trouble = broken.all()[0].message;
+  } catch (const support::InternalError& error) {
+    out.trouble = error.what();
+  }
   return out;
 }
 

@@ -42,6 +42,13 @@ struct Outcome {
 };
 Outcome run_case(const Case& c);
 
+// What legalisation does to a case that type inference accepts.
+struct Lowering {
+  std::string trouble;  // a failed check of ours, or a module that does not verify; empty when there is none
+  int lowered = 0;      // calls that became something else
+};
+Lowering legalise_case(const Case& c);
+
 // The notation of the tables for a type.
 std::string short_type(const ir::Type* t);
 

@@ -101,3 +101,56 @@ TEST_CASE("inference tables: what they say, and that every row of the registry h
     CHECK_MESSAGE(it->second.unknown, info.name << " has no case of unknown shapes");
   }
 }
+
+// ---- legalisation of what is near to the cases ----
+
+namespace {
+
+std::string replaced(const std::string& s, std::size_t from, std::size_t to, std::string_view by) {
+  return s.substr(0, from) + std::string(by) + s.substr(to);
+}
+
+// The type with another dtype, dim or rank, in the notation of the tables.
+std::vector<std::string> neighbours(const std::string& type) {
+  std::vector<std::string> out;
+  for (std::size_t open = type.find('['); open != type.npos; open = type.find('[', open + 1)) {
+    std::size_t head = open;
+    while (head > 0 && std::isalnum(static_cast<unsigned char>(type[head - 1]))) --head;
+    const std::size_t close = type.find(']', open);
+    if (head == open || type[head] == 'S' || close == type.npos || type.substr(head, 4) == "mesh") continue;
+    for (std::string_view dtype : {"f32", "f16", "i64", "u8", "bool"}) out.push_back(replaced(type, head, open, dtype));
+    const std::string dims = type.substr(open + 1, close - open - 1);
+    if (dims.find('=') != dims.npos || dims == "*") continue;
+    const std::size_t comma = std::min(dims.find(','), dims.size());
+    for (std::string_view dim : {"1", "0", "n"}) {
+      out.push_back(replaced(type, open + 1, open + 1 + comma, dim));
+      out.push_back(replaced(type, open + 1, open + 1, std::string(dim) + (dims.empty() ? "" : ", ")));
+      const std::size_t last = dims.rfind(',');
+      if (last != dims.npos) out.push_back(replaced(type, open + 1 + last, close, ", " + std::string(dim)));
+    }
+    out.push_back(replaced(type, open + 1, open + 1 + std::min(comma + 1, dims.size()), ""));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("legalize: what is near to the cases of the tables is lowered or refused") {
+  int lowered = 0;
+  for (const std::filesystem::path& path : tables())
+    for (const Line& line : ops::testing::read_table(read_file(path))) {
+      if (!line.is_case || !line.c.expected.starts_with("->")) continue;
+      std::vector<Case> all{line.c};
+      for (std::size_t i = 0; i < line.c.inputs.size(); ++i)
+        for (const std::string& type : neighbours(line.c.inputs[i])) {
+          all.push_back(line.c);
+          all.back().inputs[i] = type;
+        }
+      for (const Case& c : all) {
+        const ops::testing::Lowering result = ops::testing::legalise_case(c);
+        CHECK_MESSAGE(result.trouble.empty(), c.expression << ops::testing::write_case(c) << "\n" << result.trouble);
+        lowered += result.lowered;
+      }
+    }
+  CHECK(lowered > 3000);
+}
