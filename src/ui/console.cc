@@ -1,6 +1,7 @@
 #include "ui/console.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,8 +25,24 @@ int g_error_output_error = 0;
 constexpr int kMostLostWrites = 64;
 int g_lost_writes = 0;
 
-bool put(std::FILE* stream, std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0;
+// Past stdio, for which ^C in the middle of a long text, or a terminal that somebody made non-blocking, is a failed
+// write. 0, or an errno.
+int put(std::FILE* stream, std::string_view text) {
+  errno = 0;
+  if (std::fflush(stream) != 0 && errno != EINTR && errno != EAGAIN) return errno != 0 ? errno : EIO;
+  const int fd = ::fileno(stream);
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n > 0) text.remove_prefix(std::size_t(n));
+    if (n == 0) return EIO;
+    if (n > 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return errno;
+    struct pollfd room {
+      fd, POLLOUT, 0
+    };
+    ::poll(&room, 1, -1);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -42,14 +59,13 @@ void TerminalConsole::write(std::string_view text) {
     if (++g_lost_writes >= kMostLostWrites) support::request_cancel(support::CancelCause::Interrupt);
     return;
   }
-  errno = 0;
-  if (!put(stdout, text)) g_output_error = errno != 0 ? errno : EIO;
+  g_output_error = put(stdout, text);
 }
 
 void TerminalConsole::error(std::string_view text) {
-  if (g_output_error == 0 && std::fflush(stdout) != 0) g_output_error = errno;
-  errno = 0;
-  if (!put(stderr, text) && g_error_output_error == 0) g_error_output_error = errno != 0 ? errno : EIO;
+  if (g_output_error == 0) g_output_error = put(stdout, {});
+  const int error = put(stderr, text);
+  if (g_error_output_error == 0) g_error_output_error = error;
 }
 
 bool TerminalConsole::lost() const { return g_output_error != 0; }

@@ -109,15 +109,21 @@ bool Terminal::send(const std::string& keys) {
   return true;
 }
 
-bool Terminal::wait_for(const std::string& text, double seconds) {
+bool Terminal::wait_for(const std::string& text, double seconds) { return wait_for_after("", text, seconds); }
+
+bool Terminal::wait_for_after(const std::string& first, const std::string& text, double seconds) {
+  const auto there = [&] {
+    const auto at = said_.find(first);
+    return at != std::string::npos && said_.find(text, at + first.size()) != std::string::npos;
+  };
   const double deadline = now() + seconds;
-  while (said_.find(text) == std::string::npos) {
+  while (!there()) {
     const double left = deadline - now();
     if (left <= 0) return false;
     if (!pump(int(std::min(left, 0.05) * 1000) + 1) && !running()) {
       while (pump(0)) {
       }
-      return said_.find(text) != std::string::npos;
+      return there();
     }
   }
   return true;
