@@ -125,7 +125,7 @@ class Module:
     @R.function(pure=False)
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         cls = Module
-        alloc: R.Tensor((4,), dtype="float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+        alloc: R.Tensor((4,), dtype="float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"), ty_args=(R.Tensor((4,), "float32"),))
         cls.k(x, alloc)
         lv: R.Tensor((4,), dtype="float32") = alloc
         gv: R.Tensor((4,), dtype="float32") = lv

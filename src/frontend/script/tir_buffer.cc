@@ -6,7 +6,6 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_id.h"
 

@@ -2,7 +2,7 @@
 def f(A: T.Buffer((8,), "float32")):
     B = T.alloc_buffer((4,), "float32", scope="local")
     C = T.alloc_buffer(4)
-    D = T.alloc_buffer([4, 4], "float16", "shared")
+    D = T.alloc_buffer([4, 4], "float16", scope="shared")
     E = T.decl_buffer((4,), "float32", data=B.data)
     F = T.decl_buffer((2, 2), "float32", data=B.data, elem_offset=0, scope="local", strides=[2, 1])
     G = T.decl_buffer((4,))

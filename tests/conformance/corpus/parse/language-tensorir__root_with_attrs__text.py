@@ -1,6 +1,6 @@
 @T.prim_func(s_tir=True)
 def f(a: T.handle, b: T.handle, n: T.int32) -> None:
-    A = T.match_buffer(a, (n, 16), "float32", "global", align=64)
+    A = T.match_buffer(a, (n, 16), "float32", scope="global", align=64)
     B = T.match_buffer(b, [16 * n], dtype=T.float32)
     with T.sblock("root"):
         T.reads()
