@@ -55,4 +55,6 @@ bool Session::compile_kernel(std::string_view name, Diagnostics& out) {
   return false;
 }
 
+bool work_left_behind() { return codegen::compilations_left_behind() > 0; }
+
 }  // namespace rldb::session

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "rldb/session/session.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/memory.h"
 #include "ui/batch/batch.h"
@@ -80,5 +81,10 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   rldb::ui::open_standard_streams();
-  return rldb::ui::finish_output(rldb::ui::run_program(argc, argv));
+  const int code = rldb::ui::finish_output(rldb::ui::run_program(argc, argv));
+  if (rldb::session::work_left_behind()) {
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  return code;
 }

@@ -238,4 +238,7 @@ class Session {
 // The type that a run-time value has: static shapes, known dtypes.
 const ir::Type* type_of_value(ir::Context& ctx, const runtime::Value& value);
 
+// Work that was cancelled still runs on a thread of its own: the process must end by _exit (see codegen/llvm/jit.h).
+bool work_left_behind();
+
 }  // namespace rldb::session

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "rldb/codegen/llvm/jit.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 
@@ -129,7 +130,7 @@ void run_job(std::function<void(const JobState&)> work) {
   if (job->problem) std::rethrow_exception(job->problem);
 }
 
-int running_jobs() {
+int compilations_left_behind() {
   const std::lock_guard lock(jobs().mutex);
   return int(jobs().running.size());
 }

@@ -25,8 +25,6 @@ struct JobState {
 // Runs `work` and waits for it. What it throws (Refused, FatalLlvm) is thrown here. `work` owns what it uses; it should
 // look at `abandoned` now and then.
 void run_job(std::function<void(const JobState&)> work);
-
-// Jobs that are running, abandoned ones too.
-int running_jobs();
+// compilations_left_behind() of the door counts the jobs that are running.
 
 }  // namespace rldb::codegen
