@@ -211,8 +211,8 @@ class RelaxEval {
     bool taken = false;
     if (c.is(ValueKind::Int) || c.is(ValueKind::Bool)) {
       taken = c.as_int() != 0;
-    } else if (c.is(ValueKind::Tensor) && c.as_tensor().element_count() == 1) {
-      taken = c.as_tensor().at(0) != 0;
+    } else if (c.is(ValueKind::Tensor) && c.as_tensor().ndim() == 0 && c.as_tensor().dtype().is_integral()) {
+      taken = runtime::load_as_int(c.as_tensor().data(), c.as_tensor().dtype()) != 0;
     } else {
       return fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(c)));
     }

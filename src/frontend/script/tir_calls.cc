@@ -14,6 +14,13 @@ namespace rldb::frontend::script {
 
 namespace {
 
+// For messages.
+std::string no_such_literal(ir::DType t) {
+  return "the dtype " + runtime::to_string(t) + ", of which there is no such literal";
+}
+// Literals are scalars of numbers.
+bool is_literal_dtype(ir::DType t) { return t.is_scalar() && (t.is_integral() || t.is_float()); }
+
 // ---- dtypes as functions: T.int64(4), T.float32("inf"), T.bool(True), T.int64() ----
 
 Val dtype_call(Reader& r, const CallNode& call, ir::DType dtype) {
@@ -33,13 +40,14 @@ Val dtype_call(Reader& r, const CallNode& call, ir::DType dtype) {
   }
   if (v->poison()) return {};
   if (v->is(ValKind::Str)) {
-    if (v->text == "inf")
-      return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, std::numeric_limits<double>::infinity())));
-    if (v->text == "-inf")
-      return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, -std::numeric_limits<double>::infinity())));
-    if (v->text == "nan")
-      return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, std::numeric_limits<double>::quiet_NaN())));
-    return r.error(at, DiagId::BadNumber, v->text);
+    if (v->text != "inf" && v->text != "-inf" && v->text != "nan") return r.error(at, DiagId::BadNumber, v->text);
+    if (!is_literal_dtype(dtype) || !dtype.is_float())
+      return r.error(call.node, DiagId::ExpectedDType, no_such_literal(dtype));
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double value = v->text == "inf"    ? infinity
+                         : v->text == "-inf" ? -infinity
+                                             : std::numeric_limits<double>::quiet_NaN();
+    return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(dtype, value)));
   }
   if (v->is_number()) {
     const bool is_float = v->is(ValKind::Float);
@@ -295,9 +303,10 @@ Val limit_form(Reader& r, const CallNode& call) {
   args.finish();
   const auto t = v ? to_dtype(r, *v, args.node(0, "dtype")) : std::nullopt;
   if (!t) return {};
-  if (t->is_void() || t->is_handle())
-    return r.error(args.node(0, "dtype"), DiagId::ExpectedDType, runtime::to_string(*t));
-  if (call.path == "infinity")
+  const bool infinite = call.path == "infinity";
+  if (!is_literal_dtype(*t) || (infinite && !t->is_float()))
+    return r.error(args.node(0, "dtype"), DiagId::ExpectedDType, no_such_literal(*t));
+  if (infinite)
     return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(*t, std::numeric_limits<double>::infinity())));
   return Val::of(call.path == "min_value" ? ir::min_value(r.ctx, *t) : ir::max_value(r.ctx, *t));
 }
@@ -308,7 +317,10 @@ Val imm_form(Reader& r, const CallNode& call) {
   const auto v = args.require(1, "value");
   args.finish();
   const auto t = t_value ? to_dtype(r, *t_value, args.node(0, "dtype")) : std::nullopt;
-  if (!t || !v || !v->is_number()) return {};
+  if (!t || !v || v->poison()) return {};
+  if (!v->is_number()) return r.error(args.node(1, "value"), DiagId::ExpectedScalar, describe(r, *v));
+  if (!is_literal_dtype(*t) || t->is_float() != (call.path == "FloatImm"))
+    return r.error(args.node(0, "dtype"), DiagId::ExpectedDType, no_such_literal(*t));
   if (call.path == "FloatImm")
     return Val::of(
         static_cast<const ir::Expr*>(r.ctx.float_imm(*t, v->is(ValKind::Float) ? v->floating : double(v->integer))));
