@@ -71,8 +71,8 @@ class Jit {
   std::unique_ptr<Impl> impl_;
 };
 
-// Compilations that were cancelled and have not noticed yet: LLVM cannot be stopped in the middle of a pass. While there
-// are any, the process must end by _exit: what static destructors destroy is still in use.
+// Compilations that were cancelled and have not noticed yet: LLVM cannot be stopped in the middle of a pass. While
+// there are any, the process must end by _exit: what static destructors destroy is still in use.
 int compilations_left_behind();
 
 }  // namespace rldb::codegen
