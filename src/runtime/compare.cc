@@ -15,6 +15,8 @@ namespace rldb::runtime {
 
 namespace {
 
+constexpr std::int64_t kPollEvery = 1 << 16;  // elements
+
 constexpr int kMaxDepth = 200;
 
 std::string at_path(const std::string& path, const std::string& what) {
@@ -62,6 +64,7 @@ Census count_floats(const Tensor& actual, const Tensor& expected, const Toleranc
   Census census;
   const std::int64_t n = actual.element_count();
   for (std::int64_t i = 0; i < n; ++i) {
+    if (i % kPollEvery == 0) support::poll();
     const double a = actual.at(i);
     const double b = expected.at(i);
     if (!close(a, b, tolerance)) note_difference(census, i, std::fabs(a - b), b);
@@ -76,6 +79,7 @@ Census count_integers(const Tensor& actual, const Tensor& expected, const Tolera
   const DType t = actual.dtype();
   const std::int64_t n = actual.element_count();
   for (std::int64_t i = 0; i < n; ++i) {
+    if (i % kPollEvery == 0) support::poll();
     const std::size_t at = std::size_t(i) * t.bytes();
     const std::int64_t a = load_as_int(actual.data() + at, t);
     const std::int64_t b = load_as_int(expected.data() + at, t);

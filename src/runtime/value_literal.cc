@@ -311,7 +311,9 @@ Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::u
   Random random(seed);
   const SmallFloat* format = small_float(dtype);
   const std::int64_t n = tensor->element_count();
+  constexpr std::int64_t kPollEvery = 1 << 16;
   for (std::int64_t i = 0; i < n; ++i) {
+    if (i % kPollEvery == 0) support::poll();
     std::byte* to = tensor->data() + std::size_t(i) * dtype.bytes();
     if (dtype.is_float()) {
       store_double(to, dtype, draw_float(random, format ? format->mantissa_bits : 52));
