@@ -1,14 +1,17 @@
-// Relax by the book: environments of values, one C++ frame a Relax call (depth is limited), symbolic variables bound
-// by matching types against values. Operators beyond the calls of RFC 0089 section 4.1 have to be legalised before.
+// Relax by the book: environments of values, C++ frames per Relax call (on a stack of its own), symbolic variables
+// bound by matching types against values. Operators beyond the calls of RFC 0089 section 4.1 have to be legalised
+// before.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "eval/relax_op.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/large_stack.h"
 
 namespace rldb::eval {
 
@@ -23,8 +26,10 @@ using support::Unit;
 
 namespace {
 
-// C++ frames are big under sanitizers; a Relax recursion deeper than this is the VM's business.
-constexpr std::size_t kHardDepth = 400;
+// Reserved, and touched as far as it is used: some 5 KB per Relax call, more under sanitizers.
+constexpr std::size_t kStackBytes = std::size_t(1) << 30;
+// For what is called from here and does not recurse: expressions, kernels, packed functions.
+constexpr std::size_t kStackReserve = 4 << 20;
 
 struct Scope {
   std::unordered_map<const ir::Var*, Value> values;
@@ -61,8 +66,9 @@ class RelaxEval {
   // ---- functions ----
 
   Result<Value> call(const ir::Function* f, std::string_view name, PackedArgs args, const Scope* outer) {
-    if (depth_ >= std::min(env_.max_depth, kHardDepth))
-      return fail(ErrorKind::StackOverflow, fmt::format("more than {} calls are nested in the evaluator", depth_));
+    if (depth_ >= env_.max_depth || support::stack_left() < kStackReserve)
+      return fail(ErrorKind::StackOverflow,
+                  fmt::format("stack overflow: {} calls deep at the call of `{}`", depth_, name));
     if (args.size() != f->params.size()) return wrong_count(f, name, args.size());
     if (env_.interrupt && *env_.interrupt)
       return fail(ErrorKind::Interrupted, fmt::format("interrupted in `{}`", name));
@@ -464,7 +470,9 @@ class RelaxEval {
 }  // namespace
 
 Result<Value> call_function(const EvalEnv& env, std::string_view name, PackedArgs args) {
-  return RelaxEval(env).call_global(name, args);
+  std::optional<Result<Value>> result;
+  support::run_on_large_stack(kStackBytes, [&] { result = RelaxEval(env).call_global(name, args); });
+  return std::move(*result);
 }
 
 std::vector<std::string> unsupported(const ir::Module* module, std::string_view function) {

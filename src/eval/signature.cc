@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "eval/coverage.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
@@ -31,6 +32,8 @@ class SignatureMaker {
       RLDB_TRY(runtime::KernelParam param, p.buffer ? tensor(p.buffer) : scalar(p.var));
       signature_.params.push_back(std::move(param));
     }
+    const std::vector<bool> unwritten = may_leave_unwritten(f);
+    for (std::size_t i = 0; i < unwritten.size(); ++i) signature_.params[i].may_leave_unwritten = unwritten[i];
     if (const auto* result = ir::as<ir::PrimType>(f->ret_type); result && !result->dtype.is_handle())
       signature_.result = result->dtype;
     return std::move(signature_);

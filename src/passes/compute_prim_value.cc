@@ -44,7 +44,7 @@ class Lifter : public Rewriter {
   }
 
   const Expr* visit_expr(const Expr* e) override {
-    if (isa<ShapeExpr>(e)) return e;
+    if (isa<ShapeExpr>(e) || isa<Lambda>(e)) return e;  // an index map is data, not computed by the program
     if (!is_compound(e)) return Rewriter::visit_expr(e);
     const Binding* b = bind_new(ctx_, "gv", compute(e), e);
     before_.push_back(b);

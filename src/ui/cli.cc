@@ -121,7 +121,7 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--print-changed", c.print_changed, "diff: show what each pass changed")
       ->check(CLI::IsMember({"diff"}))
       ->type_name("HOW");
-  app.add_flag("--verify-each", c.verify_each, "verify after each pass");
+  app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
   app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
   app.add_option("--opt-bisect-limit", c.bisect_limit, "run only the first N passes")->type_name("N");
   app.add_option("--dump-ir-to", c.dump_ir_to, "write NNN_Pass.py after each pass")->type_name("DIR");

@@ -46,7 +46,7 @@ struct CommandLine {
   std::string output;
   bool print_ir_after_change = false;
   std::string print_changed;  // "", "diff", "full"
-  bool verify_each = false;
+  bool verify_each = true;
   bool validate_each = false;
   int bisect_limit = -1;
   std::string dump_ir_to;

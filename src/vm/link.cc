@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "rldb/source/diagnostic.h"
 #include "rldb/vm/machine.h"
 
@@ -84,6 +86,8 @@ class Linker {
     for (const Target& t : out_.targets) out_.literals.push_back(t.function);
     out_.code.reserve(exe_.instr_offset.size());
     for (Index pc = 0; pc < exe_.instruction_count(); ++pc) out_.code.push_back(decode(exe_.instruction(pc)));
+    for (const FunctionEntry& f : exe_.functions)
+      if (f.kind == FunctionKind::Bytecode) clear_what_may_stay_unwritten(f);
   }
 
  private:
@@ -205,6 +209,34 @@ class Linker {
     d.args_count = std::uint32_t(i.args.size());
     for (std::size_t a = 0; a < i.args.size(); ++a) out_.args.push_back(decode_arg(i.arg(a)));
     d.first_register = consecutive(std::span(out_.args).subspan(d.args_begin));
+  }
+
+  // Tensors for kernels that may leave elements unwritten, and for packed functions (nobody knows), are cleared when
+  // they are allocated.
+  void clear_what_may_stay_unwritten(const FunctionEntry& f) {
+    std::unordered_map<std::int32_t, Decoded*> allocated;  // register: the last call that allocated a tensor for it
+    for (Index pc = f.start; pc < f.end; ++pc) {
+      Decoded& d = out_.code[std::size_t(pc)];
+      if (d.op == Op::CallKernel || d.op == Op::CallPacked)
+        for (std::uint32_t a = 0; a < d.args_count; ++a) {
+          const auto it = allocated.find(out_.args[d.args_begin + a]);
+          if (it != allocated.end() && (d.op == Op::CallPacked || leaves_unwritten(*d.kernel, a)))
+            it->second->builtin = alloc_cleared_tensor;
+        }
+      if (d.op > Op::InvokeClosure) continue;
+      const bool allocates =
+          d.op == Op::CallBuiltin && (d.builtin == builtin_AllocTensor || d.builtin == alloc_cleared_tensor);
+      if (allocates) {
+        allocated[d.dst] = &d;
+      } else {
+        allocated.erase(d.dst);
+      }
+    }
+  }
+
+  static bool leaves_unwritten(const runtime::Kernel& kernel, std::uint32_t argument) {
+    const auto& params = kernel.signature().params;
+    return argument < params.size() && params[argument].may_leave_unwritten;
   }
 
   // The first of registers r, r + 1, r + 2, ...; -1 when the arguments are anything else.

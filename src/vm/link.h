@@ -23,6 +23,9 @@ using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
   Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
 #include "rldb/bytecode/builtin.def"
 
+// AllocTensor for who may not write each element: storage that was used before has other tensors' values.
+Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args);
+
 enum class Op : std::uint8_t {
   CallBytecode,
   CallBuiltin,

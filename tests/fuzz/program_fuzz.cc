@@ -4,6 +4,7 @@
 
 #include "fuzz/mutate.h"
 #include "rldb/session/session.h"
+#include "rldb/source/diagnostic_id.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -88,17 +89,22 @@ std::string run_engines(Session& session, std::vector<Function>& functions) {
   return {};
 }
 
+// Runs one pass, verified. Empty, or what it left broken.
+std::string run_pass(Session& session, const passes::PassInfo& pass, std::string& applied) {
+  source::Diagnostics found;
+  if (session.run_passes(pass.name, found)) applied += fmt::format("{}{}", applied.empty() ? "" : ",", pass.name);
+  for (const source::Diagnostic& d : found.all())
+    if (d.id == source::DiagId::PassVerifyFailed)
+      return fmt::format("{} after {}: {}", pass.name, applied, found.all()[0].message);
+  return {};
+}
+
 std::string run_passes(Session& session, const std::vector<Function>& functions, Rng& rng) {
   std::string applied;
   const std::size_t count = 1 + below(rng, kMostPasses);
   for (std::size_t i = 0; i < count; ++i) {
     const passes::PassInfo& pass = passes::all_passes()[below(rng, passes::all_passes().size())];
-    source::Diagnostics refused;
-    if (!session.run_passes(pass.name, refused)) continue;
-    applied += fmt::format("{}{}", applied.empty() ? "" : ",", pass.name);
-    source::Diagnostics found;
-    if (!session.verify(found))
-      return fmt::format("after {}: {}", applied, found.all().empty() ? "" : found.all()[0].message);
+    if (std::string broken = run_pass(session, pass, applied); !broken.empty()) return broken;
   }
   if (applied.empty()) return {};
   for (const Function& f : functions) {

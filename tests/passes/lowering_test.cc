@@ -536,3 +536,15 @@ class Module:
     CHECK_MESSAGE(text.find(gone) == std::string::npos, std::string(gone), " is left in\n", text);
   CHECK_MESSAGE(text.find("shape_func") != std::string::npos, text);
 }
+
+TEST_CASE("ComputePrimValue leaves index maps alone") {
+  const char* text = R"(
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4, 8), "float32")):
+        y = R.layout_transform(x, index_map=lambda a, b: (a, b // 4, b % 4), pad_value=None)
+        return y
+)";
+  check_golden("ComputePrimValue", text, text);
+}

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "golden.h"
+#include "rldb/source/diagnostic_id.h"
 
 using namespace rldb;
 using namespace rldb::passes;
@@ -102,6 +103,31 @@ TEST_CASE("the runner records, vetoes and stops at the bisect limit") {
   REQUIRE(run_pipeline(env, module, *pipeline, options).ok());
   CHECK(records.size() == 2);
   CHECK(records[0].before == module);
+}
+
+TEST_CASE("a lowering pass on a pure function is a warning, said once") {
+  testing::Program p;
+  const ir::Module* module = p.parse(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return x
+)");
+  REQUIRE(module != nullptr);
+  auto pipeline = parse_pipeline("VMShapeLower,AttachGlobalSymbol");
+  REQUIRE(pipeline.ok());
+  PassEnv env{p.ctx, p.diagnostics};
+  CHECK(run_pipeline(env, module, *pipeline, {}).ok());
+  REQUIRE(p.diagnostics.all().size() == 1);
+  CHECK(p.diagnostics.all()[0].id == source::DiagId::PassMadeImpureCalls);
+  CHECK_FALSE(p.diagnostics.has_errors());
+
+  p.diagnostics.clear();
+  auto in_order = parse_pipeline("RemovePurityChecking,VMShapeLower,AttachGlobalSymbol");
+  REQUIRE(in_order.ok());
+  CHECK(run_pipeline(env, module, *in_order, {}).ok());
+  CHECK(p.diagnostics.all().empty());
 }
 
 TEST_CASE("a pass that did nothing shares the module") {

@@ -267,3 +267,103 @@ class Module:
   const std::string why = errors_of(bad);
   CHECK_MESSAGE(why.find("sort") != std::string::npos, why);
 }
+
+TEST_CASE("engines: recursion is how Relax loops, on each of them") {
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def count(i: R.Tensor((), "int64"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        c: R.Tensor((), "bool") = R.less_equal(i, R.const(0, "int64"))
+        if c:
+            r: R.Tensor((2,), "float32") = x
+        else:
+            j: R.Tensor((), "int64") = R.subtract(i, R.const(1, "int64"))
+            y: R.Tensor((2,), "float32") = R.add(x, R.const(1.0, "float32"))
+            r: R.Tensor((2,), "float32") = Module.count(j, y)
+        return r
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        r: R.Tensor((2,), "float32") = Module.count(R.const(3000, "int64"), x)
+        return r
+
+    @R.function
+    def endless(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        r: R.Tensor((2,), "float32") = Module.endless(x)
+        return r
+)";
+  CHECK(run_everywhere(text, "main", {"2xf32=zeros"}).find("[3000. 3000.]") != std::string::npos);
+  for (const Engine engine : {Engine::Eval, Engine::Vm, Engine::Jit})
+    CHECK(run_on(engine, text, "endless", {"2xf32=zeros"}).find("stack overflow") != std::string::npos);
+}
+
+TEST_CASE("engines: what a kernel leaves unwritten is zero, in storage that was used before too") {
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def first(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(3):
+            with T.sblock("b"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    @T.prim_func(private=True)
+    def sum(x: T.handle, y: T.handle):
+        k = T.int64()
+        X = T.match_buffer(x, (k, 8))
+        Y = T.match_buffer(y, (8,))
+        for i, j in T.grid(8, k):
+            with T.sblock("s"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    Y[vi] = T.float32(0)
+                Y[vi] = Y[vi] + X[vj, vi]
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32"), none: R.Tensor(("k", 8), "float32")):
+        k = T.int64()
+        cls = Module
+        with R.dataflow():
+            a = R.add(x, x)
+            b = R.multiply(a, a)
+            c = R.call_tir(cls.first, (b,), out_ty=R.Tensor((8,), "float32"))
+            d = R.multiply(c, c)
+            e = R.call_tir(cls.first, (d,), out_ty=R.Tensor((8,), "float32"))
+            f = R.exp(e)
+            g = R.call_tir(cls.sum, (none,), out_ty=R.Tensor((8,), "float32"))
+            h = R.add(f, g)
+            R.output(h)
+        return h
+)";
+  CHECK(run_everywhere(text, "main", {"8xf32=ones", "0x8xf32=ones"}).find("1.") != std::string::npos);
+}
+
+TEST_CASE("engines: a function that was lowered before it is built has two heaps") {
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32")):
+        n = T.int64()
+        y = R.add(x, x)
+        z = R.reshape(y, R.shape([n * 2]))
+        return z
+)";
+  for (const Engine engine : {Engine::Jit, Engine::Vm}) {
+    session::Options options;
+    options.engine = engine;
+    Collect printed;
+    Session s(options, &printed);
+    source::Diagnostics d;
+    REQUIRE(s.load_text("text", text, d));
+    CHECK_MESSAGE(s.run_passes("RemovePurityChecking,VMShapeLower", d), errors_of(d));
+    const std::vector<std::string> inputs{"3x2xf32=ones"};
+    auto args = s.arguments("main", inputs, d);
+    REQUIRE(args);
+    const runtime::Value x = (*args)[0].value;
+    const session::RunResult result = s.run("main", std::vector<runtime::Value>{x}, d);
+    CHECK_MESSAGE(result.ok, errors_of(d));
+  }
+}

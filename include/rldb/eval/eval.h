@@ -65,7 +65,7 @@ struct EvalEnv {
   const runtime::PackedRegistry* registry = nullptr;
   runtime::Output* output = nullptr;
   std::atomic<bool>* interrupt = nullptr;
-  std::size_t max_depth = 10'000;
+  std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
 // Names of operators in a function that the evaluator cannot give a meaning.

@@ -76,8 +76,8 @@ struct PassRecord {
 };
 
 struct RunOptions {
-  bool verify_each = false;
-  int bisect_limit = -1;  // run only the first N passes; -1: all
+  bool verify_each = true;  // what a pass left broken is refused, with the rule that it breaks
+  int bisect_limit = -1;    // run only the first N passes; -1: all
   // Called around each pass; `before` may veto by returning false (the pass is skipped).
   std::function<bool(const PassInvocation&, const ir::Module*)> before;
   std::function<void(const PassRecord&)> after;

@@ -61,6 +61,8 @@ struct KernelParam {
   std::vector<DimExpr> shape;  // tensors only
   int variable = -1;           // scalars: the variable they define (integers), else -1
   bool opaque = false;         // a bare T.handle: passed through unchecked (its data pointer)
+  // A tensor that is written, and perhaps not at each element: where its memory was used before, it has to be cleared.
+  bool may_leave_unwritten = false;
 };
 
 struct KernelSignature {

@@ -30,7 +30,7 @@ struct Options {
   std::uint64_t seed = 0;
   std::int64_t default_dim = 4;              // for symbolic dims that nobody gave
   std::map<std::string, std::int64_t> dims;  // --dim n=7
-  bool verify_each = false;
+  bool verify_each = true;
   runtime::Tolerance tolerance;
   ir::PrintOptions print;
 };

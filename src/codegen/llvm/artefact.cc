@@ -27,7 +27,7 @@ std::string fill_places(std::string_view text, const std::int64_t* values, std::
 
 namespace {
 
-constexpr std::string_view kMagic = "RLDBKRN1";
+constexpr std::string_view kMagic = "RLDBKRN2";
 
 std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t h = 0xcbf29ce484222325u;
@@ -162,7 +162,7 @@ std::string to_blob(const Artefact& a, std::string_view key) {
   w.word(a.signature.params.size());
   for (const KernelParam& p : a.signature.params) {
     w.text(p.name);
-    w.word(std::uint64_t(p.is_tensor) | std::uint64_t(p.opaque) << 1);
+    w.word(std::uint64_t(p.is_tensor) | std::uint64_t(p.opaque) << 1 | std::uint64_t(p.may_leave_unwritten) << 2);
     w.dtype(p.dtype);
     w.word(std::uint64_t(std::int64_t(p.variable)));
     w.word(p.shape.size());
@@ -215,9 +215,10 @@ support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::str
   for (std::size_t i = 0; i < params && !in.bad; ++i) {
     KernelParam p;
     p.name = std::string(in.text());
-    const std::uint64_t flags = in.below(4);
+    const std::uint64_t flags = in.below(8);
     p.is_tensor = flags & 1;
     p.opaque = flags & 2;
+    p.may_leave_unwritten = flags & 4;
     p.dtype = in.dtype();
     const auto variable = std::int64_t(in.word());
     if (variable < -1 || variable >= std::int64_t(variables)) in.fail();

@@ -155,7 +155,8 @@ bool Lowering::tiled_reduction(const ir::ForStmt* loop) {
     }
     Value* end = index(nest.loops[std::size_t(j)]->extent);
     Value* at = i64(0);
-    for (const auto& [width, count] : {std::pair(lanes, tiles), std::pair(lanes, 1u), std::pair(1u, 1u)}) {
+    for (const auto& tile : {std::pair(lanes, tiles), std::pair(lanes, 1u), std::pair(1u, 1u)}) {
+      const unsigned width = tile.first, count = tile.second;
       if (width == lanes && count == 1 && tiles == 1 && at != i64(0)) continue;
       const std::int64_t size = std::int64_t(width) * count;
       Value* stop = b_.CreateSub(end, b_.CreateSRem(b_.CreateSub(end, at), i64(size)));

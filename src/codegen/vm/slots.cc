@@ -29,11 +29,6 @@ std::string_view context_field(std::string_view context, std::string_view key) {
   return rest.substr(0, rest.find_first_of(",)"));
 }
 
-void add_slot(std::vector<std::int32_t>& slots, std::int64_t slot) {
-  auto s = std::int32_t(slot);
-  if (std::find(slots.begin(), slots.end(), s) == slots.end()) slots.push_back(s);
-}
-
 // An expression of a computing PrimFunc, with heap loads replaced by what their slots stand for.
 class TextOf {
  public:
@@ -82,6 +77,13 @@ class TextOf {
 bytecode::SlotDebug* SlotTable::slot(std::int64_t index) {
   if (index < 0 || std::size_t(index) >= slots_.size()) return nullptr;
   return &slots_[std::size_t(index)];
+}
+
+// A program may say a slot that its heap does not have: the machine faults, and there is nothing to tell about it.
+void SlotTable::add_slot(std::vector<std::int32_t>& list, std::int64_t index) const {
+  if (index < 0 || std::size_t(index) >= slots_.size()) return;
+  const auto s = std::int32_t(index);
+  if (std::find(list.begin(), list.end(), s) == list.end()) list.push_back(s);
 }
 
 void SlotTable::name(std::int64_t index, const Expr* value) {
@@ -134,6 +136,7 @@ void SlotTable::see(const Binding* binding, bytecode::InstructionDebug& debug) {
 void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* bound,
                          bytecode::InstructionDebug& debug) {
   if (symbol == "vm.builtin.alloc_shape_heap") {
+    if (heap_) return;  // a function that was lowered before it was built has one more; the build's own is the first
     heap_ = bound;
     Span<const Expr*> args = call->args;
     if (args.size() == 2)
@@ -143,6 +146,7 @@ void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* b
       if (auto size = const_int(args[0]); size && *size >= 0 && *size <= kMaxSlots) slots_.resize(std::size_t(*size));
     return;
   }
+  if (std::none_of(call->args.begin(), call->args.end(), [&](const Expr* a) { return is_heap(a); })) return;
   if (symbol == "vm.builtin.match_shape") return see_match(call, debug);
   if (symbol == "vm.builtin.make_shape") return see_make_shape(call, debug);
   if (symbol == "vm.builtin.match_prim_value" && call->args.size() == 5) {

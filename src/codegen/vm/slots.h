@@ -38,6 +38,7 @@ class SlotTable {
   void see_prim_func(const ir::PrimFunc* f, const ir::Call* call, bytecode::InstructionDebug& debug);
   void see_match_cast(const ir::Binding* binding);
   bytecode::SlotDebug* slot(std::int64_t index);
+  void add_slot(std::vector<std::int32_t>& list, std::int64_t index) const;
   void name(std::int64_t index, const ir::Expr* value);
   void store(std::int64_t index, const ir::Expr* value, std::string bound_by);
   const ir::Type* type_inside(const ir::Type* type, const ir::Expr* of, const ir::Expr* part) const;

@@ -86,6 +86,13 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
   return Value(tensor);
 }
 
+Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {
+  RLDB_TRY(Value made, builtin_AllocTensor(site, args));
+  const runtime::Tensor& t = made.as_tensor();
+  if (t.byte_size() > 0) std::memset(t.data(), 0, t.byte_size());
+  return made;
+}
+
 Result<Value> builtin_AllocShaped(const CallSite&, PackedArgs args) {
   RLDB_ARGS(AllocShaped);
   RLDB_TRY(auto* shape, a.shape(0));
