@@ -77,7 +77,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
   const vm::Machine* point = timeline_.at_or_before(target);
   const bool can_go_on = !from_checkpoint && machine_.running() && !fault() && !kernel_ && time() <= target;
   const bool restore = point && (!can_go_on || point->instructions() > time());
-  if (!restore && !can_go_on) return Seek::NoHistory;
+  if ((!restore && !can_go_on) || (over_ && !can_go_back_)) return Seek::NoHistory;
   std::optional<Muted> muted;
   std::optional<vm::Machine> present;
   if (restore) {
@@ -205,7 +205,7 @@ std::optional<Value> Run::argument(Arg arg) const {
 Outcome Run::call_alone() {
   if (over_) return machine_.run();
   over_ = true;
-  if (untouched_args_.empty()) (void)untouched_args_.save(args_, {});
+  if (untouched_args_.empty()) can_go_back_ = untouched_args_.save(args_, {});
   // A machine that came back from a checkpoint has copies of the arguments.
   auto started = machine_.start(function_, args_);
   RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");

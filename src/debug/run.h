@@ -106,7 +106,8 @@ class Run {
   Timeline timeline_;
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
-  bool over_ = false;  // a machine without frames has run
+  bool over_ = false;        // a machine without frames has run
+  bool can_go_back_ = true;  // false: there was no memory to keep what was in untouched_args_
 };
 
 }  // namespace rldb::debug

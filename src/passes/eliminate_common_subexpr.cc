@@ -1,7 +1,7 @@
 // EliminateCommonSubexpr(call_only=False): a pure expression that is there already becomes an alias of it. Within a
 // scope only: not out of a branch, not from one dataflow block's variables to another's. Allocations stay apart, and so
 // do match_casts that define variables.
-#include <unordered_set>
+#include <unordered_map>
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
@@ -28,9 +28,9 @@ class Merger : public Rewriter {
  protected:
   // What a sequence finds is not visible outside of it.
   const SeqExpr* visit_seq(const SeqExpr* s) override {
-    const auto outer = known_;
+    const std::size_t mark = order_.size();
     const SeqExpr* made = default_seq(s);
-    known_ = outer;
+    forget(mark, [](const Entry&) { return true; });
     return made;
   }
 
@@ -38,15 +38,19 @@ class Merger : public Rewriter {
     const auto* f = as<Function>(e);
     if (!f) return Rewriter::visit_expr(e);
     Known outer;
+    std::vector<std::uint64_t> order;
     std::swap(outer, known_);
+    std::swap(order, order_);
     const Function* made = rewrite_function(f);
     std::swap(outer, known_);
+    std::swap(order, order_);
     return made;
   }
 
   const BindingBlock* visit_block(const BindingBlock* b) override {
+    const std::size_t mark = order_.size();
     const BindingBlock* made = default_block(b);
-    if (b->is_dataflow()) std::erase_if(known_, [](const auto& entry) { return entry.second.var->is_dataflow(); });
+    if (b->is_dataflow()) forget(mark, [](const Entry& entry) { return entry.var->is_dataflow(); });
     return made;
   }
 
@@ -55,19 +59,20 @@ class Merger : public Rewriter {
     if (out.size() != 1 || !eligible(out[0])) return out;
     const Binding* made = out[0];
     const std::uint64_t hash = key_of(made->value);
-    auto [begin, end] = known_.equal_range(hash);
-    for (auto it = begin; it != end; ++it) {
-      const Binding* first = it->second.binding;
+    std::vector<Entry>& same = known_[hash];
+    for (const Entry& entry : same) {
+      const Binding* first = entry.binding;
       if (first->cast_type != made->cast_type || first->value->type != made->value->type ||
           !structural_equal(first->value, made->value)) {
         continue;
       }
-      const Binding* alias = ctx_.binding(made->var, it->second.var);
+      const Binding* alias = ctx_.binding(made->var, entry.var);
       ctx_.set_origin(alias, b);
-      remap(b->var, it->second.var);
+      remap(b->var, entry.var);
       return {alias};
     }
-    known_.emplace(hash, Entry{made, made->var});
+    same.push_back({made, made->var});
+    order_.push_back(hash);
     return out;
   }
 
@@ -76,7 +81,22 @@ class Merger : public Rewriter {
     const Binding* binding;
     const Var* var;
   };
-  using Known = std::unordered_multimap<std::uint64_t, Entry>;
+  using Known = std::unordered_map<std::uint64_t, std::vector<Entry>>;
+
+  // Forgets those of the entries since `mark` that are `out`.
+  template <class Out>
+  void forget(std::size_t mark, const Out& out) {
+    std::vector<std::pair<std::uint64_t, Entry>> kept;
+    for (; order_.size() > mark; order_.pop_back()) {
+      std::vector<Entry>& bucket = known_[order_.back()];
+      if (!out(bucket.back())) kept.emplace_back(order_.back(), bucket.back());
+      bucket.pop_back();
+    }
+    for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
+      known_[it->first].push_back(it->second);
+      order_.push_back(it->first);
+    }
+  }
 
   // The structural hash numbers free variables by order of meeting, so that `x + x` and `y + y` agree; here they must
   // not, or every addition of a long chain falls into one bucket.
@@ -101,7 +121,8 @@ class Merger : public Rewriter {
   }
 
   bool call_only_;
-  Known known_;
+  Known known_;                       // by hash, what the scope has computed
+  std::vector<std::uint64_t> order_;  // hashes of `known_` in the order of coming
 };
 
 }  // namespace

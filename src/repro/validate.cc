@@ -1,6 +1,9 @@
 #include "rldb/repro/validate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rldb/support/cancel.h"
 
 namespace rldb::repro {
 
@@ -10,38 +13,46 @@ using runtime::Value;
 
 constexpr std::int64_t kDims[] = {1, 2, 7};
 
-// One version in a session of its own that shares nothing that runs: values, builds and history stay apart.
-class Version {
- private:
-  template <class F>
-  auto with_module(F f) {
-    passes::History kept = home_.history();
-    home_.history().start(module_);
-    auto result = f();
-    home_.history() = std::move(kept);
+// The session with another module for as long as it lives, and its dims free to set.
+class Borrowed {
+ public:
+  explicit Borrowed(session::Session& session)
+      : session_(session), history_(session.history()), default_dim_(session.options().default_dim) {}
+  ~Borrowed() {
+    session_.history() = std::move(history_);
+    session_.options().default_dim = default_dim_;
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+  std::optional<std::vector<Value>> arguments(const ir::Module* module, std::string_view function) {
+    session_.history().start(module);
+    source::Diagnostics ignored;
+    auto made = session_.arguments(function, {}, ignored);
+    if (!made) return std::nullopt;
+    std::vector<Value> values;
+    for (session::Argument& a : *made) values.push_back(a.value);
+    return values;
+  }
+
+  session::RunResult run(const ir::Module* module, std::string_view function, const std::vector<Value>& args,
+                         std::string& error) {
+    session_.history().start(module);
+    source::Diagnostics found;
+    session::RunResult result = session_.run(function, args, found);
+    support::poll_cause();
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error && error.empty()) error = d.message;
     return result;
   }
 
- public:
-  Version(session::Session& home, const ir::Module* module) : home_(home), module_(module) {}
-
-  std::optional<std::vector<Value>> arguments(std::string_view function, source::Diagnostics& out) {
-    return with_module([&]() -> std::optional<std::vector<Value>> {
-      auto made = home_.arguments(function, {}, out);
-      if (!made) return std::nullopt;
-      std::vector<Value> values;
-      for (session::Argument& a : *made) values.push_back(a.value);
-      return values;
-    });
-  }
-
-  session::RunResult run(std::string_view function, const std::vector<Value>& args, source::Diagnostics& out) {
-    return with_module([&] { return home_.run(function, args, out); });
-  }
+  void set_dim(std::int64_t dim) { session_.options().default_dim = dim; }
+  const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
 
  private:
-  session::Session& home_;
-  const ir::Module* module_;
+  session::Session& session_;
+  passes::History history_;
+  std::int64_t default_dim_;
 };
 
 // Programs may write to their arguments (in-place calls): each run gets its own copies.
@@ -54,52 +65,89 @@ std::vector<Value> copies(const std::vector<Value>& values) {
   return out;
 }
 
-std::string first_error(const source::Diagnostics& d) { return d.all().empty() ? "failed" : d.all()[0].message; }
+struct Side {
+  session::RunResult result;
+  std::string error;
+};
 
-std::string compare_function(Version& before, Version& after, session::Session& session, std::string_view name) {
-  source::Diagnostics ignored;
-  const auto args = before.arguments(name, ignored);
-  if (!args) return {};
-  source::Diagnostics left_errors, right_errors;
-  const session::RunResult left = before.run(name, copies(*args), left_errors);
-  const session::RunResult right = after.run(name, copies(*args), right_errors);
-  if (left.ok != right.ok)
-    return left.ok ? "ran before, now: " + first_error(right_errors)
-                   : "failed before (" + first_error(left_errors) + "), now runs";
-  if (!left.ok) return {};
-  return runtime::compare(right.value, left.value, session.options().tolerance);
+struct Case {
+  std::int64_t dim;
+  std::vector<Value> args;
+  Side before;
+};
+
+// Why the function did not run on either side, or how the sides differ; both empty: it ran and they agree.
+struct Verdict {
+  std::string difference;
+  std::string not_run;
+};
+
+Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance& tolerance) {
+  const Side& before = c.before;
+  if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
+  std::string difference;
+  if (!after.result.ok) {
+    difference = "ran before, now: " + after.error;
+  } else if (!before.result.ok) {
+    difference = "failed before (" + before.error + "), now runs";
+  } else {
+    difference = runtime::compare(after.result.value, before.result.value, tolerance);
+  }
+  if (!difference.empty()) difference = fmt::format("with symbolic dims {}: {}", c.dim, difference);
+  return {difference, {}};
 }
 
-bool can_generate(Version& version, std::string_view name) {
-  source::Diagnostics ignored;
-  return version.arguments(name, ignored).has_value();
+// All dims on one side first: a module is built once.
+Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name) {
+  std::vector<Case> cases;
+  for (const std::int64_t dim : kDims) {
+    session.set_dim(dim);
+    auto args = session.arguments(before, name);
+    if (!args) return {{}, "its inputs cannot be made up"};
+    Case c{dim, std::move(*args), {}};
+    c.before.result = session.run(before, name, copies(c.args), c.before.error);
+    cases.push_back(std::move(c));
+  }
+  std::string not_run;
+  bool ran = false;
+  for (const Case& c : cases) {
+    session.set_dim(c.dim);
+    Side side;
+    side.result = session.run(after, name, copies(c.args), side.error);
+    const Verdict verdict = compare_case(c, side, session.tolerance());
+    if (!verdict.difference.empty()) return verdict;
+    ran = ran || verdict.not_run.empty();
+    if (not_run.empty()) not_run = verdict.not_run;
+  }
+  return {{}, ran ? std::string() : not_run};
 }
 
 }  // namespace
 
-std::string validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after,
-                              std::string* skipped) {
-  Version left(session, before), right(session, after);
-  const std::int64_t kept = session.options().default_dim;
-  std::string difference;
+Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after) {
+  Borrowed borrowed(session);
+  Validation out;
   for (const ir::ModuleEntry& entry : before->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f || f->is_private() || !ir::isa<ir::Function>(after->find(entry.name))) continue;
-    if (!can_generate(left, entry.name)) {
-      if (skipped) *skipped += (skipped->empty() ? "" : ", ") + std::string(entry.name);
-      continue;
+    const Verdict verdict = compare_function(borrowed, before, after, entry.name);
+    if (!verdict.difference.empty()) {
+      out.difference = fmt::format("`{}` {}", entry.name, verdict.difference);
+      return out;
     }
-    for (const std::int64_t dim : kDims) {
-      session.options().default_dim = dim;
-      const std::string found = compare_function(left, right, session, entry.name);
-      if (found.empty()) continue;
-      difference = fmt::format("`{}` with symbolic dims {}: {}", entry.name, dim, found);
-      break;
-    }
-    if (!difference.empty()) break;
+    if (verdict.not_run.empty())
+      out.compared.emplace_back(entry.name);
+    else
+      out.not_run.push_back(fmt::format("{} ({})", entry.name, verdict.not_run));
   }
-  session.options().default_dim = kept;
-  return difference;
+  return out;
+}
+
+std::string to_string(const Validation& v) {
+  if (!v.difference.empty()) return v.difference;
+  std::string text = v.compared.empty() ? "nothing was compared" : "same values";
+  if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
+  return text;
 }
 
 }  // namespace rldb::repro

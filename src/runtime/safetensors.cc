@@ -1,11 +1,13 @@
 // .safetensors: a JSON header (name -> dtype, shape, byte range), then the bytes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
 #include "runtime/bytes.h"
 
 namespace rldb::runtime {
@@ -92,14 +94,23 @@ Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view n
     return bad(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
   }
   const std::string_view text = bytes.substr(8, length);
-  const auto header = nlohmann::ordered_json::parse(text.begin(), text.end(), nullptr, false);
+  const auto poll = [](int, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    support::poll();
+    return true;
+  };
+  const auto header = nlohmann::json::parse(text.begin(), text.end(), poll, false);
   if (!header.is_object()) return bad(name, "the header is not a JSON object");
-  NamedTensors tensors;
+  std::vector<std::pair<std::uint64_t, NamedTensors::value_type>> found;  // with the place of the data
   for (const auto& [key, entry] : header.items()) {
+    support::poll();
     if (key == "__metadata__") continue;
     RLDB_TRY(Value value, read_entry(entry, bytes.substr(8 + length), fmt::format("{}:{}", name, key)));
-    tensors.emplace_back(key, std::move(value));
+    found.emplace_back(entry["data_offsets"][0].get<std::uint64_t>(), NamedTensors::value_type(key, std::move(value)));
   }
+  // The order of the file; JSON's own is by name (an ordered object takes quadratic time).
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  NamedTensors tensors;
+  for (auto& [place, tensor] : found) tensors.push_back(std::move(tensor));
   return tensors;
 }
 

@@ -61,8 +61,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   return engines_->jit.get();
 }
 
-bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table,
-                          std::vector<source::Message>& refusals, Diagnostics& out) {
+bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out) {
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);
     if (!f) continue;
@@ -74,7 +73,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
         table.set(std::string(entry.name), options_.check_bounds ? *kernel : guarded(*kernel));
         continue;
       }
-      refusals.push_back(source::message(DiagId::KernelNotCompiled, entry.name, kernel.error().text));
+      out.add(ctx_->span_of(f), source::message(DiagId::KernelNotCompiled, entry.name, kernel.error().text));
     }
     auto signature = eval::signature_of(f, entry.name);
     if (!signature.ok()) {
@@ -135,7 +134,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   bytecode::resolve_locations(exe.debug, sources_);
   build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
 
-  if (!add_kernels(build->lowered, options_.engine, build->kernels, build->kernel_refusals, out)) return nullptr;
+  if (!add_kernels(build->lowered, options_.engine, build->kernels, out)) return nullptr;
   return link(std::move(build), out) ? engines_->linked : nullptr;
 }
 

@@ -83,7 +83,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   auto build = std::make_shared<BuildWithKernels>();
   build->executable = loaded_executable_;
   build->lowered = kernels;
-  if (!add_kernels(kernels, options_.engine, build->kernels, build->kernel_refusals, out)) return nullptr;
+  if (!add_kernels(kernels, options_.engine, build->kernels, out)) return nullptr;
   if (trusted) add_stored_kernels(build->kernels, out);
   // Those that stay without code are unresolved, and named when they are called; this says why.
   for (const auto& [name, blob] : loaded_executable_->kernels)

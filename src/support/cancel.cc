@@ -70,6 +70,10 @@ void acknowledge_cancel() {
   __atomic_store_n(&detail::g_cancel_word, std::size_t(0), __ATOMIC_RELAXED);
 }
 
+void poll_cause() {
+  if (cancel_cause() != CancelCause::None) detail::throw_cancelled();
+}
+
 void clear_cancel() {
   acknowledge_cancel();
   g_cause.store(CancelCause::None);

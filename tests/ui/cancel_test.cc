@@ -206,6 +206,38 @@ TEST_CASE("cancelling each pass leaves the versions that were there") {
   }
 }
 
+TEST_CASE("cancelling the passes that the minimum build has not") {
+  Loaded l(text());
+  for (const char* name : {"EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination", "ConvertToDataflow",
+                           "AnnotateTIROpPattern", "Normalize", "LambdaLift"}) {
+    const std::size_t version = l.s.history().position();
+    check_phase(
+        name,
+        [&] {
+          REQUIRE(l.s.history().rewind(version));
+          source::Diagnostics d;
+          const bool ran = l.s.run_passes(name, d);
+          REQUIRE(ran);
+          return ir::structural_hash(l.s.module());
+        },
+        2);
+    REQUIRE(l.s.history().rewind(version));
+  }
+}
+
+TEST_CASE("cancelling a validation leaves versions and options as they were") {
+  Loaded l(large_module(300, 20));
+  source::Diagnostics d;
+  REQUIRE(l.s.run_passes("LegalizeOps", d));
+  const ir::Module* current = l.s.module();
+  check_phase("validate", [&] {
+    REQUIRE(l.s.module() == current);
+    REQUIRE(l.s.options().default_dim == session::Options().default_dim);
+    const repro::Validation v = repro::validate_versions(l.s, l.s.history().module_at(0), current);
+    return hash_of(repro::to_string(v));
+  });
+}
+
 TEST_CASE("cancelling a build, its file and its reading") {
   Loaded l(text());
   check_phase(
@@ -316,6 +348,18 @@ TEST_CASE("cancelling values: made up, read, copied, compared, shown") {
     auto made = runtime::read_npy(npy, "a.npy");
     REQUIRE(made.ok());
     return std::uint64_t(made->as_tensor().element_count());
+  });
+  std::string header = "{\"__metadata__\":{}";
+  for (int i = 0; i < 20'000; ++i)
+    header += ",\"w" + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
+  header += "}";
+  std::string safetensors(8, '\0');
+  for (int i = 0; i < 8; ++i) safetensors[std::size_t(i)] = char(header.size() >> (8 * i));
+  safetensors += header;
+  check_phase("read safetensors", [&] {
+    auto made = runtime::read_safetensors(safetensors, "a.safetensors");
+    REQUIRE(made.ok());
+    return std::uint64_t(made->size());
   });
   runtime::Value shared = runtime::Value::of_tuple({*tensor, *tensor});
   for (int i = 0; i < 40; ++i) shared = runtime::Value::of_tuple({shared, shared});

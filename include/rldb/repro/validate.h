@@ -2,15 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rldb/session/session.h"
 
 namespace rldb::repro {
 
-// Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2 and 7 in turn.
-// Empty: same values (or same refusal). Else the first difference: function, dims, where and both values.
-// A function whose inputs cannot be made up is skipped and named in `skipped` when that is given.
-std::string validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after,
-                              std::string* skipped = nullptr);
+struct Validation {
+  std::string difference;             // the first one: function, dims, where and both values; empty: none was seen
+  std::vector<std::string> compared;  // functions that ran to their ends on both sides, at one choice of dims at least
+  std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be made up)`
+};
+
+// Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2 and 7 in turn,
+// until values differ. Cancelled leaves the session's history and options as they were.
+Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after);
+
+// "same values", "nothing was compared", or the difference; then what was not run.
+std::string to_string(const Validation& v);
 
 }  // namespace rldb::repro

@@ -45,7 +45,6 @@ struct Build {
   std::vector<passes::PassRecord> records;
   std::shared_ptr<const bytecode::Executable> executable;
   std::shared_ptr<const vm::Program> program;
-  std::vector<source::Message> kernel_refusals;  // PrimFuncs the JIT could not take; they run on the evaluator
 };
 
 // A value that the user named (`:input x 2x3xf32=ones`, `y = R.add(x, x)`), or `_`.
@@ -213,8 +212,8 @@ class Session {
   bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
   std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
   bool link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out);
-  bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table,
-                   std::vector<source::Message>& refusals, Diagnostics& out);
+  // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it.
+  bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);
   std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,

@@ -53,6 +53,9 @@ inline void poll() {
     detail::throw_cancelled();
 }
 
+// For who calls what looks at the flag without throwing, and clears it: throws too when the work was cancelled there.
+void poll_cause();
+
 // Requests cancellation when `seconds` have passed while it lives; 0 or less: never. When the work has not ended
 // `grace` seconds after that, `give_up` is called in the signal handler (null: it is left to go on). One at a time;
 // an inner one is without effect.

@@ -76,9 +76,9 @@ class PassObserver {
   }
 
   void validate(const passes::PassRecord& record, const std::string& name) {
-    const std::string difference = repro::validate_versions(session_, record.before, record.after);
-    console_.print_error("# validate {}: {}\n", name, difference.empty() ? "same values" : difference);
-    if (!difference.empty()) ok_ = false;
+    const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
+    console_.print_error("# validate {}: {}\n", name, repro::to_string(result));
+    if (!result.difference.empty()) ok_ = false;
   }
 
   const CommandLine& line_;

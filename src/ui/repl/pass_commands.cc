@@ -161,13 +161,13 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
   if (!rest.empty()) before = version_of(repl, std::string(rest));
   if (!before) return Status::Failed;
-  std::string skipped;
-  const std::string difference =
-      repro::validate_versions(repl.session(), history.module_at(*before), history.current(), &skipped);
-  if (!skipped.empty()) repl.print("not run (inputs cannot be made up): {}\n", skipped);
-  if (!difference.empty())
-    return repl.fail(source::message(DiagId::ValuesDiffer, version_name(history, *before), difference));
-  repl.print("same values as {}\n", version_name(history, *before));
+  const repro::Validation result =
+      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
+  const std::string name = version_name(history, *before);
+  if (!result.difference.empty()) return repl.fail(source::message(DiagId::ValuesDiffer, name, result.difference));
+  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
+  if (result.compared.empty()) return repl.fail(source::message(DiagId::NothingCompared, name));
+  repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;
 }
 
