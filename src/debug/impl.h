@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
-#include "debug/expression.h"
-#include "debug/run.h"
+#include "debug/look/expression.h"
+#include "debug/run/run.h"
 
 namespace rldb::debug {
 

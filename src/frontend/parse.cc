@@ -5,7 +5,7 @@
 #include "frontend/cst/query.h"
 #include "frontend/echo.h"
 #include "frontend/script/module.h"
-#include "frontend/script/types.h"
+#include "frontend/script/value/types.h"
 #include "frontend/text.h"
 
 namespace rldb::frontend {

@@ -3,7 +3,7 @@
 // `for_each_field(n, f)` calls f(const Field&) in the order of the struct's `fields`; definitions keep their role.
 #pragma once
 
-#include "context_tables.h"
+#include "ir/build/context_tables.h"
 #include "rldb/ir/stmt.h"
 
 namespace rldb::ir {

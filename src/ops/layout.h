@@ -1,7 +1,7 @@
 // Tensor layouts as strings: NCHW, NHWC, OIHW, NCHW16c (a lower-case letter with a factor splits its axis).
 #pragma once
 
-#include "ops/infer_util.h"
+#include "ops/infer/util.h"
 
 namespace rldb::ops {
 

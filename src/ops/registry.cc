@@ -3,7 +3,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "ops/legal.h"
+#include "ops/legal/legal.h"
 #include "ops/rows.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic.h"

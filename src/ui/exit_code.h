@@ -1,4 +1,4 @@
-// Exit codes of the program (design.md section 5): scripts rely on them.
+// Exit codes of the program (docs/ui.md): scripts rely on them.
 #pragma once
 
 namespace rldb::ui {

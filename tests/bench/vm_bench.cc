@@ -1,5 +1,5 @@
 // Cost of the machine itself: instructions, packed calls, kernels, calls of bytecode, with and without breakpoints.
-// design.md section 11: a trivial packed call costs at most 25 ns; breakpoints that are not hit at most 1 %.
+// A trivial packed call costs at most 25 ns; breakpoints that are not hit at most 1 %.
 #include <benchmark/benchmark.h>
 
 #include "rldb/bytecode/builder.h"

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "bytes.h"
-#include "format.h"
+#include "bytecode/file/bytes.h"
+#include "bytecode/file/format.h"
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/memory.h"

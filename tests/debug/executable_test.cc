@@ -1,8 +1,8 @@
 // Programs without debug info: every instruction is a step. Stepping, frames, time travel, limits.
 #include <random>
 
-#include "debug/timeline.h"
-#include "helpers.h"
+#include "debug/helpers.h"
+#include "debug/run/timeline.h"
 
 using namespace rldb;
 using namespace rldb::debug;

@@ -1,10 +1,10 @@
 // The language of conditions.
-#include "debug/expression.h"
+#include "debug/look/expression.h"
 
 #include <cmath>
 #include <map>
 
-#include "helpers.h"
+#include "debug/helpers.h"
 
 using namespace rldb;
 using namespace rldb::debug;

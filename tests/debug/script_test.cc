@@ -1,7 +1,7 @@
 // Programs in TVMScript: bindings, lines, locals, symbols, faults, kernels, provenance.
 #include <random>
 
-#include "helpers.h"
+#include "debug/helpers.h"
 
 using namespace rldb;
 using namespace rldb::debug;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "eval/intrinsic.h"
-#include "eval/scalar_value.h"
+#include "eval/tir/intrinsic.h"
+#include "eval/tir/scalar_value.h"
 #include "rldb/eval/eval.h"
 
 using namespace rldb;

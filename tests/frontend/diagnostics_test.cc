@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "frontend_helper.h"
+#include "frontend/frontend_helper.h"
 
 using frontend_reading = rldb::frontend::testing::Reading;
 

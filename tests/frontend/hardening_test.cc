@@ -1,7 +1,7 @@
 // Texts that once broke the reader, and the kinds of damage that files have: cut anywhere, a byte changed anywhere.
 #include <doctest/doctest.h>
 
-#include "frontend_helper.h"
+#include "frontend/frontend_helper.h"
 
 using rldb::frontend::testing::Reading;
 

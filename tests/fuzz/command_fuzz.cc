@@ -10,9 +10,9 @@
 #include "rldb/passes/pass.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
-#include "ui/repl/command.h"
-#include "ui/repl/option.h"
-#include "ui/repl/state.h"
+#include "ui/repl/commands/command.h"
+#include "ui/repl/commands/option.h"
+#include "ui/repl/entry/state.h"
 
 namespace rldb::fuzz {
 

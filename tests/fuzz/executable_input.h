@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ui/exit_code.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/state.h"
 
 namespace rldb::fuzz {
 

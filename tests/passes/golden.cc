@@ -1,4 +1,4 @@
-#include "golden.h"
+#include "passes/golden.h"
 
 #include <doctest/doctest.h>
 

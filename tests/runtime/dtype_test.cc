@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/small_float.h"
+#include "runtime/value/small_float.h"
 
 using namespace rldb::runtime;
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "rldb/support/file.h"
-#include "runtime/bytes.h"
+#include "runtime/file/bytes.h"
 #include "runtime/helpers.h"
 
 using namespace rldb::runtime;

@@ -4,7 +4,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/support/memory.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/state.h"
 
 using namespace rldb;
 using namespace rldb::ui;

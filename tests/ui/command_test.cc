@@ -1,4 +1,4 @@
-#include "ui/repl/command.h"
+#include "ui/repl/commands/command.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "ui/repl/command_docs.h"
+#include "ui/repl/commands/command_docs.h"
 
 using namespace rldb::ui;
 

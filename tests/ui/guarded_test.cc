@@ -10,7 +10,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "ui/exit_code.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/state.h"
 
 using namespace rldb;
 using namespace rldb::ui;

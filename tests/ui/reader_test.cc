@@ -1,4 +1,4 @@
-#include "ui/repl/reader.h"
+#include "ui/repl/entry/reader.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ui/repl/state.h"
+#include "ui/repl/entry/state.h"
 
 using namespace rldb;
 using namespace rldb::ui;

@@ -12,8 +12,8 @@
 #include "rldb/support/file_system.h"
 #include "ui/batch/batch.h"
 #include "ui/guarded.h"
-#include "ui/repl/journal.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/journal.h"
+#include "ui/repl/entry/state.h"
 #include "ui/term/history_file.h"
 
 using namespace rldb;

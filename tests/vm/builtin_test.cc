@@ -1,7 +1,7 @@
 // Builtins one by one, called as functions of a program; the shape heap through a program with debug info.
 #include <cmath>
 
-#include "program_builder.h"
+#include "vm/program_builder.h"
 
 using namespace rldb;
 using namespace rldb::vm;

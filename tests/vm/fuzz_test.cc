@@ -1,6 +1,6 @@
 // Programs damaged at random: whatever the verifier lets through must run to an end, a fault or a limit, never crash.
-#include "program_builder.h"
 #include "rldb/bytecode/disassemble.h"
+#include "vm/program_builder.h"
 
 using namespace rldb;
 using namespace rldb::vm;

@@ -1,5 +1,5 @@
 // Kernels: found first, checked against their signature, reached directly, as values, and through call_tir_dyn.
-#include "program_builder.h"
+#include "vm/program_builder.h"
 
 using namespace rldb;
 using namespace rldb::vm;

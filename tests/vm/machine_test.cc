@@ -1,5 +1,5 @@
 // The machine: loops, recursion, conditions, tuples, closures, stepping, hooks, limits, faults, snapshots.
-#include "program_builder.h"
+#include "vm/program_builder.h"
 
 using namespace rldb;
 using namespace rldb::vm;

@@ -1,4 +1,4 @@
-// Front end: TVMScript text -> typed IR. Reads the union of the three spellings of design.md section 4; never executes
+// Front end: TVMScript text -> typed IR. Reads the union of the three spellings (docs/frontend.md); never executes
 // anything; reports every error of a text at once, with spans on the narrowest range, and keeps the good part.
 //
 // Invariants: whatever stands in a result is typed and in normal form (ANF); an item whose text had an error is still

@@ -4,7 +4,7 @@
 // Every expression has a type from the moment the Builder creates it. `fields(f)` lists a struct's fields once;
 // walk, equality, hash and the raw dump derive from it: f.use("name", x) for what is read, f.def("name", x) for
 // variables and buffers that are bound here (definitions come before the uses they scope over), f.data("name", x)
-// for plain data. Sources: RFC 0089 section 4.1, tvm_facts sections 3 and 4.
+// for plain data. Sources: RFC 0089 section 4.1, TVM's include/tvm/relax.
 #pragma once
 
 #include "rldb/ir/attr.h"

@@ -1,7 +1,7 @@
 // Node: what every IR node starts with: its kind and its dense id.
 //
 // Nodes live in the arena of an ir::Context, never change, are reached by `const Node*`, and are told apart by
-// `isa/as`. Facts that are not meaning (spans, provenance, breakpoints) live in tables keyed by `id` (side_table.h).
+// `isa/as`. Facts that are not meaning (spans, provenance, breakpoints) live in tables of the Context, keyed by `id`.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Printer: TVMScript text of modules, functions, expressions, types, in three spellings; one writer, decorated.
 //
 // Text round-trips: parse(print(m)) is structurally equal to m. Canonical, stable, idempotent. Listing, verifier
-// errors, the debugger's gutter and pass diffs all go through the Decorator. Sources: tvm_facts sections 0 to 4.
+// errors, the debugger's gutter and pass diffs all go through the Decorator. Source: TVM's src/script/printer.
 // No text ends in a newline (as TVM's `script()`), and no line is wrapped: both are what TVM writes. docs/printer.md.
 #pragma once
 

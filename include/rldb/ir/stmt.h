@@ -1,5 +1,5 @@
 // TensorIR statements. Flat scoping, as TVM prints it since 2026: BindStmt, AllocBuffer, DeclBuffer and Allocate are
-// visible in the rest of the sequence that holds them. Sources: tvm_facts section 4.
+// visible in the rest of the sequence that holds them. Source: TVM's include/tvm/tirx.
 #pragma once
 
 #include "rldb/ir/expr.h"

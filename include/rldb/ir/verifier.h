@@ -1,4 +1,4 @@
-// Verifier: the well-formedness rules of the IR (tvm_facts section 9), by number:
+// Verifier: the well-formedness rules of the IR (TVM: WellFormed in src/relax/analysis), by number:
 //   1 every expression has a type                     10 arguments, fields, conditions are leaves (ANF)
 //   2 global variables exist, names are unique        11 no if in dataflow blocks
 //   3 public name equals global_symbol                12 no impure call in dataflow blocks or pure functions

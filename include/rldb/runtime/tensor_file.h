@@ -1,4 +1,4 @@
-// Tensor files and tensor literals: .npy, .npz, .safetensors, and `2x3xf32=...` (design.md section 5).
+// Tensor files and tensor literals: .npy, .npz, .safetensors, and `2x3xf32=...` (docs/formats.md).
 //
 // Readers trust nothing: sizes are checked against the file before memory is asked for. Formats are told by the
 // magic bytes, never guessed. bfloat16 is read from and written to npy as uint16 only when the caller asks for

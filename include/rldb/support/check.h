@@ -1,5 +1,5 @@
 // CHECK: an internal invariant, on in release builds too. A failed CHECK is a bug in rldb, never a user error:
-// it throws InternalError, which main() turns into a reproducer file and exit code 4 (design.md section 5).
+// it throws InternalError, which main() turns into a reproducer file and exit code 4 (docs/ui.md).
 #pragma once
 
 #include <stdexcept>

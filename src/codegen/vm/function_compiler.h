@@ -1,4 +1,4 @@
-// FunctionCompiler: one lowered Relax function -> VirtualCode (tvm_facts section 5.2).
+// FunctionCompiler: one lowered Relax function -> VirtualCode (TVM: src/relax/backend/vm, CodeGenVM).
 //
 // Bindings in order; every value becomes an argument word: a virtual register, an immediate, a constant, a function.
 // Faults are diagnosed at the guilty expression and compilation goes on, so that all of a module are reported.

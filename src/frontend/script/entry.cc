@@ -1,8 +1,8 @@
 // An entry at the prompt: modules, functions, bindings and expressions, each an item of its own; and a lone type.
-#include "frontend/script/convert.h"
 #include "frontend/script/module_parts.h"
-#include "frontend/script/types.h"
-#include "frontend/script/unsupported.h"
+#include "frontend/script/value/convert.h"
+#include "frontend/script/value/types.h"
+#include "frontend/script/value/unsupported.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_id.h"
 

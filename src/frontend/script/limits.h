@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frontend/script/reader.h"
-#include "frontend/script/value.h"
+#include "frontend/script/value/value.h"
 
 namespace rldb::frontend::script {
 

@@ -1,9 +1,9 @@
 // @T.macro, T.inline and plain helper functions: their bodies are read at the place of the call, with the parameters
 // bound; nothing of them remains.
-#include "frontend/script/convert.h"
 #include "frontend/script/limits.h"
-#include "frontend/script/relax.h"
-#include "frontend/script/tir.h"
+#include "frontend/script/relax/relax.h"
+#include "frontend/script/tir/tir.h"
+#include "frontend/script/value/convert.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {

@@ -9,7 +9,7 @@
 // Not kept ("fresh"): statements with a diagnostic, those next to damage, and those that define something other than a
 // value. An attempt is given up (`abandoned`) when the edit changes what statements far from it mean: outputs of a
 // dataflow block, dtypes of symbolic variables. The function is then read as a whole.
-// Used by relax_body.cc while reading, filled and asked by document.cc.
+// Used by relax/body.cc while reading, filled and asked by document.cc.
 #pragma once
 
 #include <functional>

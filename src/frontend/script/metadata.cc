@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/cst/literal.h"
-#include "frontend/script/convert.h"
-#include "frontend/script/expr.h"
+#include "frontend/script/value/convert.h"
+#include "frontend/script/value/expr.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_id.h"
 

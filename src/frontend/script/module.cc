@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "frontend/script/convert.h"
 #include "frontend/script/limits.h"
 #include "frontend/script/metadata.h"
 #include "frontend/script/module_parts.h"
-#include "frontend/script/tir.h"
-#include "frontend/script/unsupported.h"
+#include "frontend/script/tir/tir.h"
+#include "frontend/script/value/convert.h"
+#include "frontend/script/value/unsupported.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {

@@ -4,7 +4,7 @@
 // return annotation, else the result of reading it first (a cycle without annotations is read twice).
 #pragma once
 
-#include "frontend/script/relax.h"
+#include "frontend/script/relax/relax.h"
 
 namespace rldb::frontend::script {
 

@@ -19,7 +19,7 @@
 #include "frontend/script/body.h"
 #include "frontend/script/memo.h"
 #include "frontend/script/scope.h"
-#include "frontend/script/value.h"
+#include "frontend/script/value/value.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/support/arena.h"
 

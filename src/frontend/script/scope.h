@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/script/value.h"
+#include "frontend/script/value/value.h"
 
 namespace rldb::frontend::script {
 

@@ -4,8 +4,8 @@
 
 #include "frontend/cst/damage.h"
 #include "frontend/cst/literal.h"
-#include "frontend/script/convert.h"
-#include "frontend/script/expr.h"
+#include "frontend/script/value/convert.h"
+#include "frontend/script/value/expr.h"
 #include "rldb/source/diagnostic_id.h"
 
 namespace rldb::frontend::script {

@@ -7,8 +7,8 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
-#include "ui/repl/reader.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/reader.h"
+#include "ui/repl/entry/state.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {

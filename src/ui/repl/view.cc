@@ -7,7 +7,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_id.h"
-#include "ui/repl/complete.h"
+#include "ui/repl/entry/complete.h"
 
 namespace rldb::ui {
 

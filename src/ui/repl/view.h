@@ -8,7 +8,7 @@
 
 #include "rldb/debug/debugger.h"
 #include "rldb/ops/op_info.h"
-#include "ui/repl/state.h"
+#include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
 

@@ -1,4 +1,4 @@
-#include "both_engines.h"
+#include "codegen/llvm/both_engines.h"
 
 #include <fmt/format.h>
 

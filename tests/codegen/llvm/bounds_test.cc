@@ -1,9 +1,9 @@
 // Checked code: what is proved costs nothing, what is not is tested, and both engines say the same.
-#include "codegen/llvm/bounds.h"
+#include "codegen/llvm/prove/bounds.h"
 
 #include <doctest/doctest.h>
 
-#include "both_engines.h"
+#include "codegen/llvm/both_engines.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/walk.h"
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "both_engines.h"
+#include "codegen/llvm/both_engines.h"
 
 using namespace rldb::codegen::testing;
 

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "both_engines.h"
-#include "codegen/llvm/artefact.h"
-#include "codegen/llvm/compile.h"
+#include "codegen/llvm/both_engines.h"
+#include "codegen/llvm/engine/artefact.h"
+#include "codegen/llvm/engine/compile.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"

@@ -4,8 +4,7 @@
 // made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments);
 // with `check_bounds` the code itself reports buffer, indices and loop variables instead of crashing. The only room
 // that includes LLVM headers; nothing of LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads,
-// unknown intrinsic) is a Message, not a crash; the session then says so and offers the evaluator. Source: design.md
-// section 10. User: session.
+// unknown intrinsic) is a Message, not a crash; the session then says so and offers the evaluator. User: session.
 #pragma once
 
 #include <atomic>

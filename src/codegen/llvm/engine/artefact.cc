@@ -1,0 +1,244 @@
+#include "codegen/llvm/engine/artefact.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace rldb::codegen {
+
+using runtime::DimExpr;
+using runtime::DimOp;
+using runtime::DType;
+using runtime::KernelParam;
+using runtime::TypeCode;
+
+std::string fill_places(std::string_view text, const std::int64_t* values, std::size_t count, std::size_t& next) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "{}" && next < count) {
+      out += fmt::format("{}", values[next++]);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+namespace {
+
+constexpr std::string_view kMagic = "RLDBKRN2";
+
+std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : bytes) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
+  return h;
+}
+
+class Writer {
+ public:
+  void word(std::uint64_t v) {
+    for (int i = 0; i < 8; ++i) out += char(v >> (8 * i) & 255);
+  }
+  void text(std::string_view s) {
+    word(s.size());
+    out += s;
+  }
+  void dtype(DType t) {
+    word(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16);
+  }
+  std::string out;
+};
+
+// Every read is checked; after a failed one everything reads as zero and `bad` stays set.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  std::uint64_t word() {
+    if (bytes_.size() - at_ < 8) return fail();
+    std::uint64_t v = 0;
+    for (int i = 0; i < 8; ++i) v |= std::uint64_t(std::uint8_t(bytes_[at_ + std::size_t(i)])) << (8 * i);
+    at_ += 8;
+    return v;
+  }
+  std::string_view text() {
+    const std::uint64_t n = word();
+    if (bad || n > bytes_.size() - at_) {
+      fail();
+      return {};
+    }
+    const std::string_view s = bytes_.substr(at_, n);
+    at_ += n;
+    return s;
+  }
+  // A count of things that take at least `bytes` each.
+  std::size_t count(std::size_t bytes) {
+    const std::uint64_t n = word();
+    if (n > (bytes_.size() - at_) / bytes) return std::size_t(fail());
+    return std::size_t(n);
+  }
+  std::uint64_t below(std::uint64_t limit) {
+    const std::uint64_t v = word();
+    return v < limit ? v : fail();
+  }
+  DType dtype() {
+    const std::uint64_t v = word();
+    if (v >> 32 || (v & 255) > std::uint64_t(TypeCode::Float4E2M1FN)) fail();
+    return {TypeCode(v & 255), std::uint8_t(v >> 8 & 255), std::int16_t(v >> 16 & 0xffff)};
+  }
+  bool at_end() const { return at_ == bytes_.size(); }
+  std::uint64_t fail() {
+    bad = true;
+    return 0;
+  }
+  bool bad = false;
+
+ private:
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+};
+
+int arity(DimOp::Code code) {
+  switch (code) {
+    case DimOp::Code::Const:
+    case DimOp::Code::Var:
+      return 0;
+    case DimOp::Code::Not:
+      return 1;
+    case DimOp::Code::Select:
+      return 3;
+    case DimOp::Code::Add:
+    case DimOp::Code::Sub:
+    case DimOp::Code::Mul:
+    case DimOp::Code::FloorDiv:
+    case DimOp::Code::FloorMod:
+    case DimOp::Code::TruncDiv:
+    case DimOp::Code::TruncMod:
+    case DimOp::Code::Min:
+    case DimOp::Code::Max:
+    case DimOp::Code::Eq:
+    case DimOp::Code::Ne:
+    case DimOp::Code::Lt:
+    case DimOp::Code::Le:
+    case DimOp::Code::Gt:
+    case DimOp::Code::Ge:
+    case DimOp::Code::And:
+    case DimOp::Code::Or:
+      return 2;
+  }
+  return 0;
+}
+
+DimExpr read_dim(Reader& in, std::size_t variables) {
+  DimExpr e;
+  e.text = std::string(in.text());
+  const std::size_t n = in.count(16);
+  std::int64_t depth = 0;
+  for (std::size_t i = 0; i < n && !in.bad; ++i) {
+    DimOp op{DimOp::Code(in.below(std::uint64_t(DimOp::Code::Select) + 1)), 0};
+    op.value = std::int64_t(in.word());
+    if (op.code == DimOp::Code::Var && (op.value < 0 || std::size_t(op.value) >= variables)) in.fail();
+    depth -= arity(op.code);
+    if (depth < 0) in.fail();
+    ++depth;
+    e.code.push_back(op);
+  }
+  if (depth != 1) in.fail();
+  return e;
+}
+
+}  // namespace
+
+std::string to_blob(const Artefact& a, std::string_view key) {
+  Writer w;
+  w.text(key);
+  w.text(a.signature.name);
+  w.dtype(a.signature.result);
+  w.word(a.signature.variables.size());
+  for (std::size_t i = 0; i < a.signature.variables.size(); ++i) {
+    w.text(a.signature.variables[i]);
+    w.dtype(a.signature.variable_dtypes[i]);
+  }
+  w.word(a.signature.params.size());
+  for (const KernelParam& p : a.signature.params) {
+    w.text(p.name);
+    w.word(std::uint64_t(p.is_tensor) | std::uint64_t(p.opaque) << 1 | std::uint64_t(p.may_leave_unwritten) << 2);
+    w.dtype(p.dtype);
+    w.word(std::uint64_t(std::int64_t(p.variable)));
+    w.word(p.shape.size());
+    for (const DimExpr& e : p.shape) {
+      w.text(e.text);
+      w.word(e.code.size());
+      for (const DimOp& op : e.code) {
+        w.word(std::uint64_t(op.code));
+        w.word(std::uint64_t(op.value));
+      }
+    }
+  }
+  w.word(a.faults.size());
+  for (const FaultRow& f : a.faults) {
+    w.word(std::uint64_t(f.kind));
+    w.text(f.text);
+    w.text(f.note);
+  }
+  w.text(a.symbol);
+  w.text(a.object);
+  Writer head;
+  head.out = std::string(kMagic);
+  head.word(checksum(w.out));
+  return head.out + w.out;
+}
+
+support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::string_view key) {
+  const auto problem = [](std::string text) { return support::Failure(BlobProblem{std::move(text)}); };
+  if (!blob.starts_with(kMagic)) return problem("it is not a kernel of rldb");
+  Reader head(blob.substr(kMagic.size()));
+  const std::uint64_t sum = head.word();
+  if (head.bad) return problem("it is cut short");
+  const std::string_view rest = blob.substr(kMagic.size() + 8);
+  Reader in(rest);
+  // The key first: another version may lay out the rest differently.
+  const std::string_view made_for = in.text();
+  if (in.bad) return problem("it is damaged");
+  if (checksum(rest) != sum) return problem("it is damaged (the checksum does not fit)");
+  if (made_for != key) return problem("it was made for another CPU or by another version of rldb");
+
+  Artefact a;
+  a.signature.name = std::string(in.text());
+  a.signature.result = in.dtype();
+  const std::size_t variables = in.count(16);
+  for (std::size_t i = 0; i < variables && !in.bad; ++i) {
+    a.signature.variables.emplace_back(in.text());
+    a.signature.variable_dtypes.push_back(in.dtype());
+  }
+  const std::size_t params = in.count(40);
+  for (std::size_t i = 0; i < params && !in.bad; ++i) {
+    KernelParam p;
+    p.name = std::string(in.text());
+    const std::uint64_t flags = in.below(8);
+    p.is_tensor = flags & 1;
+    p.opaque = flags & 2;
+    p.may_leave_unwritten = flags & 4;
+    p.dtype = in.dtype();
+    const auto variable = std::int64_t(in.word());
+    if (variable < -1 || variable >= std::int64_t(variables)) in.fail();
+    p.variable = int(variable);
+    const std::size_t dims = in.count(16);
+    for (std::size_t d = 0; d < dims && !in.bad; ++d) p.shape.push_back(read_dim(in, variables));
+    a.signature.params.push_back(std::move(p));
+  }
+  const std::size_t faults = in.count(24);
+  for (std::size_t i = 0; i < faults && !in.bad; ++i) {
+    FaultRow f;
+    f.kind = runtime::ErrorKind(in.below(std::uint64_t(runtime::ErrorKind::Raised) + 1));
+    f.text = std::string(in.text());
+    f.note = std::string(in.text());
+    a.faults.push_back(std::move(f));
+  }
+  a.symbol = std::string(in.text());
+  a.object = std::string(in.text());
+  if (in.bad || !in.at_end()) return problem("it is damaged");
+  return a;
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,279 @@
+#include "codegen/llvm/engine/compile.h"
+
+#include <fmt/format.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/SubtargetFeature.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "codegen/llvm/engine/job.h"
+#include "codegen/llvm/lower/lowering.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/memory.h"
+
+namespace rldb::codegen {
+
+using source::DiagId;
+
+namespace {
+
+constexpr int kFormatVersion = 2;
+
+void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
+
+void initialise() {
+  static const bool done = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::install_fatal_error_handler(on_fatal);
+    llvm::install_bad_alloc_error_handler(on_fatal);
+    return true;
+  }();
+  (void)done;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
+  initialise();
+  std::string error;
+  const std::string triple = llvm::sys::getProcessTriple();
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the code says `contract`
+  static constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+                                                      llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Default};
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, host().cpu, host().features, options,
+                                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                          kLevels[std::clamp(opt_level, 0, 3)], true));
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, const JobState& job) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = level >= 2;
+  tuning.SLPVectorization = level >= 3;
+  tuning.LoopInterleaving = level >= 2;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  // What is left of an abandoned job is over soon.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([&job](llvm::StringRef, llvm::Any) { return !job.abandoned; });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  using Level = llvm::OptimizationLevel;
+  llvm::ModulePassManager passes = level <= 0   ? builder.buildO0DefaultPipeline(Level::O0)
+                                   : level == 1 ? builder.buildPerModuleDefaultPipeline(Level::O1)
+                                   : level == 2 ? builder.buildPerModuleDefaultPipeline(Level::O2)
+                                                : builder.buildPerModuleDefaultPipeline(Level::O3);
+  passes.run(module, modules);
+}
+
+// Everything that touches LLVM for one function; errors come out as words.
+class Compilation {
+ public:
+  explicit Compilation(const CompileOptions& options) : options_(options) {
+    context_.setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo* info, void* self) {
+          if (info->getSeverity() != llvm::DS_Error) return;  // "loop not vectorized" and the like
+          llvm::raw_string_ostream out(static_cast<Compilation*>(self)->error_);
+          llvm::DiagnosticPrinterRawOStream printer(out);
+          info->print(printer);
+        },
+        this);
+  }
+
+  void lower(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
+    LowerOptions wanted;
+    wanted.fp = options_.fp;
+    wanted.check_bounds = options_.check_bounds;
+    wanted.schedule = options_.schedule && options_.opt_level > 0;
+    wanted.vector_bytes = host().vector_bytes;
+    Lowering lowering(context_, wanted);
+    lowered = lowering.run(f, signature);
+  }
+  // What only code generation needs; starting LLVM's code generator costs milliseconds.
+  void target() {
+    machine_ = make_machine(options_.opt_level);
+    if (!machine_) refuse("LLVM has no code generator for this machine");
+    lowered.module->setTargetTriple(machine_->getTargetTriple().str());
+    lowered.module->setDataLayout(machine_->createDataLayout());
+    for (llvm::Function& fn : *lowered.module) {
+      if (fn.isDeclaration()) continue;
+      fn.addFnAttr("target-cpu", host().cpu);
+      fn.addFnAttr("target-features", host().features);
+      if (host().vector_bytes == 64) fn.addFnAttr("prefer-vector-width", "512");
+    }
+  }
+  void optimise_module(const JobState& job) {
+    optimise(*lowered.module, *machine_, options_.opt_level, job);
+    check();
+    if (job.abandoned) refuse("it was cancelled");
+  }
+  std::string emit(llvm::CodeGenFileType type) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    llvm::legacy::PassManager passes;
+    if (machine_->addPassesToEmitFile(passes, out, nullptr, type)) refuse("LLVM cannot write code for this machine");
+    passes.run(*lowered.module);
+    check();
+    return std::string(bytes.begin(), bytes.end());
+  }
+  std::string text() {
+    std::string out;
+    llvm::raw_string_ostream stream(out);
+    lowered.module->print(stream, nullptr);
+    return out;
+  }
+
+  ~Compilation() { lowered.module.reset(); }  // before its context
+
+  Lowered lowered;
+
+ private:
+  void check() {
+    if (!error_.empty()) refuse("LLVM says: " + error_);
+  }
+  CompileOptions options_;
+  llvm::LLVMContext context_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::string error_;
+};
+
+// For tests: the next compilation meets a fatal error of LLVM's.
+std::atomic<bool> g_fault_injection{false};
+
+template <class Body>
+auto guarded(std::string_view name, const Body& body) -> ir::Result<decltype(body())> {
+  try {
+    return body();
+  } catch (const Refused& r) {
+    return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), r.why));
+  } catch (const FatalLlvm& f) {
+    return support::Failure(
+        source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), "LLVM stopped: " + f.reason));
+  }
+}
+
+}  // namespace
+
+const Host& host() {
+  static const Host made = [] {
+    Host h;
+    h.cpu = llvm::sys::getHostCPUName().str();
+    llvm::SubtargetFeatures features;
+    const auto have = llvm::sys::getHostCPUFeatures();
+    std::vector<std::pair<std::string, bool>> sorted;
+    for (const auto& row : have) sorted.emplace_back(row.getKey().str(), row.getValue());
+    std::sort(sorted.begin(), sorted.end());
+    for (const auto& [name, on] : sorted) features.AddFeature(name, on);
+    h.features = features.getString();
+    const auto on = [&](const char* name) {
+      const auto it = have.find(name);
+      return it != have.end() && it->getValue();
+    };
+    h.vector_bytes = on("avx512f") && on("avx512vl") && on("avx512dq") && on("avx512bw") ? 64 : on("avx2") ? 32 : 16;
+    h.key = fmt::format("{};{};{};{}", kFormatVersion, LLVM_VERSION_STRING, h.cpu, h.features);
+    return h;
+  }();
+  return made;
+}
+
+namespace {
+
+// The result of a job, which may outlive the one that waits for it. After a fatal error LLVM's structures are not
+// touched again, not to be freed either.
+struct CompileJob {
+  std::unique_ptr<Compilation> work;
+  std::string made;
+  std::vector<FaultRow> faults;
+};
+
+template <class Body>
+std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Body& body) {
+  auto job = std::make_shared<CompileJob>();
+  job->work = std::move(work);
+  run_job([job, body](const JobState& state) {
+    try {
+      if (g_fault_injection.exchange(false)) llvm::report_fatal_error("injected");
+      job->made = body(*job->work, state);
+      job->faults = std::move(job->work->lowered.faults);
+      job->work.reset();
+    } catch (const FatalLlvm&) {
+      (void)job->work.release();
+      throw;
+    } catch (...) {
+      job->work.reset();
+      throw;
+    }
+  });
+  return job;
+}
+
+// Lowering reads the module's nodes, so it is done before the job begins.
+std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                     const CompileOptions& options) {
+  const support::MemoryLimitExempt exempt;
+  auto c = std::make_unique<Compilation>(options);
+  c->lower(f, signature);
+  return c;
+}
+
+}  // namespace
+
+void fail_next_compilation() { g_fault_injection = true; }
+
+ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                             const CompileOptions& options) {
+  return guarded(signature.name, [&] {
+    const auto job = run_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
+      c.target();
+      c.optimise_module(state);
+      return c.emit(llvm::CodeGenFileType::ObjectFile);
+    });
+    Artefact out;
+    out.signature = signature;
+    out.symbol = "rldb_kernel";
+    out.object = std::move(job->made);
+    out.faults = std::move(job->faults);
+    return out;
+  });
+}
+
+ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                     const CompileOptions& options, TextKind kind) {
+  return guarded(signature.name, [&] {
+    const auto job = run_llvm(lowered(f, signature, options), [kind](Compilation& c, const JobState& state) {
+      c.target();
+      if (kind != TextKind::Raw) c.optimise_module(state);
+      return kind == TextKind::Assembly ? c.emit(llvm::CodeGenFileType::AssemblyFile) : c.text();
+    });
+    return std::move(job->made);
+  });
+}
+
+ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                       const CompileOptions& options) {
+  return guarded(signature.name, [&] {
+    (void)lowered(f, signature, options);
+    return support::Unit{};
+  });
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,37 @@
+// Compile: from a PrimFunc to object code or text, for the CPU that rldb runs on. Internal to the room; no LLVM here.
+#pragma once
+
+#include "codegen/llvm/engine/artefact.h"
+#include "rldb/codegen/llvm/jit.h"
+
+namespace rldb::codegen {
+
+struct Host {
+  std::string cpu;
+  std::string features;
+  std::string key;  // what object code depends on: format version, LLVM version, CPU, features
+  unsigned vector_bytes = 16;
+};
+const Host& host();
+
+struct CompileOptions {
+  FpMode fp = FpMode::Strict;
+  bool check_bounds = false;
+  bool schedule = true;
+  int opt_level = 3;
+};
+
+enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
+
+ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                             const CompileOptions& options);
+ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                     const CompileOptions& options, TextKind kind);
+// Whether there is code for a function, without making machine code.
+ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                       const CompileOptions& options);
+
+// Fault injection for tests: LLVM meets a fatal error in the next compilation.
+void fail_next_compilation();
+
+}  // namespace rldb::codegen

@@ -1,0 +1,328 @@
+// Jit: kernels, their caches, and how a stopped one becomes an Error.
+#include "rldb/codegen/llvm/jit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <unordered_map>
+
+#include "codegen/llvm/engine/compile.h"
+#include "codegen/llvm/engine/engine.h"
+#include "codegen/llvm/engine/guard.h"
+#include "codegen/llvm/engine/helpers.h"
+#include "rldb/eval/eval.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
+#include "rldb/runtime/guarded.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+#include "rldb/support/memory.h"
+
+namespace rldb::codegen {
+
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::KernelSignature;
+using runtime::PackedArgs;
+using runtime::Value;
+using runtime::ValueKind;
+using source::DiagId;
+using support::Failure;
+using support::Unit;
+
+namespace {
+
+std::uint64_t fnv(std::string_view bytes) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : bytes) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
+  return h;
+}
+
+// Code in memory.
+struct Code {
+  runtime::KernelEntry entry = nullptr;
+  std::vector<FaultRow> faults;
+};
+
+// What kernels share with their Jit, and keep alive.
+struct Shared {
+  JitOptions options;
+  std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
+  std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
+
+  CompileOptions compile_options() const {
+    return {options.fp, options.check_bounds, options.schedule, options.opt_level};
+  }
+  std::string cache_key(const ir::PrimFunc* f) const {
+    // Names count, because faults speak of them; the function's own does not.
+    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{}", host().key, ir::structural_hash(f),
+                       fnv(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
+                       options.opt_level, int(options.schedule));
+  }
+  support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
+    if (!engine) {
+      const support::MemoryLimitExempt exempt;
+      RLDB_TRY(engine, Engine::create(options.interrupt));
+    }
+    const support::MemoryLimitExempt exempt;
+    RLDB_TRY(const runtime::KernelEntry entry, engine->link(a.object, a.symbol));
+    auto code = std::make_shared<Code>();
+    code->entry = entry;
+    code->faults = a.faults;
+    return std::shared_ptr<const Code>(std::move(code));
+  }
+};
+
+source::Message unsupported(std::string_view name, std::string_view why) {
+  return source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), why);
+}
+
+const char* signal_text(int signal) {
+  switch (signal) {
+    case SIGFPE:
+      return "an arithmetic fault (SIGFPE)";
+    case SIGBUS:
+      return "a bus error (SIGBUS)";
+    case SIGILL:
+      return "an illegal instruction (SIGILL)";
+    default:  // the guard catches these four
+      return "an access to memory that is not its own (SIGSEGV)";
+  }
+}
+
+class JitKernel : public runtime::Kernel {
+ public:
+  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, KernelSignature signature)
+      : shared_(std::move(shared)), f_(f), signature_(std::move(signature)) {
+    stats.name = signature_.name;
+  }
+
+  const KernelSignature& signature() const override { return signature_; }
+
+  ir::Result<Unit> compile() {
+    if (code_) return Unit{};
+    const auto start = std::chrono::steady_clock::now();
+    const std::string key = shared_->cache_key(f_);
+    stats.hash = fnv(key);
+    if (const auto it = shared_->code.find(key); it != shared_->code.end()) {
+      code_ = it->second;
+      stats.from_cache = true;
+    } else if (!load_cached(key)) {
+      RLDB_TRY(const Artefact made, codegen::compile(f_, signature_, shared_->compile_options()));
+      auto linked = shared_->link(made);
+      if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
+      code_ = std::move(linked).value();
+      // Failing to write a cache costs time later, nothing else.
+      if (!shared_->options.cache_dir.empty())
+        (void)support::write_file(cache_path(key), to_blob(made, key), support::Durable::No);
+    }
+    shared_->code.emplace(key, code_);
+    stats.compiled = true;
+    stats.compile_ns = std::uint64_t((std::chrono::steady_clock::now() - start).count());
+    return Unit{};
+  }
+
+  ir::Result<Unit> use(const Artefact& made) {
+    auto linked = shared_->link(made);
+    if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
+    code_ = std::move(linked).value();
+    stats.compiled = true;
+    stats.from_cache = true;
+    return Unit{};
+  }
+
+  void prepare() override { (void)compile(); }
+
+  runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
+    if (!code_) {
+      // For a run, being cancelled is a stop.
+      try {
+        auto compiled = compile();
+        if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
+      } catch (const support::Cancelled&) {
+        return fail(ErrorKind::Interrupted, fmt::format("interrupted while kernel `{}` was compiled", signature_.name));
+      }
+    }
+    if (args.size() != signature_.params.size() || variables.size() != signature_.variables.size())
+      return fail(ErrorKind::ArgumentCount, fmt::format("kernel `{}` takes {} argument(s) but {} were given",
+                                                        signature_.name, signature_.params.size(), args.size()));
+    constexpr std::size_t kInline = 16;
+    runtime::KernelWord small[kInline];
+    std::vector<runtime::KernelWord> large;
+    runtime::KernelWord* words = small;
+    if (args.size() > kInline) {
+      large.resize(args.size());
+      words = large.data();
+    }
+    for (std::size_t i = 0; i < args.size(); ++i) words[i] = word_of(args[i], signature_.params[i]);
+
+    Run state;
+    state.args = args;
+    state.registry = shared_->options.registry;
+    state.outer = current_run();
+    current_run() = &state;
+    runtime::KernelFault fault;
+    std::int32_t status = 0;
+    const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
+    current_run() = state.outer;
+    if (trap.signal == 0 && status == 0 && untouched(args, state)) return runtime::result_of(signature_, fault);
+    runtime::Error error = error_of(trap, status, fault, state);
+    error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
+    return Failure(std::move(error));
+  }
+
+  KernelStats stats;
+
+ private:
+  static runtime::KernelWord word_of(const Value& v, const runtime::KernelParam& p) {
+    runtime::KernelWord w;
+    w.integer = 0;
+    if (v.is(ValueKind::Tensor) && (p.is_tensor || p.opaque)) {
+      w.pointer = v.as_tensor().data();
+    } else if (v.is(ValueKind::Storage) && p.opaque) {
+      w.pointer = v.storage_ref()->data();
+    } else if (v.is(ValueKind::Tensor) && v.as_tensor().element_count() == 1) {
+      const runtime::Tensor& t = v.as_tensor();
+      if (p.dtype.is_float())
+        w.floating = runtime::load_as_double(t.data(), t.dtype());
+      else
+        w.integer = runtime::load_as_int(t.data(), t.dtype());
+    } else if (v.is(ValueKind::Float)) {
+      if (p.dtype.is_float())
+        w.floating = v.as_float();
+      else
+        w.integer = std::int64_t(v.as_float());
+    } else if (v.is(ValueKind::Int) || v.is(ValueKind::Bool)) {
+      if (p.dtype.is_float())
+        w.floating = double(v.as_int());
+      else
+        w.integer = v.as_int();
+    }
+    return w;
+  }
+
+  // Unchecked code: nobody has written next to the arguments and the allocations.
+  bool untouched(PackedArgs args, const Run& state) const {
+    if (shared_->options.check_bounds) return true;
+    for (const Value& v : args) {
+      if (v.is(ValueKind::Tensor) && !runtime::intact(*v.as_tensor().storage())) return false;
+      if (v.is(ValueKind::Storage) && !runtime::intact(*v.storage_ref())) return false;
+    }
+    return std::all_of(state.allocations.begin(), state.allocations.end(),
+                       [](const auto& storage) { return runtime::intact(*storage); });
+  }
+
+  runtime::Error error_of(const Trap& trap, std::int32_t status, const runtime::KernelFault& fault, Run& state) const {
+    if (trap.signal != 0)
+      return {ErrorKind::Raised,
+              fmt::format("kernel `{}` was stopped by {}", signature_.name, signal_text(trap.signal)),
+              {fmt::format("at address {:#x}", trap.address),
+               "check-bounds code names the buffer and the index that are wrong"}};
+    if (status == 0)
+      return {ErrorKind::OutOfBounds,
+              fmt::format("kernel `{}` has written past the memory of one of its buffers", signature_.name),
+              {"check-bounds code names the buffer and the index that are wrong"}};
+    if (status == 2 && state.error) return std::move(*state.error);
+    const std::int64_t row = fault.code - 1;
+    if (row < 0 || row >= std::int64_t(code_->faults.size()))
+      return {ErrorKind::Raised, fmt::format("kernel `{}` stopped without saying why", signature_.name), {}};
+    const FaultRow& f = code_->faults[std::size_t(row)];
+    std::size_t next = 0;
+    runtime::Error error{f.kind, fill_places(f.text, fault.values, kFaultValues, next), {}};
+    if (!f.note.empty()) error.notes.push_back(fill_places(f.note, fault.values, kFaultValues, next));
+    return error;
+  }
+
+  std::string cache_path(std::string_view key) const {
+    return fmt::format("{}/{:016x}.kernel", shared_->options.cache_dir, fnv(key));
+  }
+  // A file that is damaged or made for another machine is as good as none: it is written anew.
+  bool load_cached(const std::string& key) {
+    if (shared_->options.cache_dir.empty()) return false;
+    auto bytes = support::read_own_file(cache_path(key));
+    if (!bytes.ok()) return false;
+    auto read = from_blob(bytes.value(), key);
+    if (!read.ok()) return false;
+    auto linked = shared_->link(read.value());
+    if (!linked.ok()) return false;
+    code_ = std::move(linked).value();
+    stats.from_cache = true;
+    return true;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  const ir::PrimFunc* f_;  // null: from object code
+  KernelSignature signature_;
+  std::shared_ptr<const Code> code_;
+};
+
+}  // namespace
+
+struct Jit::Impl {
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+  std::map<std::string, std::shared_ptr<JitKernel>, std::less<>> kernels;
+};
+
+Jit::Jit() : impl_(std::make_unique<Impl>()) {}
+Jit::~Jit() = default;
+
+ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
+  std::unique_ptr<Jit> made(new Jit());
+  made->impl_->shared->options = std::move(options);
+  return made;
+}
+
+ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(const ir::PrimFunc* f, std::string_view name) {
+  RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
+  RLDB_TRY_VOID(check_lowers(f, signature, impl_->shared->compile_options()));
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, std::move(signature));
+  impl_->kernels.insert_or_assign(std::string(name), kernel);
+  return std::shared_ptr<runtime::Kernel>(std::move(kernel));
+}
+
+ir::Result<Unit> Jit::compile(std::string_view name) {
+  const auto it = impl_->kernels.find(name);
+  if (it == impl_->kernels.end()) return Failure(unsupported(name, "no kernel of that name was added"));
+  return it->second->compile();
+}
+
+ir::Result<std::string> Jit::llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised) {
+  RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
+  return compile_text(f, signature, impl_->shared->compile_options(), optimised ? TextKind::Optimised : TextKind::Raw);
+}
+
+ir::Result<std::string> Jit::assembly(const ir::PrimFunc* f, std::string_view name) {
+  RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
+  return compile_text(f, signature, impl_->shared->compile_options(), TextKind::Assembly);
+}
+
+ir::Result<std::string> Jit::object_code(const ir::PrimFunc* f, std::string_view name) {
+  RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
+  RLDB_TRY(const Artefact made, codegen::compile(f, signature, impl_->shared->compile_options()));
+  return to_blob(made, host().key);
+}
+
+ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view blob, std::string_view name) {
+  auto read = from_blob(blob, host().key);
+  if (!read.ok()) return Failure(source::message(DiagId::KernelObject, name, read.error().text));
+  Artefact made = std::move(read).value();
+  made.signature.name = std::string(name);
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, made.signature);
+  RLDB_TRY_VOID(kernel->use(made));
+  impl_->kernels.insert_or_assign(std::string(name), kernel);
+  return std::shared_ptr<runtime::Kernel>(std::move(kernel));
+}
+
+std::vector<KernelStats> Jit::stats() const {
+  std::vector<KernelStats> out;
+  for (const auto& [name, kernel] : impl_->kernels) out.push_back(kernel->stats);
+  return out;
+}
+
+std::string Jit::host_cpu() { return host().cpu; }
+
+}  // namespace rldb::codegen

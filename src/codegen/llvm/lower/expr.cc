@@ -1,0 +1,615 @@
+// Scalar expressions: arithmetic with eval's rounding and wrapping, conversions, lazy conditions, vectors.
+#include <fmt/format.h>
+
+#include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+using ir::NodeKind;
+using runtime::ErrorKind;
+
+namespace {
+
+// Expressions nest no deeper than the front end reads them.
+constexpr int kMaxDepth = 1'500;
+// Wider vectors make LLVM's code generation slow beyond measure.
+constexpr int kMaxLanes = 512;
+
+struct DepthGuard {
+  explicit DepthGuard(int& d) : depth(d) {
+    if (++depth > kMaxDepth) refuse("an expression is nested too deeply");
+  }
+  ~DepthGuard() { --depth; }
+  int& depth;
+};
+
+bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::Float && t.bits >= 32); }
+
+}  // namespace
+
+int Lowering::lanes_of(const ir::Expr* e) {
+  const DType t = e->dtype();
+  if (t.is_scalable()) refuse("scalable vectors have no code here");
+  if (t.lanes > kMaxLanes) refuse(fmt::format("vectors of {} lanes have no code here", t.lanes));
+  return t.lanes < 1 ? 1 : t.lanes;
+}
+
+unsigned Lowering::lanes_of(const Value* v) {
+  const auto* t = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+  return t ? t->getNumElements() : 1;
+}
+
+Lowering::Value* Lowering::splat(Value* v, unsigned lanes) {
+  if (lanes <= 1 || v->getType()->isVectorTy()) return v;
+  return b_.CreateVectorSplat(lanes, v);
+}
+
+void Lowering::unify(Value*& a, Value*& b) {
+  const unsigned n = std::max(lanes_of(a), lanes_of(b));
+  a = splat(a, n);
+  b = splat(b, n);
+}
+
+Lowering::Value* Lowering::literal_float(double v, DType t) {
+  if (t.bits == 64 && t.code == runtime::TypeCode::Float) return llvm::ConstantFP::get(b_.getDoubleTy(), v);
+  if (is_narrow(t)) {
+    alignas(8) std::byte bytes[8] = {};
+    runtime::store_double(bytes, t.element(), v);
+    v = runtime::load_as_double(bytes, t.element());
+  }
+  return llvm::ConstantFP::get(b_.getFloatTy(), double(float(v)));
+}
+
+Lowering::Value* Lowering::variable(const ir::Var* v) {
+  if (const auto it = vars_.find(v); it != vars_.end()) return it->second.value;
+  if (const auto it = pointers_.find(v); it != pointers_.end()) return it->second.base;
+  refuse(fmt::format("`{}` has no value here", v->name));
+}
+
+Lowering::Value* Lowering::condition(const ir::Expr* e) {
+  Value* v = value(e);
+  if (v->getType()->getScalarSizeInBits() == 1) return v;
+  if (v->getType()->isFPOrFPVectorTy()) return b_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
+  return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+}
+
+Lowering::Value* Lowering::value(const ir::Expr* e) {
+  DepthGuard guard(depth_);
+  if (const auto* v = as<ir::Var>(e)) return variable(v);
+  if (const auto* i = as<ir::IntImm>(e)) {
+    if (e->dtype().is_bool()) return b_.getInt1(i->value != 0);
+    if (e->dtype().is_handle()) return b_.CreateIntToPtr(i64(i->value), b_.getPtrTy());
+    return llvm::ConstantInt::get(value_type(e->dtype()), std::uint64_t(i->value), true);
+  }
+  if (const auto* f = as<ir::FloatImm>(e)) return literal_float(f->value, f->dtype());
+  if (const auto* b = as<ir::BinaryExpr>(e)) return binary(b);
+  if (const auto* l = as<ir::BufferLoad>(e)) return load(l);
+  if (const auto* n = as<ir::NotExpr>(e)) return b_.CreateNot(condition(n->a));
+  if (const auto* c = as<ir::CastExpr>(e)) return convert(value(c->value), c->value->dtype(), c->dtype());
+  if (const auto* s = as<ir::SelectExpr>(e)) {
+    Value* c = condition(s->cond);
+    Value* t = value(s->true_value);
+    Value* f = value(s->false_value);
+    unify(t, f);
+    const unsigned n = std::max(lanes_of(c), lanes_of(t));
+    return b_.CreateSelect(splat(c, n), splat(t, n), splat(f, n));
+  }
+  if (const auto* r = as<ir::Ramp>(e)) return ramp(r);
+  if (const auto* b = as<ir::Broadcast>(e)) return broadcast(b);
+  if (const auto* s = as<ir::Shuffle>(e)) return shuffle(s);
+  if (const auto* l = as<ir::LetExpr>(e)) {
+    bind(l->var, l->value);
+    return value(l->body);
+  }
+  if (const auto* c = as<ir::Call>(e)) return call(c);
+  refuse("there is no code for the expression " + where(e));
+}
+
+// ---- vectors ----
+
+Lowering::Value* Lowering::ramp(const ir::Ramp* r) {
+  const auto lanes = unsigned(lanes_of(r));
+  const auto inner = unsigned(lanes_of(r->base));
+  Value* base = value(r->base);
+  Value* stride = value(r->stride);
+  llvm::Type* element = base->getType()->getScalarType();
+  std::vector<llvm::Constant*> step;
+  std::vector<int> pick;
+  for (unsigned i = 0; i < lanes; ++i) {
+    step.push_back(llvm::ConstantInt::get(element, i / inner));
+    pick.push_back(int(i % inner));
+  }
+  if (inner > 1) {
+    base = b_.CreateShuffleVector(base, pick);
+    if (stride->getType()->isVectorTy()) stride = b_.CreateShuffleVector(stride, pick);
+  }
+  return b_.CreateAdd(splat(base, lanes), b_.CreateMul(splat(stride, lanes), llvm::ConstantVector::get(step)));
+}
+
+Lowering::Value* Lowering::broadcast(const ir::Broadcast* b) {
+  const auto lanes = unsigned(lanes_of(b));
+  Value* v = value(b->value);
+  const unsigned inner = lanes_of(v);
+  if (inner == 1) return splat(v, lanes);
+  std::vector<int> pick;
+  for (unsigned i = 0; i < lanes; ++i) pick.push_back(int(i % inner));
+  return b_.CreateShuffleVector(v, pick);
+}
+
+Lowering::Value* Lowering::shuffle(const ir::Shuffle* s) {
+  std::vector<Value*> all;
+  for (const ir::Expr* v : s->vectors) {
+    Value* part = value(v);
+    for (unsigned i = 0; i < lanes_of(part); ++i) all.push_back(lane(part, i));
+  }
+  std::vector<Value*> picked;
+  for (const ir::Expr* e : s->indices) {
+    const auto n = ir::const_int(e);
+    if (!n || *n < 0 || std::size_t(*n) >= all.size())
+      refuse("the index of a shuffle is not a constant inside its vectors");
+    picked.push_back(all[std::size_t(*n)]);
+  }
+  if (picked.size() == 1) return picked[0];
+  Value* out = llvm::PoisonValue::get(llvm::FixedVectorType::get(picked[0]->getType(), unsigned(picked.size())));
+  for (std::size_t i = 0; i < picked.size(); ++i) out = b_.CreateInsertElement(out, picked[i], std::uint64_t(i));
+  return out;
+}
+
+Lowering::Value* Lowering::lane(Value* v, unsigned i) {
+  return v->getType()->isVectorTy() ? b_.CreateExtractElement(v, std::uint64_t(i)) : v;
+}
+
+// The function of each lane, when the sample is a vector.
+Lowering::Value* Lowering::per_lane(Value* sample, const std::function<Value*(unsigned)>& f) {
+  const unsigned n = lanes_of(sample);
+  if (n == 1 && !sample->getType()->isVectorTy()) return f(0);
+  Value* out = nullptr;
+  for (unsigned i = 0; i < n; ++i) {
+    Value* v = f(i);
+    if (!out) out = llvm::PoisonValue::get(llvm::FixedVectorType::get(v->getType(), n));
+    out = b_.CreateInsertElement(out, v, std::uint64_t(i));
+  }
+  return out;
+}
+
+// ---- arithmetic ----
+
+Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
+  if (e->kind == NodeKind::And || e->kind == NodeKind::Or) return logical(e);
+  Value* a = value(e->a);
+  Value* b = value(e->b);
+  unify(a, b);
+  const DType t = e->a->dtype().element();
+  if (t.is_float()) return float_binary(e->kind, a, b, t);
+  if (t.is_handle()) {
+    a = b_.CreatePtrToInt(a, b_.getInt64Ty());
+    b = b_.CreatePtrToInt(b, b_.getInt64Ty());
+  }
+  switch (e->kind) {
+    case NodeKind::Div:
+    case NodeKind::Mod:
+    case NodeKind::FloorDiv:
+    case NodeKind::FloorMod:
+      return divide(e->kind, a, b, !t.is_int(), non_negative(e->a));
+    default:  // the rest cannot fault
+      return int_binary(e->kind, a, b, t);
+  }
+}
+
+// `a and b` without evaluating b when a decides, unless b is free of effects and faults.
+Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
+  const bool is_and = e->kind == NodeKind::And;
+  Value* a = condition(e->a);
+  if (speculable(e->b) || a->getType()->isVectorTy()) {
+    if (!speculable(e->b)) {
+      // Lanes that `a` decides are off for b.
+      Value* const before = mask_;
+      Value* saved = mask_;
+      Value* open = is_and ? a : b_.CreateNot(a);
+      if (saved) unify(saved, open);
+      mask_ = saved ? b_.CreateAnd(saved, open) : open;
+      Value* b = condition(e->b);
+      mask_ = before;
+      unify(a, b);
+      return is_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+    }
+    Value* b = condition(e->b);
+    unify(a, b);
+    return is_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+  }
+  Block* more = new_block("more");
+  Block* end = new_block("known");
+  Block* before = b_.GetInsertBlock();
+  b_.CreateCondBr(a, is_and ? more : end, is_and ? end : more);
+  b_.SetInsertPoint(more);
+  Value* b = condition(e->b);
+  if (b->getType()->isVectorTy()) refuse("a lazy condition has more lanes on one side: " + where(e));
+  Block* after = b_.GetInsertBlock();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  llvm::PHINode* phi = b_.CreatePHI(b_.getInt1Ty(), 2);
+  phi->addIncoming(b_.getInt1(!is_and), before);
+  phi->addIncoming(b, after);
+  return phi;
+}
+
+Lowering::Value* Lowering::float_binary(NodeKind kind, Value* a, Value* b, DType t) {
+  const auto rounded = [&](Value* v) { return round_narrow(v, t); };
+  const bool narrow = is_narrow(t);
+  llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
+  llvm::FastMathFlags flags;
+  if (options_.fp == FpMode::Fast) {
+    flags.setAllowReassoc();
+    flags.setAllowContract();
+    flags.setNoSignedZeros();
+  } else if (contract_ && !narrow) {
+    flags.setAllowContract();
+  }
+  b_.setFastMathFlags(flags);
+  switch (kind) {
+    case NodeKind::Add:
+      return rounded(b_.CreateFAdd(a, b));
+    case NodeKind::Sub:
+      return rounded(b_.CreateFSub(a, b));
+    case NodeKind::Mul:
+      return rounded(b_.CreateFMul(a, b));
+    case NodeKind::Div:
+      return rounded(b_.CreateFDiv(a, b));
+    case NodeKind::Mod:
+      return rounded(per_lane(a, [&](unsigned i) {
+        return libm(a->getType()->getScalarType()->isDoubleTy() ? "fmod" : "fmodf", {lane(a, i), lane(b, i)});
+      }));
+    case NodeKind::FloorDiv:
+    case NodeKind::FloorMod: {
+      // In double, as eval: the quotient of two floats may round up to the next integer.
+      const bool is_double = a->getType()->getScalarType()->isDoubleTy();
+      llvm::Type* wide = value_type(DType::Float(64), a->getType()->isVectorTy() ? lanes_of(a) : 0);
+      b_.setFastMathFlags({});
+      Value* x = is_double ? a : b_.CreateFPExt(a, wide);
+      Value* y = is_double ? b : b_.CreateFPExt(b, wide);
+      Value* q = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(x, y));
+      if (kind == NodeKind::FloorMod) q = b_.CreateFSub(x, b_.CreateFMul(q, y));
+      return is_double ? q : convert(q, DType::Float(64), t);
+    }
+    // A compare and a select: the second operand wins when one is NaN.
+    case NodeKind::Min:
+      return b_.CreateSelect(b_.CreateFCmpOLT(a, b), a, b);
+    case NodeKind::Max:
+      return b_.CreateSelect(b_.CreateFCmpOGT(a, b), a, b);
+    case NodeKind::EQ:
+      return b_.CreateFCmpOEQ(a, b);
+    case NodeKind::NE:
+      return b_.CreateFCmpUNE(a, b);
+    case NodeKind::LT:
+      return b_.CreateFCmpOLT(a, b);
+    case NodeKind::LE:
+      return b_.CreateFCmpOLE(a, b);
+    case NodeKind::GT:
+      return b_.CreateFCmpOGT(a, b);
+    case NodeKind::GE:
+      return b_.CreateFCmpOGE(a, b);
+    default:  // And, Or have no float form; other kinds are not binary
+      refuse("a logical operator stands on floats");
+  }
+}
+
+Lowering::Value* Lowering::int_binary(NodeKind kind, Value* a, Value* b, DType t) {
+  const bool is_signed = t.is_int();
+  switch (kind) {
+    case NodeKind::Add:
+      if (t.is_bool()) return b_.CreateOr(a, b);
+      return b_.CreateAdd(a, b);
+    case NodeKind::Sub:
+      if (t.is_bool()) return b_.CreateXor(a, b);
+      return b_.CreateSub(a, b);
+    case NodeKind::Mul:
+      return b_.CreateMul(a, b);
+    case NodeKind::Min:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+    case NodeKind::Max:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+    case NodeKind::EQ:
+      return b_.CreateICmpEQ(a, b);
+    case NodeKind::NE:
+      return b_.CreateICmpNE(a, b);
+    case NodeKind::LT:
+      return is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+    case NodeKind::LE:
+      return is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+    case NodeKind::GT:
+      return is_signed ? b_.CreateICmpSGT(a, b) : b_.CreateICmpUGT(a, b);
+    case NodeKind::GE:
+      return is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b);
+    default:  // divisions are `divide`'s; other kinds are not binary
+      refuse("an operator is not a binary one");
+  }
+}
+
+// Guards zero (a fault) and -1 (the one quotient that overflows) unless the divisor is a constant.
+Lowering::Value* Lowering::divide(NodeKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative) {
+  const bool remainder = kind == NodeKind::Mod || kind == NodeKind::FloorMod;
+  const bool floor = kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod;
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
+  const auto* one = constant && constant->getType()->isVectorTy() ? constant->getSplatValue() : constant;
+  const auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(one);
+  if (!known || known->isZero()) {
+    Value* zero = b_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
+    if (zero->getType()->isVectorTy()) {
+      if (mask_) zero = b_.CreateAnd(zero, splat(mask_, lanes_of(zero)));
+      zero = b_.CreateOrReduce(zero);
+    }
+    fault_if(zero, ErrorKind::Raised, "integer division by zero", {});
+    // Lanes that are off may hold zero still.
+    if (b->getType()->isVectorTy()) {
+      llvm::Constant* ones = llvm::ConstantInt::get(b->getType(), 1);
+      b = b_.CreateSelect(b_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType())), ones, b);
+    }
+  }
+  if (is_unsigned) return remainder ? b_.CreateURem(a, b) : b_.CreateUDiv(a, b);
+  const bool positive = known && known->getValue().isStrictlyPositive();
+  if (positive && floor && known->getValue().isPowerOf2()) {
+    if (remainder) return b_.CreateAnd(a, llvm::ConstantInt::get(a->getType(), known->getValue() - 1));
+    return b_.CreateAShr(a, llvm::ConstantInt::get(a->getType(), known->getValue().logBase2()));
+  }
+  if (positive && a_non_negative) return remainder ? b_.CreateURem(a, b) : b_.CreateUDiv(a, b);
+  Value* minus_one = nullptr;
+  if (!known || known->isMinusOne()) {
+    minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
+    b = b_.CreateSelect(minus_one, llvm::ConstantInt::get(b->getType(), 1), b);
+  }
+  Value* result = remainder ? b_.CreateSRem(a, b) : b_.CreateSDiv(a, b);
+  if (floor) {
+    Value* zero = llvm::Constant::getNullValue(a->getType());
+    Value* r = remainder ? result : b_.CreateSub(a, b_.CreateMul(result, b));
+    Value* off = b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, b), zero));
+    result = remainder ? b_.CreateSelect(off, b_.CreateAdd(r, b), r)
+                       : b_.CreateSub(result, b_.CreateZExt(off, result->getType()));
+  }
+  if (minus_one)
+    result =
+        b_.CreateSelect(minus_one, remainder ? llvm::Constant::getNullValue(a->getType()) : b_.CreateNeg(a), result);
+  return result;
+}
+
+// ---- conversions ----
+
+Lowering::Value* Lowering::round_narrow(Value* v, DType t) {
+  if (!is_narrow(t)) return v;
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  const auto typed = [&](llvm::Type* element) -> llvm::Type* {
+    return vector ? llvm::FixedVectorType::get(element, vector) : element;
+  };
+  if (t.bits == 16 && t.code == runtime::TypeCode::Float)
+    return b_.CreateFPExt(b_.CreateFPTrunc(v, typed(b_.getHalfTy())), v->getType());
+  if (t.is_bfloat16()) {
+    // Round to nearest even on the bits; NaN stays a quiet NaN.
+    llvm::Type* word = typed(b_.getInt32Ty());
+    const auto constant = [&](std::uint64_t c) { return llvm::ConstantInt::get(word, c); };
+    Value* bits = b_.CreateBitCast(v, word);
+    Value* odd = b_.CreateAnd(b_.CreateLShr(bits, constant(16)), constant(1));
+    Value* up = b_.CreateAdd(bits, b_.CreateAdd(odd, constant(0x7fff)));
+    Value* quiet = b_.CreateOr(bits, constant(0x400000));
+    Value* picked = b_.CreateSelect(b_.CreateFCmpUNO(v, v), quiet, up);
+    return b_.CreateBitCast(b_.CreateAnd(picked, constant(0xffff0000)), v->getType());
+  }
+  return per_lane(v, [&](unsigned i) {
+    Value* wide = b_.CreateFPExt(lane(v, i), b_.getDoubleTy());
+    return b_.CreateCall(helper("rldb_round", b_.getFloatTy(), {b_.getDoubleTy(), b_.getInt32Ty()}, true),
+                         {wide, b_.getInt32(unsigned(t.code) << 8 | t.bits)});
+  });
+}
+
+Lowering::Value* Lowering::convert(Value* v, DType from, DType to) {
+  from = from.element();
+  to = to.element();
+  if (from == to) return v;
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  llvm::Type* type = value_type(to, vector);
+  if (from.is_handle() || to.is_handle()) {
+    if (from.is_handle() && to.is_integral()) return b_.CreatePtrToInt(v, type);
+    if (to.is_handle() && from.is_integral()) return b_.CreateIntToPtr(v, type);
+    refuse(fmt::format("there is no conversion from {} to {}", runtime::to_string(from), runtime::to_string(to)));
+  }
+  const auto from_double = [&](Value* wide) -> Value* {  // rounds once
+    if (to.bits == 64) return wide;
+    if (to.bits == 32 && to.code == runtime::TypeCode::Float) return b_.CreateFPTrunc(wide, type);
+    return per_lane(wide, [&](unsigned i) {
+      return b_.CreateCall(helper("rldb_round", b_.getFloatTy(), {b_.getDoubleTy(), b_.getInt32Ty()}, true),
+                           {lane(wide, i), b_.getInt32(unsigned(to.code) << 8 | to.bits)});
+    });
+  };
+  if (to.is_float()) {
+    if (from.is_float()) {
+      if (from.bits == 64) return from_double(v);
+      if (to.bits == 64) return b_.CreateFPExt(v, type);
+      return round_narrow(v, to);
+    }
+    const bool is_signed = from.is_int();
+    const bool exact = from.bits <= 16 || (to.bits == 16 && to.code == runtime::TypeCode::Float);
+    if (to.bits == 64 || (to.bits == 32 && from.bits <= 32))
+      return is_signed ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
+    if (exact) return round_narrow(is_signed ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type), to);
+    llvm::Type* wide = value_type(DType::Float(64), vector);
+    return from_double(is_signed ? b_.CreateSIToFP(v, wide) : b_.CreateUIToFP(v, wide));
+  }
+  if (to.is_bool()) {
+    llvm::Constant* zero = llvm::Constant::getNullValue(v->getType());
+    return from.is_float() ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
+  }
+  if (from.is_float()) {
+    // Saturates at 64 bits, then wraps, as eval.
+    const bool big = to.is_uint() && to.bits == 64;
+    llvm::Type* word = value_type(DType::Int(64), vector);
+    Value* wide =
+        b_.CreateIntrinsic(big ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat, {word, v->getType()}, {v});
+    return b_.CreateTrunc(wide, type);
+  }
+  return b_.CreateIntCast(v, type, from.is_int());
+}
+
+// ---- indices ----
+
+Lowering::Value* Lowering::to_index(Value* v, DType t) {
+  llvm::Type* word = value_type(DType::Int(64), v->getType()->isVectorTy() ? lanes_of(v) : 0);
+  return b_.CreateIntCast(v, word, t.is_int());
+}
+
+// In 64 bits throughout: an int32 index that would wrap is out of bounds anyway. Checked code computes as written.
+Lowering::Value* Lowering::index(const ir::Expr* e) {
+  DepthGuard guard(depth_);
+  const DType t = e->dtype().element();
+  if (const auto* i = as<ir::IntImm>(e)) return i64(i->value);
+  if (const auto* v = as<ir::Var>(e)) {
+    const auto it = vars_.find(v);
+    if (it != vars_.end() && it->second.wide) return it->second.wide;
+  }
+  if (!checked() || wide_) {
+    if (const auto* b = as<ir::BinaryExpr>(e); b && t.is_int()) {
+      if (b->kind == NodeKind::Add || b->kind == NodeKind::Sub || b->kind == NodeKind::Mul) {
+        Value* x = index(b->a);
+        Value* y = index(b->b);
+        unify(x, y);
+        if (b->kind == NodeKind::Add) return b_.CreateAdd(x, y, "", false, true);
+        if (b->kind == NodeKind::Sub) return b_.CreateSub(x, y, "", false, true);
+        return b_.CreateMul(x, y, "", false, true);
+      }
+      if (b->kind == NodeKind::FloorDiv || b->kind == NodeKind::FloorMod || b->kind == NodeKind::Div ||
+          b->kind == NodeKind::Mod) {
+        Value* x = index(b->a);
+        Value* y = index(b->b);
+        unify(x, y);
+        const auto wide = restore_later(wide_, true);  // this one is
+        return divide(b->kind, x, y, false, non_negative(b->a));
+      }
+    }
+    if (const auto* c = as<ir::CastExpr>(e); c && t.is_int() && t.bits == 64 && c->value->dtype().is_int())
+      return index(c->value);
+  }
+  return to_index(value(e), t);
+}
+
+Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
+  const auto wide = restore_later(wide_, true);
+  return index(e);
+}
+
+// The index of lane 0, for accesses that move with the widened variable.
+Lowering::Value* Lowering::base_index(const ir::Expr* e) {
+  if (!widened_) return index(e);
+  const auto saved = vars_;
+  for (auto& [var, v] : vars_) {
+    if (!v.base) continue;
+    v.wide = v.base;
+    v.value = b_.CreateTrunc(v.base, value_type(var->dtype()));
+  }
+  Value* out = index(e);
+  vars_ = saved;
+  return out;
+}
+
+bool Lowering::non_negative(const ir::Expr* e, int depth) {
+  if (depth > 40) return false;
+  if (const auto* i = as<ir::IntImm>(e)) return i->value >= 0;
+  if (e->dtype().is_uint() || e->dtype().is_bool()) return true;
+  if (const auto* v = as<ir::Var>(e)) {
+    const auto it = vars_.find(v);
+    return it != vars_.end() && it->second.non_negative;
+  }
+  if (const auto* c = as<ir::CastExpr>(e))
+    return c->value->dtype().is_integral() && c->dtype().bits >= c->value->dtype().bits &&
+           non_negative(c->value, depth + 1);
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b || !e->dtype().is_int()) return false;
+  const auto both = [&] { return non_negative(b->a, depth + 1) && non_negative(b->b, depth + 1); };
+  switch (b->kind) {
+    case NodeKind::Add:
+    case NodeKind::Mul:
+      return (wide_ || e->dtype().bits >= 64) && both();  // a narrow type may wrap
+    case NodeKind::FloorDiv:
+    case NodeKind::Div:
+    case NodeKind::Min:
+      return both();
+    case NodeKind::Max:
+      return non_negative(b->a, depth + 1) || non_negative(b->b, depth + 1);
+    case NodeKind::FloorMod:
+      return non_negative(b->b, depth + 1);
+    case NodeKind::Mod:
+      return non_negative(b->a, depth + 1);
+    default:  // comparisons are bool; a difference may be anything
+      return false;
+  }
+}
+
+// No load, no fault, no effect, and cheap: may be computed when its value is not wanted.
+bool Lowering::speculable(const ir::Expr* e, int depth) {
+  if (depth > 6) return false;
+  if (as<ir::Var>(e) || as<ir::IntImm>(e) || as<ir::FloatImm>(e)) return true;
+  if (const auto* b = as<ir::BinaryExpr>(e)) {
+    if (b->kind == NodeKind::Div || b->kind == NodeKind::Mod || b->kind == NodeKind::FloorDiv ||
+        b->kind == NodeKind::FloorMod) {
+      const auto divisor = ir::const_int(b->b);
+      if (!e->dtype().is_float() && (!divisor || *divisor == 0)) return false;
+    }
+    return speculable(b->a, depth + 1) && speculable(b->b, depth + 1);
+  }
+  if (const auto* n = as<ir::NotExpr>(e)) return speculable(n->a, depth + 1);
+  if (const auto* c = as<ir::CastExpr>(e)) return speculable(c->value, depth + 1);
+  if (const auto* b = as<ir::Broadcast>(e)) return speculable(b->value, depth + 1);
+  if (const auto* s = as<ir::SelectExpr>(e))
+    return speculable(s->cond, depth + 1) && speculable(s->true_value, depth + 1) &&
+           speculable(s->false_value, depth + 1);
+  return false;
+}
+
+// A value of which only the wanted side is computed.
+Lowering::Value* Lowering::lazy(const ir::Expr* cond, const std::function<Value*()>& a,
+                                const std::function<Value*()>& b, bool cheap) {
+  Value* c = condition(cond);
+  if (cheap || c->getType()->isVectorTy()) {
+    if (cheap) {
+      Value* x = a();
+      Value* y = b();
+      const unsigned n = std::max({lanes_of(c), lanes_of(x), lanes_of(y)});
+      return b_.CreateSelect(splat(c, n), splat(x, n), splat(y, n));
+    }
+    Value* outer = mask_;
+    const unsigned n = lanes_of(c);
+    mask_ = outer ? b_.CreateAnd(splat(outer, n), c) : c;
+    Value* x = a();
+    Value* off = b_.CreateNot(c);
+    mask_ = outer ? b_.CreateAnd(splat(outer, n), off) : off;
+    Value* y = b();
+    mask_ = outer;
+    const unsigned all = std::max({n, lanes_of(x), lanes_of(y)});
+    if (all != n) refuse("a lazy condition has fewer lanes than its values: " + where(cond));
+    return b_.CreateSelect(c, splat(x, n), splat(y, n));
+  }
+  Block* yes = new_block("yes");
+  Block* no = new_block("no");
+  Block* end = new_block("either");
+  b_.CreateCondBr(c, yes, no);
+  b_.SetInsertPoint(yes);
+  Value* x = a();
+  Block* after_yes = b_.GetInsertBlock();
+  b_.SetInsertPoint(no);
+  Value* y = b();
+  Block* after_no = b_.GetInsertBlock();
+  const unsigned n = std::max(lanes_of(x), lanes_of(y));
+  b_.SetInsertPoint(after_yes);
+  x = splat(x, n);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(after_no);
+  y = splat(y, n);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  llvm::PHINode* phi = b_.CreatePHI(x->getType(), 2);
+  phi->addIncoming(x, after_yes);
+  phi->addIncoming(y, after_no);
+  return phi;
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,279 @@
+// Lowering: one PrimFunc to one LLVM function, in the ABI of runtime::KernelEntry. Internal to the room.
+//
+// Values follow eval's arithmetic: float16, bfloat16 and the float8 family live in SSA as `float` rounded to their
+// format after each operation; bool is i1 in SSA and i8 in memory; integers wrap. Index arithmetic is done in 64 bits.
+// A scalar expression may become a vector when it depends on a widened loop variable (see `widen`), so every helper
+// accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the room.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "codegen/llvm/engine/artefact.h"
+#include "codegen/llvm/prove/bounds.h"
+#include "rldb/codegen/llvm/jit.h"
+#include "rldb/ir/context.h"
+
+namespace rldb::codegen {
+
+using ir::DType;
+
+struct Refused {
+  std::string why;
+};
+[[noreturn]] void refuse(std::string why);
+
+struct LowerOptions {
+  FpMode fp = FpMode::Strict;
+  bool check_bounds = false;
+  bool schedule = true;
+  unsigned vector_bytes = 32;  // of the host's vectors
+};
+
+struct Lowered {
+  std::unique_ptr<llvm::Module> module;
+  std::vector<FaultRow> faults;
+};
+
+// Sets a member for as long as the result lives.
+template <class T>
+class [[nodiscard]] Restore {
+ public:
+  Restore(T& place, T now) : place_(place), before_(std::exchange(place, now)) {}
+  ~Restore() { place_ = before_; }
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+template <class T>
+Restore<T> restore_later(T& place, std::type_identity_t<T> now) {
+  return Restore<T>(place, now);
+}
+
+// The code's view of a buffer: a base pointer and element-wise geometry.
+struct View {
+  llvm::Value* base = nullptr;
+  std::vector<llvm::Value*> shape;    // i64
+  std::vector<llvm::Value*> strides;  // i64, in elements
+  llvm::Value* offset = nullptr;      // i64 elements; null: none
+  DType dtype;
+  std::int64_t last_stride = 0;  // of the last dimension when it is a known constant, else 0
+  llvm::Value* limit = nullptr;  // i64 elements from base to the end of its memory; null: it is known to fit
+};
+
+// What a data pointer points to.
+struct Memory {
+  llvm::Value* base = nullptr;
+  llvm::Value* bytes = nullptr;  // i64
+};
+
+struct VarValue {
+  llvm::Value* value = nullptr;  // in the variable's own type
+  llvm::Value* wide = nullptr;   // i64, for integers
+  llvm::Value* base = nullptr;   // widened variables: i64 of lane 0
+  bool non_negative = false;
+  std::optional<std::int64_t> lane_step;  // widened: what one lane more adds, when it is the same for all
+};
+
+struct MatmulEmitter;
+
+class Lowering {
+ public:
+  Lowering(llvm::LLVMContext& context, const LowerOptions& options);
+  Lowered run(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
+
+ private:
+  friend struct MatmulEmitter;
+  using Value = llvm::Value;
+  using Block = llvm::BasicBlock;
+
+  // ---- function (lower/function.cc) ----
+  void make_entry(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
+  void bind_parameters(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
+  void bind_parameter_buffer(const ir::Buffer* b, Value* pointer);
+  void bind_dim(const ir::Expr* e, Value* actual, std::string_view buffer, std::size_t dim);
+  View make_view(const ir::Buffer* b, const Memory& memory);
+  Value* opaque_bytes(std::size_t param);
+  void store_result(const ir::Expr* e);
+
+  // ---- statements (lower/stmt.cc) ----
+  void stmt(const ir::Stmt* s);
+  void for_loop(const ir::ForStmt* loop);
+  bool scheduled(const ir::ForStmt* loop);
+  // `chunk`: looks at the interrupt each time so many iterations are done; 0: never.
+  void emit_loop(Value* begin, Value* end, Value* step, std::string_view name, const std::function<void(Value*)>& body,
+                 const ir::ForStmt* source = nullptr, std::int64_t chunk = 0);
+  // A chunk for a loop of that extent around that many iterations.
+  static std::int64_t chunk_of(std::optional<std::int64_t> extent, std::int64_t inner);
+  void while_loop(const ir::WhileStmt* s);
+  void if_stmt(const ir::IfThenElse* s);
+  void bind(const ir::Var* v, const ir::Expr* e);
+  void assert_stmt(const ir::AssertStmt* s);
+  void attr_stmt(const ir::AttrStmt* s);
+  void evaluate(const ir::Expr* e);
+  void leave_loop(bool for_good);
+  void poll();
+  // Whether the unrolling that a loop asks for is within bounds; counts what it makes.
+  bool may_unroll(const ir::ForStmt* loop);
+  std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
+  void attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source);
+  void start_dead_block();
+
+  // ---- blocks and allocations (lower/block.cc) ----
+  void block(const ir::SBlock* b, const ir::SBlockRealize* realize);
+  void block_body(const ir::SBlock* b, Value* init_condition, bool skip_init);
+  void allocate_buffer(const ir::Buffer* b);
+  void declare_view(const ir::Buffer* b, const Memory& memory);
+  void hoist_allocations(const ir::PrimFunc* f);
+  Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack);
+  std::vector<Value*> storage_extents(const ir::Buffer* b);
+  void match_region(const ir::MatchBufferRegion& m);
+  bool hoist_init(const ir::ForStmt* loop);
+  void decl_buffer(const ir::DeclBuffer* s);
+  void allocate_const(const ir::AllocateConstStmt* s);
+
+  // ---- schedule ----
+  bool matmul(const ir::ForStmt* loop);           // schedule/matmul.cc
+  bool tiled_reduction(const ir::ForStmt* loop);  // schedule/reduce.cc
+  bool flat_loop(const ir::ForStmt* loop);        // schedule/flat.cc
+
+  // ---- expressions (lower/expr.cc) ----
+  Value* value(const ir::Expr* e);
+  Value* index(const ir::Expr* e);       // i64, or a vector of i64 under widening
+  Value* wide_index(const ir::Expr* e);  // the same, in 64 bits throughout
+  Value* base_index(const ir::Expr* e);  // i64: index of lane 0
+  Value* condition(const ir::Expr* e);   // i1
+  Value* variable(const ir::Var* v);
+  Value* binary(const ir::BinaryExpr* e);
+  Value* logical(const ir::BinaryExpr* e);
+  Value* float_binary(ir::NodeKind kind, Value* a, Value* b, DType t);
+  Value* int_binary(ir::NodeKind kind, Value* a, Value* b, DType t);
+  Value* divide(ir::NodeKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
+  Value* lazy(const ir::Expr* cond, const std::function<Value*()>& a, const std::function<Value*()>& b, bool cheap);
+  Value* convert(Value* v, DType from, DType to);
+  Value* round_narrow(Value* v, DType t);  // float to float
+  Value* ramp(const ir::Ramp* r);
+  Value* broadcast(const ir::Broadcast* b);
+  Value* shuffle(const ir::Shuffle* s);
+  bool speculable(const ir::Expr* e, int depth = 0);
+  bool non_negative(const ir::Expr* e, int depth = 0);
+  Value* literal_float(double v, DType t);
+  void unify(Value*& a, Value*& b);
+  Value* splat(Value* v, unsigned lanes);
+  Value* to_index(Value* v, DType t);
+  static unsigned lanes_of(const Value* v);
+  static int lanes_of(const ir::Expr* e);
+
+  // ---- intrinsics (lower/intrinsic.cc) ----
+  Value* call(const ir::Call* c);
+  Value* float_intrinsic(std::string_view name, const ir::Call* c);
+  Value* int_intrinsic(std::string_view name, const ir::Call* c);
+  Value* libm(std::string_view name, std::vector<Value*> args);
+  Value* reinterpret(const ir::Call* c);
+  Value* call_packed(const ir::Call* c);
+  Value* per_lane(Value* sample, const std::function<Value*(unsigned)>& f);
+  Value* lane(Value* v, unsigned i);
+
+  // ---- memory (lower/memory.cc) ----
+  const View& view(const ir::Buffer* b);
+  Value* load(const ir::BufferLoad* l);
+  void store(const ir::BufferStore* s);
+  void store_value(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v, Value* mask);
+  // How an access moves with the lanes of its value.
+  struct Access {
+    Value* pointer = nullptr;   // contiguous or scalar
+    Value* pointers = nullptr;  // one a lane, when not contiguous
+    unsigned lanes = 1;         // of the value
+    bool uniform = false;       // every lane the same element
+  };
+  Access access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask);
+  // `node` is the statement or expression that accesses; its dimensions that are proved need no test.
+  void check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,
+                    Value* mask);
+  void check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask);
+  void check_whole(const ir::Buffer* b, const View& v);
+  bool proved(const void* node, std::size_t dim) const { return trusted_ || facts_.proved(node, dim); }
+  bool wide(const void* node, std::size_t dim) const { return trusted_ || facts_.wide(node, dim); }
+  bool checked() const { return options_.check_bounds && !trusted_; }
+  Value* masked(Value* bad, Value*& at, Value* mask);
+  void fault_in_lanes(Value* bad, Value* at, std::string text, std::vector<Value*> values);
+  Value* from_memory(Value* v, DType t);
+  Value* to_memory(Value* v, DType t);
+  llvm::Type* memory_type(DType t);  // of one element
+  llvm::Type* value_type(DType t);   // in SSA, without lanes
+  llvm::Type* value_type(DType t, unsigned lanes);
+  llvm::Align alignment(DType t);
+  std::optional<std::int64_t> coefficient(const ir::Expr* e, const ir::Var* v, int depth = 0);
+
+  // ---- faults ----
+  // Leaves the function with a fault when `bad` (i1) holds.
+  void fault_if(Value* bad, runtime::ErrorKind kind, std::string text, std::vector<Value*> values);
+  void fault_always(runtime::ErrorKind kind, std::string text, std::vector<Value*> values);
+  void fault_from_helper(Value* bad);
+
+  llvm::FunctionCallee helper(std::string_view name, llvm::Type* result, std::vector<llvm::Type*> params,
+                              bool pure = false);
+  Value* i64(std::int64_t v) { return b_.getInt64(std::uint64_t(v)); }
+  Block* new_block(std::string_view name);
+  bool terminated() { return b_.GetInsertBlock()->getTerminator() != nullptr; }
+  std::string where(const ir::Expr* e) const;
+
+  // Where `break` and `continue` go.
+  struct Loop {
+    const ir::Var* var;  // null: while
+    Block* next;
+    Block* exit;
+  };
+
+  llvm::LLVMContext& c_;
+  LowerOptions options_;
+  std::unique_ptr<llvm::Module> module_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* entry_ = nullptr;
+  llvm::Function* body_ = nullptr;
+  Value* fault_ = nullptr;
+  std::vector<FaultRow> faults_;
+  std::unordered_map<const ir::Var*, VarValue> vars_;
+  std::unordered_map<const ir::Var*, Memory> pointers_;
+  std::unordered_map<const ir::Buffer*, View> views_;
+  BoundsFacts facts_;
+  bool wide_ = false;     // index arithmetic is done in 64 bits also in checked code
+  bool trusted_ = false;  // under a schedule: its accesses are proved
+  std::unordered_set<const ir::Var*> match_defined_;
+  std::unordered_set<const ir::SBlock*> init_done_;
+  std::unordered_set<const ir::ForStmt*> schedule_done_;
+  std::unordered_set<const ir::Buffer*> hoisted_;
+  std::vector<Loop> loops_;
+  std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
+  std::unordered_set<const ir::ForStmt*> unrolled_;
+  std::uint64_t unroll_left_ = 0;      // set at the first loop that asks
+  std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
+  std::uint64_t stack_bytes_ = 0;
+  int depth_ = 0;
+  bool contract_ = false;  // inside the update of a reduction: a * b + c may be fused
+  const ir::Var* widened_ = nullptr;
+  unsigned widened_lanes_ = 0;
+  Value* mask_ = nullptr;         // under widening: lanes that are on; null: all
+  bool noalias_ = false;          // buffers that are parameters do not overlap
+  DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
+  // Under a tiled reduction: the element of this buffer is in a register.
+  const ir::Buffer* accumulator_buffer_ = nullptr;
+  Value* accumulator_ = nullptr;
+  // Under a flat loop: buffers that are indexed by the loops' variables in order are indexed by this instead.
+  std::unordered_set<const ir::Buffer*> flat_buffers_;
+  Value* flat_index_ = nullptr;
+  unsigned flat_lanes_ = 1;      // elements from flat_index_ on that are worked on at once
+  bool stream_ = false;          // stores go past the caches
+  bool finished_loops_ = false;  // loops are as they should be: not to be vectorised or unrolled
+};
+
+}  // namespace rldb::codegen

@@ -1,0 +1,427 @@
+// Loads and stores: types in memory, addresses, vectors, masks, bounds checks.
+#include <fmt/format.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+using ir::NodeKind;
+using runtime::ErrorKind;
+
+// ---- types ----
+
+llvm::Type* Lowering::memory_type(DType t) {
+  if (t.is_scalable()) refuse("scalable vectors have no code here");
+  if (t.is_bool()) return b_.getInt8Ty();
+  if (t.is_handle()) return b_.getPtrTy();
+  if (t.is_integral() && t.bits > 0 && t.bits <= 64) {
+    const unsigned bytes = t.bits <= 8 ? 1 : t.bits <= 16 ? 2 : t.bits <= 32 ? 4 : 8;
+    if (t.bits > 8 && bytes * 8 != t.bits) refuse(fmt::format("there is no code for {}", runtime::to_string(t)));
+    return b_.getIntNTy(bytes * 8);
+  }
+  if (t.code == runtime::TypeCode::Float) {
+    if (t.bits == 64) return b_.getDoubleTy();
+    if (t.bits == 32) return b_.getFloatTy();
+    if (t.bits == 16) return b_.getHalfTy();
+  }
+  if (t.is_bfloat16()) return b_.getInt16Ty();
+  if ((t.is_float8() || t.is_narrow_float()) && t.bits <= 8) return b_.getInt8Ty();
+  refuse(fmt::format("there is no code for {}", runtime::to_string(t)));
+}
+
+llvm::Type* Lowering::value_type(DType t) {
+  if (t.is_bool()) return b_.getInt1Ty();
+  if (t.is_handle()) return b_.getPtrTy();
+  if (t.is_integral()) {
+    memory_type(t.element());
+    return b_.getIntNTy(t.bits);
+  }
+  if (t.is_float()) {
+    memory_type(t.element());
+    return t.code == runtime::TypeCode::Float && t.bits == 64 ? b_.getDoubleTy() : b_.getFloatTy();
+  }
+  refuse(fmt::format("there is no code for values of dtype `{}`", runtime::to_string(t)));
+}
+
+// lanes 0: a scalar.
+llvm::Type* Lowering::value_type(DType t, unsigned lanes) {
+  llvm::Type* element = value_type(t);
+  return lanes ? llvm::FixedVectorType::get(element, lanes) : element;
+}
+
+llvm::Align Lowering::alignment(DType t) {
+  const std::uint64_t bytes = t.element().bytes();
+  return llvm::Align(bytes == 0 ? 1 : std::min<std::uint64_t>(bytes, 8));
+}
+
+Lowering::Value* Lowering::from_memory(Value* v, DType t) {
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  if (t.is_bool()) return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (t.is_integral()) return b_.CreateTrunc(v, value_type(t, vector));
+  if (t.is_bfloat16()) {
+    llvm::Type* word = value_type(DType::Int(32), vector);
+    Value* up = b_.CreateShl(b_.CreateZExt(v, word), llvm::ConstantInt::get(word, 16));
+    return b_.CreateBitCast(up, value_type(t, vector));
+  }
+  if (t.code == runtime::TypeCode::Float && t.bits == 16) return b_.CreateFPExt(v, value_type(t, vector));
+  if (t.is_float() && t.bits <= 8)
+    return per_lane(v, [&](unsigned i) {
+      return b_.CreateCall(helper("rldb_decode", b_.getFloatTy(), {b_.getInt8Ty(), b_.getInt32Ty()}, true),
+                           {lane(v, i), b_.getInt32(unsigned(t.code) << 8 | t.bits)});
+    });
+  return v;
+}
+
+Lowering::Value* Lowering::to_memory(Value* v, DType t) {
+  const unsigned vector = v->getType()->isVectorTy() ? lanes_of(v) : 0;
+  llvm::Type* type = memory_type(t.element());
+  if (vector) type = llvm::FixedVectorType::get(type, vector);
+  if (t.is_bool()) return b_.CreateZExt(v, type);
+  if (t.is_integral()) {
+    if (t.bits < 8) return b_.CreateZExt(v, type);  // the spare bits are zero
+    return v;
+  }
+  if (t.is_bfloat16()) {
+    llvm::Type* word = value_type(DType::Int(32), vector);
+    Value* bits = b_.CreateBitCast(v, word);
+    return b_.CreateTrunc(b_.CreateLShr(bits, llvm::ConstantInt::get(word, 16)), type);
+  }
+  if (t.code == runtime::TypeCode::Float && t.bits == 16) return b_.CreateFPTrunc(v, type);
+  if (t.is_float() && t.bits <= 8)
+    return per_lane(v, [&](unsigned i) {
+      return b_.CreateCall(helper("rldb_encode", b_.getInt8Ty(), {b_.getFloatTy(), b_.getInt32Ty()}, true),
+                           {lane(v, i), b_.getInt32(unsigned(t.code) << 8 | t.bits)});
+    });
+  return v;
+}
+
+// ---- addresses ----
+
+const View& Lowering::view(const ir::Buffer* b) {
+  const auto it = views_.find(b);
+  if (it == views_.end()) refuse(fmt::format("buffer `{}` has no memory here", b->name));
+  return it->second;
+}
+
+// c of e == c * v + (what does not depend on v); nullopt when it has no such form.
+std::optional<std::int64_t> Lowering::coefficient(const ir::Expr* e, const ir::Var* v, int depth) {
+  if (depth > 40) return std::nullopt;
+  if (e == v) return 1;
+  if (const auto* var = as<ir::Var>(e)) {
+    const auto it = vars_.find(var);
+    if (it == vars_.end() || !it->second.wide || !it->second.wide->getType()->isVectorTy()) return 0;
+    return it->second.lane_step;
+  }
+  if (as<ir::IntImm>(e)) return 0;
+  if (const auto* c = as<ir::CastExpr>(e)) {
+    if (c->dtype().is_int() && c->value->dtype().is_int() && c->dtype().bits >= c->value->dtype().bits)
+      return coefficient(c->value, v, depth + 1);
+  }
+  if (const auto* b = as<ir::BinaryExpr>(e); b && e->dtype().is_int()) {
+    const auto x = coefficient(b->a, v, depth + 1);
+    const auto y = coefficient(b->b, v, depth + 1);
+    if (!x || !y) return std::nullopt;
+    if (b->kind == NodeKind::Add) return *x + *y;
+    if (b->kind == NodeKind::Sub) return *x - *y;
+    if (*x == 0 && *y == 0) return 0;
+    if (b->kind != NodeKind::Mul) return std::nullopt;
+    if (const auto k = ir::const_int(b->b)) return *x * *k;
+    if (const auto k = ir::const_int(b->a)) return *y * *k;
+    return std::nullopt;
+  }
+  bool depends = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    const auto* var = as<ir::Var>(n);
+    const auto it = var ? vars_.find(var) : vars_.end();
+    if (n == v || (it != vars_.end() && it->second.value && it->second.value->getType()->isVectorTy())) depends = true;
+    return !depends;
+  });
+  return depends ? std::nullopt : std::optional<std::int64_t>(0);
+}
+
+void Lowering::check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,
+                            Value* mask) {
+  for (std::size_t i = 0; i < indices.size() && i < v.shape.size(); ++i) {
+    if (proved(node, i)) continue;
+    Value* at = index(indices[i]);
+    // One comparison: what is negative is a large number.
+    Value* bad = b_.CreateICmpUGE(at, splat(v.shape[i], lanes_of(at)));
+    if (mask) bad = masked(bad, at, mask);
+    fault_in_lanes(
+        bad, at,
+        fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)", b->name, i),
+        {v.shape[i]});
+  }
+}
+
+// `bad` where the mask is on. Elements of several lanes have one index: it is given to each lane.
+Lowering::Value* Lowering::masked(Value* bad, Value*& at, Value* mask) {
+  const unsigned n = lanes_of(bad), wanted = lanes_of(mask);
+  if (n == 1 && wanted > 1) return b_.CreateAnd(bad, b_.CreateOrReduce(mask));
+  if (wanted > n) {
+    std::vector<int> pick;
+    for (unsigned i = 0; i < wanted; ++i) pick.push_back(int(i / (wanted / n)));
+    bad = b_.CreateShuffleVector(bad, pick);
+    at = b_.CreateShuffleVector(at, pick);
+  }
+  return b_.CreateAnd(bad, splat(mask, lanes_of(bad)));
+}
+
+// A fault with the index of the first lane that is bad.
+void Lowering::fault_in_lanes(Value* bad, Value* at, std::string text, std::vector<Value*> values) {
+  Value* any = bad;
+  if (bad->getType()->isVectorTy()) any = b_.CreateOrReduce(bad);
+  Block* stop = new_block("fault");
+  Block* go = new_block("ok");
+  llvm::MDBuilder md(c_);
+  b_.CreateCondBr(any, stop, go, md.createBranchWeights(1, 1u << 20));
+  b_.SetInsertPoint(stop);
+  if (bad->getType()->isVectorTy()) {
+    Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(lanes_of(bad)));
+    Value* first =
+        b_.CreateZExtOrTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b_.getTrue()), b_.getInt64Ty());
+    if (at->getType()->isVectorTy()) at = b_.CreateExtractElement(at, first);
+  }
+  values.insert(values.begin(), at);
+  fault_always(ErrorKind::OutOfBounds, std::move(text), std::move(values));
+  b_.SetInsertPoint(go);
+}
+
+// A buffer that may reach past its memory: the element has to lie inside.
+void Lowering::check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask) {
+  if (!v.limit || !checked()) return;
+  Value* bad = b_.CreateICmpUGE(flat, splat(v.limit, lanes_of(flat)));
+  if (mask) bad = masked(bad, flat, mask);
+  if (bad->getType()->isVectorTy()) bad = b_.CreateOrReduce(bad);
+  fault_if(bad, ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
+}
+
+// All elements are used at once (a packed call).
+void Lowering::check_whole(const ir::Buffer* b, const View& v) {
+  if (!v.limit || !checked()) return;
+  Value* low = v.offset ? v.offset : i64(0);
+  Value* high = low;
+  Value* some = b_.getTrue();
+  for (std::size_t i = 0; i < v.shape.size(); ++i) {
+    Value* reach = b_.CreateMul(b_.CreateSub(v.shape[i], i64(1)), v.strides[i]);
+    Value* down = b_.CreateICmpSLT(v.strides[i], i64(0));
+    low = b_.CreateAdd(low, b_.CreateSelect(down, reach, i64(0)));
+    high = b_.CreateAdd(high, b_.CreateSelect(down, i64(0), reach));
+    some = b_.CreateAnd(some, b_.CreateICmpSGT(v.shape[i], i64(0)));
+  }
+  Value* bad = b_.CreateOr(b_.CreateICmpSLT(low, i64(0)), b_.CreateICmpUGE(high, v.limit));
+  fault_if(b_.CreateAnd(bad, some), ErrorKind::OutOfBounds,
+           fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
+}
+
+Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+                                  unsigned lanes, Value* mask) {
+  const View v = view(b);
+  // An index inside an index is computed in its own way.
+  const auto inner = restore_later(wide_, false);
+  const unsigned element_lanes = unsigned(v.dtype.lanes < 1 ? 1 : v.dtype.lanes);
+  if (element_lanes > 1 && v.dtype.bits < 8) refuse("vectors of less than a byte a lane have no code here");
+  if (indices.size() != v.shape.size())
+    refuse(fmt::format("buffer `{}` has {} dimension(s) but {} index(es)", b->name, v.shape.size(), indices.size()));
+  if (checked()) check_access(node, b, v, indices, mask);
+  llvm::Type* memory = memory_type(v.dtype.element());
+  Access out;
+  out.lanes = lanes;
+
+  if (flat_index_ && flat_buffers_.contains(b) && !indices.empty()) {
+    out.pointer = b_.CreateInBoundsGEP(memory, v.base, flat_index_);
+    out.lanes = flat_lanes_;
+    return out;
+  }
+
+  const auto flat_of = [&](auto&& one_index) {
+    Value* flat = v.offset;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      Value* at = one_index(i);
+      Value* stride = v.strides[i];
+      unify(at, stride);
+      // What is tested may have overflowed.
+      const bool exact = v.limit == nullptr;
+      Value* moved = b_.CreateMul(at, stride, "", false, exact);
+      if (flat) {
+        unify(flat, moved);
+        flat = b_.CreateAdd(flat, moved, "", false, exact);
+      } else {
+        flat = moved;
+      }
+    }
+    return flat ? flat : i64(0);
+  };
+  // Proved indices are computed in 64 bits, tested ones as written.
+  const auto index_of = [&](std::size_t i, const ir::Expr* e) { return wide(node, i) ? wide_index(e) : index(e); };
+  const auto element = [&](Value* flat) {
+    check_element(b, v, flat, mask);
+    if (element_lanes > 1) {
+      Value* width = i64(element_lanes);
+      unify(flat, width);
+      flat = b_.CreateMul(flat, width, "", false, true);
+    }
+    return b_.CreateInBoundsGEP(memory, v.base, flat);
+  };
+
+  // Under widening: how far one lane is from the next.
+  if (widened_) {
+    std::int64_t step = 0;
+    bool known = true;
+    for (std::size_t i = 0; i < indices.size() && known; ++i) {
+      const auto c = coefficient(indices[i], widened_);
+      known = c.has_value();
+      if (!known || *c == 0) continue;
+      const auto* stride = llvm::dyn_cast<llvm::ConstantInt>(v.strides[i]);
+      known = stride != nullptr;
+      if (known) step += *c * stride->getSExtValue();
+    }
+    if (known && (step == 0 || step == 1) && element_lanes == 1) {
+      out.pointer = element(flat_of([&](std::size_t i) { return base_index(indices[i]); }));
+      out.uniform = step == 0;
+      out.lanes = step == 0 ? 1 : widened_lanes_;
+      return out;
+    }
+    Value* flat = flat_of([&](std::size_t i) { return index(indices[i]); });
+    if (!flat->getType()->isVectorTy()) {
+      out.pointer = element(flat);
+      out.uniform = true;
+      out.lanes = 1;
+      return out;
+    }
+    out.lanes = lanes_of(flat);
+    out.pointers = element(flat);
+    return out;
+  }
+
+  unsigned index_lanes = 1;
+  for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
+  if (index_lanes == 1) {
+    // Under a streamed flat loop an index that was itself loaded is a vector.
+    Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
+    (flat->getType()->isVectorTy() ? out.pointers : out.pointer) = element(flat);
+    if (out.pointers) out.lanes = lanes_of(flat);
+    return out;
+  }
+  // One ramp of stride 1 in a dense last dimension is one piece of memory.
+  bool dense = v.last_stride == 1 && !indices.empty();
+  for (std::size_t i = 0; i + 1 < indices.size(); ++i) dense = dense && lanes_of(indices[i]) == 1;
+  const auto* ramp = indices.empty() ? nullptr : as<ir::Ramp>(indices.back());
+  dense = dense && ramp && lanes_of(ramp->base) == 1 && ir::is_const(ramp->stride, 1);
+  if (dense) {
+    if (v.limit && checked()) {
+      Value* each = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
+      check_element(b, v, splat(each, index_lanes), mask);
+    }
+    out.pointer =
+        element(flat_of([&](std::size_t i) { return index_of(i, i + 1 == indices.size() ? ramp->base : indices[i]); }));
+    return out;
+  }
+  Value* flat = splat(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }), index_lanes);
+  check_element(b, v, flat, mask);
+  if (element_lanes > 1) {
+    std::vector<int> pick;
+    std::vector<llvm::Constant*> inside;
+    for (unsigned i = 0; i < lanes; ++i) {
+      pick.push_back(int(i / element_lanes));
+      inside.push_back(b_.getInt64(i % element_lanes));
+    }
+    flat = b_.CreateMul(b_.CreateShuffleVector(flat, pick), splat(i64(element_lanes), lanes));
+    flat = b_.CreateAdd(flat, llvm::ConstantVector::get(inside));
+    out.pointers = b_.CreateInBoundsGEP(memory, v.base, flat);
+  } else {
+    out.pointers = b_.CreateInBoundsGEP(memory, v.base, flat);
+  }
+  return out;
+}
+
+// ---- loads and stores ----
+
+Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
+  if (l->buffer == accumulator_buffer_) return accumulator_;
+  const DType element = l->buffer->dtype.element();
+  Value* mask = l->predicate ? condition(l->predicate) : mask_;
+  Access at = access(l, l->buffer, l->indices, unsigned(lanes_of(l)), mask);
+  llvm::Type* memory = memory_type(element);
+  if (at.pointers) {
+    llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
+    Value* on = mask ? splat(mask, at.lanes) : nullptr;
+    Value* v = b_.CreateMaskedGather(
+        type, at.pointers, alignment(element),
+        on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b_.getInt1Ty(), at.lanes)),
+        llvm::Constant::getNullValue(type));
+    return from_memory(v, element);
+  }
+  if (at.lanes > 1) {
+    llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
+    if (!mask) return from_memory(b_.CreateAlignedLoad(type, at.pointer, alignment(element)), element);
+    return from_memory(b_.CreateMaskedLoad(type, at.pointer, alignment(element), splat(mask, at.lanes),
+                                           llvm::Constant::getNullValue(type)),
+                       element);
+  }
+  if (!mask) return from_memory(b_.CreateAlignedLoad(memory, at.pointer, alignment(element)), element);
+  // A scalar under a mask: read when any lane is on.
+  Value* on = mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask;
+  Block* yes = new_block("on");
+  Block* end = new_block("loaded");
+  Block* before = b_.GetInsertBlock();
+  b_.CreateCondBr(on, yes, end);
+  b_.SetInsertPoint(yes);
+  Value* v = b_.CreateAlignedLoad(memory, at.pointer, alignment(element));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  llvm::PHINode* phi = b_.CreatePHI(memory, 2);
+  phi->addIncoming(llvm::Constant::getNullValue(memory), before);
+  phi->addIncoming(v, yes);
+  return from_memory(phi, element);
+}
+
+void Lowering::store(const ir::BufferStore* s) {
+  Value* v = value(s->value);
+  Value* mask = s->predicate ? condition(s->predicate) : mask_;
+  store_value(s, s->buffer, s->indices, v, mask);
+}
+
+void Lowering::store_value(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, Value* v,
+                           Value* mask) {
+  const DType element = b->dtype.element();
+  const unsigned lanes = lanes_of(v);
+  Access at = access(node, b, indices, lanes, mask);
+  if (at.pointers) {
+    Value* all = splat(to_memory(v, element), at.lanes);
+    b_.CreateMaskedScatter(all, at.pointers, alignment(element), mask ? splat(mask, at.lanes) : nullptr);
+    return;
+  }
+  if (at.lanes > 1) {
+    Value* all = splat(to_memory(v, element), at.lanes);
+    if (mask)
+      b_.CreateMaskedStore(all, at.pointer, alignment(element), splat(mask, at.lanes));
+    else if (stream_)
+      b_.CreateAlignedStore(all, at.pointer, llvm::Align(options_.vector_bytes))
+          ->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                        llvm::MDNode::get(c_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    else
+      b_.CreateAlignedStore(all, at.pointer, alignment(element));
+    return;
+  }
+  if (lanes > 1) refuse(fmt::format("a vector is stored to one element of `{}`", b->name));
+  Value* one = to_memory(v, element);
+  if (!mask) {
+    b_.CreateAlignedStore(one, at.pointer, alignment(element));
+    return;
+  }
+  Block* yes = new_block("on");
+  Block* end = new_block("stored");
+  b_.CreateCondBr(mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask, yes, end);
+  b_.SetInsertPoint(yes);
+  b_.CreateAlignedStore(one, at.pointer, alignment(element));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,264 @@
+#include "codegen/llvm/prove/poly.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rldb::codegen {
+
+namespace {
+
+constexpr std::size_t kMaxTerms = 40;
+constexpr int kMaxSteps = 1'500;
+constexpr int kMaxDepth = 40;
+
+std::optional<Monomial> product(const Monomial& a, const Monomial& b) {
+  if (a.degree + b.degree > Monomial::kMaxDegree) return std::nullopt;
+  Monomial out;
+  const auto end = std::merge(a.factors.begin(), a.factors.begin() + a.degree, b.factors.begin(),
+                              b.factors.begin() + b.degree, out.factors.begin());
+  out.degree = std::int8_t(end - out.factors.begin());
+  return out;
+}
+
+// m without one v.
+Monomial without(const Monomial& m, Symbol v) {
+  Monomial out;
+  bool skipped = false;
+  for (int i = 0; i < m.degree; ++i) {
+    const Symbol f = m.factors[std::size_t(i)];
+    if (f == v && !skipped)
+      skipped = true;
+    else
+      out.factors[std::size_t(out.degree++)] = f;
+  }
+  return out;
+}
+
+// m / d, when it divides.
+std::optional<Monomial> quotient(Monomial m, const Monomial& d) {
+  for (int i = 0; i < d.degree; ++i) {
+    const Symbol f = d.factors[std::size_t(i)];
+    if (m.count(f) == 0) return std::nullopt;
+    m = without(m, f);
+  }
+  return m;
+}
+
+}  // namespace
+
+int Monomial::count(Symbol v) const { return int(std::count(factors.begin(), factors.begin() + degree, v)); }
+
+Poly::Poly(std::int64_t constant) {
+  if (constant != 0) terms_.push_back({{}, constant});
+}
+
+Poly Poly::of(Symbol v) {
+  Poly p;
+  Monomial m;
+  m.factors[0] = v;
+  m.degree = 1;
+  p.terms_.push_back({m, 1});
+  return p;
+}
+
+Poly Poly::invalid() {
+  Poly p;
+  p.valid_ = false;
+  return p;
+}
+
+std::optional<std::int64_t> Poly::constant() const {
+  if (!valid_) return std::nullopt;
+  if (terms_.empty()) return 0;
+  if (terms_.size() == 1 && terms_[0].first.degree == 0) return terms_[0].second;
+  return std::nullopt;
+}
+
+Symbol Poly::highest() const {
+  Symbol top = -1;
+  for (const auto& [m, c] : terms_)
+    if (m.degree > 0) top = std::max(top, m.factors[std::size_t(m.degree - 1)]);
+  return top;
+}
+
+void Poly::add(const Monomial& m, std::int64_t c) {
+  if (!valid_) return;
+  const auto it = std::lower_bound(terms_.begin(), terms_.end(), m,
+                                   [](const auto& row, const Monomial& k) { return row.first < k; });
+  if (it == terms_.end() || it->first != m) {
+    if (c != 0) terms_.insert(it, {m, c});
+    if (terms_.size() > kMaxTerms) *this = invalid();
+    return;
+  }
+  if (__builtin_add_overflow(it->second, c, &it->second)) {
+    *this = invalid();
+    return;
+  }
+  if (it->second == 0) terms_.erase(it);
+}
+
+Poly operator+(const Poly& a, const Poly& b) {
+  if (!a.valid_ || !b.valid_) return Poly::invalid();
+  Poly out = a;
+  for (const auto& [m, c] : b.terms_) out.add(m, c);
+  return out;
+}
+
+Poly operator*(const Poly& a, const Poly& b) {
+  if (!a.valid_ || !b.valid_) return Poly::invalid();
+  Poly out;
+  for (const auto& [m, x] : a.terms_)
+    for (const auto& [n, y] : b.terms_) {
+      const auto both = product(m, n);
+      std::int64_t c = 0;
+      if (!both || __builtin_mul_overflow(x, y, &c)) return Poly::invalid();
+      out.add(*both, c);
+    }
+  return out;
+}
+
+Poly operator-(const Poly& a, const Poly& b) { return a + Poly(-1) * b; }
+
+std::optional<Poly> Poly::coefficient(Symbol v) const {
+  Poly out;
+  for (const auto& [m, c] : terms_) {
+    const int n = m.count(v);
+    if (n > 1) return std::nullopt;
+    if (n == 1) out.add(without(m, v), c);
+  }
+  return out;
+}
+
+Poly Poly::with(Symbol v, const Poly& by) const {
+  const auto c = coefficient(v);
+  if (!c || !valid_) return invalid();
+  Poly rest;
+  for (const auto& [m, x] : terms_)
+    if (m.count(v) == 0) rest.add(m, x);
+  return rest + *c * by;
+}
+
+// ---- proofs ----
+
+Symbol Prover::make(bool non_negative) {
+  known_.push_back({});
+  const auto v = Symbol(known_.size() - 1);
+  known_.back().non_negative = non_negative;
+  if (non_negative) known_.back().facts.push_back({Poly::of(v), 0});
+  return v;
+}
+
+void Prover::fact(const Poly& p, int sign) {
+  if (!p.valid()) return;
+  const Symbol v = p.highest();
+  if (v < 0) return;
+  known_[std::size_t(v)].facts.push_back({p, sign});
+  log_.push_back(v);
+}
+
+void Prover::always(const Poly& p, int sign) {
+  const Symbol v = p.valid() ? p.highest() : -1;
+  if (v >= 0) known_[std::size_t(v)].facts.push_back({p, sign});
+}
+
+void Prover::either(Symbol v, const Poly& a, const Poly& b) {
+  if (a.valid() && b.valid()) known_[std::size_t(v)].either = {a, b};
+}
+
+void Prover::forget(std::size_t mark) {
+  while (log_.size() > mark) {
+    known_[std::size_t(log_.back())].facts.pop_back();
+    log_.pop_back();
+  }
+}
+
+bool Prover::never_negative(const Poly& p) {
+  steps_ = std::min(kMaxSteps, budget_);
+  const int before = steps_;
+  const bool proved = prove(p, 0);
+  budget_ -= before - std::max(steps_, 0);
+  return proved;
+}
+
+// Every part of the sum is >= 0.
+bool Prover::plainly(const Poly& p) const {
+  for (const auto& [m, c] : p.terms()) {
+    if (c < 0) return false;
+    for (int i = 0; i < m.degree; ++i)
+      if (!known_[std::size_t(m.factors[std::size_t(i)])].non_negative) return false;
+  }
+  return true;
+}
+
+bool Prover::prove(const Poly& p, int depth) {
+  if (!p.valid() || --steps_ < 0 || depth > kMaxDepth) return false;
+  if (const auto c = p.constant()) return *c >= 0;
+  if (plainly(p)) return true;
+  const Symbol v = p.highest();
+  const auto c = p.coefficient(v);
+  if (!c) return false;
+  // The latest facts are the closest ones.
+  for (std::size_t i = known_[std::size_t(v)].facts.size(); i-- > 0;) {
+    const Fact fact = known_[std::size_t(v)].facts[i];
+    if (prove_with(p, *c, v, fact, depth)) return true;
+  }
+  if (const auto either = known_[std::size_t(v)].either)
+    return prove(p.with(v, either->first), depth + 1) && prove(p.with(v, either->second), depth + 1);
+  return false;
+}
+
+// Subtracts that multiple of the fact (c: the coefficient of v in p) that removes v.
+bool Prover::prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth) {
+  const auto q = fact.poly.coefficient(v);
+  if (!q) return false;
+  if (c == *q) return prove(p - fact.poly, depth + 1);
+  const auto pc = c.constant(), qc = q->constant();
+  if (pc && qc) {
+    if ((*pc > 0) != (*qc > 0) || *pc == INT64_MIN || *qc == INT64_MIN) return false;
+    const std::int64_t x = std::abs(*pc), y = std::abs(*qc), common = std::gcd(x, y);
+    // p is an integer: p >= 0 exactly when s * p + (s - 1) >= 0.
+    const std::int64_t s = y / common;
+    return prove(Poly(s) * p + Poly(s - 1) - Poly(x / common) * fact.poly, depth + 1);
+  }
+  if (qc && (*qc == 1 || *qc == -1)) {
+    const Poly times = *q * c;
+    return prove(times, depth + 1) && prove(p - times * fact.poly, depth + 1);
+  }
+  if (fact.sign == 0) return false;
+  const Poly size = Poly(fact.sign) * *q;  // >= 1
+  const Poly times = Poly(fact.sign) * c;
+  return prove(times, depth + 1) && prove(size * p + size - Poly(1) - times * fact.poly, depth + 1);
+}
+
+Poly Prover::floor_div(const Poly& a, const Poly& b) {
+  if (!a.valid() || !b.valid()) return Poly::invalid();
+  const auto divisor = b.constant();
+  if (divisor ? *divisor <= 0 : !never_negative(b)) return Poly::invalid();
+  if (divisor && *divisor == 1) return a;
+  // a == b * whole + rest
+  Poly whole, rest;
+  for (const auto& [m, c] : a.terms()) {
+    Poly term = Poly(c);
+    for (int i = 0; i < m.degree; ++i) term = term * Poly::of(m.factors[std::size_t(i)]);
+    const bool single = b.terms().size() == 1;
+    const auto left = single ? quotient(m, b.terms()[0].first) : std::nullopt;
+    if (!left || c % b.terms()[0].second != 0) {
+      rest = rest + term;
+      continue;
+    }
+    Poly part = Poly(c / b.terms()[0].second);
+    for (int i = 0; i < left->degree; ++i) part = part * Poly::of(left->factors[std::size_t(i)]);
+    whole = whole + part;
+  }
+  if (never_negative(rest) && never_negative(b - Poly(1) - rest)) return whole;
+  const auto [it, made] = quotients_.try_emplace({rest, b}, Symbol(0));
+  if (made) {
+    it->second = make();
+    const Poly q = Poly::of(it->second);
+    always(rest - b * q, -1);
+    always(b * q + b - Poly(1) - rest, 1);
+  }
+  return whole + Poly::of(it->second);
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,93 @@
+#include "codegen/llvm/schedule/schedule.h"
+
+#include <algorithm>
+
+#include "rldb/ir/equal.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+
+bool mentions(const ir::Node* n, const ir::Var* v) {
+  bool found = false;
+  ir::walk(n, [&](const ir::Node* part) {
+    found = found || part == v;
+    return !found;
+  });
+  return found;
+}
+
+int ReductionNest::loop_of(const ir::Expr* axis) const {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i]->var == axis) return int(i);
+  return -1;
+}
+
+std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
+  ReductionNest n;
+  const ir::Stmt* at = loop;
+  while (const auto* l = as<ir::ForStmt>(at)) {
+    const bool plain = l->for_kind == ir::ForKind::Serial || l->for_kind == ir::ForKind::Parallel;
+    if (l->step || !plain || !ir::is_const(l->min, 0)) return std::nullopt;
+    n.loops.push_back(l);
+    at = l->body;
+  }
+  n.realize = as<ir::SBlockRealize>(at);
+  if (!n.realize || !ir::is_const(n.realize->predicate, 1)) return std::nullopt;
+  const ir::SBlock* b = n.realize->block;
+  if (!b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty()) return std::nullopt;
+  if (b->iter_vars.size() != n.loops.size()) return std::nullopt;
+  for (const ir::ForStmt* l : n.loops) {
+    const auto it = std::find(n.realize->iter_values.begin(), n.realize->iter_values.end(), l->var);
+    if (it == n.realize->iter_values.end()) return std::nullopt;
+    const ir::IterVar& axis = b->iter_vars[std::size_t(it - n.realize->iter_values.begin())];
+    if (!ir::is_const(axis.dom.min, 0)) return std::nullopt;
+    if (axis.kind != ir::IterKind::Reduce && axis.kind != ir::IterKind::Spatial) return std::nullopt;
+    n.axes.push_back(&axis);
+    for (const ir::ForStmt* other : n.loops)
+      if (mentions(l->extent, other->var)) return std::nullopt;
+  }
+  n.init = as<ir::BufferStore>(b->init);
+  n.update = as<ir::BufferStore>(b->body);
+  if (!n.init || !n.update || n.init->buffer != n.update->buffer || n.init->predicate || n.update->predicate)
+    return std::nullopt;
+  if (!as<ir::FloatImm>(n.init->value) && !as<ir::IntImm>(n.init->value)) return std::nullopt;
+  const ir::Buffer* out = n.update->buffer;
+  if (out->dtype.lanes != 1 || n.update->indices.empty()) return std::nullopt;
+  const auto same = [&](ir::Span<const ir::Expr*> indices) {
+    if (indices.size() != n.update->indices.size()) return false;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      if (!ir::expr_equal(indices[i], n.update->indices[i])) return false;
+    return true;
+  };
+  if (!same(n.init->indices)) return std::nullopt;
+  std::vector<int> seen(n.loops.size(), 0);
+  for (const ir::Expr* e : n.update->indices) {
+    if (ir::is_const(e, 0)) continue;
+    const int i = n.loop_of(e);
+    if (i < 0 || n.is_reduce(i) || seen[std::size_t(i)]++) return std::nullopt;
+  }
+  bool has_reduce = false;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    has_reduce = has_reduce || n.is_reduce(int(i));
+    if (!n.is_reduce(int(i)) && !seen[i]) return std::nullopt;
+  }
+  if (!has_reduce) return std::nullopt;
+  bool fits = true;
+  ir::walk(n.update->value, [&](const ir::Node* node) {
+    if (const auto* l = as<ir::BufferLoad>(node)) {
+      if (l->predicate) fits = false;
+      if (l->buffer == out)
+        fits = fits && same(l->indices);
+      else if (l->buffer->data == out->data)
+        fits = false;
+    }
+    return fits;
+  });
+  if (!fits) return std::nullopt;
+  return n;
+}
+
+}  // namespace rldb::codegen

@@ -1,0 +1,356 @@
+#include "debug/look/code_map.h"
+
+#include <algorithm>
+#include <map>
+
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::debug {
+
+using bytecode::FunctionKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+
+namespace {
+
+constexpr int kMaxDepth = 500;
+constexpr std::size_t kMaxOrigins = 256;
+
+// Nodes that belong to one place only: others (variables, operators, literals) are shared between bindings.
+bool is_own(const ir::Node* n) {
+  return ir::isa<ir::Call>(n) || ir::isa<ir::Tuple>(n) || ir::isa<ir::TupleGetItem>(n) || ir::isa<ir::If>(n) ||
+         ir::isa<ir::ShapeExpr>(n) || ir::isa<ir::SeqExpr>(n) || ir::isa<ir::Function>(n);
+}
+
+}  // namespace
+
+CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& session)
+    : build_(std::move(build)), session_(session), starts_(build_->executable->instruction_count()) {
+  const bytecode::Executable& exe = executable();
+  const std::size_t count = std::size_t(exe.instruction_count());
+  functions_.assign(count, -1);
+  binding_of_.assign(count, -1);
+  for (std::size_t f = 0; f < exe.functions.size(); ++f)
+    if (exe.functions[f].kind == FunctionKind::Bytecode)
+      for (Index pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc) functions_[std::size_t(pc)] = Index(f);
+  if (build_->source) {
+    for (const ir::ModuleEntry& entry : build_->source->entries) {
+      const auto* f = ir::as<ir::Function>(entry.function);
+      if (!f) continue;
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p->id;
+      collect(entry.name, f->body, 0);
+    }
+    map_instructions();
+  } else {
+    map_locations();
+  }
+  mark_starts();
+  name_variables();
+}
+
+// ---- bindings of the source ----
+
+int CodeMap::add(UserBinding b) {
+  place(b);
+  bindings_.push_back(std::move(b));
+  return int(bindings_.size()) - 1;
+}
+
+void CodeMap::place(UserBinding& b) {
+  const source::Buffer* buffer = session_.sources().find(b.span.file);
+  if (!buffer) return;
+  b.file = buffer->name();
+  b.line = buffer->line_column(b.span.begin).line;
+}
+
+void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth) {
+  if (!body || depth > kMaxDepth) return;
+  for (const ir::BindingBlock* block : body->blocks)
+    for (const ir::Binding* b : block->bindings) add_binding(function, b, depth);
+  // A result that is computed in place is a step of its own.
+  if (!is_own(body->body)) return;
+  UserBinding result;
+  result.function = function;
+  result.node = body->body->id;
+  result.span = session_.context().span_of(body->body);
+  note_values(body->body, add(std::move(result)), function, depth);
+}
+
+void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int depth) {
+  ir::Context& ctx = session_.context();
+  UserBinding u;
+  u.function = function;
+  u.name = b->var->name;
+  u.binding = b;
+  u.node = b->id;
+  u.span = ctx.span_of(b);
+  if (!u.span) u.span = ctx.span_of(b->value);
+  if (!u.span) u.span = ctx.span_of(b->var);
+  const int index = add(std::move(u));
+  by_node_[b->id] = index;
+  by_node_[b->var->id] = index;
+  user_variables_[b->var->id] = b->var->id;
+  note_values(b->value, index, function, depth);
+}
+
+// The nodes of a value, down to sequences inside it, whose bindings are bindings of their own.
+void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view function, int depth) {
+  if (!value || depth > kMaxDepth) return;
+  std::vector<const ir::Node*> inner;
+  ir::walk(value, [&](const ir::Node* n) {
+    if (is_own(n)) by_node_.try_emplace(n->id, binding);
+    if (ir::isa<ir::SeqExpr>(n) || (ir::isa<ir::Function>(n) && n != value)) {
+      inner.push_back(n);
+      return false;
+    }
+    return true;
+  });
+  for (const ir::Node* n : inner) {
+    const auto* f = ir::as<ir::Function>(n);
+    if (f)
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p->id;
+    collect(function, f ? f->body : ir::as<ir::SeqExpr>(n), depth + 1);
+  }
+}
+
+// ---- from instructions to bindings ----
+
+int CodeMap::by_provenance(std::uint32_t a, std::uint32_t b) const {
+  const auto& origins = session_.context().origins();
+  std::vector<std::uint32_t> queue;
+  for (const std::uint32_t id : {a, b})
+    if (id != 0) queue.push_back(id);
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    if (const auto it = by_node_.find(queue[i]); it != by_node_.end()) return it->second;
+    if (queue.size() > kMaxOrigins) continue;
+    for (const std::uint32_t id : origins.get(queue[i]))
+      if (std::find(queue.begin(), queue.end(), id) == queue.end()) queue.push_back(id);
+  }
+  return -1;
+}
+
+void CodeMap::map_instructions() {
+  const bytecode::Executable& exe = executable();
+  std::map<std::pair<std::uint32_t, std::uint64_t>, int> spans;
+  auto key = [](source::Span s) { return std::pair(s.file.value, (std::uint64_t(s.begin) << 32) | s.end); };
+  for (std::size_t i = 0; i < bindings_.size(); ++i)
+    if (bindings_[i].span) spans.try_emplace(key(bindings_[i].span), int(i));
+  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
+    if (!debug) continue;
+    has_debug_info_ = true;
+    int found = by_provenance(debug->binding, debug->node);
+    if (found < 0 && debug->span)
+      if (const auto it = spans.find(key(debug->span)); it != spans.end()) found = it->second;
+    binding_of_[std::size_t(pc)] = found;
+  }
+}
+
+// An executable from a file: one binding a source location, or, without locations, one a variable name.
+void CodeMap::map_locations() {
+  const bytecode::Executable& exe = executable();
+  std::map<std::tuple<Index, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
+  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
+    if (!debug) continue;
+    const bytecode::Location at = debug->location;
+    if (debug->variable.empty() || (at.file == 0 && debug->variable == "_")) continue;
+    has_debug_info_ = true;
+    // Variables that lowering made stand at the location of the binding they serve.
+    const std::string name = at.file ? std::string() : debug->variable;
+    const auto [it, fresh] = known.try_emplace({function_of(pc), at.file, at.line, at.column, name}, -1);
+    if (fresh) {
+      UserBinding b;
+      b.function = function_name(pc);
+      b.name = debug->variable;
+      b.file = exe.debug.file(at);
+      b.line = at.line;
+      bindings_.push_back(std::move(b));
+      it->second = int(bindings_.size()) - 1;
+    } else if (debug->variable != "_") {
+      bindings_[std::size_t(it->second)].name = debug->variable;  // the last one is what the user named
+    }
+    binding_of_[std::size_t(pc)] = it->second;
+  }
+}
+
+void CodeMap::mark_starts() {
+  const Index count = executable().instruction_count();
+  if (bindings_.empty()) {
+    for (Index pc = 0; pc < count; ++pc) starts_.set(pc);
+    return;
+  }
+  Index function = -1;
+  std::vector<Index> seen(bindings_.size(), -1);  // function that the binding was last seen in
+  for (Index pc = 0; pc < count; ++pc) {
+    function = function_of(pc);
+    const int b = binding_of(pc);
+    if (b < 0 || seen[std::size_t(b)] == function) continue;
+    // A result that is only returned is no step.
+    const Instruction i = executable().instruction(pc);
+    if (i.op == Opcode::Ret) continue;
+    seen[std::size_t(b)] = function;
+    starts_.set(pc);
+  }
+}
+
+// ---- questions ----
+
+const std::string& CodeMap::function_name(Index pc) const {
+  static const std::string none;
+  const Index f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
+  return f < 0 ? none : executable().functions[std::size_t(f)].name;
+}
+
+std::vector<Index> CodeMap::starts_of(int binding) const {
+  std::vector<Index> found;
+  for (Index pc = 0; pc < Index(binding_of_.size()); ++pc)
+    if (binding_of(pc) == binding && starts_.test(pc)) found.push_back(pc);
+  return found;
+}
+
+Index CodeMap::entry(Index function) const {
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
+  if (!bindings_.empty())
+    for (Index pc = f.start; pc < f.end; ++pc)
+      if (starts_.test(pc)) return pc;
+  return f.start;
+}
+
+std::vector<Index> CodeMap::returns(Index function) const {
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
+  std::vector<Index> found;
+  for (Index pc = f.start; pc < f.end; ++pc)
+    if (executable().instruction(pc).op == Opcode::Ret) found.push_back(pc);
+  return found;
+}
+
+Position CodeMap::position(Index pc) const {
+  Position p;
+  p.pc = pc;
+  if (pc < 0 || std::size_t(pc) >= functions_.size()) return p;
+  p.function = function_name(pc);
+  const bytecode::InstructionDebug* debug = executable().debug.instruction(pc);
+  if (const int b = binding_of(pc); b >= 0) {
+    p.binding = binding(b).name;
+    p.node = binding(b).node;
+    p.span = binding(b).span;
+  } else if (debug) {
+    p.node = debug->node;
+    p.span = debug->span;
+  }
+  if (!p.span && function_of(pc) >= 0)
+    if (const bytecode::FunctionDebug* f = executable().debug.function(function_of(pc))) p.span = f->span;
+  return p;
+}
+
+bool CodeMap::is_user_variable(const bytecode::VariableRange& v) const {
+  if (v.name == "_") return false;
+  if (v.is_parameter || !build_->source || v.node == 0) return true;
+  std::vector<std::uint32_t> queue{v.node};
+  for (std::size_t i = 0; i < queue.size() && queue.size() < kMaxOrigins; ++i) {
+    if (user_variables_.contains(queue[i])) return true;
+    for (const std::uint32_t id : session_.context().origins().get(queue[i])) queue.push_back(id);
+  }
+  return false;
+}
+
+// The tensor, tuple or shape that lowered code makes for a binding's result under a name of its own.
+std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v) const {
+  if (v.is_parameter || v.begin < 1) return std::nullopt;
+  const int b = by_provenance(v.node, 0);
+  if (b < 0 || !binding(b).binding || binding(b).name == "_") return std::nullopt;
+  const ir::Type* type = binding(b).binding->var->type;
+  const std::string_view kind = ir::as<ir::TensorType>(type)  ? "R.Tensor("
+                                : ir::as<ir::ShapeType>(type) ? "R.Shape("
+                                : ir::as<ir::TupleType>(type) ? "R.Tuple("
+                                                              : "";
+  if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
+  // It holds the result once the last call of the binding that gets it has run.
+  Index begin = v.begin;
+  for (Index pc = v.begin; pc < v.end && binding_of(pc) == b; ++pc) {
+    const Instruction i = executable().instruction(pc);
+    for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
+      if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
+  }
+  return UserVariable{binding(b).name, &v, begin};
+}
+
+void CodeMap::name_variables() {
+  const bytecode::Executable& exe = executable();
+  variables_.resize(exe.functions.size());
+  for (std::size_t f = 0; f < exe.functions.size(); ++f) {
+    const bytecode::FunctionDebug* debug = exe.debug.function(Index(f));
+    if (!debug) continue;
+    for (const bytecode::VariableRange& v : debug->variables) {
+      if (is_user_variable(v))
+        variables_[f].push_back({v.name, &v, v.begin});
+      else if (auto made = result_variable(v))
+        variables_[f].push_back(*std::move(made));
+    }
+  }
+}
+
+// Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
+// Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
+const std::vector<Index>& CodeMap::dominators(Index function) const {
+  if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
+  std::vector<Index> idom;
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
+  const Index count = f.end - f.start;
+  std::vector<std::vector<Index>> before(static_cast<std::size_t>(count));
+  auto edge = [&](Index from, Index to) {
+    if (to >= 0 && to < count) before[std::size_t(to)].push_back(from);
+  };
+  for (Index at = 0; at < count; ++at) {
+    const Instruction i = executable().instruction(f.start + at);
+    switch (i.op) {
+      case Opcode::Call:
+        edge(at, at + 1);
+        break;
+      case Opcode::If:
+        edge(at, at + 1);
+        edge(at, at + i.offset);
+        break;
+      case Opcode::Goto:
+        edge(at, at + i.offset);
+        break;
+      case Opcode::Ret:
+        break;
+    }
+  }
+  idom.assign(std::size_t(count), -1);
+  if (count > 0) idom[0] = 0;
+  auto meet = [&](Index a, Index b) {
+    while (a != b) (a > b ? a : b) = idom[std::size_t(a > b ? a : b)];
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Index at = 1; at < count; ++at) {
+      support::poll();
+      Index best = -1;
+      for (const Index from : before[std::size_t(at)])
+        if (idom[std::size_t(from)] >= 0) best = best < 0 ? from : meet(best, from);
+      if (best >= 0 && best < at && idom[std::size_t(at)] != best) {
+        idom[std::size_t(at)] = best;
+        changed = true;
+      }
+    }
+  }
+  return dominators_.emplace(function, std::move(idom)).first->second;
+}
+
+bool CodeMap::runs_before(Index earlier, Index later) const {
+  const Index function = function_of(later);
+  if (function < 0 || function_of(earlier) != function || earlier >= later) return false;
+  const std::vector<Index>& idom = dominators(function);
+  const Index start = executable().functions[std::size_t(function)].start;
+  Index at = later - start;
+  const Index wanted = earlier - start;
+  while (at > wanted && idom[std::size_t(at)] >= 0) at = idom[std::size_t(at)];
+  return at == wanted;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,302 @@
+#include "debug/run/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "rldb/bytecode/disassemble.h"
+
+namespace rldb::debug {
+
+using bytecode::Arg;
+using bytecode::ArgKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using runtime::Value;
+using vm::Outcome;
+using vm::StopReason;
+
+namespace {
+
+bool ran_out(const Outcome& o) { return o.stopped() && o.reason == StopReason::Stepped; }
+
+Outcome stopped(StopReason reason) {
+  Outcome o;
+  o.kind = Outcome::Kind::Stopped;
+  o.reason = reason;
+  return o;
+}
+
+Outcome faulted(vm::Fault f) {
+  Outcome o;
+  o.kind = Outcome::Kind::Faulted;
+  o.fault = std::move(f);
+  return o;
+}
+
+constexpr std::string_view kDynamicCall = "vm.builtin.call_tir_dyn";
+
+// The program's own printing while it is only being repeated.
+class Muted {
+ public:
+  explicit Muted(session::Session& s) : session_(s) { session_.mute(true); }
+  ~Muted() { session_.mute(false); }
+
+ private:
+  session::Session& session_;
+};
+
+}  // namespace
+
+// ---- forward ----
+
+Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
+  // A machine without frames (a bare kernel or packed function) does all it does in one go.
+  if (!machine_.running()) return call_alone();
+  std::uint64_t begin = now_ns();
+  Outcome o = machine_.step(1);
+  while (ran_out(o)) {
+    if (time() >= until) break;
+    const std::uint64_t count = std::min(until - time(), timeline_.chunk());
+    o = stops ? machine_.step(count, *stops) : machine_.step(count);
+    const std::uint64_t end = now_ns();
+    timeline_.ran(machine_, end - begin);
+    begin = end;
+  }
+  return o;
+}
+
+// ---- backwards ----
+
+Run::Seek Run::go_to(std::uint64_t target, Outcome* ended) { return seek(target, ended, false); }
+
+Run::Seek Run::go_back(std::uint64_t target) { return seek(target, nullptr, true); }
+
+Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) {
+  const vm::Machine* point = timeline_.at_or_before(target);
+  const bool can_go_on = !from_checkpoint && machine_.running() && !fault() && !kernel_ && time() <= target;
+  const bool restore = point && (!can_go_on || point->instructions() > time());
+  if ((!restore && !can_go_on) || (over_ && !can_go_back_)) return Seek::NoHistory;
+  std::optional<Muted> muted;
+  std::optional<vm::Machine> present;
+  if (restore) {
+    auto copy = point->snapshot();
+    if (!copy.ok()) return Seek::NoHistory;
+    muted.emplace(session_);
+    present = std::move(machine_);
+    machine_ = std::move(copy).value();
+    timeline_.restored();
+  }
+  std::uint64_t begin = now_ns();
+  while (time() < target) {
+    Outcome o = machine_.step(std::min(target - time(), timeline_.chunk()));
+    const std::uint64_t end = now_ns();
+    timeline_.ran(machine_, end - begin);
+    begin = end;
+    if (ran_out(o)) continue;
+    if (o.stopped()) {
+      if (present) machine_ = *std::move(present);
+      return Seek::Interrupted;
+    }
+    kernel_.reset();
+    kernel_fault_.reset();
+    if (ended) *ended = std::move(o);
+    return Seek::Ended;
+  }
+  kernel_.reset();
+  kernel_fault_.reset();
+  over_ = false;
+  if (!machine_.running()) untouched_args_.restore();
+  return Seek::Done;
+}
+
+Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
+                      const std::function<bool()>& leave) {
+  Muted muted(session_);
+  for (std::uint64_t end = time(); end > 0;) {
+    const vm::Machine* point = timeline_.at_or_before(end - 1);
+    if (!point) return Seek::NoHistory;
+    const std::uint64_t begin = point->instructions();
+    auto copy = point->snapshot();
+    if (!copy.ok()) return Seek::NoHistory;
+    vm::Machine m = std::move(copy).value();
+    if (stops.test(m.frame().pc)) visit(m);
+    while (m.instructions() < end) {
+      Outcome o = m.step(1);
+      if (ran_out(o) && m.instructions() < end) o = m.step(end - m.instructions(), stops);
+      if (!o.stopped()) break;  // cannot be: this was executed before
+      if (o.reason == StopReason::Interrupted) return Seek::Interrupted;
+      if (o.reason == StopReason::Hook) visit(m);
+    }
+    if (leave()) return Seek::Done;
+    end = begin;
+  }
+  return Seek::NoHistory;
+}
+
+// ---- kernels ----
+
+Index Run::kernel_called_at(Index pc) const {
+  const bytecode::Executable& exe = code_->executable();
+  const Instruction i = exe.instruction(pc);
+  if (i.op != Opcode::Call) return -1;
+  if (machine_.program().target_kind(i.callee) == vm::TargetKind::Kernel) return i.callee;
+  if (exe.functions[std::size_t(i.callee)].name != kDynamicCall || i.args.empty()) return -1;
+  const Arg kernel = i.arg(0);
+  if (kernel.kind() != ArgKind::Function) return -1;
+  return machine_.program().target_kind(kernel.value()) == vm::TargetKind::Kernel ? kernel.value() : -1;
+}
+
+bool Run::next_is_kernel_call() const {
+  if (fault() || kernel_) return false;
+  if (machine_.running()) return is_kernel_call(pc());
+  // A kernel that is run alone, not begun yet.
+  const ir::Module* lowered = code_->build()->lowered;
+  return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
+}
+
+const ir::PrimFunc* Run::next_kernel(std::string* name) const {
+  if (!next_is_kernel_call()) return nullptr;
+  const std::string& callee =
+      machine_.running() ? code_->executable().functions[std::size_t(kernel_called_at(pc()))].name : function_;
+  if (name) *name = callee;
+  const ir::Module* lowered = code_->build()->lowered;
+  return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
+}
+
+// As the kernel gets them; the dynamic form unpacks its trailing shape.
+std::optional<std::vector<Value>> Run::kernel_arguments() const {
+  if (!machine_.running()) return args_;
+  const Instruction i = code_->executable().instruction(pc());
+  std::vector<Value> args;
+  for (std::size_t a = 0; a < i.args.size(); ++a) {
+    auto value = argument(i.arg(a));
+    if (!value) return std::nullopt;
+    args.push_back(*std::move(value));
+  }
+  if (kernel_called_at(pc()) == i.callee) return args;
+  const Value shape = args.back();
+  args.erase(args.begin());
+  if (!shape.is(runtime::ValueKind::Shape)) return std::nullopt;
+  args.pop_back();
+  for (const std::int64_t d : shape.as_shape()) args.push_back(Value::of_int(d));
+  return args;
+}
+
+std::optional<Value> Run::argument(Arg arg) const {
+  switch (arg.kind()) {
+    case ArgKind::Register: {
+      if (bytecode::is_special(arg.value())) return Value();
+      const Value* v = machine_.read_register(depth() - 1, arg.value());
+      return v ? std::optional(*v) : std::nullopt;
+    }
+    case ArgKind::Immediate:
+      return Value::of_int(arg.value());
+    case ArgKind::Constant:
+      return code_->executable().constants[std::size_t(arg.value())];
+    case ArgKind::Function:
+      return machine_.program().function_value(arg.value());
+  }
+  RLDB_UNREACHABLE("argument kind");
+}
+
+// A machine without frames makes its one call. It works on the caller's tensors; going back needs what was in them.
+Outcome Run::call_alone() {
+  if (over_) return machine_.run();
+  over_ = true;
+  if (untouched_args_.empty()) can_go_back_ = untouched_args_.save(args_, {});
+  // A machine that came back from a checkpoint has copies of the arguments.
+  auto started = machine_.start(function_, args_);
+  RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");
+  return machine_.run();
+}
+
+bool TensorBytes::save_storage(const support::Ref<runtime::Storage>& storage) {
+  for (const auto& [kept, copy] : kept_)
+    if (kept == storage) return true;
+  auto copy = storage->clone();
+  if (!copy.ok()) return false;
+  kept_.emplace_back(storage, std::move(copy).value());
+  return true;
+}
+
+bool TensorBytes::save(std::span<const Value> values, std::span<const Value> constants) {
+  for (const Value& v : values) {
+    if (!v.is(runtime::ValueKind::Tensor)) continue;  // a kernel takes tensors and numbers
+    const auto& storage = v.as_tensor().storage();
+    const bool constant = std::any_of(constants.begin(), constants.end(), [&](const Value& c) {
+      return c.is(runtime::ValueKind::Tensor) && c.as_tensor().storage() == storage;
+    });
+    if (!constant && !save_storage(storage)) return false;
+  }
+  return true;
+}
+
+void TensorBytes::restore() const {
+  for (const auto& [storage, copy] : kept_) std::memcpy(storage->data(), copy->data(), copy->size());
+}
+
+bool Run::enter_kernel() {
+  std::string name;
+  const ir::PrimFunc* f = next_kernel(&name);
+  if (!f) return false;
+  auto args = kernel_arguments();
+  if (!args) return false;
+  if (!machine_.running() && untouched_args_.empty() && !untouched_args_.save(args_, {})) return false;
+  TensorBytes before;
+  if (!before.save(*args, code_->executable().constants)) return false;
+  auto stepper = std::make_unique<KernelStepper>(
+      KernelStepper{name, f, std::move(before), eval::TirMachine(f, &session_.registry())});
+  // Bad arguments: the machine says what is wrong with them when it makes the call.
+  if (!stepper->machine.start(*args).ok()) return false;
+  kernel_ = std::move(stepper);
+  return true;
+}
+
+Outcome Run::kernel_failed(runtime::Error error) {
+  vm::Fault f;
+  error.notes.push_back(fmt::format("in kernel `{}`", kernel_->name));
+  f.error = std::move(error);
+  f.function_name = kernel_->name;
+  if (!machine_.running()) {
+    kernel_fault_ = f;
+    return faulted(std::move(f));
+  }
+  f.function = machine_.frame().function;
+  f.function_name = code_->function_name(pc());
+  f.pc = pc();
+  f.instruction = bytecode::instruction_text(code_->executable(), pc());
+  kernel_fault_ = f;
+  return faulted(std::move(f));
+}
+
+// The statements have been shown; the call itself is made by the run's own engine, without their effects.
+Outcome Run::complete_kernel() {
+  kernel_->before.restore();
+  kernel_.reset();
+  const Muted muted(session_);  // what the kernel printed was printed by its statements
+  return machine_.running() ? machine_.step(1) : call_alone();
+}
+
+Outcome Run::step_kernel() {
+  if (kernel_->machine.running()) {
+    auto done = kernel_->machine.step();
+    if (!done.ok()) return kernel_failed(std::move(done).error());
+  }
+  return kernel_->machine.running() ? stopped(StopReason::Stepped) : complete_kernel();
+}
+
+Outcome Run::finish_kernel() {
+  constexpr int kPollEvery = 1024;
+  for (int left = kPollEvery; kernel_->machine.running();) {
+    auto done = kernel_->machine.step();
+    if (!done.ok()) return kernel_failed(std::move(done).error());
+    if (--left > 0) continue;
+    left = kPollEvery;
+    if (session_.interrupt().exchange(false)) return stopped(StopReason::Interrupted);
+  }
+  return complete_kernel();
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,113 @@
+// Run: one execution being debugged: its machine, its timeline, the kernel that is being stepped.
+//
+// Moves the machine forward (to stops, or by a number of instructions) and backwards (nearest checkpoint, then forward
+// again with the program's output muted). Knows instructions and times; what a binding or a breakpoint is, is
+// Debugger's. Packed functions with effects outside the machine are called again on the way; see docs/debug.md.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "debug/look/code_map.h"
+#include "debug/run/timeline.h"
+#include "rldb/eval/eval.h"
+
+namespace rldb::debug {
+
+// What is in the tensors of a call before it is made.
+class TensorBytes {
+ public:
+  // False: no memory for the copies.
+  bool save(std::span<const runtime::Value> values, std::span<const runtime::Value> constants);
+  void restore() const;
+  bool empty() const { return kept_.empty(); }
+
+ private:
+  bool save_storage(const support::Ref<runtime::Storage>& storage);
+  std::vector<std::pair<support::Ref<runtime::Storage>, support::Ref<runtime::Storage>>> kept_;  // (of the run, copy)
+};
+
+// A kernel call (or a run of a kernel alone) that the evaluator shows, a statement at a time, on the run's own tensors.
+// It only shows: at the end the tensors are as before and the run's own engine makes the call, so that what is computed
+// does not depend on whether anybody looked (an engine may round the last bits in another way).
+struct KernelStepper {
+  std::string name;
+  const ir::PrimFunc* function = nullptr;
+  TensorBytes before;
+  eval::TirMachine machine;
+};
+
+class Run {
+ public:
+  // `function` and `args` are what the machine was started with.
+  Run(std::shared_ptr<const CodeMap> code, vm::Machine machine, session::Session& session, std::string_view function,
+      std::span<const runtime::Value> args)
+      : code_(std::move(code)),
+        machine_(std::move(machine)),
+        session_(session),
+        function_(function),
+        args_(args.begin(), args.end()) {
+    timeline_.begin(machine_);
+  }
+
+  const CodeMap& code() const { return *code_; }
+  const vm::Machine& machine() const { return machine_; }
+  const Timeline& timeline() const { return timeline_; }
+  Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
+  std::size_t depth() const { return machine_.frames().size(); }
+  std::uint64_t time() const { return machine_.instructions(); }
+  const std::optional<vm::Fault>& fault() const { return kernel_fault_ ? kernel_fault_ : machine_.fault(); }
+
+  // ---- forward ----
+  // At least one instruction, then on to the next stop of the set or to `until` (a time).
+  static constexpr std::uint64_t kForever = ~std::uint64_t(0);
+  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever);
+
+  // ---- backwards ----
+  enum class Seek { Done, NoHistory, Interrupted, Ended };
+  // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
+  Seek go_to(std::uint64_t time, vm::Outcome* ended = nullptr);
+  // The same from a checkpoint in any case: the machine as it is now is not to be relied on.
+  Seek go_back(std::uint64_t time);
+  // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
+  // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
+  Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
+              const std::function<bool()>& leave);
+
+  // ---- kernels ----
+  bool in_kernel() const { return kernel_ != nullptr; }
+  const KernelStepper* kernel() const { return kernel_.get(); }
+  // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
+  bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
+  bool next_is_kernel_call() const;
+  // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
+  const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
+  bool enter_kernel();
+  // One statement; when it was the last one the call has been made.
+  vm::Outcome step_kernel();
+  vm::Outcome finish_kernel();
+
+ private:
+  Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
+  vm::Outcome complete_kernel();
+  vm::Outcome kernel_failed(runtime::Error error);
+  Index kernel_called_at(Index pc) const;  // index into the function table, or -1
+  std::optional<std::vector<runtime::Value>> kernel_arguments() const;
+  vm::Outcome call_alone();
+  std::optional<runtime::Value> argument(bytecode::Arg arg) const;
+
+  std::shared_ptr<const CodeMap> code_;
+  vm::Machine machine_;
+  session::Session& session_;
+  std::string function_;
+  std::vector<runtime::Value> args_;
+  TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
+  Timeline timeline_;
+  std::unique_ptr<KernelStepper> kernel_;
+  std::optional<vm::Fault> kernel_fault_;
+  bool over_ = false;        // a machine without frames has run
+  bool can_go_back_ = true;  // false: there was no memory to keep what was in untouched_args_
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,493 @@
+// Relax by the book: environments of values, C++ frames per Relax call (on a stack of its own), symbolic variables
+// bound by matching types against values. Operators beyond the calls of RFC 0089 section 4.1 have to be legalised
+// before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "eval/relax/relax_op.h"
+#include "rldb/eval/eval.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/large_stack.h"
+
+namespace rldb::eval {
+
+using ir::as;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Value;
+using runtime::ValueKind;
+using support::Unit;
+
+namespace {
+
+// Reserved, and touched as far as it is used: some 5 KB per Relax call, more under sanitizers.
+constexpr std::size_t kStackBytes = std::size_t(1) << 30;
+// For what is called from here and does not recurse: expressions, kernels, packed functions.
+constexpr std::size_t kStackReserve = 4 << 20;
+
+struct Scope {
+  std::unordered_map<const ir::Var*, Value> values;
+  // Symbolic variables and who bound them.
+  struct Symbol {
+    std::int64_t value;
+    std::string bound_by;
+  };
+  std::unordered_map<const ir::Var*, Symbol> symbols;
+};
+
+// A local function with what it captured.
+class Closure : public runtime::Function {
+ public:
+  Closure(const ir::Function* f, std::shared_ptr<const Scope> scope)
+      : runtime::Function("<local>", runtime::PackedFn()), f(f), scope(std::move(scope)) {}
+  const ir::Function* f;
+  std::shared_ptr<const Scope> scope;
+};
+
+class RelaxEval {
+ public:
+  explicit RelaxEval(const EvalEnv& env) : env_(env) {}
+
+  Result<Value> call_global(std::string_view name, PackedArgs args) {
+    const ir::Expr* found = env_.module ? env_.module->find(name) : nullptr;
+    if (const auto* f = as<ir::Function>(found)) return call(f, name, args, nullptr);
+    if (const auto* f = as<ir::PrimFunc>(found)) return call_prim_func(f, name, args);
+    if (const auto* f = as<ir::ExternFunc>(found)) return call_packed(f->symbol, args);
+    return fail(ErrorKind::UnknownFunction, fmt::format("there is no function `{}`", name));
+  }
+
+ private:
+  // ---- functions ----
+
+  Result<Value> call(const ir::Function* f, std::string_view name, PackedArgs args, const Scope* outer) {
+    if (depth_ >= env_.max_depth || support::stack_left() < kStackReserve)
+      return fail(ErrorKind::StackOverflow,
+                  fmt::format("stack overflow: {} calls deep at the call of `{}`", depth_, name));
+    if (args.size() != f->params.size()) return wrong_count(f, name, args.size());
+    if (env_.interrupt && *env_.interrupt)
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in `{}`", name));
+    Scope scope;
+    if (outer) scope = *outer;
+    for (std::size_t i = 0; i < args.size(); ++i) scope.values[f->params[i]] = args[i];
+    // Two rounds: a compound dimension may come before the variables it is made of.
+    for (const bool compound : {false, true})
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        const std::string who = fmt::format("parameter `{}` of `{}`", f->params[i]->name, name);
+        RLDB_TRY_VOID(match(f->params[i]->type, args[i], scope, who, compound));
+      }
+    ++depth_;
+    Result<Value> result = sequence(f->body, scope);
+    --depth_;
+    if (!result.ok()) return result;
+    // As on the machine: what the types prove is not asked of the value, which a kill may have taken.
+    if (f->body->type == f->ret_type && holds_null(*result)) return result;
+    for (const bool compound : {false, true})
+      RLDB_TRY_VOID(match(f->ret_type, *result, scope, fmt::format("the result of `{}`", name), compound));
+    return result;
+  }
+
+  static bool holds_null(const Value& v) {
+    if (!v.is(ValueKind::Tuple)) return v.is_null();
+    const std::vector<Value>& fields = v.as_tuple().fields;
+    return std::any_of(fields.begin(), fields.end(), holds_null);
+  }
+
+  static Result<Value> wrong_count(const ir::Function* f, std::string_view name, std::size_t given) {
+    std::string names;
+    for (const ir::Var* p : f->params) names += (names.empty() ? "" : ", ") + std::string(p->name);
+    return fail(ErrorKind::ArgumentCount,
+                fmt::format("`{}` takes {} argument(s) ({}) but {} were given", name, f->params.size(), names, given));
+  }
+
+  Result<Value> call_prim_func(const ir::PrimFunc* f, std::string_view name, PackedArgs args) {
+    auto signature = signature_of(f, name);
+    if (!signature.ok()) return fail(ErrorKind::Unsupported, signature.error().text);
+    std::vector<std::int64_t> variables;
+    RLDB_TRY_VOID(runtime::bind_arguments(*signature, args, variables));
+    TirMachine machine(f, env_.registry);
+    RLDB_TRY_VOID(machine.start(args));
+    while (machine.running()) {
+      auto stepped = machine.step();
+      if (!stepped.ok()) {
+        runtime::Error error = std::move(stepped).error();
+        error.notes.push_back(fmt::format("in kernel `{}`", name));
+        return support::Failure(std::move(error));
+      }
+      if (env_.interrupt && *env_.interrupt)
+        return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", name));
+    }
+    return signature->result.is_void() ? Value::null() : machine.result();
+  }
+
+  Result<Value> call_packed(std::string_view name, PackedArgs args) {
+    if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
+    const runtime::PackedInfo* f = env_.registry ? env_.registry->find(name) : nullptr;
+    if (f) return f->function->native(args);
+    return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
+  }
+
+  Result<Value> call_value(const Value& callee, std::vector<Value> args) {
+    if (!callee.is(ValueKind::Function))
+      return fail(ErrorKind::TypeMismatch, runtime::describe(callee) + " is not callable");
+    runtime::Function& f = callee.as_function();
+    for (const Value& captured : f.captured) args.push_back(captured);
+    if (const auto* closure = dynamic_cast<const Closure*>(&f))
+      return call(closure->f, f.name, args, closure->scope.get());
+    if (f.native) return f.native(args);
+    return call_global(f.name, args);
+  }
+
+  // ---- bodies ----
+
+  Result<Value> sequence(const ir::SeqExpr* seq, Scope& scope) {
+    for (const ir::BindingBlock* block : seq->blocks)
+      for (const ir::Binding* b : block->bindings) {
+        auto value = eval(b->value, scope);
+        if (!value.ok()) return support::Failure(at_binding(std::move(value).error(), b));
+        if (b->is_match_cast()) {
+          for (const bool compound : {false, true}) {
+            auto matched =
+                match(b->cast_type, *value, scope, fmt::format("match_cast of `{}`", b->var->name), compound);
+            if (!matched.ok()) return support::Failure(std::move(matched).error());
+          }
+        }
+        scope.values[b->var] = std::move(value).value();
+      }
+    return eval(seq->body, scope);
+  }
+
+  static runtime::Error at_binding(runtime::Error error, const ir::Binding* b) {
+    // The innermost binding is the one to name.
+    if (error.notes.empty() || error.notes.back().find("while computing") == std::string::npos)
+      error.notes.push_back(fmt::format("while computing `{}`", b->var->name));
+    return error;
+  }
+
+  Result<Value> eval(const ir::Expr* e, Scope& scope) {
+    if (const auto* v = as<ir::Var>(e)) return variable(v, scope);
+    if (const auto* c = as<ir::Constant>(e)) return *c->value;
+    if (const auto* c = as<ir::Call>(e)) return call_expr(c, scope);
+    if (const auto* t = as<ir::Tuple>(e)) {
+      RLDB_TRY(std::vector<Value> fields, values(t->items, scope));
+      return Value::of_tuple(std::move(fields));
+    }
+    if (const auto* t = as<ir::TupleGetItem>(e)) {
+      RLDB_TRY(const Value tuple, eval(t->tuple, scope));
+      if (!tuple.is(ValueKind::Tuple) || t->index < 0 || std::size_t(t->index) >= tuple.as_tuple().fields.size())
+        return fail(ErrorKind::TypeMismatch, fmt::format("{} has no field {}", runtime::describe(tuple), t->index));
+      return tuple.as_tuple().fields[std::size_t(t->index)];
+    }
+    if (const auto* s = as<ir::ShapeExpr>(e)) {
+      RLDB_TRY(std::vector<std::int64_t> dims, integers(s->values, scope));
+      return Value::of_shape(std::move(dims));
+    }
+    if (const auto* i = as<ir::If>(e)) return conditional(i, scope);
+    if (const auto* s = as<ir::SeqExpr>(e)) return sequence(s, scope);
+    if (const auto* f = as<ir::Function>(e))
+      return Value(runtime::Ref<runtime::Function>(new Closure(f, std::make_shared<const Scope>(scope))));
+    if (const auto* g = as<ir::GlobalVar>(e))
+      return Value(runtime::Ref<runtime::Function>(new runtime::Function(std::string(g->name), -1)));
+    if (const auto* x = as<ir::ExternFunc>(e)) return extern_value(x);
+    if (const auto* s = as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
+    if (const auto* d = as<ir::DTypeImm>(e)) return Value::of_dtype(d->value);
+    if (as<ir::PrimType>(e->type)) return scalar(e, scope);
+    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", ir::print_expr(e)));
+  }
+
+  Result<Value> variable(const ir::Var* v, const Scope& scope) {
+    if (const auto it = scope.values.find(v); it != scope.values.end()) return it->second;
+    if (const auto it = scope.symbols.find(v); it != scope.symbols.end()) return Value::of_int(it->second.value);
+    return fail(ErrorKind::Raised, fmt::format("`{}` has no value here", v->name));
+  }
+
+  Result<Value> extern_value(const ir::ExternFunc* x) {
+    const runtime::PackedInfo* f = env_.registry ? env_.registry->find(x->symbol) : nullptr;
+    if (f) return Value(f->function);
+    return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", x->symbol));
+  }
+
+  Result<Value> conditional(const ir::If* e, Scope& scope) {
+    RLDB_TRY(const Value c, eval(e->cond, scope));
+    bool taken = false;
+    if (c.is(ValueKind::Int) || c.is(ValueKind::Bool)) {
+      taken = c.as_int() != 0;
+    } else if (c.is(ValueKind::Tensor) && c.as_tensor().ndim() == 0 && c.as_tensor().dtype().is_integral()) {
+      taken = runtime::load_as_int(c.as_tensor().data(), c.as_tensor().dtype()) != 0;
+    } else {
+      return fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(c)));
+    }
+    Scope inner = scope;  // what a branch binds is not seen outside; what it kills is dead
+    Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner);
+    for (auto& [var, value] : scope.values)
+      if (inner.values[var].is_null()) value = Value::null();
+    return result;
+  }
+
+  ScalarEnv scalar_env(const Scope& scope) const {
+    ScalarEnv env;
+    env.var = [&scope](const ir::Var* v) -> std::optional<Value> {
+      if (const auto it = scope.symbols.find(v); it != scope.symbols.end()) return Value::of_int(it->second.value);
+      if (const auto it = scope.values.find(v); it != scope.values.end()) return it->second;
+      return std::nullopt;
+    };
+    return env;
+  }
+  Result<Value> scalar(const ir::Expr* e, const Scope& scope) { return eval_scalar(e, scalar_env(scope)); }
+
+  Result<std::vector<std::int64_t>> integers(ir::Span<const ir::Expr*> exprs, const Scope& scope) {
+    std::vector<std::int64_t> out;
+    for (const ir::Expr* e : exprs) {
+      RLDB_TRY(const Value v, scalar(e, scope));
+      out.push_back(v.as_int());
+    }
+    return out;
+  }
+
+  Result<std::vector<Value>> values(ir::Span<const ir::Expr*> exprs, Scope& scope) {
+    std::vector<Value> out;
+    for (const ir::Expr* e : exprs) {
+      RLDB_TRY(Value v, eval(e, scope));
+      out.push_back(std::move(v));
+    }
+    return out;
+  }
+
+  // ---- calls ----
+
+  Result<Value> call_expr(const ir::Call* c, Scope& scope) {
+    if (const auto* op = as<ir::Op>(c->callee)) {
+      if (op->name.starts_with("tir.")) return scalar(c, scope);
+      return call_op(op->name, c, scope);
+    }
+    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
+    if (const auto* g = as<ir::GlobalVar>(c->callee)) return call_global(g->name, args);
+    if (const auto* x = as<ir::ExternFunc>(c->callee)) return call_packed(x->symbol, args);
+    RLDB_TRY(const Value callee, eval(c->callee, scope));
+    return call_value(callee, std::move(args));
+  }
+
+  // The inputs of call_tir and friends: an in-line tuple, or one argument.
+  Result<std::vector<Value>> inputs_of(const ir::Expr* e, Scope& scope) {
+    if (const auto* t = as<ir::Tuple>(e)) return values(t->items, scope);
+    RLDB_TRY(Value v, eval(e, scope));
+    if (v.is(ValueKind::Tuple)) return v.as_tuple().fields;
+    return std::vector<Value>{std::move(v)};
+  }
+
+  Result<Value> allocate(const ir::Type* type, Scope& scope) {
+    if (const auto* t = as<ir::TensorType>(type); t && t->has_shape) {
+      RLDB_TRY(std::vector<std::int64_t> shape, integers(t->shape, scope));
+      RLDB_TRY(runtime::Ref<runtime::Tensor> made, runtime::Tensor::empty(std::move(shape), t->dtype));
+      return Value(std::move(made));
+    }
+    if (const auto* t = as<ir::TensorType>(type); t && t->shape_var) {
+      RLDB_TRY(const Value shape, eval(t->shape_var, scope));
+      RLDB_TRY(runtime::Ref<runtime::Tensor> made, runtime::Tensor::empty(shape.as_shape(), t->dtype));
+      return Value(std::move(made));
+    }
+    return fail(ErrorKind::Unsupported, fmt::format("the output {} has no shape to allocate", ir::print_type(type)));
+  }
+
+  // Allocates every output of the call's type, runs, and gives what was allocated.
+  template <class Run>
+  Result<Value> destination_passing(const ir::Call* c, std::vector<Value> args, Scope& scope, Run run) {
+    const ir::Type* out = c->ty_args.empty() ? c->type : c->ty_args[0];
+    if (const auto* tuple = as<ir::TupleType>(out)) {
+      std::vector<Value> outputs;
+      for (const ir::Type* t : tuple->fields) {
+        RLDB_TRY(Value v, allocate(t, scope));
+        outputs.push_back(v);
+        args.push_back(std::move(v));
+      }
+      RLDB_TRY_VOID(run(args));
+      return Value::of_tuple(std::move(outputs));
+    }
+    RLDB_TRY(Value output, allocate(out, scope));
+    args.push_back(output);
+    RLDB_TRY_VOID(run(args));
+    return output;
+  }
+
+  Result<Value> call_tir(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
+    if (c->args.size() > 2) {  // OLD: trailing scalars as a shape
+      RLDB_TRY(const Value scalars, eval(c->args[2], scope));
+      if (scalars.is(ValueKind::Shape)) {
+        // They come after the outputs in the PrimFunc.
+        const std::vector<std::int64_t> dims = scalars.as_shape();
+        return destination_passing(c, std::move(args), scope, [&](std::vector<Value>& all) {
+          for (const std::int64_t d : dims) all.push_back(Value::of_int(d));
+          return run_callee(c->args[0], all);
+        });
+      }
+    }
+    return destination_passing(c, std::move(args), scope,
+                               [&](std::vector<Value>& all) { return run_callee(c->args[0], all); });
+  }
+
+  Result<Value> run_callee(const ir::Expr* callee, std::vector<Value>& args) {
+    if (const auto* g = as<ir::GlobalVar>(callee)) return call_global(g->name, args);
+    if (const auto* x = as<ir::ExternFunc>(callee)) return call_packed(x->symbol, args);
+    return fail(ErrorKind::Unsupported, fmt::format("cannot call `{}`", ir::print_expr(callee)));
+  }
+
+  Result<Value> call_tir_inplace(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
+    const ir::Attr* indices = ir::find_attr(c->attrs, "inplace_indices");
+    const ir::Type* out = c->ty_args.empty() ? c->type : c->ty_args[0];
+    std::vector<const ir::Type*> types{out};
+    const auto* tuple = as<ir::TupleType>(out);
+    if (tuple) types.assign(tuple->fields.begin(), tuple->fields.end());
+    std::vector<Value> outputs;
+    std::vector<Value> all = args;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const std::int64_t index = indices && i < indices->items.size() ? indices->items[i]->integer : -1;
+      if (index >= 0 && std::size_t(index) < args.size()) {
+        outputs.push_back(args[std::size_t(index)]);
+        continue;
+      }
+      RLDB_TRY(Value fresh, allocate(types[i], scope));
+      outputs.push_back(fresh);
+      all.push_back(std::move(fresh));
+    }
+    RLDB_TRY_VOID(run_callee(c->args[0], all));
+    return tuple ? Value::of_tuple(std::move(outputs)) : outputs[0];
+  }
+
+  Result<Value> call_op(std::string_view name, const ir::Call* c, Scope& scope) {
+    if (name == "relax.call_tir" || name == "relax.call_tir_with_grad" || name == "relax.call_dps_packed")
+      return call_tir(c, scope);
+    if (name == "relax.call_tir_inplace") return call_tir_inplace(c, scope);
+    if (name == "relax.invoke_closure" || name == "relax.invoke_pure_closure") {
+      RLDB_TRY(const Value callee, eval(c->args[0], scope));
+      RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
+      return call_value(callee, std::move(args));
+    }
+    if (name == "relax.make_closure") {
+      RLDB_TRY(const Value callee, eval(c->args[0], scope));
+      RLDB_TRY(std::vector<Value> captured, inputs_of(c->args[1], scope));
+      runtime::Ref<runtime::Function> f(new runtime::Function(callee.as_function()));
+      f->captured.insert(f->captured.end(), captured.begin(), captured.end());
+      return Value(std::move(f));
+    }
+    if (name == "relax.call_pure_packed" || name == "relax.call_inplace_packed") {
+      RLDB_TRY(std::vector<Value> args, values(c->args.subspan(1), scope));
+      if (const auto* x = as<ir::ExternFunc>(c->args[0])) return call_packed(x->symbol, args);
+      RLDB_TRY(const Value callee, eval(c->args[0], scope));
+      return call_value(callee, std::move(args));
+    }
+    if (is_kill(name)) return kill(c, scope);
+    if (!has_relax_op(name))
+      return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
+    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
+    return call_relax_op(name, c, args, env_.output);
+  }
+
+  // The variable holds null from here on; other names of the object keep it.
+  static Result<Value> kill(const ir::Call* c, Scope& scope) {
+    const auto* v = c->args.size() == 1 ? as<ir::Var>(c->args[0]) : nullptr;
+    if (!v) return fail(ErrorKind::Unsupported, fmt::format("only a variable can be killed: `{}`", ir::print_expr(c)));
+    scope.values[v] = Value::null();
+    return Value::null();
+  }
+
+  // ---- types against values ----
+
+  // Checks `value` against a type and binds symbolic variables that stand alone; with `compound` the other dims too.
+  Result<Unit> match(const ir::Type* type, const Value& value, Scope& scope, const std::string& who, bool compound) {
+    if (const auto* t = as<ir::TensorType>(type)) return match_tensor(t, value, scope, who, compound);
+    if (const auto* t = as<ir::ShapeType>(type)) {
+      if (!value.is(ValueKind::Shape)) return wrong(who, type, value);
+      if (t->ndim != ir::kUnknownNdim && std::size_t(t->ndim) != value.as_shape().size())
+        return wrong(who, type, value);
+      return t->has_values ? match_dims(t->values, value.as_shape(), scope, who, compound) : Result<Unit>(Unit{});
+    }
+    if (const auto* t = as<ir::TupleType>(type)) {
+      if (t->fields.empty()) return Unit{};
+      if (!value.is(ValueKind::Tuple) || value.as_tuple().fields.size() != t->fields.size())
+        return wrong(who, type, value);
+      for (std::size_t i = 0; i < t->fields.size(); ++i)
+        RLDB_TRY_VOID(
+            match(t->fields[i], value.as_tuple().fields[i], scope, fmt::format("{}, field {}", who, i), compound));
+      return Unit{};
+    }
+    if (as<ir::PrimType>(type) && !value.is(ValueKind::Int) && !value.is(ValueKind::Bool) &&
+        !value.is(ValueKind::Float))
+      return wrong(who, type, value);
+    if (as<ir::FuncType>(type) && !value.is(ValueKind::Function)) return wrong(who, type, value);
+    return Unit{};
+  }
+
+  Result<Unit> match_tensor(const ir::TensorType* t, const Value& value, Scope& scope, const std::string& who,
+                            bool compound) {
+    if (!value.is(ValueKind::Tensor)) return wrong(who, t, value);
+    const runtime::Tensor& tensor = value.as_tensor();
+    if (!t->dtype.is_void() && t->dtype != tensor.dtype()) return wrong(who, t, value);
+    if (t->ndim != ir::kUnknownNdim && t->ndim != tensor.ndim()) return wrong(who, t, value);
+    return t->has_shape ? match_dims(t->shape, tensor.shape(), scope, who, compound) : Result<Unit>(Unit{});
+  }
+
+  Result<Unit> match_dims(ir::Span<const ir::Expr*> dims, const std::vector<std::int64_t>& got, Scope& scope,
+                          const std::string& who, bool compound) {
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      const auto* v = as<ir::Var>(dims[i]);
+      if (v && !scope.symbols.contains(v)) {
+        scope.symbols[v] = {got[i], fmt::format("{}, dimension {}", who, i)};
+        continue;
+      }
+      if (!v && !compound && !as<ir::IntImm>(dims[i])) continue;
+      RLDB_TRY(const Value known, scalar(dims[i], scope));
+      if (known.as_int() == got[i]) continue;
+      runtime::Error error{ErrorKind::ShapeMismatch, {}, {}};
+      error.message = fmt::format("{}, dimension {}: `{}` is {} but the value has {}", who, i, ir::print_expr(dims[i]),
+                                  known.as_int(), got[i]);
+      std::vector<const ir::Var*> vars;
+      ir::collect_vars(dims[i], vars);
+      for (const ir::Var* used : vars)
+        if (const auto it = scope.symbols.find(used); it != scope.symbols.end())
+          error.notes.push_back(
+              fmt::format("`{}` = {}, bound by {}", used->name, it->second.value, it->second.bound_by));
+      return support::Failure(std::move(error));
+    }
+    return Unit{};
+  }
+
+  static Result<Unit> wrong(const std::string& who, const ir::Type* type, const Value& value) {
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("{}: expected {}, but got {}", who, ir::print_type(type), runtime::describe(value)));
+  }
+
+  const EvalEnv& env_;
+  std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+Result<Value> call_function(const EvalEnv& env, std::string_view name, PackedArgs args) {
+  std::optional<Result<Value>> result;
+  support::run_on_large_stack(kStackBytes, [&] { result = RelaxEval(env).call_global(name, args); });
+  return std::move(*result);
+}
+
+std::vector<std::string> unsupported(const ir::Module* module, std::string_view function) {
+  std::vector<std::string> names;
+  const auto* f = module ? as<ir::Function>(module->find(function)) : nullptr;
+  if (!f) return names;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* c = as<ir::Call>(n);
+    const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
+    if (op && op->name.starts_with("relax.") && !is_call_family(op->name) && !has_relax_op(op->name) &&
+        std::find(names.begin(), names.end(), op->name) == names.end())
+      names.emplace_back(op->name);
+    return true;
+  });
+  return names;
+}
+
+}  // namespace rldb::eval

@@ -1,0 +1,303 @@
+#include "eval/relax/relax_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace rldb::eval {
+
+using runtime::DType;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+Result<const Tensor*> tensor_arg(PackedArgs args, std::size_t i, std::string_view who) {
+  if (i < args.size() && args[i].is(ValueKind::Tensor)) return &args[i].as_tensor();
+  return fail(ErrorKind::TypeMismatch, fmt::format("{} wants a tensor as argument {}", who, i));
+}
+
+}  // namespace
+
+bool flag_arg(PackedArgs args, std::size_t i) {
+  if (i >= args.size()) return false;
+  if (args[i].is(ValueKind::Tensor)) return args[i].as_tensor().element_count() > 0 && args[i].as_tensor().at(0) != 0;
+  return (args[i].is(ValueKind::Int) || args[i].is(ValueKind::Bool)) && args[i].as_int() != 0;
+}
+
+Result<Value> int64_tensor(const std::vector<std::int64_t>& values, std::vector<std::int64_t> shape) {
+  RLDB_TRY(runtime::Ref<Tensor> t, Tensor::empty(std::move(shape), runtime::DType::Int(64)));
+  if (!values.empty()) std::memcpy(t->data(), values.data(), values.size() * sizeof(std::int64_t));
+  return Value(std::move(t));
+}
+
+namespace {
+
+Result<Value> shape_of(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "shape_of"));
+  return Value::of_shape(t->shape());
+}
+
+Result<Value> tensor_to_shape(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "tensor_to_shape"));
+  if (t->ndim() != 1 || !t->dtype().is_integral())
+    return fail(ErrorKind::TypeMismatch, "tensor_to_shape wants a vector of integers");
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = 0; i < t->element_count(); ++i)
+    dims.push_back(runtime::load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
+  return Value::of_shape(std::move(dims));
+}
+
+Result<Value> shape_to_tensor(PackedArgs args) {
+  if (args.empty() || !args[0].is(ValueKind::Shape))
+    return fail(ErrorKind::TypeMismatch, "shape_to_tensor wants a shape");
+  return int64_tensor(args[0].as_shape(), {std::int64_t(args[0].as_shape().size())});
+}
+
+Result<Value> nonzero(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "nonzero"));
+  const auto rank = std::size_t(std::max(t->ndim(), 1));
+  std::vector<std::vector<std::int64_t>> columns(rank);
+  for (std::int64_t flat = 0; flat < t->element_count(); ++flat) {
+    if (t->at(flat) == 0) continue;
+    std::int64_t rest = flat;
+    for (std::size_t d = rank; d-- > 0;) {
+      const std::int64_t size = t->ndim() == 0 ? 1 : t->shape()[d];
+      columns[d].push_back(rest % size);
+      rest /= size;
+    }
+  }
+  std::vector<std::int64_t> flat;
+  for (const auto& c : columns) flat.insert(flat.end(), c.begin(), c.end());
+  return int64_tensor(flat, {std::int64_t(rank), std::int64_t(columns[0].size())});
+}
+
+std::string plain(const Value& v) { return v.is(ValueKind::String) ? v.as_string() : runtime::format_value(v); }
+
+// Python's str.format, as R.print and R.assert_op use it: `{}`, `{2}`, and doubled braces for braces.
+Result<std::string> fill(std::string_view format, PackedArgs values) {
+  const auto bad = [&](std::string why) {
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} in the format string \"{}\"", why, format));
+  };
+  std::string text;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    const char c = format[i];
+    const bool doubled = i + 1 < format.size() && format[i + 1] == c;
+    if (c != '{' && c != '}') {
+      text += c;
+    } else if (doubled) {
+      text += c;
+      ++i;
+    } else if (c == '}') {
+      return bad("single `}`");
+    } else {
+      const std::size_t close = format.find('}', i);
+      if (close == std::string_view::npos) return bad("`{` without `}`");
+      const std::string_view field = format.substr(i + 1, close - i - 1);
+      std::size_t which = next;
+      if (field.empty()) {
+        ++next;
+      } else if (const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), which);
+                 error != std::errc() || end != field.data() + field.size()) {
+        return bad(fmt::format("field `{{{}}}`; only {{}} and {{0}} are known", field));
+      }
+      if (which >= values.size()) return bad(fmt::format("value {} of {}", which, values.size()));
+      text += plain(values[which]);
+      i = close;
+    }
+  }
+  return text;
+}
+
+// The text of a format and its values, or of the values alone when there is no format.
+Result<std::string> message(PackedArgs args, std::size_t at, std::string_view separator) {
+  const bool has_format = at < args.size() && args[at].is(ValueKind::String);
+  const PackedArgs values = args.subspan(std::min(args.size(), at + (has_format ? 1 : 0)));
+  if (has_format && !args[at].as_string().empty()) return fill(args[at].as_string(), values);
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += fmt::format("{}{}", i > 0 ? separator : "", plain(values[i]));
+  return text;
+}
+
+// print(format, values...)
+Result<Value> print(PackedArgs args, runtime::Output* output) {
+  RLDB_TRY(const std::string text, message(args, 0, " "));
+  (output ? *output : runtime::stdout_output()).write(text + "\n");
+  return Value::null();
+}
+
+// assert_op(condition, format, values...)
+Result<Value> assert_op(PackedArgs args) {
+  if (args.empty()) return fail(ErrorKind::ArgumentCount, "assert_op wants a condition");
+  const bool scalar_tensor =
+      args[0].is(ValueKind::Tensor) && args[0].as_tensor().ndim() == 0 && args[0].as_tensor().dtype().is_bool();
+  if (!scalar_tensor && !args[0].is(ValueKind::Bool) && !args[0].is(ValueKind::Int))
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("assert_op wants a bool or a 0-d bool tensor, not {}", runtime::describe(args[0])));
+  if (flag_arg(args, 0)) return Value::null();
+  RLDB_TRY(const std::string text, message(args, 1, ", "));
+  return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
+}
+
+// view(data, shape, dtype, byte offset): the same bytes read otherwise; the last three may be missing.
+Result<Value> view(const std::vector<Value>& args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "view"));
+  std::vector<std::int64_t> shape = t->shape();
+  DType dtype = t->dtype();
+  std::int64_t offset = 0;
+  if (args.size() > 1 && args[1].is(ValueKind::Shape)) shape = args[1].as_shape();
+  if (args.size() > 2 && args[2].is(ValueKind::DType) && !args[2].as_dtype().is_void()) dtype = args[2].as_dtype();
+  if (args.size() > 3 && args[3].is(ValueKind::Int)) offset = args[3].as_int();
+  if (offset < 0 || std::size_t(offset) > t->byte_size())
+    return fail(ErrorKind::ShapeMismatch, fmt::format("a view at byte {} of {}", offset, runtime::describe(args[0])));
+  const std::size_t begin = t->byte_offset() + std::size_t(offset);
+  RLDB_TRY(runtime::Ref<Tensor> made, Tensor::view(t->storage(), begin, std::move(shape), dtype));
+  if (made->byte_size() > t->byte_size() - std::size_t(offset))
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("{} does not fit into {} at byte {}", runtime::describe(Value(made)),
+                            runtime::describe(args[0]), offset));
+  return Value(std::move(made));
+}
+
+Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, what));
+  if (what == "tensor_ndim") return Value::of_int(t->ndim());
+  if (what == "tensor_dtype_code") return Value::of_int(std::int64_t(t->dtype().code));
+  if (what == "tensor_dtype_bits") return Value::of_int(t->dtype().bits);
+  if (what == "tensor_dtype_lanes") return Value::of_int(t->dtype().lanes);
+  if (what == "tensor_byte_offset") return Value::of_int(std::int64_t(t->byte_offset()));
+  if (what == "tensor_elem_offset") return Value::of_int(std::int64_t(t->byte_offset() / t->dtype().bytes()));
+  if (args.size() < 2 || !args[1].is(ValueKind::Int))
+    return fail(ErrorKind::TypeMismatch, fmt::format("inspect.{} wants an axis", what));
+  const std::int64_t axis = args[1].as_int();
+  if (axis < 0 || axis >= t->ndim())
+    return fail(ErrorKind::OutOfBounds,
+                fmt::format("inspect.{}: axis {} of a tensor of rank {}", what, axis, t->ndim()));
+  if (what == "tensor_shape_i") return Value::of_int(t->shape()[std::size_t(axis)]);
+  std::int64_t stride = 1;
+  for (std::size_t d = std::size_t(axis) + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
+  return Value::of_int(stride);
+}
+
+// Memory that a lowered program allocates by hand. The operands' order differs among the operators, their kinds do not.
+Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op) {
+  for (const Value& v : args)
+    if (v.is(ValueKind::DType)) return v.as_dtype();
+  return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a dtype", op));
+}
+
+Result<Value> memory_op(std::string_view op, const std::vector<Value>& args) {
+  const std::string_view what = op.substr(op.rfind('.') + 1);
+  RLDB_TRY(const DType dtype, dtype_operand(args, op));
+  if (op == "relax.builtin.alloc_tensor") {
+    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
+    RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(args[0].as_shape(), dtype));
+    return Value(std::move(made));
+  }
+  if (what == "alloc_storage") {
+    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
+    std::int64_t bytes = args[0].as_shape().size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
+    for (const std::int64_t d : args[0].as_shape())
+      if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
+        return fail(ErrorKind::OutOfMemory, fmt::format("`{}` of {}", op, runtime::describe(args[0])));
+    RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
+    return Value(std::move(made));
+  }
+  if (args.size() < 4 || !args[0].is(ValueKind::Storage) || !args[1].is(ValueKind::Int) ||
+      !args[2].is(ValueKind::Shape))
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a storage, an offset and a shape", op));
+  RLDB_TRY(runtime::Ref<Tensor> made,
+           Tensor::view(args[0].storage_ref(), std::size_t(args[1].as_int()), args[2].as_shape(), dtype));
+  return Value(std::move(made));
+}
+
+}  // namespace
+
+bool is_call_family(std::string_view op) {
+  static constexpr std::string_view kNames[] = {
+      "relax.call_tir",         "relax.call_tir_with_grad", "relax.call_dps_packed",
+      "relax.call_tir_inplace", "relax.invoke_closure",     "relax.invoke_pure_closure",
+      "relax.make_closure",     "relax.call_pure_packed",   "relax.call_inplace_packed"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+bool is_kill(std::string_view op) {
+  return op == "relax.memory.kill_storage" || op == "relax.memory.kill_tensor" || op == "relax.vm.kill_object";
+}
+
+bool has_relax_op(std::string_view op) {
+  static constexpr std::string_view kNames[] = {"relax.shape_of",
+                                                "relax.tensor_to_shape",
+                                                "relax.shape_to_tensor",
+                                                "relax.nonzero",
+                                                "relax.unique",
+                                                "relax.print",
+                                                "relax.assert_op",
+                                                "relax.null_value",
+                                                "relax.reshape",
+                                                "relax.hint_on_device",
+                                                "relax.to_vdevice",
+                                                "relax.builtin.stop_lift_params",
+                                                "relax.grad.no_grad",
+                                                "relax.grad.start_checkpoint",
+                                                "relax.grad.end_checkpoint",
+                                                "relax.memory.ensure_zero_offset",
+                                                "relax.memory.view",
+                                                "relax.wrap_param",
+                                                "relax.builtin.alloc_tensor",
+                                                "relax.memory.alloc_storage",
+                                                "relax.memory.alloc_tensor",
+                                                "relax.vm.alloc_storage",
+                                                "relax.vm.alloc_tensor"};
+  return op.starts_with("relax.inspect.") || is_kill(op) ||
+         std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args,
+                            runtime::Output* output) {
+  if (op == "relax.shape_of") return shape_of(args);
+  if (op == "relax.tensor_to_shape") return tensor_to_shape(args);
+  if (op == "relax.shape_to_tensor") return shape_to_tensor(args);
+  if (op == "relax.nonzero") return nonzero(args);
+  if (op == "relax.unique") return unique(args);
+  if (op == "relax.print") return print(args, output);
+  if (op == "relax.assert_op") return assert_op(args);
+  if (op == "relax.null_value") return Value::null();
+  if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_"))
+    return memory_op(op, args);
+  if (op == "relax.memory.view") return view(args);
+  if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
+  if (op == "relax.reshape") {
+    RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
+    if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
+    RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
+    if (view->element_count() != t->element_count())
+      return fail(ErrorKind::ShapeMismatch,
+                  fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
+    return Value(std::move(view));
+  }
+  // The rest are identities of their first argument on one device.
+  if (args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", op));
+  return args[0];
+}
+
+std::optional<Result<Value>> call_runtime_function(std::string_view name, PackedArgs args, runtime::Output* output) {
+  if (name == "relax.run.unique") return unique(args);
+  if (name == "relax.run.nonzero") return nonzero(args);
+  if (name == "relax.run.shape_to_tensor") return shape_to_tensor(args);
+  if (name == "relax.run.print") return print(args, output);
+  if (name == "relax.run.assert_op") return assert_op(args);
+  if (name == "vm.builtin.shape_of") return shape_of(args);
+  if (name == "vm.builtin.tensor_to_shape") return tensor_to_shape(args);
+  return std::nullopt;
+}
+
+}  // namespace rldb::eval

@@ -1,0 +1,130 @@
+#include "eval/tir/coverage.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rldb/ir/equal.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::eval {
+
+namespace {
+
+using ir::as;
+
+class Coverage {
+ public:
+  std::vector<bool> run(const ir::PrimFunc* f) {
+    for (const ir::PrimParam& p : f->params)
+      if (p.buffer) params_.emplace(p.buffer->data, p.buffer);
+    visit(f->body, true);
+    find_aliases(f->body);
+    std::vector<bool> out;
+    for (const ir::PrimParam& p : f->params)
+      out.push_back(p.buffer &&
+                    (aliased_.contains(p.buffer) || (stored_.contains(p.buffer) && !whole_.contains(p.buffer))));
+    return out;
+  }
+
+ private:
+  // `always`: nothing above decides whether this statement runs.
+  void visit(const ir::Stmt* s, bool always) {
+    if (!s) return;
+    if (const auto* seq = as<ir::SeqStmt>(s)) {
+      for (const ir::Stmt* each : seq->stmts) visit(each, always);
+    } else if (const auto* loop = as<ir::ForStmt>(s)) {
+      loops_.push_back(loop);
+      visit(loop->body, always);
+      loops_.pop_back();
+    } else if (const auto* realize = as<ir::SBlockRealize>(s)) {
+      visit_block(realize, always);
+    } else if (const auto* branch = as<ir::IfThenElse>(s)) {
+      visit(branch->then_case, false);
+      visit(branch->else_case, false);
+    } else if (const auto* loop = as<ir::WhileStmt>(s)) {
+      visit(loop->body, false);
+    } else if (const auto* store = as<ir::BufferStore>(s)) {
+      stored_.insert(store->buffer);
+      if (always && covers(store)) whole_.insert(store->buffer);
+    } else {
+      visit_rest(s);
+    }
+  }
+
+  // Statements that hold others and that nothing is proved about.
+  void visit_rest(const ir::Stmt* s) {
+    ir::for_each_use(s, [&](const ir::Node* n) {
+      if (const auto* inner = as<ir::Stmt>(n)) visit(inner, false);
+    });
+  }
+
+  void visit_block(const ir::SBlockRealize* realize, bool always) {
+    const ir::SBlock* block = realize->block;
+    for (std::size_t i = 0; i < block->iter_vars.size() && i < realize->iter_values.size(); ++i)
+      axes_[block->iter_vars[i].var] = realize->iter_values[i];
+    const bool runs = always && is_true(realize->predicate);
+    // The first step of the reduction writes; that there is one, `covers` asks of the loops.
+    visit(block->init, runs);
+    visit(block->body, runs);
+  }
+
+  static bool is_true(const ir::Expr* e) {
+    const auto* i = as<ir::IntImm>(e);
+    return i && i->value != 0;
+  }
+
+  const ir::ForStmt* loop_of(const ir::Expr* index) const {
+    if (const auto* v = as<ir::Var>(index))
+      if (const auto it = axes_.find(v); it != axes_.end()) index = it->second;
+    const auto it = std::find_if(loops_.begin(), loops_.end(), [&](const ir::ForStmt* l) { return l->var == index; });
+    return it == loops_.end() ? nullptr : *it;
+  }
+
+  static bool starts_at_zero(const ir::ForStmt* loop) {
+    const auto* min = as<ir::IntImm>(loop->min);
+    return min && min->value == 0 && !loop->step && loop->for_kind != ir::ForKind::ThreadBinding;
+  }
+
+  bool covers(const ir::BufferStore* store) const {
+    const ir::Buffer* b = store->buffer;
+    if (store->predicate || store->indices.size() != b->shape.size()) return false;
+    std::unordered_set<const ir::ForStmt*> used;
+    for (std::size_t i = 0; i < b->shape.size(); ++i) {
+      const auto* index = as<ir::IntImm>(store->indices[i]);
+      const auto* dim = as<ir::IntImm>(b->shape[i]);
+      if (index && dim && index->value == 0 && dim->value == 1) continue;
+      const ir::ForStmt* loop = loop_of(store->indices[i]);
+      if (!loop || !used.insert(loop).second || !starts_at_zero(loop)) return false;
+      if (!ir::structural_equal(loop->extent, b->shape[i])) return false;
+    }
+    return std::all_of(loops_.begin(), loops_.end(), [&](const ir::ForStmt* loop) {
+      const auto* extent = as<ir::IntImm>(loop->extent);
+      return used.contains(loop) || (extent && extent->value > 0);
+    });
+  }
+
+  // Buffers that something else may write: their pointer is used, or a block makes a view of them.
+  void find_aliases(const ir::Stmt* body) {
+    ir::walk(body, [&](const ir::Node* n) {
+      if (const auto* v = as<ir::Var>(n))
+        if (const auto it = params_.find(v); it != params_.end()) aliased_.insert(it->second);
+      if (const auto* block = as<ir::SBlock>(n))
+        for (const ir::MatchBufferRegion& m : block->match_buffers) aliased_.insert(m.source.buffer);
+      return true;
+    });
+  }
+
+  std::vector<const ir::ForStmt*> loops_;
+  std::unordered_map<const ir::Var*, const ir::Expr*> axes_;  // axis of a block: its value
+  std::unordered_map<const ir::Var*, const ir::Buffer*> params_;
+  std::unordered_set<const ir::Buffer*> stored_;
+  std::unordered_set<const ir::Buffer*> whole_;
+  std::unordered_set<const ir::Buffer*> aliased_;
+};
+
+}  // namespace
+
+std::vector<bool> may_leave_unwritten(const ir::PrimFunc* f) { return Coverage().run(f); }
+
+}  // namespace rldb::eval

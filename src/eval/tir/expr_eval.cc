@@ -1,0 +1,305 @@
+#include "eval/tir/expr_eval.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "eval/tir/intrinsic.h"
+#include "rldb/ir/printer.h"
+
+namespace rldb::eval {
+
+using ir::NodeKind;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::Result;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// Expressions nest no deeper than the front end reads them (frontend::ParseOptions::max_depth).
+constexpr int kMaxDepth = 1'200;
+
+struct DepthGuard {
+  explicit DepthGuard(int& d) : depth(d) { ++depth; }
+  ~DepthGuard() { --depth; }
+  int& depth;
+};
+
+std::string_view short_name(const ir::Call* c) {
+  const auto* op = ir::as<ir::Op>(c->callee);
+  if (!op) return {};
+  return op->name.starts_with("tir.") ? op->name.substr(4) : op->name;
+}
+
+Result<Scalar> scalar_of(const Value& v, DType t) {
+  switch (v.kind()) {
+    case ValueKind::Int:
+    case ValueKind::Bool:
+      return t.is_float() ? of_float(round_to(double(v.as_int()), t)) : of_int(wrap(v.as_int(), t));
+    case ValueKind::Float:
+      return convert(of_float(v.as_float()), DType::Float(64), t);
+    case ValueKind::Tensor:
+      if (v.as_tensor().element_count() == 1)
+        return convert(load(v.as_tensor().data(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
+      break;
+    case ValueKind::Null:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Shape:
+    case ValueKind::Tuple:
+    case ValueKind::Function:
+    case ValueKind::Storage:
+    case ValueKind::Object:
+      break;
+  }
+  return fail(ErrorKind::TypeMismatch, runtime::describe(v) + " is not a scalar");
+}
+
+}  // namespace
+
+int lanes_of(const ir::Expr* e) {
+  const int lanes = e->dtype().lanes;
+  return lanes < 1 ? 1 : lanes;
+}
+
+bool BufferValue::holds(std::int64_t element) const {
+  if (!storage || element < 0 || end < byte_offset) return false;
+  return std::size_t(element) < (end - byte_offset) / dtype.bytes();
+}
+
+bool BufferValue::inside() const {
+  std::int64_t low = offset, high = offset;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] <= 0) return true;
+    (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
+  }
+  return holds(low) && holds(high);
+}
+
+Value BufferValue::as_value() const {
+  std::int64_t expected = 1;
+  bool compact = true;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    compact = compact && (strides[i] == expected || shape[i] <= 1);
+    expected *= shape[i];
+  }
+  const std::size_t width = dtype.bytes();
+  const std::size_t begin = byte_offset + std::size_t(offset) * width;
+  if (compact && storage && inside()) {
+    auto view = runtime::Tensor::view(storage, begin, shape, dtype);
+    if (view.ok()) return Value(std::move(view).value());
+  }
+  auto copy = runtime::Tensor::empty(shape, dtype);
+  if (!copy.ok() || !storage) return copy.ok() ? Value(std::move(copy).value()) : Value();
+  std::vector<std::int64_t> index(shape.size(), 0);
+  for (std::int64_t flat = 0; flat < (*copy)->element_count(); ++flat) {
+    std::int64_t at = 0;
+    std::int64_t rest = flat;
+    for (std::size_t i = shape.size(); i-- > 0; rest /= shape[i]) at += (rest % shape[i]) * strides[i];
+    if (!holds(offset + at)) continue;
+    std::memcpy((*copy)->data() + std::size_t(flat) * width, storage->data() + begin + std::size_t(at) * width, width);
+  }
+  return Value(std::move(copy).value());
+}
+
+Result<std::int64_t> ExprEval::integer(const ir::Expr* e) const {
+  RLDB_TRY(const Scalar v, eval(e));
+  return v.i;
+}
+
+Result<Scalar> ExprEval::variable(const ir::Var* v, int lane) const {
+  if (const Scalar* found = env_.vars.find(v->id)) return *found;
+  if (const auto it = env_.vectors.find(v); it != env_.vectors.end())
+    return it->second[std::min(std::size_t(lane), it->second.size() - 1)];
+  if (const auto it = env_.pointers.find(v); it != env_.pointers.end())
+    return of_int(
+        it->second.storage ? reinterpret_cast<std::int64_t>(it->second.storage->data() + it->second.byte_offset) : 0);
+  if (outer_ && outer_->var) {
+    if (auto value = outer_->var(v)) return scalar_of(*value, v->dtype().is_void() ? DType::Int(64) : v->dtype());
+  }
+  return fail(ErrorKind::Raised, fmt::format("`{}` has no value here", v->name));
+}
+
+Result<Scalar> ExprEval::let(const ir::LetExpr* e, int lane) const {
+  RLDB_TRY(const Scalar value, eval(e->value, lane));
+  // The binding is visible in the body only; names are unique, so leaving it set is harmless.
+  const_cast<Environment&>(env_).vars.set(e->var->id, value);
+  return eval(e->body, lane);
+}
+
+Result<Scalar> ExprEval::eval(const ir::Expr* e, int lane) const {
+  DepthGuard guard(depth_);
+  if (depth_ > kMaxDepth) return fail(ErrorKind::StackOverflow, "the expression is nested too deeply to evaluate");
+  if (const auto* v = ir::as<ir::Var>(e)) return variable(v, lane);
+  if (const auto* i = ir::as<ir::IntImm>(e)) return of_int(i->value);
+  if (const auto* f = ir::as<ir::FloatImm>(e)) return of_float(round_to(f->value, f->dtype().element()));
+  if (const auto* b = ir::as<ir::BinaryExpr>(e)) {
+    RLDB_TRY(const Scalar x, eval(b->a, lane));
+    if (e->kind == NodeKind::And && !x.i) return of_int(0);
+    if (e->kind == NodeKind::Or && x.i) return of_int(1);
+    RLDB_TRY(const Scalar y, eval(b->b, lane));
+    return binary(e->kind, x, y, b->a->dtype().element());
+  }
+  if (const auto* l = ir::as<ir::BufferLoad>(e)) {
+    if (l->predicate) {
+      RLDB_TRY(const Scalar on, eval(l->predicate, lane));
+      if (!on.i) return Scalar{};
+    }
+    RLDB_TRY(const std::byte* at, address(l->buffer, l->indices, lane));
+    return load(at, l->buffer->dtype.element());
+  }
+  if (const auto* n = ir::as<ir::NotExpr>(e)) {
+    RLDB_TRY(const Scalar x, eval(n->a, lane));
+    return of_int(!x.i);
+  }
+  if (const auto* c = ir::as<ir::CastExpr>(e)) {
+    RLDB_TRY(const Scalar x, eval(c->value, lane));
+    return convert(x, c->value->dtype().element(), c->dtype().element());
+  }
+  if (const auto* s = ir::as<ir::SelectExpr>(e)) {
+    RLDB_TRY(const Scalar c, eval(s->cond, lane));
+    RLDB_TRY(const Scalar t, eval(s->true_value, lane));
+    RLDB_TRY(const Scalar f, eval(s->false_value, lane));
+    return c.i ? t : f;
+  }
+  if (const auto* r = ir::as<ir::Ramp>(e)) {
+    const int inner = lanes_of(r->base);
+    RLDB_TRY(const Scalar base, eval(r->base, lane % inner));
+    RLDB_TRY(const Scalar stride, eval(r->stride, lane % inner));
+    return of_int(wrap(base.i + stride.i * (lane / inner), e->dtype().element()));
+  }
+  if (const auto* b = ir::as<ir::Broadcast>(e)) return eval(b->value, lane % lanes_of(b->value));
+  if (const auto* s = ir::as<ir::Shuffle>(e)) {
+    RLDB_TRY(std::int64_t index, integer(s->indices[std::size_t(lane) % s->indices.size()]));
+    for (const ir::Expr* v : s->vectors) {
+      if (index < lanes_of(v)) return eval(v, int(index));
+      index -= lanes_of(v);
+    }
+    return fail(ErrorKind::OutOfBounds, "a shuffle index is past the last lane");
+  }
+  if (const auto* l = ir::as<ir::LetExpr>(e)) return let(l, lane);
+  if (const auto* c = ir::as<ir::Call>(e)) return call(c, lane);
+  return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", ir::print_expr(e)));
+}
+
+Result<BufferValue> ExprEval::buffer(const ir::Buffer* b) const {
+  const auto it = env_.buffers.find(b);
+  if (it != env_.buffers.end()) return it->second;
+  return fail(ErrorKind::Raised, fmt::format("buffer `{}` has no memory here", b->name));
+}
+
+Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, int lane) const {
+  const auto it = env_.buffers.find(b);
+  if (it == env_.buffers.end()) {
+    if (outer_ && outer_->buffer) {
+      if (auto value = outer_->buffer(b); value && value->is(ValueKind::Tensor)) {
+        const runtime::Tensor& t = value->as_tensor();
+        std::int64_t flat = 0;
+        for (std::size_t i = 0; i < indices.size() && i < t.shape().size(); ++i) {
+          RLDB_TRY(const Scalar index, eval(indices[i], lane % lanes_of(indices[i])));
+          if (index.i < 0 || index.i >= t.shape()[i])
+            return fail(ErrorKind::OutOfBounds, fmt::format("`{}`: index {} is out of range", b->name, index.i));
+          flat = flat * t.shape()[i] + index.i;
+        }
+        return t.data() + std::size_t(flat) * t.dtype().bytes();
+      }
+    }
+    return fail(ErrorKind::Raised, fmt::format("buffer `{}` has no memory here", b->name));
+  }
+  const BufferValue& value = it->second;
+  // A vector buffer element holds its lanes side by side.
+  const int element_lanes = value.dtype.lanes < 1 ? 1 : value.dtype.lanes;
+  std::int64_t at = value.offset;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const int index_lanes = lanes_of(indices[i]);
+    RLDB_TRY(const Scalar index, eval(indices[i], index_lanes > 1 ? lane / element_lanes : 0));
+    if (index.i < 0 || index.i >= value.shape[i])
+      return fail(ErrorKind::OutOfBounds,
+                  fmt::format("access out of bounds: `{}`, index {} is {}, but the dimension has {} element(s)",
+                              b->name, i, index.i, value.shape[i]));
+    at += index.i * value.strides[i];
+  }
+  const std::size_t lane_bytes =
+      std::size_t(element_lanes > 1 ? lane % element_lanes : 0) * value.dtype.element().bytes();
+  if (!value.holds(at))
+    return fail(ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", b->name));
+  return value.storage->data() + value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
+}
+
+Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
+  const std::string_view name = short_name(c);
+  const DType result = c->dtype().element();
+  if (name == "if_then_else" && c->args.size() == 3) {
+    RLDB_TRY(const Scalar cond, eval(c->args[0], lane % lanes_of(c->args[0])));
+    return eval(c->args[cond.i ? 1 : 2], lane);
+  }
+  if (name == "reinterpret" && c->args.size() == 1) {
+    RLDB_TRY(const Scalar v, eval(c->args[0], lane));
+    alignas(8) std::byte bytes[8] = {};
+    store(bytes, c->args[0]->dtype().element(), v);
+    return load(bytes, result);
+  }
+  if (name == "ret" && c->args.size() == 1) return eval(c->args[0], lane);
+  if (name == "tvm_call_packed" || name == "tvm_call_cpacked" || name == "call_packed" || name == "call_cpacked") {
+    RLDB_TRY(const Value v, call_packed(c));
+    if (v.is_null()) return Scalar{};
+    return scalar_of(v, result.is_void() ? DType::Int(64) : result);
+  }
+  const Intrinsic* intrinsic = find_intrinsic(name);
+  if (!intrinsic || std::size_t(intrinsic->arity) > c->args.size())
+    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `T.{}`",
+                                                    name.empty() ? ir::print_expr(c) : std::string(name)));
+  Scalar args[3];
+  for (int i = 0; i < intrinsic->arity; ++i) {
+    RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
+  }
+  return intrinsic->fn({args, std::size_t(intrinsic->arity)}, c->args[0]->dtype().element(), result);
+}
+
+Result<Value> ExprEval::as_value(const ir::Expr* e) const {
+  if (const auto* s = ir::as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
+  if (const auto* v = ir::as<ir::Var>(e)) {
+    for (const auto& [buffer, value] : env_.buffers)
+      if (buffer->data == v) {
+        if (!value.inside())
+          return fail(ErrorKind::OutOfBounds,
+                      fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));
+        return value.as_value();
+      }
+  }
+  // T.tvm_stack_make_array(data, shape, ...): the whole buffer behind `data`.
+  if (const auto* c = ir::as<ir::Call>(e); c && short_name(c) == "tvm_stack_make_array" && !c->args.empty())
+    return as_value(c->args[0]);
+  RLDB_TRY(const Scalar v, eval(e));
+  const DType t = e->dtype();
+  if (t.is_float()) return Value::of_float(v.f);
+  return t.is_bool() ? Value::of_bool(v.i != 0) : Value::of_int(v.i);
+}
+
+Result<Value> ExprEval::call_packed(const ir::Call* c) const {
+  const auto* name = c->args.empty() ? nullptr : ir::as<ir::StringImm>(c->args[0]);
+  if (!name) return fail(ErrorKind::Unsupported, "a packed call without a constant name");
+  const runtime::PackedInfo* f = registry_ ? registry_->find(name->value) : nullptr;
+  if (!f) return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name->value));
+  std::vector<Value> args;
+  for (std::size_t i = 1; i < c->args.size(); ++i) {
+    RLDB_TRY(Value v, as_value(c->args[i]));
+    args.push_back(std::move(v));
+  }
+  return f->function->native(args);
+}
+
+Result<Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env) {
+  Environment none;
+  ExprEval evaluator(none, nullptr);
+  evaluator.set_outer(&env);
+  RLDB_TRY(const Scalar v, evaluator.eval(e));
+  const DType t = e->dtype();
+  if (t.is_float()) return Value::of_float(v.f);
+  if (t.is_bool()) return Value::of_bool(v.i != 0);
+  return Value::of_int(v.i);
+}
+
+}  // namespace rldb::eval

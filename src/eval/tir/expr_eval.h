@@ -1,0 +1,38 @@
+// Scalar expressions of TensorIR under an Environment. Vectors are evaluated lane by lane: `lane` picks one.
+#pragma once
+
+#include "eval/tir/environment.h"
+#include "rldb/eval/eval.h"
+#include "rldb/runtime/packed.h"
+
+namespace rldb::eval {
+
+class ExprEval {
+ public:
+  ExprEval(const Environment& env, const runtime::PackedRegistry* registry) : env_(env), registry_(registry) {}
+  // For expressions outside a function (`print n * 2` at a stop): asked when the environment has no value.
+  void set_outer(const ScalarEnv* outer) { outer_ = outer; }
+
+  runtime::Result<Scalar> eval(const ir::Expr* e, int lane = 0) const;
+  runtime::Result<std::int64_t> integer(const ir::Expr* e) const;
+  // Address of an element, checked against the buffer's shape. The error names buffer, index and dimension.
+  runtime::Result<std::byte*> address(const ir::Buffer* buffer, ir::Span<const ir::Expr*> indices, int lane) const;
+  runtime::Result<BufferValue> buffer(const ir::Buffer* b) const;
+  // A value for a packed call: a tensor for a buffer's data, a number, a string.
+  runtime::Result<runtime::Value> as_value(const ir::Expr* e) const;
+  runtime::Result<runtime::Value> call_packed(const ir::Call* call) const;
+
+ private:
+  runtime::Result<Scalar> variable(const ir::Var* v, int lane) const;
+  runtime::Result<Scalar> call(const ir::Call* c, int lane) const;
+  runtime::Result<Scalar> let(const ir::LetExpr* e, int lane) const;
+
+  const Environment& env_;
+  const runtime::PackedRegistry* registry_;
+  const ScalarEnv* outer_ = nullptr;
+  mutable int depth_ = 0;
+};
+
+int lanes_of(const ir::Expr* e);
+
+}  // namespace rldb::eval

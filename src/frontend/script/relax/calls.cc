@@ -1,0 +1,232 @@
+// R. names that are not operators of the registry: literals, constants, tuples, externs.
+#include <fmt/format.h>
+
+#include "frontend/script/relax/relax.h"
+#include "frontend/script/value/convert.h"
+#include "frontend/script/value/types.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/runtime/value.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::frontend::script {
+
+namespace {
+
+// ---- R.const ----
+
+// Shape of a nested list; false when it is ragged or holds anything but numbers.
+bool constant_shape(const Val& v, std::vector<std::int64_t>& shape, std::size_t depth) {
+  if (depth > 64) return false;
+  if (!v.is_sequence()) {
+    if (!v.is_number() && !(v.expr() && (ir::isa<ir::IntImm>(v.expr()) || ir::isa<ir::FloatImm>(v.expr()))))
+      return false;
+    return shape.size() == depth;
+  }
+  if (shape.size() == depth) {
+    shape.push_back(std::int64_t(v.items.size()));
+    // The first path to a leaf decides the rank.
+    if (!v.items.empty() && !v.items[0].is_sequence()) {
+      for (const Val& i : v.items)
+        if (!constant_shape(i, shape, depth + 1)) return false;
+      return true;
+    }
+  }
+  if (shape[depth] != std::int64_t(v.items.size())) return false;
+  for (const Val& i : v.items)
+    if (!constant_shape(i, shape, depth + 1)) return false;
+  return true;
+}
+
+void collect_numbers(const Val& v, std::vector<Val>& out) {
+  if (!v.is_sequence()) {
+    out.push_back(v);
+    return;
+  }
+  for (const Val& i : v.items) collect_numbers(i, out);
+}
+
+// Python's default dtypes as relax.const takes them: bool, int32, float32.
+ir::DType constant_dtype(const std::vector<Val>& numbers) {
+  bool floats = false, bools = !numbers.empty();
+  for (const Val& v : numbers) {
+    if (v.expr()) return v.expr()->dtype();
+    floats = floats || v.is(ValKind::Float);
+    bools = bools && v.is(ValKind::Bool);
+  }
+  if (floats || numbers.empty()) return ir::DType::Float(32);
+  return bools ? ir::DType::Bool() : ir::DType::Int(32);
+}
+
+void store(std::byte* at, ir::DType dtype, const Val& v) {
+  if (v.expr()) {
+    if (const auto* f = ir::as<ir::FloatImm>(v.expr())) return runtime::store_double(at, dtype, f->value);
+    const std::int64_t i = ir::const_int(v.expr()).value_or(0);
+    return dtype.is_integral() ? runtime::store_int(at, dtype, i) : runtime::store_double(at, dtype, double(i));
+  }
+  if (v.is(ValKind::Float)) return runtime::store_double(at, dtype, v.floating);
+  if (dtype.is_integral()) return runtime::store_int(at, dtype, v.integer);
+  runtime::store_double(at, dtype, double(v.integer));
+}
+
+Val const_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto value = args.require(0, "value");
+  Argument* dtype_arg = args.find(1, "dtype");
+  std::optional<ir::DType> dtype;
+  const ir::Type* type = nullptr;
+  if (dtype_arg) {
+    const Val v = args.value(dtype_arg);
+    if (v.type()) {
+      type = v.type();
+    } else if (!v.is(ValKind::None)) {
+      dtype = to_dtype(r, v, dtype_arg->node);
+      if (!dtype) return {};
+    }
+  }
+  args.finish();
+  if (!value || value->poison()) return {};
+  std::vector<std::int64_t> shape;
+  Val v = *value;
+  // "inf", "nan" as text.
+  if (v.is(ValKind::Str)) {
+    if (v.text == "inf") v = Val::of_float(std::numeric_limits<double>::infinity());
+    if (v.text == "-inf") v = Val::of_float(-std::numeric_limits<double>::infinity());
+    if (v.text == "nan") v = Val::of_float(std::numeric_limits<double>::quiet_NaN());
+  }
+  if (!constant_shape(v, shape, 0)) return r.error(args.node(0, "value"), DiagId::BadConstant, describe(r, *value));
+  std::vector<Val> numbers;
+  collect_numbers(v, numbers);
+  if (const auto* t = ir::as<ir::TensorType>(type); t && !t->dtype.is_void()) dtype = t->dtype;
+  if (const auto* t = ir::as<ir::DTensorType>(type)) dtype = t->tensor->dtype;
+  if (!dtype) dtype = constant_dtype(numbers);
+  if (dtype->is_void() || dtype->is_handle()) return r.error(call.node, DiagId::UnknownDType, "void");
+  auto tensor = runtime::Tensor::empty(shape, *dtype);
+  if (!tensor.ok()) return r.error(call.node, DiagId::BadConstant, tensor.error().message);
+  for (std::size_t i = 0; i < numbers.size(); ++i) store((*tensor)->data() + i * dtype->bytes(), *dtype, numbers[i]);
+  const ir::Constant* c =
+      type ? r.ctx.constant_typed(runtime::Value(*tensor), type) : r.ctx.constant(runtime::Value(*tensor));
+  return Val::of(static_cast<const ir::Expr*>(r.at(c, call.node)));
+}
+
+// ---- literals ----
+
+Val shape_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto v = args.require(0, "values");
+  const auto dims = v ? to_dims(r, *v, args.node(0, "values"), ir::DType::Int(64)) : std::nullopt;
+  args.finish();
+  if (!dims) return {};
+  std::vector<const ir::Expr*> wide;
+  for (const ir::Expr* d : *dims) wide.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
+  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.shape(wide), call.node)));
+}
+
+Val str_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto v = args.require(0, "value");
+  args.finish();
+  const auto s = v ? to_str(r, *v, args.node(0, "value")) : std::nullopt;
+  return s ? Val::of(static_cast<const ir::Expr*>(r.ctx.string(*s))) : Val();
+}
+
+Val dtype_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto v = args.require(0, "value");
+  args.finish();
+  const auto t = v ? to_dtype(r, *v, args.node(0, "value")) : std::nullopt;
+  return t ? Val::of(static_cast<const ir::Expr*>(r.ctx.dtype(*t))) : Val();
+}
+
+Val prim_value_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto v = args.require(0, "value");
+  args.finish();
+  if (!v) return {};
+  return Val::of(to_scalar(r, *v, args.node(0, "value"), ir::DType::Int(64)));
+}
+
+Val tuple_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  std::vector<const ir::Expr*> items;
+  for (Argument& a : args.all()) {
+    if (!a.keyword.empty()) continue;
+    a.used = true;
+    items.push_back(to_leaf(r, args.value(&a), a.node));
+    if (!items.back()) return {};
+  }
+  args.finish();
+  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.tuple(items), call.node)));
+}
+
+Val tuple_get_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto tuple = args.require(0, "tuple_value");
+  const auto index = args.require(1, "index");
+  args.finish();
+  if (!tuple || !index) return {};
+  const ir::Expr* e = to_leaf(r, *tuple, args.node(0, "tuple_value"));
+  const auto i = to_int(r, *index, args.node(1, "index"));
+  if (!e || !i) return {};
+  auto got = r.ctx.tuple_get(e, *i);
+  if (got.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*got, call.node)));
+  r.report(call.node.span(), std::move(got).error());
+  return {};
+}
+
+Val extern_call(Reader& r, const CallNode& call) {
+  Arguments args(r, call);
+  const auto name = args.require(0, "global_symbol");
+  const ir::Type* type = nullptr;
+  for (std::string_view key : {"ty", "struct_info", "sinfo"}) {
+    if (type) break;
+    Argument* a = args.find(key == "ty" ? 1 : 99, key);
+    if (!a) continue;
+    a->used = true;
+    type = to_type(r, args.value(a), a->node);
+    if (!type) return {};
+  }
+  args.finish();
+  const auto s = name ? to_str(r, *name, args.node(0, "global_symbol")) : std::nullopt;
+  if (!s) return {};
+  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.extern_func(*s, type), call.node)));
+}
+
+// Known names that are only meaningful where a statement handles them.
+Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::Misplaced, call.shown()); }
+
+Val not_evaluated(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::NeedsPython, call.shown()); }
+
+}  // namespace
+
+std::span<const HandlerRow> relax_handlers() {
+  static constexpr HandlerRow kRows[] = {
+      {"const", const_call},
+      {"dist.const", const_call},
+      {"shape", shape_call},
+      {"ShapeExpr", shape_call},
+      {"str", str_call},
+      {"StringImm", str_call},
+      {"dtype", dtype_call},
+      {"prim_value", prim_value_call},
+      {"tuple", tuple_call},
+      {"TupleGetItem", tuple_get_call},
+      {"Call", call_node},
+      {"ExternFunc", extern_call},
+      {"device_mesh", opaque_constructor},
+      {"device", opaque_constructor},
+      {"dataflow", misplaced},
+      {"output", misplaced},
+      {"outputs", misplaced},
+      {"func_attr", misplaced},
+      {"func_name", misplaced},
+      {"function", misplaced},
+      {"match_cast", misplaced},
+      {"match_shape", misplaced},
+      {"emit", not_evaluated},
+      {"emit_te", not_evaluated},
+      {"emit_with_ty", not_evaluated},
+  };
+  return kRows;
+}
+
+}  // namespace rldb::frontend::script

@@ -1,0 +1,451 @@
+// Blocks: axes, predicate, regions, annotations, block-level buffers, init.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/script/tir/tir.h"
+#include "frontend/script/value/convert.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::frontend::script {
+
+namespace {
+
+BlockState* current_block(Reader& r, const CallNode& call) {
+  if (!r.in_tir() || r.fn->tir->blocks.empty()) {
+    r.error(call.function, DiagId::OutsideBlock, call.shown());
+    return nullptr;
+  }
+  return r.fn->tir->blocks.back();
+}
+
+// ---- axes ----
+
+const ir::Var* add_axis(Reader& r, BlockState& b, std::string_view name, ir::Range dom, const ir::Expr* value,
+                        ir::IterKind kind, Node at) {
+  // The widest of domain and value decides.
+  int bits = std::max<int>(dom.min->dtype().bits, dom.extent->dtype().bits);
+  if (value) bits = std::max<int>(bits, value->dtype().bits);
+  const ir::DType t = ir::DType::Int(bits);
+  dom.min = ir::cast_to(r.ctx, t, dom.min);
+  dom.extent = ir::cast_to(r.ctx, t, dom.extent);
+  const ir::Var* v = r.at(r.ctx.var(name, r.ctx.prim(t)), at);
+  b.axes.push_back({v, dom, kind});
+  b.values.push_back(value ? value : r.ctx.int_imm(t, 0));
+  return v;
+}
+
+bool read_domain(Reader& r, const Val& v, Node at, ir::Range& out) {
+  if (v.is_sequence() && v.items.size() == 2) {
+    const ir::Expr* begin = to_scalar(r, v.items[0], at);
+    const ir::Expr* end = to_scalar(r, v.items[1], at);
+    if (!begin || !end) return false;
+    auto both = ir::match_dtypes(r.ctx, begin, end);
+    if (!both.ok()) {
+      r.report(at.span(), std::move(both).error());
+      return false;
+    }
+    out = {both->first, region_extent(r, both->first, both->second)};
+    return true;
+  }
+  if (v.is(ValKind::Range)) {
+    const ir::Expr* begin = to_scalar(r, v.items[0], at);
+    const ir::Expr* extent = to_scalar(r, v.items[1], at);
+    if (!begin || !extent) return false;
+    out = {begin, extent};
+    return true;
+  }
+  const ir::Expr* extent = to_scalar(r, v, at);
+  if (!extent) return false;
+  if (!extent->dtype().is_integral()) {
+    r.error(at, DiagId::BoundNotInteger, describe(r, v));
+    return false;
+  }
+  out = {r.ctx.int_imm(extent->dtype(), 0), extent};
+  return true;
+}
+
+Val axis_call(Reader& r, const CallNode& call, ir::IterKind kind) {
+  BlockState* b = current_block(r, call);
+  if (!b) return {};
+  Arguments args(r, call);
+  const auto dom_value = args.require(0, "dom");
+  // A block without a realization has axes without values.
+  const auto value = b->realize ? args.require(1, "binding") : args.get(1, "binding");
+  args.find(2, "dtype");
+  args.finish();
+  if (!dom_value || (!value && b->realize) || dom_value->poison()) return {};
+  ir::Range dom{};
+  if (!read_domain(r, *dom_value, args.node(0, "dom"), dom)) return {};
+  const ir::Expr* e = value ? to_scalar(r, *value, args.node(1, "binding"), dom.extent->dtype()) : nullptr;
+  if (value && !e) return {};
+  Val v = Val::of(add_axis(r, *b, r.fn->tir->target(0, "v"), dom, e, kind, call.node));
+  v.fresh = true;
+  return v;
+}
+Val axis_spatial(Reader& r, const CallNode& c) { return axis_call(r, c, ir::IterKind::Spatial); }
+Val axis_reduce(Reader& r, const CallNode& c) { return axis_call(r, c, ir::IterKind::Reduce); }
+Val axis_scan(Reader& r, const CallNode& c) { return axis_call(r, c, ir::IterKind::Scan); }
+Val axis_opaque(Reader& r, const CallNode& c) { return axis_call(r, c, ir::IterKind::Opaque); }
+
+std::optional<ir::Range> loop_range(Reader& r, const ir::Expr* e) {
+  const auto& loops = r.fn->tir->loops;
+  for (std::size_t i = loops.size(); i-- > 0;)
+    if (loops[i].first == e) return loops[i].second;
+  return std::nullopt;
+}
+
+// vi, vj = T.axis.remap("SR", [i, j])
+Val axis_remap(Reader& r, const CallNode& call) {
+  BlockState* b = current_block(r, call);
+  if (!b) return {};
+  Arguments args(r, call);
+  const auto kinds = args.require(0, "kinds");
+  const auto bindings = args.require(1, "bindings");
+  args.finish();
+  if (!kinds || !bindings || bindings->poison()) return {};
+  const auto text = to_str(r, *kinds, args.node(0, "kinds"));
+  if (!text) return {};
+  if (!bindings->is_sequence() || bindings->items.size() != text->size())
+    return r.error(args.node(0, "kinds"), DiagId::RemapCount, *text,
+                   bindings->is_sequence() ? bindings->items.size() : 1);
+  std::vector<Val> vars;
+  for (std::size_t i = 0; i < text->size(); ++i) {
+    const Val& item = bindings->items[i];
+    const Node where = item.cst ? item.cst : args.node(1, "bindings");
+    const char c = (*text)[i];
+    if (c != 'S' && c != 'R') return r.error(args.node(0, "kinds"), DiagId::RemapKind, std::string(1, c));
+    const ir::Expr* e = to_scalar(r, item, where);
+    if (!e) return {};
+    const auto range = loop_range(r, e);
+    if (!range) return r.error(where, DiagId::RemapNotLoop, where.text());
+    const std::string fallback = "v" + std::to_string(i);
+    vars.push_back(Val::of(add_axis(r, *b, r.ctx.str(r.fn->tir->target(i, fallback)), *range, e,
+                                    c == 'S' ? ir::IterKind::Spatial : ir::IterKind::Reduce, call.node)));
+    vars.back().fresh = true;
+  }
+  if (vars.size() == 1) return vars[0];
+  return Val::of_list(ValKind::Tuple, r.keep(vars));
+}
+
+// ---- regions, predicate, attributes ----
+
+Val region_call(Reader& r, const CallNode& call, bool writes) {
+  BlockState* b = current_block(r, call);
+  if (!b) return {};
+  auto& out = writes ? b->writes : b->reads;
+  if (out) r.error(call.function, DiagId::RepeatedBlockPart, call.shown());
+  out.emplace();
+  Arguments args(r, call);
+  const auto add = [&](const Val& v, Node at) {
+    if (auto region = to_region(r, v, at)) out->push_back(*region);
+  };
+  for (Argument& a : args.all()) {
+    if (!a.keyword.empty()) continue;
+    a.used = true;
+    const Val v = args.value(&a);
+    if (v.is_sequence()) {
+      for (const Val& item : v.items) add(item, item.cst ? item.cst : a.node);
+    } else {
+      add(v, a.node);
+    }
+  }
+  args.finish();
+  return Val::nothing();
+}
+Val reads(Reader& r, const CallNode& c) { return region_call(r, c, false); }
+Val writes(Reader& r, const CallNode& c) { return region_call(r, c, true); }
+
+Val where(Reader& r, const CallNode& call) {
+  BlockState* b = current_block(r, call);
+  if (!b) return {};
+  Arguments args(r, call);
+  const auto v = args.require(0, "predicate");
+  args.finish();
+  if (!v) return {};
+  const ir::Expr* e = v->is_number() ? r.ctx.bool_imm(v->integer != 0) : to_scalar(r, *v, args.node(0, "predicate"));
+  if (b->predicate) r.error(call.function, DiagId::RepeatedBlockPart, call.shown());
+  b->predicate = e;
+  return Val::nothing();
+}
+
+Val block_attr(Reader& r, const CallNode& call) {
+  BlockState* b = current_block(r, call);
+  if (!b) return {};
+  Arguments args(r, call);
+  const auto v = args.require(0, "attrs");
+  args.finish();
+  if (!v || v->poison()) return {};
+  if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), DiagId::ExpectedDictionary, describe(r, *v));
+  for (const ir::NamedAttr& a : to_fields(r, *v, call.node)) b->annotations.push_back(a);
+  return Val::nothing();
+}
+
+// Block-level allocation; at the top of a function it belongs to the root block.
+Val block_alloc(Reader& r, const CallNode& call) {
+  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  TirFunction& tir = *r.fn->tir;
+  Arguments args(r, call);
+  const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
+  args.finish();
+  if (!b) return {};
+  if (tir.blocks.empty()) {
+    tir.root_allocs.push_back(b);
+  } else {
+    tir.blocks.back()->allocs.push_back(b);
+  }
+  return Val::of(r.at(b, call.node));
+}
+
+// T.alloc_buffer: flat today, of the block in older texts.
+Val alloc_buffer(Reader& r, const CallNode& call) {
+  if (r.in_tir() && r.fn->tir->old_blocks) return block_alloc(r, call);
+  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  TirFunction& tir = *r.fn->tir;
+  Arguments args(r, call);
+  std::vector<ir::NamedAttr> annotations;
+  if (Argument* a = args.find("annotations"))
+    if (const Val v = args.value(a); v.is(ValKind::Dict)) annotations = to_fields(r, v, a->node);
+  const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
+  args.finish();
+  if (!b) return {};
+  tir.emit(r.at(r.ctx.alloc_buffer(r.at(b, call.node), annotations), call.node));
+  return Val::of(b);
+}
+
+// ---- T.match_buffer ----
+
+// The buffer takes the handle's place among the parameters: its data is what the handle points to.
+bool match_parameter(Reader& r, const ir::Var* handle, const ir::Buffer* b) {
+  for (ir::PrimParam& p : r.fn->tir->params) {
+    if (p.var != handle || p.buffer) continue;
+    p = {b->data, b};
+    r.fn->scope.define(handle->name, Val::of(b->data), r.ctx.spans().get(handle->id));
+    return true;
+  }
+  return false;
+}
+
+Val match_buffer(Reader& r, const CallNode& call) {
+  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  TirFunction& tir = *r.fn->tir;
+  Arguments args(r, call);
+  const auto source = args.require(0, "param");
+  const std::string_view name = tir.target(0, "buffer");
+  if (!source || source->poison()) return {};
+  const auto* handle = ir::as<ir::Var>(source->expr());
+  if (handle && ir::as<ir::PointerType>(handle->type)) {
+    // The RFC's programs use a dimension without declaring it.
+    const bool before = std::exchange(r.fn->declare_bare, r.rfc_spelling());
+    if (r.fn->declare_bare) declare_bare_dims(r, args.node(1, "shape"));
+    r.fn->declare_bare = before;
+    const ir::Buffer* b = read_buffer(r, args, 1, name, call.node);
+    args.finish();
+    if (!b) return {};
+    if (!match_parameter(r, handle, r.at(b, call.node)))
+      return r.error(args.node(0, "param"), DiagId::NotAHandle, handle->name);
+    return Val::of(b);
+  }
+  auto region = to_region(r, *source, args.node(0, "param"));
+  if (!region) return {};
+  if (tir.blocks.empty()) return r.error(call.function, DiagId::OutsideBlock, call.shown());
+  bool has_shape = args.positional_count() > 1;
+  for (const Argument& a : args.all()) has_shape = has_shape || a.keyword == "shape";
+  const ir::Buffer* b = read_buffer(r, args, 1, name, call.node, nullptr, false);
+  args.finish();
+  if (!b) return {};
+  if (!has_shape) {
+    // Without a shape: the region's.
+    std::vector<const ir::Expr*> dims;
+    for (const ir::Range& range : region->region) dims.push_back(range.extent);
+    ir::Buffer fields = *b;
+    fields.shape = dims;
+    b = r.ctx.buffer(fields);
+  }
+  tir.blocks.back()->matches.push_back({r.at(b, call.node), *region});
+  return Val::of(b);
+}
+
+}  // namespace
+
+std::span<const HandlerRow> tir_block_handlers() {
+  static constexpr HandlerRow kRows[] = {
+      {"axis.spatial", axis_spatial},
+      {"axis.S", axis_spatial},
+      {"axis.reduce", axis_reduce},
+      {"axis.R", axis_reduce},
+      {"axis.scan", axis_scan},
+      {"axis.opaque", axis_opaque},
+      {"axis.remap", axis_remap},
+      {"reads", reads},
+      {"writes", writes},
+      {"where", where},
+      {"sblock_attr", block_attr},
+      {"block_attr", block_attr},
+      {"sblock_alloc_buffer", block_alloc},
+      {"alloc_buffer", alloc_buffer},
+      {"match_buffer", match_buffer},
+  };
+  return kRows;
+}
+
+namespace {
+
+// A point of one dimension, or (a vector of indices) the range it covers. False after a report.
+bool point_range(Reader& r, const ir::Expr* e, Node at, std::vector<ir::Range>& out) {
+  if (const auto* ramp = ir::as<ir::Ramp>(e)) {
+    out.push_back({ramp->base, ramp->lanes});
+    return true;
+  }
+  if (!is_index(e)) {
+    r.error(at, DiagId::IndexNotInteger, describe(r, Val::of(e)));
+    return false;
+  }
+  out.push_back({e, r.ctx.int_imm(e->dtype(), 1)});
+  return true;
+}
+
+}  // namespace
+
+std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
+  if (v.poison()) return std::nullopt;
+  std::vector<ir::Range> ranges;
+  if (const auto* load = ir::as<ir::BufferLoad>(v.expr())) {
+    for (const ir::Expr* i : load->indices)
+      if (!point_range(r, i, at, ranges)) return std::nullopt;
+    return ir::BufferRegion{load->buffer, r.ctx.list(ranges)};
+  }
+  if (v.is(ValKind::Buffer)) {
+    for (const ir::Expr* d : v.buffer()->shape) ranges.push_back({r.ctx.int_imm(d->dtype(), 0), d});
+    return ir::BufferRegion{v.buffer(), r.ctx.list(ranges)};
+  }
+  if (!v.is(ValKind::Region)) {
+    r.error(at, DiagId::NotARegion, describe(r, v));
+    return std::nullopt;
+  }
+  const ir::Buffer* b = v.buffer();
+  for (std::size_t i = 0; i < v.items.size(); ++i) {
+    const Val& item = v.items[i];
+    const Node where = item.cst ? item.cst : at;
+    const ir::DType dim = i < b->shape.size() ? b->shape[i]->dtype() : ir::DType::Int(32);
+    if (!item.is(ValKind::Slice)) {
+      const ir::Expr* e = to_scalar(r, item, where);
+      if (!e || !point_range(r, e, where, ranges)) return std::nullopt;
+      continue;
+    }
+    const ir::Expr* begin =
+        item.items[0].is(ValKind::None) ? r.ctx.int_imm(dim, 0) : to_scalar(r, item.items[0], where);
+    const ir::Expr* end = item.items[1].is(ValKind::None) ? (i < b->shape.size() ? b->shape[i] : nullptr)
+                                                          : to_scalar(r, item.items[1], where);
+    if (!begin || !end) return std::nullopt;
+    auto both = ir::match_dtypes(r.ctx, begin, end);
+    if (!both.ok()) {
+      r.report(where.span(), std::move(both).error());
+      return std::nullopt;
+    }
+    if (!is_index(both->first)) {
+      r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(both->first)));
+      return std::nullopt;
+    }
+    ranges.push_back({both->first, region_extent(r, both->first, both->second)});
+  }
+  if (ranges.size() != b->shape.size() && !b->shape.empty()) {
+    r.error(at, DiagId::IndexCount, b->name, b->shape.size(), ranges.size());
+    return std::nullopt;
+  }
+  return ir::BufferRegion{b, r.ctx.list(ranges)};
+}
+
+namespace {
+
+// with T.block(n, m) as i, j: the RFC's block, whose axes are its arguments.
+void read_rfc_axes(Reader& r, BlockState& b, Node with, Arguments& args) {
+  std::vector<Node> names;
+  if (const Node item = with.child(Field::Item))
+    if (const Node alias = item.child(Field::Alias)) {
+      if (alias.is(Kind::Identifier)) names.push_back(alias);
+      for (Node t : alias.children()) names.push_back(t);
+    }
+  std::size_t i = 0;
+  for (Argument& a : args.all()) {
+    if (!a.keyword.empty() || args.value(&a).is(ValKind::Str)) continue;
+    a.used = true;
+    ir::Range dom{};
+    if (!read_domain(r, args.value(&a), a.node, dom) || i >= names.size()) continue;
+    // A loop around the block runs over the axis.
+    const ir::Var* loop = r.ctx.var(r.ctx.str(std::string(names[i].text()) + "0"), r.ctx.prim(dom.extent->dtype()));
+    r.fn->tir->loops.push_back({loop, dom});
+    const ir::Var* v = add_axis(r, b, names[i].text(), dom, loop, ir::IterKind::Spatial, names[i]);
+    r.fn->scope.define(v->name, Val::of(v), names[i].span());
+    ++i;
+  }
+}
+
+}  // namespace
+
+void read_sblock(Reader& r, Node with) {
+  TirFunction& tir = *r.fn->tir;
+  tir.saw_block = true;
+  BlockState b;
+  const Node value = with.child(Field::Item).child(Field::Value);
+  const std::size_t loops_before = tir.loops.size();
+  r.fn->scope.enter(ScopeKind::Block);
+  if (value.is(Kind::Call)) {
+    CallNode call{value, value.child(Field::Function), value.child(Field::Arguments), Space::Tir, "sblock"};
+    Arguments args(r, call);
+    for (Argument& a : args.all()) {
+      if (a.keyword == "no_realize") {
+        a.used = true;
+        b.realize = !args.value(&a).integer;
+      } else if (a.keyword == "name" || (a.keyword.empty() && args.value(&a).is(ValKind::Str))) {
+        a.used = true;
+        if (const auto s = to_str(r, args.value(&a), a.node)) b.name = *s;
+      }
+    }
+    read_rfc_axes(r, b, with, args);
+    args.finish();
+  }
+  tir.blocks.push_back(&b);
+  const ir::Stmt* body = collect_sequence(r, [&] { read_tir_statements(r, with.child(Field::Body)); });
+  tir.blocks.pop_back();
+  r.fn->scope.leave();
+  ir::SBlock fields{};
+  fields.name = b.name;
+  fields.iter_vars = b.axes;
+  fields.alloc_buffers = b.allocs;
+  fields.match_buffers = b.matches;
+  fields.annotations = b.annotations;
+  fields.init = b.init;
+  fields.body = body;
+  AccessRegions inferred;
+  if (!b.reads || !b.writes) {
+    inferred = infer_regions(r.ctx, body, b.init, b.allocs, b.matches);
+    if (!b.reads) b.reads = inferred.reads;
+    if (!b.writes) b.writes = inferred.writes;
+  }
+  fields.reads = *b.reads;
+  fields.writes = *b.writes;
+  const ir::SBlock* block = r.at(r.ctx.sblock(fields), with);
+  const ir::Stmt* made = block;
+  if (b.realize) made = r.at(r.ctx.realize(b.values, b.predicate, block), with);
+  for (std::size_t i = tir.loops.size(); i-- > loops_before;) {
+    const auto& [var, range] = tir.loops[i];
+    made = r.at(r.ctx.for_stmt(var, range.min, range.extent, ir::ForKind::Serial, made), with);
+  }
+  tir.loops.resize(loops_before);
+  tir.emit(made);
+}
+
+void read_init(Reader& r, Node with) {
+  TirFunction& tir = *r.fn->tir;
+  const ir::Stmt* body = read_tir_block(r, with.child(Field::Body));
+  if (tir.blocks.empty()) {
+    r.error(with.child(Field::Item), DiagId::OutsideBlock, "T.init");
+    return;
+  }
+  if (tir.blocks.back()->init) r.error(with.child(Field::Item), DiagId::RepeatedBlockPart, "T.init");
+  tir.blocks.back()->init = body;
+}
+
+}  // namespace rldb::frontend::script

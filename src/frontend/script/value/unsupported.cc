@@ -1,0 +1,90 @@
+#include "frontend/script/value/unsupported.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::frontend::script {
+
+namespace {
+
+// What to write instead in Relax.
+std::string_view instead(Kind kind) {
+  switch (kind) {
+    case Kind::Loop:
+      return "Relax has no loops: write out the bindings, or put the loop into a TensorIR function";
+    case Kind::WhileLoop:
+      return "Relax has no loops: write a recursive function, or put the loop into a TensorIR function";
+    case Kind::AugmentedAssignment:
+      return "bind the result to a name: `y = x + 1`";
+    case Kind::RaiseStatement:
+    case Kind::AssertStatement:
+      return "check while running with `R.assert_op(condition, format=\"...\")`";
+    case Kind::DeleteStatement:
+      return "leave it out: a value lives as long as it is used";
+    case Kind::Module:
+      return "a module stands at the top of a file";
+    case Kind::SBlock:
+    case Kind::InitBlock:
+    case Kind::AxisBinding:
+    case Kind::BufferStore:
+      return "it belongs into a TensorIR function, under `@T.prim_func`";
+    case Kind::WithStatement:
+      return "the only `with` of Relax is `with R.dataflow():`";
+    default:
+      return {};
+  }
+}
+
+void poison_names(Reader& r, Node statement) {
+  std::vector<Node> pending{statement};
+  while (!pending.empty()) {
+    const Node n = pending.back();
+    pending.pop_back();
+    const Node target = n.child(n.is(Kind::RelaxFunction) ? Field::Name : Field::Target);
+    if (target.is(Kind::Identifier)) r.fn->scope.define(target.text(), Val(), target.span());
+    if (target.is(Kind::Tuple) || target.is(Kind::List))
+      for (Node t : target.children())
+        if (t.is(Kind::Identifier)) r.fn->scope.define(t.text(), Val(), t.span());
+    if (n.is(Kind::RelaxFunction)) continue;
+    for (Node c : n.children()) pending.push_back(c);
+  }
+}
+
+}  // namespace
+
+std::string shown_kind(Kind kind) {
+  switch (kind) {
+    case Kind::Loop:
+      return "a `for` loop";
+    case Kind::NamedExpression:
+      return "`:=`";
+    case Kind::IfStatement:
+      return "`if`";
+    case Kind::SBlock:
+      return "a block of TensorIR";
+    case Kind::Set:
+      return "a set";
+    default:
+      break;
+  }
+  std::string words(cst::to_string(kind));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  const bool vowel = !words.empty() && std::string_view("aeiou").find(words[0]) != std::string_view::npos;
+  return (vowel ? "an " : "a ") + words;
+}
+
+void unsupported_statement(Reader& r, Node statement, std::string_view where) {
+  source::Span span = statement.span();
+  const std::string_view text = statement.text();
+  if (const std::size_t eol = text.find('\n'); eol != std::string_view::npos && statement.tree()->mapped)
+    span.end = span.begin + static_cast<std::uint32_t>(eol);
+  const bool relax = r.fn && r.fn->dialect == Dialect::Relax;
+  r.report(span, source::message(DiagId::UnsupportedHere, shown_kind(statement.kind()), where)
+                     .with_hint(std::string(relax ? instead(statement.kind()) : std::string_view())));
+  if (r.fn) poison_names(r, statement);
+}
+
+}  // namespace rldb::frontend::script

@@ -1,0 +1,365 @@
+#include "rldb/ir/arith.h"
+
+#include <numeric>
+
+#include "ir/arith/arith_impl.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::ir {
+namespace arith {
+
+namespace {
+
+bool is_comparison(NodeKind kind) { return kind >= NodeKind::EQ && kind <= NodeKind::GE; }
+
+NodeKind opposite(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::EQ:
+      return NodeKind::NE;
+    case NodeKind::NE:
+      return NodeKind::EQ;
+    case NodeKind::LT:
+      return NodeKind::GE;
+    case NodeKind::LE:
+      return NodeKind::GT;
+    case NodeKind::GT:
+      return NodeKind::LE;
+    case NodeKind::GE:
+      return NodeKind::LT;
+    default:
+      RLDB_UNREACHABLE("not a comparison");
+  }
+}
+
+bool is_intrinsic(const Call* c, std::string_view name, std::size_t args) {
+  const auto* o = as<Op>(c->callee);
+  return o && o->name == name && c->args.size() == args;
+}
+
+}  // namespace
+
+// Children first; index arithmetic goes through the canonical form.
+class Simplifier final : public Rewriter {
+ public:
+  Simplifier(Context& ctx, Canonicaliser& owner) : Rewriter(ctx), owner_(owner) {}
+  // The node itself with simplified children.
+  const Expr* children(const Expr* e) {
+    const Expr* made = default_expr(e);
+    return folded(made);
+  }
+
+ private:
+  const Expr* visit_expr(const Expr* e) override {
+    if (isa<IntImm>(e) || owner_.depth_ > Canonicaliser::kMaxDepth) return e;
+    if (is_index(e)) {
+      const Expr* made = owner_.to_expr(owner_.to_poly(e), e->dtype());
+      return expr_equal(made, e) ? e : made;
+    }
+    const auto* b = as<BinaryExpr>(e);
+    if (b && is_comparison(e->kind) && is_index(b->a))
+      if (const auto decided = owner_.decide(e->kind, b->a, b->b)) return ctx_.bool_imm(*decided);
+    ++owner_.depth_;
+    const Expr* made = folded(default_expr(e));
+    --owner_.depth_;
+    return made;
+  }
+
+  const Expr* folded(const Expr* e) {
+    if (const auto* b = as<BinaryExpr>(e)) return folded_binary(b);
+    if (const auto* n = as<NotExpr>(e)) {
+      if (isa<IntImm>(n->a) || isa<NotExpr>(n->a)) return logical_not(ctx_, n->a);
+      const auto* c = as<BinaryExpr>(n->a);
+      if (c && is_comparison(c->kind) && c->a->dtype().is_integral()) return ctx_.binary(opposite(c->kind), c->a, c->b);
+      return e;
+    }
+    if (const auto* s = as<SelectExpr>(e)) return chosen(e, s->cond, s->true_value, s->false_value);
+    if (const auto* c = as<Call>(e)) {
+      if (is_intrinsic(c, "tir.if_then_else", 3)) return chosen(e, c->args[0], c->args[1], c->args[2]);
+      if (is_intrinsic(c, "tir.likely", 1) && isa<IntImm>(c->args[0])) return c->args[0];
+      return e;
+    }
+    if (const auto* c = as<CastExpr>(e))
+      return cast_to(ctx_, e->dtype(), c->value) == c->value || isa<IntImm>(c->value) || isa<FloatImm>(c->value)
+                 ? cast_to(ctx_, e->dtype(), c->value)
+                 : e;
+    return e;
+  }
+
+  const Expr* chosen(const Expr* e, const Expr* cond, const Expr* t, const Expr* f) {
+    if (is_const(cond, 1)) return t;
+    if (is_const(cond, 0)) return f;
+    return expr_equal(t, f) ? t : e;
+  }
+
+  const Expr* folded_binary(const BinaryExpr* b) {
+    if (b->kind == NodeKind::And || b->kind == NodeKind::Or) {
+      if (expr_equal(b->a, b->b) && is_pure(b->a)) return b->a;
+      if (is_pure(b->a) && contradict(b->a, b->b) && b->dtype().is_scalar())
+        return ctx_.bool_imm(b->kind == NodeKind::Or);
+    }
+    auto made = make_binary(ctx_, b->kind, b->a, b->b);
+    // A fresh copy of the same operator says nothing new.
+    return made.ok() && (*made)->kind != b->kind ? *made : b;
+  }
+
+  static bool contradict(const Expr* a, const Expr* b) {
+    if (const auto* n = as<NotExpr>(a)) return expr_equal(n->a, b);
+    if (const auto* n = as<NotExpr>(b)) return expr_equal(n->a, a);
+    const auto *x = as<BinaryExpr>(a), *y = as<BinaryExpr>(b);
+    return x && y && is_comparison(x->kind) && x->a->dtype().is_integral() && opposite(x->kind) == y->kind &&
+           expr_equal(x->a, y->a) && expr_equal(x->b, y->b);
+  }
+
+  Canonicaliser& owner_;
+};
+
+const Expr* Canonicaliser::canonical(const Expr* e) { return Simplifier(ctx_, *this).children(e); }
+
+const Expr* Canonicaliser::simplify(const Expr* e) {
+  if (e == nullptr || isa<IntImm>(e)) return e;
+  return Simplifier(ctx_, *this).rewrite(e);
+}
+
+// ---- what is known ----
+
+// Canonical forms depend on bounds: they are made again.
+void Canonicaliser::forget() {
+  polys_.clear();
+  atom_bounds_.clear();
+}
+
+void Canonicaliser::bind(const Var* v, Bounds b) {
+  Bounds& known = var_bounds_[v];
+  if (b.min && (!known.min || *b.min > *known.min)) known.min = b.min;
+  if (b.max && (!known.max || *b.max < *known.max)) known.max = b.max;
+  forget();
+}
+
+void Canonicaliser::bind_range(const Var* v, const Range& r) {
+  const Bounds lo = bounds(r.min);
+  const Bounds extent = bounds(r.extent);
+  Bounds b{lo.min, std::nullopt};
+  std::int64_t hi = 0;
+  if (lo.max && extent.max && !__builtin_add_overflow(*lo.max, *extent.max, &hi) && hi != INT64_MIN) b.max = hi - 1;
+  bind(v, b);
+  if (!const_int(r.min)) add_fact(v, r.min, 0);
+  if (!const_int(r.min) || !const_int(r.extent)) {
+    const Expr* end = const_int(r.min) == std::optional<std::int64_t>(0) ? r.extent : add(ctx_, r.min, r.extent);
+    add_fact(end, v, 1);
+  }
+}
+
+void Canonicaliser::bind_value(const Var* v, const Expr* value) {
+  std::vector<const Var*> inside;
+  collect_vars(value, inside);
+  if (std::find(inside.begin(), inside.end(), v) != inside.end()) return;
+  values_[v] = value;
+  forget();
+}
+
+// greater - less >= gap
+void Canonicaliser::add_fact(const Expr* greater, const Expr* less, std::int64_t gap) {
+  Poly p = sum(sum(to_poly(greater), to_poly(less), -1), Poly::of(-gap));
+  if (p.overflow) return;
+  // A lone variable against a literal is a bound.
+  if (p.terms.size() == 1 && p.terms[0].atoms.size() == 1 && p.constant != INT64_MIN) {
+    const auto* v = as<Var>(atoms_[p.terms[0].atoms[0]]);
+    if (v && p.terms[0].coef == 1) return bind(v, {-p.constant, std::nullopt});
+    if (v && p.terms[0].coef == -1) return bind(v, {std::nullopt, p.constant});
+  }
+  if (facts_.size() < kMaxFacts) facts_.push_back(std::move(p));
+  forget();
+}
+
+void Canonicaliser::assume(const Expr* condition) {
+  std::vector<const Expr*> parts{condition};
+  while (!parts.empty()) {
+    const Expr* e = parts.back();
+    parts.pop_back();
+    if (const auto* c = as<Call>(e); c && is_intrinsic(c, "tir.likely", 1)) {
+      parts.push_back(c->args[0]);
+      continue;
+    }
+    if (const auto* n = as<NotExpr>(e)) {
+      const auto* c = as<BinaryExpr>(n->a);
+      if (c && is_comparison(c->kind) && c->a->dtype().is_integral())
+        parts.push_back(ctx_.binary(opposite(c->kind), c->a, c->b));
+    }
+    const auto* b = as<BinaryExpr>(e);
+    if (b && e->kind == NodeKind::And) {
+      parts.push_back(b->a);
+      parts.push_back(b->b);
+      continue;
+    }
+    if (conditions_.size() < kMaxFacts) conditions_.push_back(e);
+    if (!b || !is_comparison(e->kind) || !is_index(b->a)) continue;
+    switch (e->kind) {
+      case NodeKind::LT:
+        add_fact(b->b, b->a, 1);
+        break;
+      case NodeKind::LE:
+        add_fact(b->b, b->a, 0);
+        break;
+      case NodeKind::GT:
+        add_fact(b->a, b->b, 1);
+        break;
+      case NodeKind::GE:
+        add_fact(b->a, b->b, 0);
+        break;
+      case NodeKind::EQ:
+        add_fact(b->a, b->b, 0);
+        add_fact(b->b, b->a, 0);
+        break;
+      default:
+        break;  // NE: kept as a condition
+    }
+  }
+}
+
+// ---- proofs ----
+
+// By bounds, or by bounds of what is left after a few facts (i < n and n <= m give i < m).
+bool Canonicaliser::non_negative(const Poly& p) {
+  const int chain = facts_.size() <= 8 ? 3 : facts_.size() <= 24 ? 2 : 1;
+  return non_negative_with(p, 0, chain);
+}
+
+bool Canonicaliser::non_negative_with(const Poly& p, std::size_t first_fact, int chain) {
+  support::poll();
+  const Bounds b = bounds_of(p);
+  if (b.min && *b.min >= 0) return true;
+  if (chain == 0) return false;
+  for (std::size_t i = first_fact; i < facts_.size(); ++i)
+    if (non_negative_with(sum(p, facts_[i], -1), i, chain - 1)) return true;
+  return false;
+}
+
+// Is d == 0? Unknown when neither can be shown.
+std::optional<bool> Canonicaliser::decide_zero(const Poly& d) {
+  if (d.overflow) return std::nullopt;
+  if (d.is_const()) return d.constant == 0;
+  std::int64_t g = 0;
+  for (const Term& t : d.terms) g = t.coef == INT64_MIN ? 1 : std::gcd(g, t.coef);
+  if (g > 1 && d.constant % g != 0) return false;
+  if (non_negative(sum(d, Poly::of(-1)))) return false;
+  if (non_negative(sum(scaled(d, -1), Poly::of(-1)))) return false;
+  if (non_negative(d) && non_negative(scaled(d, -1))) return true;
+  return std::nullopt;
+}
+
+std::optional<bool> Canonicaliser::decide(NodeKind kind, const Expr* a, const Expr* b) {
+  const Poly d = merge_div_mod(sum(to_poly(a), to_poly(b), -1), a->dtype());
+  if (d.overflow) return std::nullopt;
+  // a - b >= k, and a - b <= -k
+  const auto above = [&](std::int64_t k) { return non_negative(sum(d, Poly::of(-k))); };
+  const auto below = [&](std::int64_t k) { return non_negative(sum(scaled(d, -1), Poly::of(-k))); };
+  switch (kind) {
+    case NodeKind::EQ:
+    case NodeKind::NE: {
+      auto zero = decide_zero(d);
+      if (!zero) zero = decide_zero(expand_mods(d, a->dtype()));
+      if (!zero) return std::nullopt;
+      return *zero == (kind == NodeKind::EQ);
+    }
+    case NodeKind::LT:
+      if (below(1)) return true;
+      if (above(0)) return false;
+      return std::nullopt;
+    case NodeKind::LE:
+      if (below(0)) return true;
+      if (above(1)) return false;
+      return std::nullopt;
+    case NodeKind::GT:
+      if (above(1)) return true;
+      if (below(0)) return false;
+      return std::nullopt;
+    case NodeKind::GE:
+      if (above(0)) return true;
+      if (below(1)) return false;
+      return std::nullopt;
+    default:
+      return std::nullopt;  // not a comparison
+  }
+}
+
+bool Canonicaliser::prove(const Expr* condition) {
+  const Expr* made = simplify(condition);
+  if (is_const(made, 1)) return true;
+  for (const Expr* known : conditions_)
+    if (expr_equal(known, condition) || expr_equal(known, made)) return true;
+  if (const auto* b = as<BinaryExpr>(made)) {
+    if (b->kind == NodeKind::And) return prove(b->a) && prove(b->b);
+    if (b->kind == NodeKind::Or) return prove(b->a) || prove(b->b);
+  }
+  return false;
+}
+
+bool Canonicaliser::prove_equal(const Expr* a, const Expr* b) {
+  if (a == b || (expr_equal(a, b) && is_pure(a))) return true;
+  if (is_index(a) && is_index(b)) {
+    const auto decided = decide(NodeKind::EQ, a, b);
+    return decided && *decided;
+  }
+  return is_pure(a) && expr_equal(simplify(a), simplify(b));
+}
+
+bool Canonicaliser::prove_different(const Expr* a, const Expr* b) {
+  if (!is_index(a) || !is_index(b)) {
+    const auto x = const_int(a), y = const_int(b);
+    return x && y && a->dtype() == b->dtype() && *x != *y;
+  }
+  const auto decided = decide(NodeKind::NE, a, b);
+  return decided && *decided;
+}
+
+Bounds Canonicaliser::bounds(const Expr* e) {
+  if (const auto v = const_int(e)) return {*v, *v};
+  if (is_index(e)) return bounds_of(to_poly(e));
+  if (!e->dtype().is_integral() || !e->dtype().is_scalar()) return {};
+  const Poly p = atom(e);
+  return bounds_of(p);
+}
+
+}  // namespace arith
+
+struct Analyzer::Impl : arith::Canonicaliser {
+  using Canonicaliser::Canonicaliser;
+};
+
+Analyzer::Analyzer(Context& ctx) : impl_(std::make_unique<Impl>(ctx)) {}
+Analyzer::~Analyzer() = default;
+void Analyzer::bind(const Var* v, Bounds bounds) { impl_->bind(v, bounds); }
+void Analyzer::bind_range(const Var* v, const Range& range) { impl_->bind_range(v, range); }
+void Analyzer::bind_value(const Var* v, const Expr* value) { impl_->bind_value(v, value); }
+void Analyzer::assume(const Expr* condition) { impl_->assume(condition); }
+const Expr* Analyzer::simplify(const Expr* e) { return impl_->simplify(e); }
+bool Analyzer::prove_equal(const Expr* a, const Expr* b) { return impl_->prove_equal(a, b); }
+bool Analyzer::prove(const Expr* condition) { return impl_->prove(condition); }
+bool Analyzer::prove_different(const Expr* a, const Expr* b) { return impl_->prove_different(a, b); }
+Bounds Analyzer::bounds(const Expr* e) { return impl_->bounds(e); }
+
+bool prove_shapes_equal(Context& ctx, std::span<const Expr* const> a, std::span<const Expr* const> b) {
+  if (a.size() != b.size()) return false;
+  std::optional<Analyzer> analyzer;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (expr_equal(a[i], b[i])) continue;
+    const auto *x = as<IntImm>(a[i]), *y = as<IntImm>(b[i]);
+    if (x && y) {
+      if (x->value != y->value) return false;
+      continue;
+    }
+    if (!analyzer) {
+      analyzer.emplace(ctx);
+      std::vector<const Var*> vars;
+      for (const Expr* e : a) collect_vars(e, vars);
+      for (const Expr* e : b) collect_vars(e, vars);
+      for (const Var* v : vars) analyzer->mark_non_negative(v);
+    }
+    if (!analyzer->prove_equal(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace rldb::ir

@@ -1,0 +1,99 @@
+// Canonicaliser: what Analyzer is made of. Expressions of int32 and int64 go to Poly and back; everything else is
+// rewritten child by child.
+//
+// As in TVM, arithmetic of int32 and int64 is taken not to overflow, and divisors not to be zero.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/arith/poly.h"
+#include "ir/build/context_tables.h"
+#include "rldb/ir/arith.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::ir::arith {
+
+class Canonicaliser {
+ public:
+  explicit Canonicaliser(Context& ctx) : ctx_(ctx) {}
+
+  void bind(const Var* v, Bounds b);
+  void bind_range(const Var* v, const Range& r);
+  void bind_value(const Var* v, const Expr* value);
+  void assume(const Expr* condition);
+
+  const Expr* simplify(const Expr* e);
+  bool prove(const Expr* condition);
+  bool prove_equal(const Expr* a, const Expr* b);
+  bool prove_different(const Expr* a, const Expr* b);
+  Bounds bounds(const Expr* e);
+
+ private:
+  friend class Simplifier;
+  // Nesting beyond this stays as it is: an atom. (Chains of + - * with a literal do not nest.)
+  static constexpr int kMaxDepth = 150;
+  static constexpr std::size_t kMaxFacts = 64;
+
+  // ---- canonical form (arith/canonical.cc) ----
+  Poly to_poly(const Expr* e);
+  Poly sum_poly(const Expr* e);
+  Poly leaf_poly(const Expr* e);
+  Poly atom(const Expr* e);
+  Poly remember(const Expr* e, Poly p);
+  Poly atom_or_const(const Expr* e);
+  Poly expanded(const Poly& a, const Poly& b);
+  std::size_t written_size(const Poly& p);
+  Poly divide(const BinaryExpr* e);
+  Poly truncated(const BinaryExpr* e, const Poly& a, const Poly& b);
+  Poly floor_div(const Poly& a, const Poly& b, DType t);
+  Poly floor_mod(const Poly& a, const Poly& b, DType t);
+  Poly rest_div(Poly r, const Poly& b, DType t);
+  Poly rest_mod(Poly r, const Poly& b, DType t);
+  Poly min_max(const BinaryExpr* e);
+  Poly without_mods(const Poly& p, std::int64_t divisor);
+  Poly merge_div_mod(Poly p, DType t);
+  Poly expand_mods(const Poly& p, DType t, int depth = 0);
+  const Expr* to_expr(const Poly& p, DType t);
+  const Expr* built(const Poly& p, DType t);
+  const Expr* monomial(const Term& t, std::int64_t coef, DType dtype);
+  const Expr* canonical(const Expr* e);
+
+  // ---- decisions (arith.cc) ----
+  std::optional<bool> decide(NodeKind kind, const Expr* a, const Expr* b);
+  std::optional<bool> decide_zero(const Poly& d);
+  bool non_negative(const Poly& p);
+  bool non_negative_with(const Poly& p, std::size_t first_fact, int chain);
+  void add_fact(const Expr* greater, const Expr* less, std::int64_t gap);
+  void forget();
+
+  // ---- bounds (arith/bounds.cc) ----
+  Bounds bounds_of(const Poly& p);
+  Bounds bounds_of_terms(const Poly& p);  // each term by itself
+  Bounds bounds_of_term(const Term& t);
+  Bounds bounds_of_atom(std::uint32_t id);
+  Bounds compute_atom_bounds(const Expr* e);
+  Bounds bounds_of_call(const Call* c);
+
+  Context& ctx_;
+  std::vector<const Expr*> atoms_;
+  std::vector<std::size_t> atom_sizes_;  // as they are written out
+  InternTable<Expr> atom_table_;
+  std::unordered_map<const Expr*, std::uint32_t> atom_ids_;
+  std::unordered_map<const Var*, Bounds> var_bounds_;
+  VarMap values_;
+  std::unordered_set<const Var*> expanding_;
+  std::vector<Poly> facts_;  // each is >= 0
+  std::vector<const Expr*> conditions_;
+  std::unordered_map<const Expr*, Poly> polys_;
+  std::unordered_map<std::uint32_t, Bounds> atom_bounds_;
+  int depth_ = 0;
+};
+
+// int32 or int64, one lane.
+bool is_index(const Expr* e);
+// No calls but those of intrinsics that give the same value for the same arguments.
+bool is_pure(const Expr* e);
+
+}  // namespace rldb::ir::arith

@@ -1,0 +1,133 @@
+#include "ir/arith/scalar_fold.h"
+
+#include <algorithm>
+
+namespace rldb::ir {
+
+namespace {
+
+std::int64_t wrap(std::uint64_t v) { return static_cast<std::int64_t>(v); }
+std::uint64_t bits(std::int64_t v) { return static_cast<std::uint64_t>(v); }
+
+// uint64 literals above 2^63 are stored as negative numbers.
+bool less(DType t, std::int64_t a, std::int64_t b) { return t.is_uint() ? bits(a) < bits(b) : a < b; }
+
+std::int64_t trunc_div(DType t, std::int64_t a, std::int64_t b) {
+  if (t.is_uint()) return wrap(bits(a) / bits(b));
+  if (b == -1) return wrap(0 - bits(a));
+  return a / b;
+}
+std::int64_t trunc_mod(DType t, std::int64_t a, std::int64_t b) {
+  if (t.is_uint()) return wrap(bits(a) % bits(b));
+  return b == -1 ? 0 : a % b;
+}
+
+}  // namespace
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  if (b == -1) return wrap(0 - bits(a));
+  const std::int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  if (b == -1) return 0;
+  const std::int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+std::int64_t wrap_to(DType t, std::int64_t v) {
+  if (t.is_bool()) return v != 0;
+  if (t.bits >= 64 || t.bits == 0) return v;
+  const std::uint64_t mask = (std::uint64_t(1) << t.bits) - 1;
+  std::uint64_t low = bits(v) & mask;
+  if (t.is_int() && (low >> (t.bits - 1)) != 0) low |= ~mask;
+  return wrap(low);
+}
+
+std::optional<std::int64_t> fold_int(NodeKind kind, DType t, std::int64_t a, std::int64_t b) {
+  const auto fit = [t](std::int64_t v) { return std::optional<std::int64_t>(wrap_to(t, v)); };
+  // int64 is what dimensions are counted in, where a wrapped value would be a wrong answer: it stays as it is written.
+  const bool exact = t.is_int() && t.bits == 64;
+  std::int64_t whole = 0;
+  switch (kind) {
+    case NodeKind::Add:
+      if (exact && __builtin_add_overflow(a, b, &whole)) return std::nullopt;
+      return fit(wrap(bits(a) + bits(b)));
+    case NodeKind::Sub:
+      if (exact && __builtin_sub_overflow(a, b, &whole)) return std::nullopt;
+      return fit(wrap(bits(a) - bits(b)));
+    case NodeKind::Mul:
+      if (exact && __builtin_mul_overflow(a, b, &whole)) return std::nullopt;
+      return fit(wrap(bits(a) * bits(b)));
+    case NodeKind::Div:
+      return b == 0 ? std::nullopt : fit(trunc_div(t, a, b));
+    case NodeKind::Mod:
+      return b == 0 ? std::nullopt : fit(trunc_mod(t, a, b));
+    case NodeKind::FloorDiv:
+      return b == 0 ? std::nullopt : fit(t.is_uint() ? trunc_div(t, a, b) : floor_div(a, b));
+    case NodeKind::FloorMod:
+      return b == 0 ? std::nullopt : fit(t.is_uint() ? trunc_mod(t, a, b) : floor_mod(a, b));
+    case NodeKind::Min:
+      return less(t, a, b) ? a : b;
+    case NodeKind::Max:
+      return less(t, a, b) ? b : a;
+    case NodeKind::EQ:
+      return a == b;
+    case NodeKind::NE:
+      return a != b;
+    case NodeKind::LT:
+      return less(t, a, b);
+    case NodeKind::LE:
+      return !less(t, b, a);
+    case NodeKind::GT:
+      return less(t, b, a);
+    case NodeKind::GE:
+      return !less(t, a, b);
+    case NodeKind::And:
+      return a != 0 && b != 0;
+    case NodeKind::Or:
+      return a != 0 || b != 0;
+    default:
+      return std::nullopt;  // not a binary operator
+  }
+}
+
+std::optional<double> fold_float(NodeKind kind, double a, double b) {
+  switch (kind) {
+    case NodeKind::Add:
+      return a + b;
+    case NodeKind::Sub:
+      return a - b;
+    case NodeKind::Mul:
+      return a * b;
+    case NodeKind::Div:
+      return b == 0 ? std::nullopt : std::optional<double>(a / b);
+    case NodeKind::Min:
+      return std::min(a, b);
+    case NodeKind::Max:
+      return std::max(a, b);
+    default:
+      return std::nullopt;  // remainders of floats are left to the program
+  }
+}
+
+std::optional<bool> fold_float_compare(NodeKind kind, double a, double b) {
+  switch (kind) {
+    case NodeKind::EQ:
+      return a == b;
+    case NodeKind::NE:
+      return a != b;
+    case NodeKind::LT:
+      return a < b;
+    case NodeKind::LE:
+      return a <= b;
+    case NodeKind::GT:
+      return a > b;
+    case NodeKind::GE:
+      return a >= b;
+    default:
+      return std::nullopt;  // not a comparison
+  }
+}
+
+}  // namespace rldb::ir

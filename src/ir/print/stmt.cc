@@ -1,0 +1,324 @@
+// Statements of TensorIR.
+#include "ir/print/printer_impl.h"
+
+namespace rldb::ir::print_detail {
+namespace {
+
+// The tag of the thread that an attribute statement launches: "threadIdx.x".
+std::string_view thread_tag(const AttrStmt* s) {
+  if (s->node == nullptr) return {};
+  if (s->node->is(AttrKind::String)) return s->node->string;
+  if (const Attr* tag = find_attr(s->node->fields, "thread_tag")) return tag->string;
+  for (std::size_t k = s->node->items.size(); k-- > 0;)
+    if (s->node->items[k]->is(AttrKind::String)) return s->node->items[k]->string;
+  return {};
+}
+
+}  // namespace
+
+void Printer::body(const Stmt* s) {
+  const auto* seq = as<SeqStmt>(s);
+  if (seq == nullptr) return stmt(s, true);
+  for (std::size_t k = 0; k < seq->stmts.size(); ++k) stmt(seq->stmts[k], k + 1 == seq->stmts.size());
+}
+
+void Printer::nested(const Stmt* s) {
+  ++indent_;
+  names_.push();
+  if (s != nullptr) {
+    body(s);
+  } else {
+    line(nullptr);
+    out_ += "pass";
+  }
+  names_.pop();
+  --indent_;
+}
+
+void Printer::stmt(const Stmt* s, bool last) {
+  if (depth_ >= kMaxDepth) {
+    line(s);
+    too_deep();
+    return;
+  }
+  ++depth_;
+  using enum NodeKind;
+  switch (s->kind) {
+    case Bind:
+      bind_stmt(as<BindStmt>(s));
+      break;
+    case Attr:
+      attr_stmt(as<AttrStmt>(s), last);
+      break;
+    case Assert:
+      assert_stmt(as<AssertStmt>(s));
+      break;
+    case BufferStore:
+      store(as<ir::BufferStore>(s));
+      break;
+    case AllocBuffer:
+      alloc_stmt(as<ir::AllocBuffer>(s));
+      break;
+    case DeclBuffer:
+      decl_stmt(as<ir::DeclBuffer>(s));
+      break;
+    case Allocate:
+      allocate_stmt(as<AllocateStmt>(s));
+      break;
+    case AllocateConst:
+      allocate_const_stmt(as<AllocateConstStmt>(s));
+      break;
+    case For:
+      for_stmt(as<ForStmt>(s));
+      break;
+    case While:
+      line(s);
+      out_ += "while ";
+      expr(as<WhileStmt>(s)->cond);
+      out_ += ':';
+      nested(as<WhileStmt>(s)->body);
+      break;
+    case IfThenElse:
+      if_stmt(as<ir::IfThenElse>(s));
+      break;
+    case Seq:
+      names_.push();
+      body(s);
+      names_.pop();
+      break;
+    case Evaluate:
+      evaluate(as<ir::Evaluate>(s));
+      break;
+    case SBlock:
+      sblock(as<ir::SBlock>(s), nullptr);
+      break;
+    case SBlockRealize:
+      sblock(as<ir::SBlockRealize>(s)->block, as<ir::SBlockRealize>(s));
+      break;
+    // Not statements.
+    case Var:
+    case DataflowVar:
+    case GlobalVar:
+    case Constant:
+    case MetaConstant:
+    case ShapeExpr:
+    case ExternFunc:
+    case Op:
+    case Call:
+    case Tuple:
+    case TupleGetItem:
+    case If:
+    case SeqExpr:
+    case Function:
+    case PrimFunc:
+    case OpaqueFunc:
+    case StringImm:
+    case DTypeImm:
+    case IntImm:
+    case FloatImm:
+    case Add:
+    case Sub:
+    case Mul:
+    case Div:
+    case Mod:
+    case FloorDiv:
+    case FloorMod:
+    case Min:
+    case Max:
+    case EQ:
+    case NE:
+    case LT:
+    case LE:
+    case GT:
+    case GE:
+    case And:
+    case Or:
+    case Not:
+    case Cast:
+    case Select:
+    case BufferLoad:
+    case ProducerLoad:
+    case Ramp:
+    case Broadcast:
+    case Shuffle:
+    case Let:
+    case CommReducer:
+    case Lambda:
+    case Buffer:
+    case VarBinding:
+    case MatchCast:
+    case BindingBlock:
+    case DataflowBlock:
+      break;
+  }
+  --depth_;
+}
+
+void Printer::bind_stmt(const BindStmt* s) {
+  line(s);
+  std::string value = captured([&] { expr(s->value); });
+  bool fresh = !names_.has(s->var);
+  out_ += define(s->var);
+  bool typed = as<PrimType>(s->var->type) != nullptr || as<PointerType>(s->var->type) != nullptr;
+  if (fresh && current()) {
+    out_ += ": ";
+    t("let");
+    if (typed) {
+      out_ += '[';
+      parameter_type(s->var->type);
+      out_ += ']';
+    }
+  } else if (fresh && typed) {
+    out_ += ": ";
+    parameter_type(s->var->type);
+  }
+  out_ += " = ";
+  out_ += value;
+}
+
+// v = T.env_thread("threadIdx.x"), at the start of the function.
+void Printer::define_env_thread(const AttrStmt* s) {
+  if (outer_ == nullptr) {
+    define(s->thread_var);
+    return;
+  }
+  std::string text(names_.define_at(outer_->depth, s->thread_var, wanted(s->thread_var)));
+  text += " = " + captured([&] {
+            t("env_thread(");
+            string_literal(thread_tag(s));
+            out_ += ')';
+          });
+  prelude(std::move(text));
+}
+
+// T.launch_thread(...) or T.attr(...); `defined` becomes the thread variable that the statement itself defines.
+void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
+  bool launch = s->key == "thread_extent" || s->key == "virtual_thread";
+  bool of_iter_var = launch && s->node != nullptr && s->node->is(AttrKind::Expr);
+  if (launch && (s->thread_var != nullptr || of_iter_var)) {
+    t("launch_thread(");
+    if (s->thread_var == nullptr) {
+      attr(s->node);
+    } else if (names_.has(s->thread_var)) {
+      out_ += names_.find(s->thread_var);
+    } else {
+      string_literal(thread_tag(s));
+      defined = s->thread_var;
+    }
+    out_ += ", ";
+    expr(s->value);
+    out_ += ')';
+  } else if (s->node == nullptr || s->node->is(AttrKind::None)) {
+    t("attr({");
+    string_literal(s->key);
+    out_ += ": ";
+    expr(s->value);
+    out_ += "})";
+  } else {
+    t("attr(");
+    attr(s->node);
+    out_ += ", ";
+    string_literal(s->key);
+    out_ += ", ";
+    expr(s->value);
+    out_ += ')';
+  }
+}
+
+void Printer::attr_stmt(const AttrStmt* s, bool last) {
+  if (s->thread_var != nullptr && env_threads_.count(s->thread_var) != 0 && !names_.has(s->thread_var))
+    define_env_thread(s);
+  line(s);
+  const Var* defined = nullptr;
+  std::string text = captured([&] { launch_or_attr(s, defined); });
+  names_.push();
+  std::string_view name = defined != nullptr ? define(defined) : std::string_view{};
+  if (last) {  // the rest of the sequence is its body: no indentation needed
+    if (!name.empty()) {
+      out_ += name;
+      out_ += " = ";
+    }
+    out_ += text;
+    body(s->body);
+  } else {
+    out_ += "with " + text;
+    if (!name.empty()) {
+      out_ += " as ";
+      out_ += name;
+    }
+    out_ += ':';
+    nested(s->body);
+  }
+  names_.pop();
+}
+
+void Printer::assert_stmt(const AssertStmt* s) {
+  line(s);
+  out_ += "assert ";
+  expr(s->cond);
+  out_ += ", ";
+  if (!current()) {
+    std::string joined;
+    for (std::string_view part : s->message_parts) joined += part;
+    return string_literal(joined);
+  }
+  out_ += '(';
+  string_literal(s->error_kind);
+  out_ += ", [";
+  bool first = true;
+  for (std::string_view part : s->message_parts) {
+    comma(first);
+    string_literal(part);
+  }
+  out_ += "])";
+}
+
+void Printer::store(const BufferStore* s) {
+  line(s);
+  buffer_use(s->buffer);
+  if (s->predicate == nullptr) {
+    indices(s->indices);
+    out_ += " = ";
+    expr(s->value);
+    return;
+  }
+  out_ += ".vstore([";
+  exprs(s->indices);
+  out_ += "], ";
+  expr(s->value);
+  out_ += ", predicate=";
+  expr(s->predicate);
+  out_ += ')';
+}
+
+void Printer::if_stmt(const IfThenElse* s) {
+  line(s);
+  out_ += "if ";
+  expr(s->cond);
+  out_ += ':';
+  nested(s->then_case);
+  if (s->else_case == nullptr) return;
+  line(nullptr);
+  out_ += "else:";
+  nested(s->else_case);
+}
+
+void Printer::evaluate(const Evaluate* s) {
+  line(s);
+  const auto* c = as<Call>(s->value);
+  if (c == nullptr) {
+    t("evaluate(");
+    expr(s->value);
+    out_ += ')';
+    return;
+  }
+  const auto* op = as<Op>(c->callee);
+  if (op != nullptr && (op->name == "tir.ret" || op->name == "tirx.ret") && c->args.size() == 1) {
+    out_ += "return ";
+    expr(c->args[0]);
+    return;
+  }
+  expr(s->value);
+}
+
+}  // namespace rldb::ir::print_detail

@@ -1,0 +1,224 @@
+// Rules about calls: operands (10), purity (12), recorded types (16), normal forms of the call_tir family (17).
+#include <fmt/format.h>
+
+#include "ir/verify/verifier_impl.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/type_relation.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::ir::verify_detail {
+
+using source::DiagId;
+
+namespace {
+
+std::string callee_name(const Call* c) {
+  if (const auto* op = as<Op>(c->callee)) return fmt::format("`{}`", op->name);
+  if (const auto* g = as<GlobalVar>(c->callee)) return fmt::format("`{}`", g->name);
+  if (const auto* e = as<ExternFunc>(c->callee)) return fmt::format("packed function \"{}\"", e->symbol);
+  if (const auto* v = as<Var>(c->callee)) return fmt::format("`{}`", v->name);
+  return "a function";
+}
+
+// Do two dims differ for certain? Only literals are compared.
+bool differ(const Expr* a, const Expr* b) {
+  const auto* x = as<IntImm>(a);
+  const auto* y = as<IntImm>(b);
+  return x != nullptr && y != nullptr && x->value != y->value;
+}
+
+// Can a tensor for certain not be what a buffer parameter expects?
+bool mismatch(const Type* given, const Buffer* b) {
+  const auto* t = as<TensorType>(given);
+  if (t == nullptr) return false;
+  if (!t->dtype.is_void() && t->dtype != b->dtype) return true;
+  if (t->ndim != kUnknownNdim && t->ndim != int(b->shape.size())) return true;
+  for (std::size_t k = 0; t->has_shape && k < t->shape.size(); ++k)
+    if (differ(t->shape[k], b->shape[k])) return true;
+  return false;
+}
+
+}  // namespace
+
+void RelaxVerifier::call(const Call* c) {
+  const auto* op = as<Op>(c->callee);
+  if (op == nullptr) {
+    if (isa<SeqExpr>(c->callee) || isa<Call>(c->callee) || isa<TupleGetItem>(c->callee) || isa<Function>(c->callee))
+      report_.add(c, DiagId::VerifyNotLeaf, "the callee of a call", "computed value");
+    else
+      leaf(c->callee, "the callee of a call");
+  }
+  std::string_view name = op != nullptr ? op->name : std::string_view{};
+  for (std::size_t k = 0; k < c->args.size(); ++k) {
+    // An external function is written in place where an operator takes a callee.
+    if (k == 0 && isa<ExternFunc>(c->args[k])) continue;
+    leaf(c->args[k], "an argument");
+  }
+  for (const Type* t : c->ty_args) {
+    if (t == nullptr) report_.add(c, DiagId::VerifyUntyped, "a type argument");
+    check_type(t);
+  }
+  call_purity(c);
+  if (name.starts_with("relax.")) call_normal_form(c, name.substr(6));
+  if (options_.check_types) call_type(c);
+}
+
+void RelaxVerifier::call_purity(const Call* c) {
+  bool pure = true;
+  if (const auto* op = as<Op>(c->callee)) {
+    if (op->name.starts_with("relax.") && ctx_.typer() != nullptr) pure = ctx_.typer()->is_pure(*c);
+  } else if (const auto* g = as<GlobalVar>(c->callee)) {
+    const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
+    const auto* type = as<FuncType>(g->type);
+    if (f == nullptr && options_.incomplete) return;
+    if (const auto* fn = as<Function>(f))
+      pure = fn->is_pure;
+    else
+      pure = type != nullptr && type->pure;
+  } else {
+    const auto* type = as<FuncType>(c->callee->type);
+    pure = type != nullptr && type->pure;
+  }
+  if (pure) return;
+  if (dataflow_depth_ > 0) {
+    report_.add(c, DiagId::VerifyImpureInDataflow, callee_name(c));
+  } else if (!functions_.empty() && functions_.back().purity_checked) {
+    report_.add(c, DiagId::VerifyImpureInPure, callee_name(c));
+  }
+}
+
+void RelaxVerifier::call_type(const Call* c) {
+  const CallTyper* typer = ctx_.typer();
+  const auto* op = as<Op>(c->callee);
+  if (typer == nullptr || op == nullptr || c->type == nullptr) return;
+  if (!op->name.starts_with("relax.") || !typer->is_known(op->name)) return;
+  for (const Expr* a : c->args)
+    if (a->type == nullptr) return;  // rule 1 has said so
+  auto inferred = typer->infer(ctx_, {c->callee, c->args, c->attrs, c->ty_args});
+  if (!inferred.ok()) {
+    report_.add(c, DiagId::VerifyInferFailed, callee_name(c), inferred.error().text);
+    return;
+  }
+  const Type* got = *inferred;
+  if (got == c->type) return;
+  // Passes may know more or less than inference does; they may not contradict it.
+  bool contradicts =
+      base_check(ctx_, c->type, got) == BaseCheck::FailL0 && base_check(ctx_, got, c->type) == BaseCheck::FailL0;
+  if (contradicts) report_.add(c, DiagId::VerifyCallType, callee_name(c), print_type(c->type), print_type(got));
+}
+
+void RelaxVerifier::call_normal_form(const Call* c, std::string_view op) {
+  bool family = op == "call_tir" || op == "call_tir_inplace" || op == "call_tir_with_grad" || op == "call_dps_packed";
+  if (family) return call_tir(c, op);
+  if (op == "invoke_closure" || op == "invoke_pure_closure" || op == "make_closure" || op == "call_builtin_with_ctx" ||
+      op == "vm.call_tir_dyn") {
+    if (c->args.size() != 2 || !isa<Tuple>(c->args[1]))
+      report_.add(c, DiagId::VerifyNormalForm, op, "the arguments must be a tuple written in place");
+  }
+  if (op == "call_pure_packed" || op == "call_inplace_packed") {
+    if (c->args.empty()) {
+      report_.add(c, DiagId::VerifyNormalForm, op, "the function to call is missing");
+      return;
+    }
+    const auto* type = as<FuncType>(c->args[0]->type);
+    if (type != nullptr && !type->opaque) report_.add(c, DiagId::VerifyNormalForm, op, "the function must be opaque");
+  }
+}
+
+void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
+  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, op, text); };
+  if (c->args.size() < 2) return wrong("needs a function and a tuple of arguments");
+  if (!isa<Tuple>(c->args[1])) return wrong("the arguments must be a tuple written in place, not a variable");
+  if (c->ty_args.size() != 1) return wrong(fmt::format("needs one output type, has {}", c->ty_args.size()));
+  const std::size_t before = report_.count();
+  if (op == "call_tir_inplace") inplace(c);
+  if (op == "call_dps_packed" || report_.count() != before) return;
+  const auto* g = as<GlobalVar>(c->args[0]);
+  if (g == nullptr) return wrong("the function must be a function of the module");
+  const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
+  if (f == nullptr) return;  // rule 2 has said so
+  const auto* prim = as<PrimFunc>(f);
+  if (prim == nullptr) {
+    if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
+    return;
+  }
+  call_tir_operands(c, op, g->name, prim);
+}
+
+void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f) {
+  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, op, text); };
+  std::vector<const Type*> given;
+  for (const Expr* a : as<Tuple>(c->args[1])->items) given.push_back(a->type);
+  if (c->args.size() > 2)
+    if (const auto* vars = as<ShapeExpr>(c->args[2]))
+      for (const Expr* v : vars->values) given.push_back(v->type);
+  std::size_t inputs = given.size();
+  std::vector<const Type*> outputs;
+  if (const auto* tuple = as<TupleType>(c->ty_args[0]))
+    outputs.assign(tuple->fields.begin(), tuple->fields.end());
+  else
+    outputs.push_back(c->ty_args[0]);
+  // An output that reuses an argument is not passed again.
+  const Attr* reuse = op == "call_tir_inplace" ? find_attr(c->attrs, "inplace_indices") : nullptr;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    bool reused = reuse != nullptr && k < reuse->items.size() && reuse->items[k]->integer >= 0;
+    if (!reused) given.push_back(outputs[k]);
+  }
+  if (given.size() != f->params.size()) {
+    return wrong(fmt::format("`{}` has {} parameters, but {} arguments and {} outputs are given", name,
+                             f->params.size(), inputs, given.size() - inputs));
+  }
+  // With the old tir_vars operand the scalars stand between; positions agree only for what is a tensor in both.
+  if (c->args.size() > 2) return;
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    const Buffer* b = f->params[k].buffer;
+    if (b == nullptr || given[k] == nullptr) continue;
+    if (!mismatch(given[k], b)) continue;
+    const bool output = k >= inputs;
+    const std::string wanted = print_type(ctx_.relax_type_of(f)->params[k]);
+    source::Message m =
+        source::message(DiagId::VerifyNormalForm, op,
+                        fmt::format("{} {} is {}, but `{}` of `{}` is {}", output ? "output" : "argument",
+                                    output ? k - inputs : k, print_type(given[k]), b->name, name, wanted));
+    if (output) m.hint = "`out_ty` says what the function fills: " + wanted;
+    report_.add(c, std::move(m));
+  }
+}
+
+// Rule 17 for call_tir_inplace: which argument each output reuses; -1 is a fresh one.
+void RelaxVerifier::inplace(const Call* c) {
+  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, "call_tir_inplace", text); };
+  const Attr* indices = find_attr(c->attrs, "inplace_indices");
+  if (indices == nullptr || !indices->is(AttrKind::List)) return wrong("inplace_indices is missing");
+  Span<const Expr*> args = as<Tuple>(c->args[1])->items;
+  const auto* tuple = as<TupleType>(c->ty_args[0]);
+  std::size_t outputs = tuple != nullptr ? tuple->fields.size() : 1;
+  if (indices->items.size() != outputs)
+    return wrong(fmt::format("{} inplace_indices for {} outputs", indices->items.size(), outputs));
+  std::unordered_set<std::int64_t> used;
+  bool any = false;
+  for (std::size_t k = 0; k < outputs; ++k) {
+    std::int64_t at = indices->items[k]->integer;
+    if (at == -1) continue;
+    if (at < -1 || at >= std::int64_t(args.size())) {
+      wrong(fmt::format("inplace index {} is not one of the {} arguments", at, args.size()));
+      return;
+    }
+    any = true;
+    if (!used.insert(at).second) wrong(fmt::format("argument {} is reused for two outputs", at));
+    const Type* out = tuple != nullptr ? tuple->fields[k] : c->ty_args[0];
+    const Type* in = args[std::size_t(at)]->type;
+    const auto* out_tensor = as<TensorType>(out);
+    const auto* in_tensor = as<TensorType>(in);
+    if (in_tensor == nullptr || out_tensor == nullptr) {
+      wrong(fmt::format("argument {} must be a tensor, it is {}", at, print_type(in)));
+      continue;
+    }
+    bool same = out == in || (in_tensor->dtype == out_tensor->dtype && is_base_of(ctx_, out, in));
+    if (!same)
+      wrong(fmt::format("output {} is {} but reuses argument {} of type {}", k, print_type(out), at, print_type(in)));
+  }
+  if (!any) wrong("at least one output must reuse an argument");
+}
+
+}  // namespace rldb::ir::verify_detail

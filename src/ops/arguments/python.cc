@@ -1,0 +1,223 @@
+#include "ops/arguments/python.h"
+
+#include <algorithm>
+
+#include "ops/arguments/attr_value.h"
+#include "ops/infer/util.h"
+#include "rldb/source/diagnostic_id.h"
+
+namespace rldb::ops {
+namespace {
+
+using source::DiagId;
+using source::message;
+using support::Failure;
+
+// The argument of a name: by keyword, or the position-th without one. -1 when it is not given.
+int find_given(std::span<const CallArg> args, std::string_view name, std::size_t position) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].keyword == name) return int(i);
+    if (args[i].keyword.empty() && seen++ == position) return int(i);
+  }
+  return -1;
+}
+
+bool is_none(const CallArg& a) { return a.attr && a.attr->is(ir::AttrKind::None); }
+
+// eye(n): m is n.
+void complete_eye(std::vector<CallArg>& args) {
+  const int n = find_given(args, "n", 0);
+  const int m = find_given(args, "m", 1);
+  if (n < 0) return;
+  const CallArg rows = args[std::size_t(n)];
+  if (m < 0)
+    args.push_back({"m", rows.expr, rows.attr});
+  else if (is_none(args[std::size_t(m)]))
+    args[std::size_t(m)] = {args[std::size_t(m)].keyword, rows.expr, rows.attr};
+}
+
+// attention_var_len(q, k, v, seqstart_q, max_seqlen_q): the keys' sequences are the queries'. The Python function takes
+// max_seqlen_q before seqstart_k; seven values without names are in the order of the call, as texts print it.
+void complete_var_len(std::vector<CallArg>& args) {
+  const auto positional = std::count_if(args.begin(), args.end(), [](const CallArg& a) { return a.keyword.empty(); });
+  if (positional == 5 || positional == 6) {
+    std::size_t seen = 0;
+    for (CallArg& a : args) {
+      if (!a.keyword.empty()) continue;
+      if (seen == 4) a.keyword = "max_seqlen_q";
+      if (seen == 5) a.keyword = "seqstart_k";
+      ++seen;
+    }
+  }
+  for (const auto& [from, to] : {std::pair{"seqstart_q", "seqstart_k"}, std::pair{"max_seqlen_q", "max_seqlen_k"}}) {
+    const std::size_t from_position = std::string_view(from) == "seqstart_q" ? 3 : 5;
+    const int given = find_given(args, from, from_position);
+    const int other = find_given(args, to, from_position + 1);
+    if (given < 0 || (other >= 0 && !is_none(args[std::size_t(other)]))) continue;
+    const CallArg value = args[std::size_t(given)];
+    if (other >= 0)
+      args[std::size_t(other)] = {args[std::size_t(other)].keyword, value.expr, value.attr};
+    else
+      args.push_back({to, value.expr, value.attr});
+  }
+}
+
+// A lone index tensor is a tuple of one.
+void wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
+  const int i = find_given(args, "indices", 1);
+  if (i < 0 || !args[std::size_t(i)].expr || !ir::as<ir::TensorType>(args[std::size_t(i)].expr->type)) return;
+  const Expr* one[] = {args[std::size_t(i)].expr};
+  args[std::size_t(i)].expr = ctx.tuple(one);
+}
+
+// Separators are a part of TVM's attributes that says nothing when they are empty, and is not printed.
+void drop_empty_separators(std::vector<CallArg>& args) {
+  std::erase_if(args, [](const CallArg& a) {
+    const bool named = a.keyword == "axis_separators" || a.keyword == "input_axis_separators";
+    const bool empty = a.attr && (is_none(a) || (a.attr->is(ir::AttrKind::List) && a.attr->items.empty()));
+    return named && empty;
+  });
+}
+
+// A square or cubic size given as one number.
+void repeat_size(ir::Context& ctx, std::vector<const Expr*>& args, std::size_t dims) {
+  const auto* s = args.size() > 1 ? ir::as<ir::ShapeExpr>(args[1]) : nullptr;
+  if (!s || s->values.size() != 1) return;
+  const std::vector<const Expr*> all(dims, s->values[0]);
+  args[1] = ctx.shape(all);
+}
+
+const TensorType* tensor_of(const Expr* e) {
+  if (const auto* d = ir::as<ir::DTensorType>(e->type)) return d->tensor;
+  return ir::as<TensorType>(e->type);
+}
+
+// In a target, 0 stands for the input's own dim and -1 for what is left of the elements.
+Result<support::Unit> complete_target(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
+                                      std::vector<const Expr*>& values) {
+  const auto* s = values.size() > 1 ? ir::as<ir::ShapeExpr>(values[1]) : nullptr;
+  if (!s) return support::Unit{};
+  auto fail = [&](std::string text) {
+    return Failure(message(DiagId::OpTypeError, info.name, text).with_argument(find_given(args, "shape", 1)));
+  };
+  Dims target(s->values.begin(), s->values.end());
+  int open = -1;
+  bool copies = false;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    copies = copies || ir::is_const(target[i], 0);
+    if (!ir::is_const(target[i], -1)) continue;
+    if (open >= 0) return fail("accepts at most one \"-1\" in the new shape, the given one is " + shape_text(target));
+    open = int(i);
+  }
+  if (open < 0 && !copies) return support::Unit{};
+  const TensorType* x = tensor_of(values[0]);
+  if (!x) return support::Unit{};  // inference says that the data is no tensor
+  const auto have = known_dims(x);
+  // A 0 that is meant: the data has no elements, or the shape of the data is not known.
+  if (!have && open < 0) return support::Unit{};
+  if (!have) return fail("expects the input tensor to have known shape when there is some dimension length to infer");
+  Dims others;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (ir::is_const(target[i], 0)) {
+      if (i >= have->size())
+        return fail("a 0 in the new shape copies the input's dim, and the input has only " +
+                    std::to_string(have->size()) + " dims; the given new shape is " + shape_text(target));
+      target[i] = (*have)[i];
+    }
+    if (int(i) != open) others.push_back(target[i]);
+  }
+  if (open >= 0) {
+    const Expr* total = ir::product(ctx, *have);
+    const Expr* rest = ir::product(ctx, others);
+    const auto t = ir::const_int(total), r = ir::const_int(rest);
+    if (t && r && (*r == 0 || *t % *r != 0))
+      return fail("expects the new shape to be convertible from the old shape: " + std::to_string(*t) +
+                  " elements cannot be divided into rows of " + std::to_string(*r));
+    target[std::size_t(open)] = simplify(ctx, is_one(rest) ? total : ir::floor_div(ctx, total, rest));
+  }
+  values[1] = ctx.shape(target);
+  return support::Unit{};
+}
+
+// ---- compositions ----
+
+Result<const Expr*> make_call(ir::Context& ctx, std::string_view name, std::vector<CallArg> args) {
+  RLDB_TRY(const ir::CallSpec spec, normalize_arguments(ctx, name, args));
+  RLDB_TRY(const ir::Call* call, ctx.call(spec));
+  return static_cast<const Expr*>(call);
+}
+
+// The values of parameters by name or position; the first `required` of them must be there.
+Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const CallArg> args,
+                                         std::initializer_list<std::string_view> names, std::size_t required) {
+  std::vector<const CallArg*> out(names.size(), nullptr);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    std::size_t at = next;
+    if (!args[i].keyword.empty()) {
+      at = std::size_t(std::find(names.begin(), names.end(), args[i].keyword) - names.begin());
+      if (at == names.size())
+        return Failure(message(DiagId::OpUnknownArgument, name, args[i].keyword).with_argument(int(i)));
+    } else if (next++ >= names.size()) {
+      return Failure(message(DiagId::OpTooManyArguments, name, names.size(), args.size()).with_argument(int(i)));
+    }
+    if (out[at]) return Failure(message(DiagId::OpDuplicateArgument, name, names.begin()[at]).with_argument(int(i)));
+    out[at] = &args[i];
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] && is_none(*out[i])) out[i] = nullptr;
+    if (!out[i] && i < required) return Failure(message(DiagId::OpMissingArgument, name, names.begin()[i]));
+  }
+  return out;
+}
+
+CallArg unnamed(const CallArg& a) { return {"", a.expr, a.attr}; }
+
+// data @ weight.T (+ bias)
+Result<ir::CallSpec> linear(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+  RLDB_TRY(auto p, bind(name, args, {"data", "weight", "bias", "out_dtype"}, 2));
+  RLDB_TRY(const Expr* transposed, make_call(ctx, "permute_dims", {unnamed(*p[1])}));
+  std::vector<CallArg> product{unnamed(*p[0]), {"", transposed, nullptr}};
+  if (p[3]) product.push_back({"out_dtype", p[3]->expr, p[3]->attr});
+  if (!p[2]) return normalize_arguments(ctx, "matmul", product);
+  RLDB_TRY(const Expr* x, make_call(ctx, "matmul", product));
+  const std::vector<CallArg> sum{{"", x, nullptr}, unnamed(*p[2])};
+  return normalize_arguments(ctx, "add", sum);
+}
+
+// where(mask, full_like(x, value), x)
+Result<ir::CallSpec> masked_fill(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+  RLDB_TRY(auto p, bind(name, args, {"x", "mask", "value"}, 3));
+  RLDB_TRY(const Expr* values, make_call(ctx, "full_like", {unnamed(*p[0]), unnamed(*p[2])}));
+  const std::vector<CallArg> where{unnamed(*p[1]), {"", values, nullptr}, unnamed(*p[0])};
+  return normalize_arguments(ctx, "where", where);
+}
+
+}  // namespace
+
+std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view short_name, std::span<const CallArg> args) {
+  std::vector<CallArg> out(args.begin(), args.end());
+  if (short_name == "eye") complete_eye(out);
+  if (short_name == "nn.attention_var_len") complete_var_len(out);
+  if (short_name == "index_put" || short_name == "index_tensor") wrap_indices(ctx, out);
+  if (short_name == "layout_transform") drop_empty_separators(out);
+  return out;
+}
+
+Result<support::Unit> finish_arguments(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
+                                       std::vector<const Expr*>& values) {
+  const std::string_view name = info.short_name();
+  if (name == "image.resize2d" || name == "image.affine_grid") repeat_size(ctx, values, 2);
+  if (name == "image.resize3d") repeat_size(ctx, values, 3);
+  if (name == "reshape") return complete_target(ctx, info, args, values);
+  return support::Unit{};
+}
+
+CallForm find_composition(std::string_view short_name) {
+  if (short_name == "linear") return linear;
+  if (short_name == "masked_fill") return masked_fill;
+  return nullptr;
+}
+
+}  // namespace rldb::ops

@@ -1,0 +1,222 @@
+#include "ops/infer/distributed.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "rldb/ir/printer.h"
+
+namespace rldb::ops {
+namespace {
+
+constexpr int kReplica = -1;
+
+// "S[0], R": for each mesh axis the tensor axis that is divided along it, or kReplica.
+std::optional<std::vector<int>> parse_placement(std::string_view text) {
+  std::vector<int> out;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    if (item == "R") {
+      out.push_back(kReplica);
+    } else if (item.starts_with("S[") && item.ends_with("]")) {
+      int axis = 0;
+      const auto [end, error] = std::from_chars(item.data() + 2, item.data() + item.size() - 1, axis);
+      if (error != std::errc() || end != item.data() + item.size() - 1) return std::nullopt;
+      out.push_back(axis);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::string placement_text(const std::vector<int>& axes) {
+  std::string out;
+  for (int a : axes)
+    out += (out.empty() ? "" : ", ") + (a == kReplica ? std::string("R") : "S[" + std::to_string(a) + "]");
+  return out;
+}
+
+// The axis of the result that an axis of an input becomes; kReplica when it is summed over or repeated.
+using AxisMap = std::vector<std::vector<int>>;  // by input, by axis
+
+std::vector<int> kept_axes(int ndim) {
+  std::vector<int> out;
+  for (int i = 0; i < ndim; ++i) out.push_back(i);
+  return out;
+}
+
+// Aligned at the last axis; an axis of one element that is repeated has no part in the sharding.
+std::vector<int> broadcast_axes(const TensorType* in, int out_ndim) {
+  std::vector<int> out;
+  for (int i = 0; i < in->ndim; ++i)
+    out.push_back(in->has_shape && is_one(in->shape[std::size_t(i)]) ? kReplica : out_ndim - in->ndim + i);
+  return out;
+}
+
+std::vector<int> matmul_axes(const TensorType* in, bool first, int out_ndim, bool other_is_vector) {
+  std::vector<int> out(std::size_t(in->ndim), kReplica);
+  if (in->ndim < 2) return out;
+  const int tail = other_is_vector ? 1 : 2;  // axes of the result that are not batch
+  for (int i = 0; i < in->ndim - 2; ++i) out[std::size_t(i)] = out_ndim - tail - (in->ndim - 2) + i;
+  const int own = first ? in->ndim - 2 : in->ndim - 1;
+  out[std::size_t(own)] = first ? out_ndim - tail : out_ndim - 1;
+  return out;
+}
+
+std::vector<int> reduced_axes(const ir::CallSpec& call, int ndim) {
+  const auto axes = attr_ints(call, "axis");
+  const bool keepdims = attr_bool(call, "keepdims");
+  std::vector<bool> gone(std::size_t(ndim), !axes.has_value());
+  if (axes)
+    for (std::int64_t a : *axes) gone[std::size_t(a < 0 ? a + ndim : a)] = true;
+  std::vector<int> out;
+  int next = 0;
+  for (int i = 0; i < ndim; ++i) {
+    out.push_back(gone[std::size_t(i)] ? kReplica : next);
+    if (!gone[std::size_t(i)] || keepdims) ++next;
+  }
+  return out;
+}
+
+std::vector<int> permuted_axes(const ir::CallSpec& call, int ndim) {
+  const auto axes = attr_ints(call, "axes");
+  std::vector<int> out(std::size_t(ndim), kReplica);
+  for (int i = 0; i < ndim; ++i) {
+    const std::int64_t from = axes ? (*axes)[std::size_t(i)] : ndim - 1 - i;
+    out[std::size_t(from < 0 ? from + ndim : from)] = i;
+  }
+  return out;
+}
+
+// An axis goes to the first axis of the group of axes that it is split into or joined with.
+std::vector<int> reshaped_axes(ir::Context& ctx, const TensorType* in, const TensorType* out) {
+  std::vector<int> map(std::size_t(in->ndim), kReplica);
+  if (!in->has_shape || !out->has_shape) return map;
+  const Expr* before = ctx.i64(1);
+  for (int i = 0; i < in->ndim; ++i) {
+    const Expr* seen = ctx.i64(1);
+    for (int o = 0; o < out->ndim; ++o) {
+      if (same_dim(ctx, before, seen) && !is_one(out->shape[std::size_t(o)])) {
+        map[std::size_t(i)] = o;
+        break;
+      }
+      seen = simplify(ctx, ir::mul(ctx, seen, out->shape[std::size_t(o)]));
+    }
+    before = simplify(ctx, ir::mul(ctx, before, in->shape[std::size_t(i)]));
+  }
+  return map;
+}
+
+// Null when sharding is not known through the operator.
+std::optional<AxisMap> axis_map(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call,
+                                const std::vector<const TensorType*>& in, const TensorType* out) {
+  const std::string_view name = info.short_name();
+  AxisMap map;
+  if (name == "matmul") {
+    for (std::size_t i = 0; i < 2; ++i) map.push_back(matmul_axes(in[i], i == 0, out->ndim, in[1 - i]->ndim == 1));
+    return map;
+  }
+  const bool binary = info.family == "binary" && name != "ewise_fma";
+  if (binary) {
+    for (const TensorType* t : in) map.push_back(broadcast_axes(t, out->ndim));
+    return map;
+  }
+  const bool elementwise = info.family == "unary" || name == "nn.relu" || name == "nn.gelu" || name == "nn.gelu_tanh" ||
+                           name == "nn.silu" || name == "nn.selu" || name == "nn.softmax" || name == "nn.log_softmax" ||
+                           name == "ewise_fma" || name.starts_with("grad.");
+  if (elementwise) {
+    for (const TensorType* t : in) map.push_back(kept_axes(t->ndim));
+    return map;
+  }
+  if (info.family == "reduction" && info.params.size() == 3 && ir::find_attr(call.attrs, "keepdims")) {
+    map.push_back(reduced_axes(call, in[0]->ndim));
+    return map;
+  }
+  if (name == "permute_dims") {
+    map.push_back(permuted_axes(call, in[0]->ndim));
+    return map;
+  }
+  if (name == "reshape") {
+    map.push_back(reshaped_axes(ctx, in[0], out));
+    return map;
+  }
+  return std::nullopt;
+}
+
+struct Inputs {
+  std::vector<const TensorType*> tensors;
+  std::vector<std::vector<int>> placements;
+  const ir::Attr* mesh = nullptr;
+};
+
+Result<Inputs> distributed_inputs(const OpInfo& info, const ir::CallSpec& call) {
+  Inputs out;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    const Type* t = call.args[i]->type;
+    if (ir::as<TensorType>(t)) {
+      // A constant has no place of its own.
+      if (ir::isa<ir::Constant>(call.args[i])) continue;
+      return type_error(info, "a distributed operator must take DTensor instead of Tensor as input", int(i));
+    }
+    const auto* d = ir::as<ir::DTensorType>(t);
+    if (!d) continue;
+    if (out.mesh && out.mesh != d->device_mesh && ir::print_attr(out.mesh) != ir::print_attr(d->device_mesh))
+      return type_error(info,
+                        "the inputs are on different device meshes: " + ir::print_attr(out.mesh) + " and " +
+                            ir::print_attr(d->device_mesh),
+                        int(i));
+    auto placement = parse_placement(d->placement);
+    if (!placement)
+      return type_error(info, "the placement \"" + std::string(d->placement) + "\" cannot be read", int(i));
+    for (int axis : *placement)
+      if (axis != kReplica && d->tensor->ndim != ir::kUnknownNdim && axis >= d->tensor->ndim)
+        return type_error(info,
+                          "the placement \"" + std::string(d->placement) + "\" names axis " + std::to_string(axis) +
+                              " of a tensor of " + std::to_string(d->tensor->ndim) + " dimensions",
+                          int(i));
+    out.mesh = d->device_mesh;
+    out.tensors.push_back(d->tensor);
+    out.placements.push_back(std::move(*placement));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_distributed(const ir::CallSpec& call) {
+  const auto distributed = [](const Type* t) { return ir::as<ir::DTensorType>(t) != nullptr; };
+  return std::any_of(call.args.begin(), call.args.end(), [&](const Expr* e) {
+    if (const auto* tuple = ir::as<ir::TupleType>(e->type))
+      return std::any_of(tuple->fields.begin(), tuple->fields.end(), distributed);
+    return distributed(e->type);
+  });
+}
+
+Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const Inputs in, distributed_inputs(info, call));
+  RLDB_TRY(const Type* local, info.infer(ctx, info, call));
+  // Operators that say the distributed type themselves, and those without a value.
+  const auto* out = ir::as<TensorType>(local);
+  if (!out) return local;
+  const bool ranked = out->ndim != ir::kUnknownNdim && std::all_of(in.tensors.begin(), in.tensors.end(),
+                                                                   [](auto* t) { return t->ndim != ir::kUnknownNdim; });
+  const auto map = ranked ? axis_map(ctx, info, call, in.tensors, out) : std::nullopt;
+  if (!map)
+    return type_error(info, "is not known for distributed tensors: it has no rule that says how its result is sharded");
+  std::size_t mesh_axes = 0;
+  for (const auto& p : in.placements) mesh_axes = std::max(mesh_axes, p.size());
+  std::vector<int> placement(mesh_axes, kReplica);
+  for (std::size_t i = 0; i < in.placements.size(); ++i)
+    for (std::size_t m = 0; m < in.placements[i].size(); ++m) {
+      const int axis = in.placements[i][m];
+      const int to = axis == kReplica ? kReplica : (*map)[i][std::size_t(axis)];
+      if (to != kReplica) placement[m] = to;
+    }
+  return static_cast<const Type*>(ctx.dtensor(out, in.mesh, placement_text(placement)));
+}
+
+}  // namespace rldb::ops

@@ -1,0 +1,275 @@
+// Type inference: convolutions, pooling, resizing. Detection is in infer/vision.cc.
+#include "ops/layout.h"
+#include "rldb/ir/printer.h"
+
+namespace rldb::ops::infer {
+
+namespace {
+const Type* typed(const TensorType* t) { return t; }
+
+// The spatial letters of n axes: W, HW, DHW.
+std::string_view spatial(std::size_t n) { return std::string_view("DHW").substr(3 - n); }
+
+int dims_in_name(const OpInfo& info) {
+  for (std::size_t i = 1; i < info.name.size(); ++i)
+    if (info.name[i] == 'd' && info.name[i - 1] >= '1' && info.name[i - 1] <= '3') return info.name[i - 1] - '0';
+  return 2;
+}
+
+// Windows over an axis of `in` elements with padding on both sides.
+const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad_begin, std::int64_t pad_end,
+                         const Expr* kernel, std::int64_t stride, std::int64_t dilation, bool ceil_mode) {
+  const Expr* reach = ir::mul(ctx, ctx.i64(dilation), ir::sub(ctx, kernel, ctx.i64(1)));
+  const Expr* span =
+      ir::sub(ctx, ir::add(ctx, in, ctx.i64(pad_begin + pad_end - 1 + (ceil_mode ? stride - 1 : 0))), reach);
+  const Expr* steps = stride == 1 ? span : ir::floor_div(ctx, simplify(ctx, span), ctx.i64(stride));
+  const Expr* count = simplify(ctx, ir::add(ctx, steps, ctx.i64(1)));
+  // A last window that would start behind the data is left out.
+  auto n = ir::const_int(count);
+  auto extent = ir::const_int(in);
+  if (ceil_mode && n && extent && *n > 1 && (*n - 1) * stride >= *extent + pad_begin) return ctx.i64(*n - 1);
+  return count;
+}
+
+// Sums and products of these numbers stay within 64 bits.
+Result<support::Unit> moderate(const OpInfo& info, std::string_view what, const std::vector<std::int64_t>& values) {
+  for (std::int64_t v : values)
+    if (v > INT32_MAX || v < -INT32_MAX)
+      return attr_error(info, what, std::string(what) + " is too large: " + std::to_string(v));
+  return support::Unit{};
+}
+
+Result<support::Unit> positive(const OpInfo& info, std::string_view what, const std::vector<std::int64_t>& values) {
+  for (std::int64_t v : values)
+    if (v <= 0)
+      return attr_error(info, what,
+                        std::string(what) + " is expected to be positive, but the given one is " + std::to_string(v));
+  return moderate(info, what, values);
+}
+
+Result<support::Unit> fits_layout(const OpInfo& info, const ir::CallSpec& call, const TensorType* x,
+                                  const Layout& layout, std::string_view attribute, int argument) {
+  if (x->ndim == ir::kUnknownNdim || x->ndim == int(layout.size())) return support::Unit{};
+  return type_error(info,
+                    "layout " + std::string(attr_string(call, attribute)) + " requires the input to be " +
+                        std::to_string(layout.size()) + "-dim tensor, but the given input has ndim " +
+                        std::to_string(x->ndim),
+                    argument);
+}
+
+struct ConvSetting {
+  const TensorType* x;
+  const TensorType* w;
+  const TensorType* like;
+  Layout data, kernel, out;
+  std::string letters;
+  DType dtype;
+  std::vector<std::int64_t> strides, padding, dilation;
+  std::int64_t groups;
+};
+
+Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
+  ConvSetting s;
+  std::size_t n = std::size_t(dims_in_name(info));
+  s.letters = std::string(spatial(n));
+  RLDB_TRY(s.x, tensor_arg(info, call, 0));
+  RLDB_TRY(s.w, tensor_arg(info, call, 1));
+  RLDB_TRY(s.data, layout_of(info, call, "data_layout", "NC" + s.letters));
+  RLDB_TRY(s.kernel, layout_of(info, call, "kernel_layout", "OI" + s.letters));
+  RLDB_TRY(s.out, layout_of(info, call, "out_layout", "NC" + s.letters));
+  s.dtype = attr_dtype(call, "out_dtype");
+  if (s.dtype.is_void()) {
+    RLDB_TRY(s.dtype, common_dtype(info, {s.x, s.w}));
+  }
+  RLDB_TRY(s.like, on_equal_device(info, {s.x, s.w}));
+  s.strides = *attr_ints(call, "strides");
+  s.padding = *attr_ints(call, "padding");
+  RLDB_TRY_VOID(moderate(info, "padding", s.padding));
+  s.dilation = *attr_ints(call, "dilation");
+  s.groups = attr_int(call, "groups");
+  RLDB_TRY_VOID(positive(info, "strides", s.strides));
+  RLDB_TRY_VOID(positive(info, "dilation", s.dilation));
+  RLDB_TRY_VOID(positive(info, "groups", {s.groups}));
+  RLDB_TRY_VOID(fits_layout(info, call, s.x, s.data, "data_layout", 0));
+  RLDB_TRY_VOID(fits_layout(info, call, s.w, s.kernel, "kernel_layout", 1));
+  return s;
+}
+}  // namespace
+
+Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(ConvSetting s, conv_setting(info, call));
+  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.like));
+  const Expr* in_channels = extent_of(ctx, s.data, s.x->shape, 'C');
+  const Expr* kernel_in = simplify(ctx, ir::mul(ctx, extent_of(ctx, s.kernel, s.w->shape, 'I'), ctx.i64(s.groups)));
+  if (different_dim(ctx, in_channels, kernel_in))
+    return type_error(
+        info,
+        "the channel size of the data should equal to the product of input channel size of the weight "
+        "and the number of groups, but the data channel size is " +
+            ir::print_expr(in_channels) + " while the weight input channel size and number of groups are " +
+            ir::print_expr(extent_of(ctx, s.kernel, s.w->shape, 'I')) + " and " + std::to_string(s.groups),
+        1);
+  const Expr* out_channels = extent_of(ctx, s.kernel, s.w->shape, 'O');
+  if (auto o = ir::const_int(out_channels); o && *o % s.groups != 0)
+    return attr_error(info, "groups",
+                      "expects the number of output channels to be divisible by the number of groups, but the number "
+                      "of output channels is " +
+                          std::to_string(*o) + " while the number of groups is " + std::to_string(s.groups));
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
+                                                    {'C', out_channels}};
+  std::size_t n = s.letters.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Expr* k = extent_of(ctx, s.kernel, s.w->shape, s.letters[i]);
+    const Expr* in = extent_of(ctx, s.data, s.x->shape, s.letters[i]);
+    std::int64_t pad = s.padding[i] + s.padding[n + i];
+    // in + pad - dilation * (k - 1) - 1, over the stride, plus 1
+    const Expr* span = ir::mul(ctx, ctx.i64(s.dilation[i]), ir::sub(ctx, k, ctx.i64(1)));
+    const Expr* e = ir::sub(ctx, ir::sub(ctx, ir::add(ctx, in, ctx.i64(pad)), span), ctx.i64(1));
+    if (s.strides[i] != 1) e = ir::floor_div(ctx, simplify(ctx, e), ctx.i64(s.strides[i]));
+    extents.emplace_back(s.letters[i], simplify(ctx, ir::add(ctx, e, ctx.i64(1))));
+  }
+  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.like));
+}
+
+Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(ConvSetting s, conv_setting(info, call));
+  auto extra = *attr_ints(call, "output_padding");
+  for (std::size_t i = 0; i < extra.size(); ++i)
+    if (extra[i] >= s.strides[i] && extra[i] >= s.dilation[i] && extra[i] != 0)
+      return attr_error(info, "output_padding",
+                        "output_padding should be smaller than the strides, but it is " + std::to_string(extra[i]) +
+                            " and the stride is " + std::to_string(s.strides[i]));
+  if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.like));
+  const Expr* in_channels = extent_of(ctx, s.data, s.x->shape, 'C');
+  const Expr* kernel_in = extent_of(ctx, s.kernel, s.w->shape, 'I');
+  if (different_dim(ctx, in_channels, kernel_in))
+    return type_error(info,
+                      "the channel size of the data should equal to the input channel size of the weight, but the data "
+                      "channel size is " +
+                          ir::print_expr(in_channels) + " while the weight input channel size is " +
+                          ir::print_expr(kernel_in),
+                      1);
+  if (auto c = ir::const_int(in_channels); c && *c % s.groups != 0)
+    return attr_error(info, "groups",
+                      "expects the number of input channels to be divisible by the number of groups, but the number of "
+                      "input channels is " +
+                          std::to_string(*c) + " while the number of groups is " + std::to_string(s.groups));
+  const Expr* out_channels = simplify(ctx, ir::mul(ctx, extent_of(ctx, s.kernel, s.w->shape, 'O'), ctx.i64(s.groups)));
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
+                                                    {'C', out_channels}};
+  std::size_t n = s.letters.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Expr* k = extent_of(ctx, s.kernel, s.w->shape, s.letters[i]);
+    const Expr* in = extent_of(ctx, s.data, s.x->shape, s.letters[i]);
+    const Expr* e = ir::mul(ctx, ctx.i64(s.strides[i]), ir::sub(ctx, in, ctx.i64(1)));
+    e = ir::sub(ctx, e, ctx.i64(s.padding[i] + s.padding[n + i]));
+    e = ir::add(ctx, e, ir::mul(ctx, ctx.i64(s.dilation[i]), ir::sub(ctx, k, ctx.i64(1))));
+    e = ir::add(ctx, ir::add(ctx, e, ctx.i64(extra[i])), ctx.i64(1));
+    extents.emplace_back(s.letters[i], simplify(ctx, e));
+  }
+  return typed(make_tensor(ctx, shape_in(ctx, s.out, extents), s.dtype, s.like));
+}
+
+Result<const Type*> pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  std::string letters(spatial(std::size_t(dims_in_name(info))));
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
+  const Dims size = attr_dims(ctx, call, "pool_size");
+  auto strides = *attr_ints(call, "strides");
+  auto padding = *attr_ints(call, "padding");
+  RLDB_TRY_VOID(moderate(info, "padding", padding));
+  auto dilation = *attr_ints(call, "dilation");
+  RLDB_TRY_VOID(positive(info, "strides", strides));
+  RLDB_TRY_VOID(positive(info, "dilation", dilation));
+  for (const Expr* e : size)
+    if (auto c = ir::const_int(e)) RLDB_TRY_VOID(positive(info, "pool_size", {*c}));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
+                                                    {'C', extent_of(ctx, layout, x->shape, 'C')}};
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    extents.emplace_back(letters[i], window_count(ctx, extent_of(ctx, layout, x->shape, letters[i]), padding[i],
+                                                  padding[letters.size() + i], size[i], strides[i], dilation[i],
+                                                  attr_bool(call, "ceil_mode")));
+  return typed(make_tensor(ctx, shape_in(ctx, out, extents), x->dtype, x));
+}
+
+Result<const Type*> adaptive_pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  std::string letters(spatial(std::size_t(dims_in_name(info))));
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
+  auto size = attr_ints(call, "output_size");
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
+                                                    {'C', extent_of(ctx, layout, x->shape, 'C')}};
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    extents.emplace_back(letters[i], size ? static_cast<const Expr*>(ctx.i64((*size)[i]))
+                                          : extent_of(ctx, layout, x->shape, letters[i]));
+  return typed(make_tensor(ctx, shape_in(ctx, out, extents), x->dtype, x));
+}
+
+Result<const Type*> resize(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 1));
+  std::string letters(spatial(std::size_t(dims_in_name(info))));
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
+  DType out = attr_dtype(call, "out_dtype");
+  if (out.is_void()) out = x->dtype;
+  if (s->ndim != ir::kUnknownNdim && s->ndim != int(letters.size()))
+    return type_error(info,
+                      "expects the given output image size to be a " + std::to_string(letters.size()) +
+                          "-dim shape, while the given one has ndim " + std::to_string(s->ndim),
+                      1);
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  auto size = shape_arg_dims(call.args[1]);
+  if (!x->has_shape || !size) return typed(make_ndim(ctx, int(layout.size()), out, x));
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
+                                                    {'C', extent_of(ctx, layout, x->shape, 'C')}};
+  for (std::size_t i = 0; i < letters.size(); ++i) extents.emplace_back(letters[i], (*size)[i]);
+  return typed(make_tensor(ctx, shape_in(ctx, layout, extents), out, x));
+}
+
+Result<const Type*> grid_sample(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  RLDB_TRY(const TensorType* g, tensor_arg(info, call, 1));
+  bool volume = x->ndim == 5;
+  RLDB_TRY(Layout layout, layout_of(info, call, "layout", volume ? "NCDHW" : "NCHW"));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  if (g->ndim != ir::kUnknownNdim && x->ndim != ir::kUnknownNdim && g->ndim != x->ndim)
+    return type_error(info,
+                      "expects the grid to have as many dimensions as the data, they have ndim " +
+                          std::to_string(g->ndim) + " and " + std::to_string(x->ndim),
+                      1);
+  if (!x->has_shape || !g->has_shape)
+    return typed(make_ndim(ctx, x->ndim == ir::kUnknownNdim ? int(layout.size()) : x->ndim, x->dtype, x));
+  std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
+                                                    {'C', extent_of(ctx, layout, x->shape, 'C')}};
+  std::string_view letters = volume ? "DHW" : "HW";
+  // The grid is (N, ..., coordinates); TVM also takes coordinates first.
+  bool last = ir::is_const(g->shape.back(), std::int64_t(letters.size()));
+  for (std::size_t i = 0; i < letters.size(); ++i) extents.emplace_back(letters[i], g->shape[last ? 1 + i : 2 + i]);
+  return typed(make_tensor(ctx, shape_in(ctx, layout, extents), x->dtype, x));
+}
+
+Result<const Type*> affine_grid(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
+  RLDB_TRY_VOID(shape_arg(info, call, 1));
+  auto size = shape_arg_dims(call.args[1]);
+  if (x->ndim != ir::kUnknownNdim && x->ndim != 3)
+    return type_error(info, "expects the input data to be 3-dim tensor, while it has ndim " + std::to_string(x->ndim),
+                      0);
+  if (!size) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
+  const std::size_t dims = size->size();  // of the image: 2, or 3 for a volume
+  if (dims != 2 && dims != 3)
+    return type_error(
+        info, "expects the given size to be a 2-dim or 3-dim shape, while it has ndim " + std::to_string(dims), 1);
+  if (!x->has_shape) return typed(make_ndim(ctx, int(dims) + 2, x->dtype, x));
+  std::vector<const Expr*> out = {x->shape[0], ctx.i64(std::int64_t(dims))};
+  out.insert(out.end(), size->begin(), size->end());
+  return typed(make_tensor(ctx, out, x->dtype, x));
+}
+
+}  // namespace rldb::ops::infer

@@ -1,0 +1,443 @@
+// Legalisation: slices, gathers and scatters.
+#include "ops/legal/util.h"
+
+namespace rldb::ops::legal {
+
+namespace {
+
+using ir::Stmt;
+using StoreBody = std::function<const Stmt*(const ExprList&)>;
+
+// A serial loop nest over a shape.
+const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape, const StoreBody& body) {
+  std::vector<const ir::Var*> loops;
+  ExprList idx;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
+    idx.push_back(loops.back());
+  }
+  const Stmt* s = body(idx);
+  for (std::size_t i = loops.size(); i-- > 0;) s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
+  return s;
+}
+
+// Negative indices count from the end.
+const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
+  index = ir::cast_to(ctx, DType::Int(64), index);
+  const Expr* negative = ir::compare(ctx, ir::NodeKind::LT, index, ctx.i64(0));
+  return ir::add(ctx, index, ir::mul(ctx, ctx.cast(DType::Int(64), negative), extent));
+}
+
+const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
+  if (how == "add") return ctx.binary(ir::NodeKind::Add, old_value, update);
+  if (how == "mul") return ctx.binary(ir::NodeKind::Mul, old_value, update);
+  if (how == "max") return ctx.binary(ir::NodeKind::Max, old_value, update);
+  if (how == "min") return ctx.binary(ir::NodeKind::Min, old_value, update);
+  return update;
+}
+
+Result<const Expr*> scatter(
+    Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
+    const std::function<const Stmt*(ir::Context&, std::span<const ir::Buffer* const>, const ir::Buffer*)>& update) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return l.call_te(name, args, c->type, [&](Te& te) -> Tensors {
+    ir::Context& ctx = te.ctx;
+    te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
+    auto write = [&ctx, update](std::span<const ir::Buffer* const> in,
+                                std::span<const ir::Buffer* const> outs) -> const Stmt* {
+      const Stmt* copy = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
+        return ctx.store(outs[0], ctx.load(in[0], i), i);
+      });
+      const Stmt* parts[] = {copy, update(ctx, in, outs[0])};
+      return ctx.seq_stmt(parts);
+    };
+    return te.graph.extern_op(outputs, te.in, write, std::string(name) + "_generic");
+  });
+}
+
+}  // namespace
+
+Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  bool flat = attr_is_none(spec(c), "axis");
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::string_view mode = attr_string(spec(c), "mode");
+  const TensorType* indices = tensor_type(c->args[1]);
+  std::size_t index_ndim = indices ? std::size_t(indices->ndim) : 0;
+  return l.call_te("take", indices ? c->args : c->args.first(1), c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor in = te.in[0];
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          const Expr* index = nullptr;
+          if (indices) {
+            ExprList at;
+            for (std::size_t k = 0; k < index_ndim; ++k) at.push_back(i[axis + k]);
+            index = te.graph.load(te.in[1], std::span<const Expr* const>(at));
+          } else {
+            index = te.map(c->args[1]);
+          }
+          const Expr* extent = in->shape[axis];
+          const Expr* value_index = index;
+          if (mode == "clip")
+            value_index = ir::min(te.ctx, ir::max(te.ctx, t.i64(0), index), ir::sub(te.ctx, extent, t.i64(1)));
+          if (mode == "wrap") value_index = ir::floor_mod(te.ctx, ir::cast_to(te.ctx, DType::Int(64), index), extent);
+          if (mode == "nan") value_index = wrap(te.ctx, index, extent);
+          ExprList idx;
+          for (std::size_t k = 0; k < axis; ++k) idx.push_back(i[k]);
+          idx.push_back(value_index);
+          for (std::size_t k = axis + index_ndim; k < i.size(); ++k) idx.push_back(i[k]);
+          if (mode == "nan" && in->dtype.is_float()) {
+            const Expr* bad = ir::logical_or(te.ctx, t.lt(value_index, t.i64(0)), t.le(extent, value_index));
+            return t.if_else(bad, te.ctx.float_imm(in->dtype, __builtin_nan("")),
+                             te.graph.load(in, std::span<const Expr* const>(idx)));
+          }
+          return te.graph.load(in, std::span<const Expr* const>(idx));
+        },
+        "T_take")};
+  });
+}
+
+Result<const Expr*> strided_slice(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  auto axes = prims_arg(c->args[1]);
+  auto begin = prims_arg(c->args[2]);
+  auto strides = c->args.size() > 4 ? prims_arg(c->args[4]) : std::nullopt;
+  if (!axes || !begin || (c->args.size() > 4 && !strides)) return refuse(c, "the bounds are not literal tuples");
+  bool inbound = attr_bool(spec(c), "assume_inbound");
+  return l.call_te("strided_slice", c->args.first(1), c->type, [&](Te& te) -> Tensors {
+    Tensor in = te.in[0];
+    ExprList from(in->shape.size(), nullptr);
+    ExprList step(in->shape.size(), nullptr);
+    for (std::size_t k = 0; k < axes->size(); ++k) {
+      std::size_t a = std::size_t(axis_of(*ir::const_int((*axes)[k]), x->ndim));
+      step[a] = strides ? te.map((*strides)[k]) : static_cast<const Expr*>(te.ctx.i64(1));
+      from[a] = slice_begin(te.ctx, te.map((*begin)[k]), step[a], in->shape[a], inbound);
+    }
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          for (std::size_t k = 0; k < idx.size(); ++k)
+            if (from[k]) idx[k] = ir::add(te.ctx, ir::mul(te.ctx, idx[k], step[k]), from[k]);
+          return te.graph.load(in, std::span<const Expr* const>(idx));
+        },
+        "T_strided_slice_with_axes")};
+  });
+}
+
+// The bounds are data: a small function computes the shape, a match_cast names it, then the slice is cut.
+Result<const Expr*> dynamic_strided_slice(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  for (std::size_t i = 1; i < 4; ++i) RLDB_TRY_VOID(known_arg(c, i));
+  ir::Context& ctx = l.context();
+  std::size_t n = x->shape.size();
+  // begin (or end) clamped into the extent, for the sign of the stride.
+  auto clamp = [](Topi& t, const Expr* index, const Expr* extent, const Expr* stride) {
+    const Expr* zero = t.i64(0);
+    const Expr* backwards = t.lt(stride, zero);
+    index = t.ctx.select(t.lt(index, zero), ir::add(t.ctx, index, extent), index);
+    const Expr* low = t.ctx.select(backwards, t.i64(-1), zero);
+    const Expr* high = t.ctx.select(backwards, ir::sub(t.ctx, extent, t.i64(1)), extent);
+    return ir::min(t.ctx, ir::max(t.ctx, index, low), high);
+  };
+  Dims shape_type{ctx.i64(std::int64_t(n))};
+  RLDB_TRY(const Expr* shape,
+           l.call_te("shape_func", c->args, ctx.tensor(shape_type, DType::Int(64)), [&](Te& te) -> Tensors {
+             Topi t(te);
+             return {te.graph.compute(
+                 std::vector<const Expr*>{t.i64(std::int64_t(n))},
+                 [&](Indices i) {
+                   const Expr* extent = te.in[0]->shape[n - 1];
+                   for (std::size_t k = n - 1; k-- > 0;)
+                     extent = te.ctx.select(t.eq(i[0], t.i64(std::int64_t(k))), te.in[0]->shape[k], extent);
+                   const Expr* stride = te.graph.load(te.in[3], {i[0]});
+                   const Expr* b = clamp(t, te.graph.load(te.in[1], {i[0]}), extent, stride);
+                   const Expr* e = clamp(t, te.graph.load(te.in[2], {i[0]}), extent, stride);
+                   const Expr* zero = t.i64(0);
+                   const Expr* step = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, zero, stride), stride);
+                   const Expr* span = te.ctx.select(t.lt(stride, zero), ir::sub(te.ctx, b, e), ir::sub(te.ctx, e, b));
+                   const Expr* count =
+                       ir::floor_div(te.ctx, ir::sub(te.ctx, ir::add(te.ctx, span, step), t.i64(1)), step);
+                   return ir::max(te.ctx, count, zero);
+                 },
+                 "T_shape_func_strided_slice_dynamic")};
+           }));
+  const Expr* shape_var = l.blocks().emit(shape);
+  RLDB_TRY(const ir::Call* to_shape, ctx.call("relax.tensor_to_shape", {shape_var}));
+  const Expr* as_shape = l.blocks().emit(to_shape);
+  Dims dims;
+  for (std::size_t i = 0; i < n; ++i)
+    dims.push_back(ctx.var(l.blocks().unique_name("s" + std::to_string(i)), ctx.int64()));
+  l.blocks().emit_match_cast(as_shape, ctx.shape_type(dims));
+  return l.call_te("dynamic_strided_slice", c->args, ctx.tensor(dims, x->dtype), [&](Te& te) -> Tensors {
+    Topi t(te);
+    return {te.graph.compute(
+        mapped(te, dims),
+        [&](Indices i) {
+          ExprList idx;
+          for (std::size_t k = 0; k < n; ++k) {
+            const Expr* place = t.i64(std::int64_t(k));
+            const Expr* stride = te.graph.load(te.in[3], {place});
+            const Expr* b = clamp(t, te.graph.load(te.in[1], {place}), te.in[0]->shape[k], stride);
+            idx.push_back(ir::add(te.ctx, b, ir::mul(te.ctx, i[k], stride)));
+          }
+          return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+        },
+        "T_strided_slice_dynamic")};
+  });
+}
+
+Result<const Expr*> gather_elements(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  return l.call_te("gather", c->args, c->type, [&](Te& te) -> Tensors {
+    return {te.graph.compute(
+        te.in[1]->shape,
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          idx[axis] = te.graph.load(te.in[1], i);
+          return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+        },
+        "T_gather")};
+  });
+}
+
+Result<const Expr*> gather_nd(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  RLDB_TRY(const TensorType* indices, known_arg(c, 1));
+  std::size_t batch = std::size_t(attr_int(spec(c), "batch_dims"));
+  std::size_t depth = std::size_t(ir::const_int(indices->shape.back()).value_or(0));
+  std::size_t index_ndim = indices->shape.size();
+  return l.call_te("gather_nd", c->args, c->type, [&](Te& te) -> Tensors {
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx;
+          for (std::size_t k = 0; k < batch; ++k) idx.push_back(i[k]);
+          for (std::size_t k = 0; k < depth; ++k) {
+            ExprList at;
+            for (std::size_t d = 0; d + 1 < index_ndim; ++d) at.push_back(i[d]);
+            at.push_back(te.ctx.i64(std::int64_t(k)));
+            idx.push_back(te.graph.load(te.in[1], std::span<const Expr* const>(at)));
+          }
+          for (std::size_t k = index_ndim - 1; k < i.size(); ++k) idx.push_back(i[k]);
+          return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+        },
+        "T_gather_nd")};
+  });
+}
+
+Result<const Expr*> index_tensor(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return l.call_te("index", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensors which(te.in.begin() + 1, te.in.end());
+    ExprList shape = t.broadcast_shape(which);
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList lead(i.begin(), i.begin() + std::ptrdiff_t(shape.size()));
+          ExprList idx;
+          for (std::size_t k = 0; k < which.size(); ++k)
+            idx.push_back(wrap(te.ctx, t.at(which[k], lead, shape), te.in[0]->shape[k]));
+          idx.insert(idx.end(), i.begin() + std::ptrdiff_t(shape.size()), i.end());
+          return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+        },
+        "advanced_index")};
+  });
+}
+
+namespace {
+
+// What every one of the shapes broadcasts to; nullopt: two dims differ for certain.
+std::optional<Dims> broadcast_all(ir::Context& ctx, const std::vector<const TensorType*>& types) {
+  Dims out;
+  for (const TensorType* t : types) {
+    Dims s = dims_of(t);
+    if (s.size() > out.size()) out.insert(out.begin(), s.size() - out.size(), ctx.i64(1));
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      const Expr*& to = out[out.size() - s.size() + i];
+      if (is_one(s[i])) continue;
+      if (!is_one(to) && different_dim(ctx, to, s[i])) return std::nullopt;
+      if (is_one(to)) to = s[i];
+    }
+  }
+  return out;
+}
+
+// Element `i` of a broadcast shape, read from a buffer that broadcasts to it.
+const Expr* pick(ir::Context& ctx, const ir::Buffer* b, std::span<const Expr* const> i,
+                 std::span<const Expr* const> shape) {
+  ExprList at;
+  for (std::size_t d = 0; d < b->shape.size(); ++d) {
+    const std::size_t from = i.size() - b->shape.size() + d;
+    const bool repeated = is_one(b->shape[d]) && !is_one(shape[from]);
+    at.push_back(repeated ? static_cast<const Expr*>(ctx.i64(0)) : i[from]);
+  }
+  return ctx.load(b, at);
+}
+
+}  // namespace
+
+Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(auto indices, tensors_arg(*find(c->callee), spec(c), 1));
+  RLDB_TRY(const TensorType* values, known_arg(c, 2));
+  RLDB_TRY(const TensorType* out_type, known_result(c));
+  for (const TensorType* t : indices)
+    if (!t->has_shape) return refuse(c, "the shape of an index tensor is not known");
+  const auto lead = broadcast_all(l.context(), indices);
+  if (!lead) return refuse(c, "the index tensors do not broadcast to one shape");
+  // What is written: an element for each combination of indices, and whole axes behind those that are indexed.
+  Dims written = *lead;
+  written.insert(written.end(), out_type->shape.begin() + std::ptrdiff_t(indices.size()), out_type->shape.end());
+  bool fits = values->shape.size() <= written.size();
+  for (std::size_t i = 0; fits && i < values->shape.size(); ++i) {
+    const Expr* dim = values->shape[i];
+    fits = is_one(dim) || !different_dim(l.context(), dim, written[written.size() - values->shape.size() + i]);
+  }
+  if (!fits)
+    return refuse(c, "the values have the shape " + shape_text(values->shape) + ", which does not broadcast to " +
+                         shape_text(written));
+  bool accumulate = attr_bool(spec(c), "accumulate");
+  std::size_t n = indices.size();
+  return scatter(l, c, "index_put", c->args,
+                 [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   // in: data, indices..., values
+                   ExprList shape;
+                   for (std::size_t k = 1; k <= n; ++k) {
+                     const auto dims = in[k]->shape;
+                     if (dims.size() > shape.size())
+                       shape.insert(shape.begin(), dims.size() - shape.size(), ctx.i64(1));
+                     for (std::size_t d = 0; d < dims.size(); ++d) {
+                       const Expr*& to = shape[shape.size() - dims.size() + d];
+                       if (is_one(to)) to = dims[d];
+                     }
+                   }
+                   std::size_t lead = shape.size();
+                   for (std::size_t k = n; k < out->shape.size(); ++k) shape.push_back(out->shape[k]);
+                   const ir::Buffer* values = in[n + 1];
+                   return nest(ctx, shape, [&](const ExprList& i) -> const Stmt* {
+                     const std::span<const Expr* const> which(i.data(), lead);
+                     ExprList to;
+                     for (std::size_t k = 0; k < n; ++k)
+                       to.push_back(wrap(ctx, pick(ctx, in[k + 1], which, shape), out->shape[k]));
+                     to.insert(to.end(), i.begin() + std::ptrdiff_t(lead), i.end());
+                     const Expr* v = pick(ctx, values, i, shape);
+                     return ctx.store(out, accumulate ? combine(ctx, "add", ctx.load(out, to), v) : v, to);
+                   });
+                 });
+}
+
+Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::string_view how = attr_string(spec(c), "reduction");
+  if (how == "mean") return refuse(c, "the reduction \"mean\" is not lowered");
+  return scatter(l, c, "scatter_elements", c->args,
+                 [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   return nest(ctx, in[1]->shape, [&](const ExprList& i) -> const Stmt* {
+                     ExprList to = i;
+                     to[axis] = wrap(ctx, ctx.load(in[1], i), out->shape[axis]);
+                     return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
+                   });
+                 });
+}
+
+Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* indices, known_arg(c, 1));
+  for (const std::size_t i : {0, 2}) RLDB_TRY_VOID(known_arg(c, i));
+  auto depth = indices->shape.empty() ? std::nullopt : ir::const_int(indices->shape.back());
+  if (!depth) return refuse(c, "the last dim of the indices is not known");
+  std::string_view how = attr_string(spec(c), "reduction");
+  std::size_t n = std::size_t(*depth);
+  return scatter(l, c, "scatter_nd", c->args,
+                 [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   return nest(ctx, in[2]->shape, [&](const ExprList& i) -> const Stmt* {
+                     ExprList to;
+                     for (std::size_t k = 0; k < n; ++k) {
+                       ExprList at(i.begin(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1));
+                       at.push_back(ctx.i64(std::int64_t(k)));
+                       to.push_back(wrap(ctx, ctx.load(in[1], at), out->shape[k]));
+                     }
+                     to.insert(to.end(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1), i.end());
+                     return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
+                   });
+                 });
+}
+
+Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  return l.call_te("slice_scatter", c->args.first(2), c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    const Expr* start = slice_begin(te.ctx, te.map(c->args[2]), t.i64(1), te.in[0]->shape[axis], false);
+    const Expr* step = te.map(c->args[4]);
+    return {te.graph.compute(
+        te.in[0]->shape,
+        [&](Indices i) {
+          const Expr* offset = ir::sub(te.ctx, i[axis], start);
+          ExprList idx = topi::vars(i);
+          idx[axis] = ir::floor_div(te.ctx, offset, step);
+          ExprList conditions{t.le(start, i[axis]), t.lt(idx[axis], te.in[1]->shape[axis])};
+          if (!is_one(step)) conditions.push_back(t.eq(ir::floor_mod(te.ctx, offset, step), t.i64(0)));
+          return t.if_else(t.all(conditions), te.graph.load(te.in[1], std::span<const Expr* const>(idx)),
+                           te.graph.load(te.in[0], i));
+        },
+        "slice_scatter")};
+  });
+}
+
+Result<const Expr*> bucketize(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  bool right = attr_bool(spec(c), "right");
+  // The number of boundaries that are below (or not above) the element.
+  return l.call_te("bucketize", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    ir::IterVar k = te.graph.reduce_axis(te.in[1]->shape[0], "k");
+    ir::IterVar axes[] = {k};
+    return {te.graph.reduce(
+        te.in[0]->shape,
+        [&](Indices i) -> const Expr* {
+          const Expr* b = te.graph.load(te.in[1], {k.var});
+          const Expr* x = te.graph.load(te.in[0], i);
+          return te.ctx.cast(out->dtype, right ? t.le(b, x) : t.lt(b, x));
+        },
+        axes, te.graph.sum_reducer(out->dtype), "bucketize")};
+  });
+}
+
+Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 1));
+  RLDB_TRY(const TensorType* indices, known_arg(c, 2));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  bool flat = attr_is_none(spec(c), "axis");
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t index_ndim = indices->shape.size();
+  return l.call_te("take_backward", c->args, c->type, [&](Te& te) -> Tensors {
+    ir::Context& ctx = te.ctx;
+    te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
+    auto write = [&ctx, axis, index_ndim](std::span<const ir::Buffer* const> in,
+                                          std::span<const ir::Buffer* const> outs) -> const Stmt* {
+      DType t = outs[0]->dtype;
+      const Stmt* clear = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
+        return ctx.store(outs[0], ctx.literal(t, 0), i);
+      });
+      const Stmt* add = nest(ctx, in[0]->shape, [&](const ExprList& i) -> const Stmt* {
+        ExprList at(i.begin() + std::ptrdiff_t(axis), i.begin() + std::ptrdiff_t(axis + index_ndim));
+        ExprList to(i.begin(), i.begin() + std::ptrdiff_t(axis));
+        to.push_back(ir::cast_to(ctx, DType::Int(64), ctx.load(in[2], at)));
+        to.insert(to.end(), i.begin() + std::ptrdiff_t(axis + index_ndim), i.end());
+        return ctx.store(outs[0], combine(ctx, "add", ctx.load(outs[0], to), ctx.load(in[0], i)), to);
+      });
+      const Stmt* parts[] = {clear, add};
+      return ctx.seq_stmt(parts);
+    };
+    return te.graph.extern_op(outputs, te.in, write, "take_backward");
+  });
+}
+
+}  // namespace rldb::ops::legal

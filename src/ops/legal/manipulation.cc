@@ -1,0 +1,366 @@
+// Legalisation: change of shape and movement of data. Gathers and scatters are in legal/indexing.cc.
+#include <algorithm>
+
+#include "ops/legal/util.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::ops::legal {
+
+Result<const Expr*> broadcast_to(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return l.call_te("broadcast_to", c->args.first(1), c->type, [&](Te& te) -> Tensors {
+    ExprList shape = mapped(te, out->shape);
+    return {te.graph.compute(
+        shape, [&](Indices i) { return Topi(te).at(te.in[0], topi::vars(i), shape); }, "T_broadcast_to")};
+  });
+}
+
+Result<const Expr*> concat(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  int axis = attr_is_none(spec(c), "axis") ? 0 : axis_of(attr_int(spec(c), "axis"), out->ndim);
+  return l.call_te("concatenate", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).concat(te.in, axis)}; });
+}
+
+Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), out->ndim));
+  return l.call_te("stack", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          idx.erase(idx.begin() + std::ptrdiff_t(axis));
+          const Expr* value = te.graph.load(te.in.back(), std::span<const Expr* const>(idx));
+          for (std::size_t k = te.in.size() - 1; k-- > 0;)
+            value = t.if_else(t.eq(i[axis], t.i64(std::int64_t(k))),
+                              te.graph.load(te.in[k], std::span<const Expr* const>(idx)), value);
+          return value;
+        },
+        "T_stack")};
+  });
+}
+
+Result<const Expr*> expand_dims(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  auto axes = axes_of(*attr_ints(spec(c), "axis"), out->ndim);
+  return l.call_te("expand_dims", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).expand_dims(te.in[0], axes)}; });
+}
+
+Result<const Expr*> squeeze(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::vector<int> axes;
+  if (auto given = attr_ints(spec(c), "axis")) {
+    axes = axes_of(*given, x->ndim);
+  } else {
+    for (int i = 0; i < x->ndim; ++i)
+      if (is_one(x->shape[std::size_t(i)])) axes.push_back(i);
+  }
+  return l.call_te("squeeze", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).squeeze(te.in[0], axes)}; });
+}
+
+// reshape, flatten and batch_flatten are one function.
+namespace {
+Result<const Expr*> reshape_to(Legalizer& l, const ir::Call* c, const Dims& shape) {
+  const Type* out = l.context().tensor(shape, tensor_type(c->args[0])->dtype, tensor_type(c->args[0])->vdevice);
+  return l.call_te("reshape", c->args.first(1), out,
+                   [&](Te& te) -> Tensors { return {Topi(te).reshape(te.in[0], mapped(te, shape))}; });
+}
+}  // namespace
+
+Result<const Expr*> reshape(Legalizer& l, const ir::Call* c) {
+  const auto* out = ir::as<TensorType>(c->type);
+  if (out && out->has_shape) return reshape_to(l, c, dims_of(out));
+  // A shape that is known at run time only: name its dims by a match_cast.
+  const auto* s = ir::as<ir::ShapeType>(c->args[1]->type);
+  if (!s || s->ndim == ir::kUnknownNdim) return refuse(c, "the rank of the target shape is not known");
+  Dims dims;
+  for (int i = 0; i < s->ndim; ++i)
+    dims.push_back(l.context().var(l.blocks().unique_name("s" + std::to_string(i)), l.context().int64()));
+  l.blocks().emit_match_cast(c->args[1], l.context().shape_type(dims));
+  return reshape_to(l, c, dims);
+}
+
+Result<const Expr*> flatten(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return reshape_to(l, c, dims_of(out));
+}
+
+Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::vector<int> order;
+  if (auto axes = attr_ints(spec(c), "axes"))
+    order = axes_of(*axes, x->ndim);
+  else
+    for (int i = x->ndim; i-- > 0;) order.push_back(i);
+  return l.call_te("transpose", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; });
+}
+
+Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  const auto* tuple = ir::as<ir::TupleType>(c->type);
+  for (const Type* f : tuple->fields)
+    if (const auto* t = ir::as<TensorType>(f); !t || !t->has_shape)
+      return refuse(c, "the shapes of the pieces are not known");
+  bool sections = !ir::find_attr(c->attrs, "indices_or_sections")->is(ir::AttrKind::List);
+  const auto extent = ir::const_int(x->shape[axis]);
+  // Where the pieces begin; indices need not ascend. Sections follow each other.
+  std::vector<std::int64_t> begins;
+  if (!sections) begins = *attr_ints(spec(c), "indices_or_sections");
+  for (std::int64_t& begin : begins) begin = std::clamp<std::int64_t>(begin, 0, extent.value_or(INT64_MAX));
+  return l.call_te("split", c->args, c->type, [&](Te& te) -> Tensors {
+    Tensors out;
+    const Expr* start = te.ctx.i64(0);
+    for (std::size_t k = 0; k < tuple->fields.size(); ++k) {
+      ExprList shape = mapped(te, ir::as<TensorType>(tuple->fields[k])->shape);
+      const Expr* from = start;
+      std::string name = sections ? "T_split_sections" : "T_split";
+      out.push_back(te.graph.compute(
+          shape,
+          [&](Indices i) {
+            ExprList idx = topi::vars(i);
+            idx[axis] = ir::add(te.ctx, idx[axis], from);
+            return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+          },
+          name));
+      if (sections)
+        start = simplify(te.ctx, ir::add(te.ctx, start, shape[axis]));
+      else if (k < begins.size())
+        start = te.ctx.i64(begins[k]);
+    }
+    return out;
+  });
+}
+
+Result<const Expr*> repeat(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  std::int64_t n = attr_int(spec(c), "repeats");
+  bool flat = attr_is_none(spec(c), "axis");
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  return l.call_te("repeat", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor in = te.in[0];
+    if (flat) in = t.reshape(in, {simplify(te.ctx, ir::product(te.ctx, in->shape))});
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          idx[axis] = ir::floor_div(te.ctx, idx[axis], t.i64(n));
+          return te.graph.load(in, std::span<const Expr* const>(idx));
+        },
+        "T_repeat")};
+  });
+}
+
+Result<const Expr*> tile(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return l.call_te("tile", c->args, c->type, [&](Te& te) -> Tensors {
+    Tensor x = te.in[0];
+    std::size_t extra = out->shape.size() - x->shape.size();
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx;
+          for (std::size_t k = 0; k < x->shape.size(); ++k)
+            idx.push_back(ir::floor_mod(te.ctx, i[k + extra], x->shape[k]));
+          return te.graph.load(x, std::span<const Expr* const>(idx));
+        },
+        "T_tile")};
+  });
+}
+
+Result<const Expr*> flip(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  return l.call_te("flip", c->args, c->type, [&](Te& te) -> Tensors {
+    Tensor in = te.in[0];
+    return {te.graph.compute(
+        in->shape,
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          idx[axis] = ir::sub(te.ctx, ir::sub(te.ctx, in->shape[axis], i[axis]), te.ctx.i64(1));
+          return te.graph.load(in, std::span<const Expr* const>(idx));
+        },
+        "T_reverse_sequence")};
+  });
+}
+
+Result<const Expr*> reverse_sequence(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::size_t seq = std::size_t(axis_of(attr_int(spec(c), "seq_axis"), x->ndim));
+  std::size_t batch = std::size_t(axis_of(attr_int(spec(c), "batch_axis"), x->ndim));
+  return l.call_te("reverse_sequence", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor in = te.in[0];
+    return {te.graph.compute(
+        in->shape,
+        [&](Indices i) {
+          const Expr* len = te.graph.load(te.in[1], {i[batch]});
+          len = ir::cast_to(te.ctx, DType::Int(64), len);
+          const Expr* whole = in->shape[seq];
+          ExprList idx = topi::vars(i);
+          const Expr* inside = ir::sub(te.ctx, ir::sub(te.ctx, len, i[seq]), t.i64(1));
+          const Expr* beyond = ir::sub(te.ctx, ir::sub(te.ctx, whole, t.i64(1)), i[seq]);
+          const Expr* keep = ir::logical_or(te.ctx, t.le(len, t.i64(1)), t.le(len, i[seq]));
+          idx[seq] = t.if_else(keep, i[seq], t.if_else(t.lt(whole, len), beyond, inside));
+          return te.graph.load(in, std::span<const Expr* const>(idx));
+        },
+        "T_reverse_sequence")};
+  });
+}
+
+Result<const Expr*> meshgrid(Legalizer& l, const ir::Call* c) {
+  const auto* tuple = ir::as<ir::TupleType>(c->type);
+  const auto* first = ir::as<TensorType>(tuple->fields[0]);
+  if (!first->has_shape) return refuse(c, "the shapes of the tensors are not known");
+  bool swap =
+      !attr_is_none(spec(c), "indexing") && attr_string(spec(c), "indexing") == "xy" && tuple->fields.size() > 1;
+  return l.call_te("meshgrid", c->args, c->type, [&](Te& te) -> Tensors {
+    ExprList shape = mapped(te, first->shape);
+    Tensors out;
+    for (std::size_t k = 0; k < te.in.size(); ++k) {
+      std::size_t at = swap && k < 2 ? 1 - k : k;
+      out.push_back(te.graph.compute(
+          shape, [&](Indices i) { return te.graph.load(te.in[k], {i[at]}); }, "T_meshgrid"));
+    }
+    return out;
+  });
+}
+
+Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  const ir::Attr* map = ir::find_attr(c->attrs, "index_map");
+  const ir::Node* node = map->is(ir::AttrKind::Opaque) && !map->items.empty() ? map->items[0]->node : map->node;
+  const auto* lambda = ir::as<ir::Lambda>(node);
+  if (!lambda) return refuse(c, "the index map is not a lambda");
+  const ir::Attr* pad = ir::find_attr(c->attrs, "pad_value");
+  DType t = x->dtype;
+  double pad_value = float_of(pad).value_or(0);
+  // The output is filled, then every element of the input goes to its place: needs no inverse of the map.
+  return l.call_te("te_layout_transform", c->args, c->type, [&](Te& te) -> Tensors {
+    ir::Context& ctx = te.ctx;
+    te::Graph::OutputSpec spec_of[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
+    bool covers = ir::const_int(ir::product(ctx, x->shape)) &&
+                  ir::const_int(ir::product(ctx, x->shape)) == ir::const_int(ir::product(ctx, out->shape));
+    auto write = [&ctx, lambda, t, pad_value, covers](std::span<const ir::Buffer* const> in,
+                                                      std::span<const ir::Buffer* const> outs) -> const ir::Stmt* {
+      auto nest = [&](ir::Span<const Expr*> shape, const std::function<const ir::Stmt*(const ExprList&)>& body) {
+        std::vector<const ir::Var*> loops;
+        ExprList idx;
+        for (std::size_t i = 0; i < shape.size(); ++i) {
+          loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
+          idx.push_back(loops.back());
+        }
+        const ir::Stmt* s = body(idx);
+        for (std::size_t i = loops.size(); i-- > 0;)
+          s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
+        return s;
+      };
+      std::vector<const ir::Stmt*> parts;
+      if (!covers)
+        parts.push_back(nest(outs[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
+          return ctx.store(outs[0], ctx.literal(t, pad_value), idx);
+        }));
+      parts.push_back(nest(in[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
+        ir::VarMap place;
+        for (std::size_t i = 0; i < idx.size(); ++i)
+          place[lambda->params[i]] = ir::cast_to(ctx, lambda->params[i]->dtype(), idx[i]);
+        ExprList to;
+        for (const Expr* r : lambda->results)
+          to.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, place)));
+        return ctx.store(outs[0], ctx.load(in[0], idx), to);
+      }));
+      return ctx.seq_stmt(parts);
+    };
+    return te.graph.extern_op(spec_of, te.in, write, "te_layout_transform");
+  });
+}
+
+Result<const Expr*> pixel_shuffle(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  std::int64_t r = attr_int(spec(c), "upscale_factor");
+  return l.call_te("pixel_shuffle", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    std::size_t n = out->shape.size();
+    return {te.graph.compute(
+        mapped(te, out->shape),
+        [&](Indices i) {
+          ExprList idx = topi::vars(i);
+          const Expr* rr = t.i64(r);
+          const Expr* inner = ir::add(te.ctx, ir::mul(te.ctx, ir::floor_mod(te.ctx, i[n - 2], rr), rr),
+                                      ir::floor_mod(te.ctx, i[n - 1], rr));
+          idx[n - 3] = ir::add(te.ctx, ir::mul(te.ctx, i[n - 3], t.i64(r * r)), inner);
+          idx[n - 2] = ir::floor_div(te.ctx, i[n - 2], rr);
+          idx[n - 1] = ir::floor_div(te.ctx, i[n - 1], rr);
+          return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
+        },
+        "T_pixel_shuffle")};
+  });
+}
+
+Result<const Expr*> pad(Legalizer& l, const ir::Call* c) {
+  auto widths = *attr_ints(spec(c), "pad_width");
+  std::string_view mode = attr_string(spec(c), "pad_mode");
+  double value = attr_float(spec(c), "pad_value");
+  if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular")
+    return refuse(c, "the mode \"" + std::string(mode) + "\" is not lowered");
+  return l.call_te("pad", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor x = te.in[0];
+    ExprList before;
+    ExprList after;
+    for (std::size_t i = 0; i + 1 < widths.size(); i += 2) {
+      before.push_back(t.i64(widths[i]));
+      after.push_back(t.i64(widths[i + 1]));
+    }
+    if (mode == "constant") return {t.pad(x, before, after, t.lit(x->dtype, value), "PadInput")};
+    ExprList shape;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      shape.push_back(simplify(te.ctx, ir::add(te.ctx, ir::add(te.ctx, x->shape[i], before[i]), after[i])));
+    return {te.graph.compute(
+        shape,
+        [&](Indices i) {
+          ExprList idx;
+          for (std::size_t k = 0; k < before.size(); ++k) {
+            const Expr* e = ir::sub(te.ctx, i[k], before[k]);
+            const Expr* n = x->shape[k];
+            const Expr* last = ir::sub(te.ctx, n, t.i64(1));
+            if (mode == "replicate") {
+              e = ir::min(te.ctx, ir::max(te.ctx, e, t.i64(0)), last);
+            } else if (mode == "circular") {
+              e = ir::floor_mod(te.ctx, e, n);
+            } else {
+              e = t.if_else(t.lt(e, t.i64(0)), ir::sub(te.ctx, t.i64(0), e), e);
+              e = t.if_else(t.le(n, e), ir::sub(te.ctx, ir::mul(te.ctx, last, t.i64(2)), e), e);
+            }
+            idx.push_back(e);
+          }
+          return te.graph.load(x, std::span<const Expr* const>(idx));
+        },
+        "PadInput")};
+  });
+}
+
+Result<const Expr*> identity(Legalizer& l, const ir::Call* c) {
+  (void)l;
+  return c->args[0];
+}
+
+Result<const Expr*> dropout(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  (void)x;
+  return l.call_te("dropout", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor in = te.in[0];
+    Tensor copy = te.graph.compute(
+        in->shape, [&](Indices i) { return te.graph.load(in, i); }, "T_identity");
+    return {copy, t.full(topi::shape_list(in), t.lit(in->dtype, 1))};
+  });
+}
+
+}  // namespace rldb::ops::legal

@@ -1,0 +1,162 @@
+// Legalisation: reductions, products.
+#include "ops/legal/util.h"
+
+namespace rldb::ops::legal {
+
+using ir::NodeKind;
+
+namespace {
+std::vector<int> reduce_axes(const ir::Call* c, int ndim) {
+  auto axes = attr_ints(spec(c), "axis");
+  return axes ? axes_of(*axes, ndim) : topi::all_axes(ndim);
+}
+Tensor mean_of(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims) {
+  return t.binary("divide", t.sum(x, axes, keepdims), ir::cast_to(t.ctx, x->dtype, t.count(x, axes)));
+}
+Tensor variance_of(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims) {
+  Tensor diff = t.binary("subtract", x, mean_of(t, x, axes, true));
+  return mean_of(t, t.binary("multiply", diff, diff), axes, keepdims);
+}
+}  // namespace
+
+Result<const Expr*> reduce(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::string_view op = op_name(c);
+  std::vector<int> axes = reduce_axes(c, x->ndim);
+  bool keep = attr_bool(spec(c), "keepdims");
+  // No iteration would run, not even the first one, which initialises: the result is the identity.
+  const bool empty =
+      std::any_of(axes.begin(), axes.end(), [&](int a) { return ir::is_const(x->shape[std::size_t(a)], 0); });
+  if (empty && (op == "sum" || op == "prod")) {
+    RLDB_TRY(const TensorType* out, known_result(c));
+    return l.call_te("full", {}, c->type, [&](Te& te) -> Tensors {
+      Topi t(te);
+      return {t.full(mapped(te, out->shape), t.lit(out->dtype, op == "sum" ? 0 : 1))};
+    });
+  }
+  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor in = te.in[0];
+    te::Graph& g = te.graph;
+    if (op == "sum") return {t.sum(in, axes, keep)};
+    if (op == "prod")
+      return {t.reduce(in, axes, keep, in->dtype.is_bool() ? g.all_reducer() : g.prod_reducer(in->dtype))};
+    if (op == "max") return {t.reduce(in, axes, keep, g.max_reducer(in->dtype))};
+    if (op == "min") return {t.reduce(in, axes, keep, g.min_reducer(in->dtype))};
+    if (op == "mean") return {mean_of(t, in, axes, keep)};
+    Tensor v = variance_of(t, in, axes, keep);
+    return {op == "std" ? t.unary("sqrt", v) : v};
+  });
+}
+
+Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  std::vector<int> axes = reduce_axes(c, x->ndim);
+  bool keep = attr_bool(spec(c), "keepdims");
+  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
+    return {Topi(te).argreduce(te.in[0], axes, keep, op_name(c) == "argmax")};
+  });
+}
+
+Result<const Expr*> collapse_sum(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  return l.call_te("collapse_sum", c->args.first(1), c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    Tensor x = te.in[0];
+    ExprList shape = mapped(te, out->shape);
+    std::size_t extra = x->shape.size() - shape.size();
+    std::vector<ir::IterVar> axes;
+    std::vector<const Expr*> reduced(x->shape.size(), nullptr);
+    for (std::size_t i = 0; i < x->shape.size(); ++i) {
+      bool gone = i < extra || (is_one(shape[i - extra]) && !is_one(x->shape[i]));
+      if (!gone) continue;
+      axes.push_back(te.graph.reduce_axis(x->shape[i], "k" + std::to_string(i)));
+      reduced[i] = axes.back().var;
+    }
+    if (axes.empty()) return {x};
+    return {te.graph.reduce(
+        shape,
+        [&](Indices i) {
+          ExprList idx;
+          for (std::size_t k = 0; k < reduced.size(); ++k) idx.push_back(reduced[k] ? reduced[k] : i[k - extra]);
+          return te.graph.load(x, std::span<const Expr* const>(idx));
+        },
+        axes, te.graph.sum_reducer(x->dtype), std::string(x->name) + "_red")};
+  });
+}
+
+Result<const Expr*> matmul(Legalizer& l, const ir::Call* c) {
+  DType out = attr_dtype(spec(c), "out_dtype");
+  const TensorType* a = tensor_type(c->args[0]);
+  if (out.is_void()) out = a->dtype;
+  RLDB_TRY_VOID(known_result(c));
+  return l.call_te("matmul", c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).matmul(te.in[0], te.in[1], out)}; });
+}
+
+Result<const Expr*> outer(Legalizer& l, const ir::Call* c) {
+  return l.call_te("outer", c->args, c->type, [&](Te& te) -> Tensors {
+    ExprList shape{te.in[0]->shape[0], te.in[1]->shape[0]};
+    return {te.graph.compute(
+        shape,
+        [&](Indices i) -> const Expr* {
+          return te.ctx.binary(NodeKind::Mul, te.graph.load(te.in[0], {i[0]}), te.graph.load(te.in[1], {i[1]}));
+        },
+        "outer")};
+  });
+}
+
+Result<const Expr*> einsum(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  std::string text;
+  for (char ch : attr_string(spec(c), "subscripts"))
+    if (ch != ' ') text += ch;
+  auto arrow = text.find("->");
+  if (arrow == text.npos || text.find('.') != text.npos)
+    return refuse(c, "only subscripts with an explicit result and no ellipsis are lowered");
+  std::vector<std::string> terms(1);
+  for (char ch : text.substr(0, arrow)) {
+    if (ch == ',')
+      terms.emplace_back();
+    else
+      terms.back() += ch;
+  }
+  std::string result = text.substr(arrow + 2);
+  return l.call_te("einsum", c->args, c->type, [&](Te& te) -> Tensors {
+    te::Graph& g = te.graph;
+    std::vector<std::pair<char, const Expr*>> value;  // of each letter
+    std::vector<ir::IterVar> axes;
+    std::string summed;
+    for (std::size_t t = 0; t < terms.size(); ++t)
+      for (std::size_t i = 0; i < terms[t].size(); ++i) {
+        char ch = terms[t][i];
+        if (result.find(ch) != result.npos || summed.find(ch) != summed.npos) continue;
+        summed += ch;
+        axes.push_back(g.reduce_axis(te.in[t]->shape[i], std::string(1, ch)));
+        value.emplace_back(ch, axes.back().var);
+      }
+    ExprList shape = mapped(te, out->shape);
+    auto product = [&](Indices i) {
+      auto index_of = [&](char ch) -> const Expr* {
+        for (std::size_t k = 0; k < result.size(); ++k)
+          if (result[k] == ch) return i[k];
+        for (auto& [letter, e] : value)
+          if (letter == ch) return e;
+        return nullptr;
+      };
+      const Expr* out_e = nullptr;
+      for (std::size_t t = 0; t < terms.size(); ++t) {
+        ExprList idx;
+        for (std::size_t k = 0; k < terms[t].size(); ++k)
+          idx.push_back(is_one(te.in[t]->shape[k]) ? static_cast<const Expr*>(te.ctx.i64(0)) : index_of(terms[t][k]));
+        const Expr* load = g.load(te.in[t], std::span<const Expr* const>(idx));
+        out_e = out_e ? te.ctx.binary(NodeKind::Mul, out_e, load) : load;
+      }
+      return out_e;
+    };
+    if (axes.empty()) return {g.compute(shape, product, "T_einsum")};
+    return {g.reduce(shape, product, axes, g.sum_reducer(out->dtype), "T_einsum")};
+  });
+}
+
+}  // namespace rldb::ops::legal

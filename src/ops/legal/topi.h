@@ -1,0 +1,77 @@
+// Tensor-expression building blocks of legalisation: one function a tensor operation. The structure of what they
+// build (stages, names, order of loops) follows TVM's operator inventory, so that lowered programs compare equal.
+#pragma once
+
+#include "ops/infer/util.h"
+#include "rldb/ops/legalize.h"
+
+namespace rldb::ops::topi {
+
+using te::Indices;
+using te::Tensor;
+using ExprList = std::vector<const Expr*>;
+
+struct Topi {
+  te::Graph& g;
+  ir::Context& ctx;
+  explicit Topi(Legalizer::Te& te) : g(te.graph), ctx(te.ctx) {}
+
+  const Expr* i64(std::int64_t v) { return ctx.i64(v); }
+  const Expr* lit(DType t, double v) { return ctx.literal(t, v); }
+  const Expr* intrin(std::string_view name, const Expr* x) { return ctx.intrin(x->dtype(), name, {x}); }
+  const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b) {
+    return ctx.intrin(a->dtype(), "if_then_else", {cond, a, b});
+  }
+  const Expr* lt(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LT, a, b); }
+  const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LE, a, b); }
+  const Expr* eq(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::EQ, a, b); }
+  const Expr* ne(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::NE, a, b); }
+  const Expr* all(const ExprList& conditions);  // null when there is none
+
+  // ---- elementwise ----
+  const Expr* unary_expr(std::string_view op, const Expr* x);
+  const Expr* binary_expr(std::string_view op, const Expr* a, const Expr* b);
+  Tensor unary(std::string_view op, Tensor x);
+  Tensor map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name = "compute");
+  Tensor cast(Tensor x, DType t, std::string_view name = "T_cast");
+  // Either side may be a scalar expression instead of a tensor.
+  struct Operand {
+    Tensor tensor = nullptr;
+    const Expr* scalar = nullptr;
+    Operand(Tensor t) : tensor(t) {}
+    Operand(const Expr* e) : scalar(e) {}
+  };
+  Tensor binary(std::string_view op, Operand a, Operand b);
+  std::vector<const Expr*> broadcast_shape(const std::vector<Tensor>& ts);
+  // Element of t for the output indices, with NumPy broadcasting.
+  const Expr* at(Tensor t, std::span<const Expr* const> out_indices, std::span<const Expr* const> out_shape);
+
+  // ---- reductions ----
+  Tensor reduce(Tensor x, const std::vector<int>& axes, bool keepdims, const ir::CommReducer* r);
+  Tensor sum(Tensor x, const std::vector<int>& axes, bool keepdims) {
+    return reduce(x, axes, keepdims, g.sum_reducer(x->dtype));
+  }
+  Tensor argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bool want_max);
+  const Expr* count(Tensor x, const std::vector<int>& axes);
+
+  // ---- shape ----
+  Tensor reshape(Tensor x, const ExprList& shape);
+  Tensor transpose(Tensor x, const std::vector<int>& order);
+  Tensor expand_dims(Tensor x, std::vector<int> axes);
+  Tensor squeeze(Tensor x, const std::vector<int>& axes);
+  Tensor concat(const std::vector<Tensor>& xs, int axis);
+  Tensor full(const ExprList& shape, const Expr* value);
+  // before and after: one an axis; `value` outside.
+  Tensor pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name);
+  Tensor trilu(Tensor x, const Expr* k, bool upper);
+
+  // ---- products ----
+  Tensor matmul(Tensor a, Tensor b, DType out);
+  Tensor batch_matmul(Tensor a, Tensor b, bool transpose_b);
+};
+
+inline ExprList vars(Indices i) { return {i.begin(), i.end()}; }
+inline ExprList shape_list(Tensor t) { return {t->shape.begin(), t->shape.end()}; }
+std::vector<int> all_axes(int ndim);
+
+}  // namespace rldb::ops::topi

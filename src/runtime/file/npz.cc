@@ -1,0 +1,319 @@
+// .npz: a zip archive of .npy files. Our own reader of the central directory (stored and deflated members, zip64);
+// zlib inflates into a buffer whose size was checked first.
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
+#include "runtime/file/bytes.h"
+
+namespace rldb::runtime {
+
+namespace {
+
+constexpr std::uint64_t kEndRecord = 0x06054b50;
+constexpr std::uint64_t kEnd64Record = 0x06064b50;
+constexpr std::uint64_t kEnd64Locator = 0x07064b50;
+constexpr std::uint64_t kCentralEntry = 0x02014b50;
+constexpr std::uint64_t kLocalEntry = 0x04034b50;
+constexpr std::uint64_t kIn64 = 0xFFFFFFFF;  // "the number is in the zip64 field"
+
+support::Failure<Error> bad(std::string_view name, std::string_view what) {
+  return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
+}
+
+bool has(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
+  return at <= bytes.size() && size <= bytes.size() - at;
+}
+
+struct Directory {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint64_t entries = 0;
+};
+
+struct Member {
+  std::string name;
+  std::uint64_t flags = 0;
+  std::uint64_t method = 0;
+  std::uint64_t crc = 0;
+  std::uint64_t packed_size = 0;
+  std::uint64_t size = 0;
+  std::uint64_t local_offset = 0;
+};
+
+// The end record stands at the end, behind it at most a comment of 65535 bytes.
+std::optional<std::size_t> find_end_record(std::string_view bytes) {
+  constexpr std::size_t kSize = 22;
+  if (bytes.size() < kSize) return {};
+  const std::size_t least = bytes.size() > kSize + 65535 ? bytes.size() - kSize - 65535 : 0;
+  for (std::size_t at = bytes.size() - kSize + 1; at-- > least;) {
+    if (read_little(bytes, at, 4) != kEndRecord) continue;
+    if (at + kSize + read_little(bytes, at + 20, 2) == bytes.size()) return at;
+  }
+  return {};
+}
+
+Result<Directory> find_directory(std::string_view bytes, std::string_view name) {
+  const auto end = find_end_record(bytes);
+  if (!end) return bad(name, "not a .npz file, or cut short (no zip directory)");
+  Directory d;
+  d.entries = read_little(bytes, *end + 10, 2);
+  d.size = read_little(bytes, *end + 12, 4);
+  d.offset = read_little(bytes, *end + 16, 4);
+  const bool in64 = d.entries == 0xFFFF || d.size == kIn64 || d.offset == kIn64;
+  if (in64 && *end >= 20 && read_little(bytes, *end - 20, 4) == kEnd64Locator) {
+    const std::uint64_t at = read_little(bytes, *end - 12, 8);
+    if (!has(bytes, at, 56) || read_little(bytes, at, 4) != kEnd64Record) {
+      return bad(name, "the zip64 directory is damaged");
+    }
+    d.entries = read_little(bytes, at + 32, 8);
+    d.size = read_little(bytes, at + 40, 8);
+    d.offset = read_little(bytes, at + 48, 8);
+  }
+  if (!has(bytes, d.offset, d.size)) return bad(name, "the zip directory lies outside the file");
+  return d;
+}
+
+// The zip64 field: 8-byte numbers for those of the entry that say kIn64, in a fixed order.
+bool read_zip64(std::string_view extra, Member& m) {
+  for (std::size_t at = 0; has(extra, at, 4);) {
+    const std::uint64_t id = read_little(extra, at, 2);
+    const std::uint64_t size = read_little(extra, at + 2, 2);
+    at += 4;
+    if (!has(extra, at, size)) return false;
+    if (id == 1) {
+      std::string_view field = extra.substr(at, size);
+      for (std::uint64_t* number : {&m.size, &m.packed_size, &m.local_offset}) {
+        if (*number != kIn64) continue;
+        if (field.size() < 8) return false;
+        *number = read_little(field, 0, 8);
+        field.remove_prefix(8);
+      }
+    }
+    at += size;
+  }
+  return true;
+}
+
+Result<std::vector<Member>> read_directory(std::string_view bytes, std::string_view name) {
+  RLDB_TRY(const Directory d, find_directory(bytes, name));
+  const std::string_view table = bytes.substr(d.offset, d.size);
+  std::vector<Member> members;
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < d.entries; ++i) {
+    if (!has(table, at, 46) || read_little(table, at, 4) != kCentralEntry) {
+      return bad(name, fmt::format("entry {} of the zip directory is damaged", i));
+    }
+    Member m;
+    m.flags = read_little(table, at + 8, 2);
+    m.method = read_little(table, at + 10, 2);
+    m.crc = read_little(table, at + 16, 4);
+    m.packed_size = read_little(table, at + 20, 4);
+    m.size = read_little(table, at + 24, 4);
+    const std::uint64_t name_size = read_little(table, at + 28, 2);
+    const std::uint64_t extra_size = read_little(table, at + 30, 2);
+    const std::uint64_t comment_size = read_little(table, at + 32, 2);
+    m.local_offset = read_little(table, at + 42, 4);
+    if (!has(table, at + 46, name_size + extra_size + comment_size)) {
+      return bad(name, fmt::format("entry {} of the zip directory is damaged", i));
+    }
+    m.name = table.substr(at + 46, name_size);
+    if (!read_zip64(table.substr(at + 46 + name_size, extra_size), m)) {
+      return bad(name, fmt::format("the zip64 field of `{}` is damaged", m.name));
+    }
+    at += 46 + name_size + extra_size + comment_size;
+    members.push_back(std::move(m));
+  }
+  return members;
+}
+
+Result<std::string> inflate_member(std::string_view packed, const Member& m, std::string_view where) {
+  // Deflate cannot do better than about 1032 to 1, so a size beyond that is a lie.
+  if (m.size / 1040 > packed.size() + 64) {
+    return bad(where, fmt::format("{} bytes cannot inflate to {}", packed.size(), m.size));
+  }
+  const std::size_t used = memory_in_use();
+  if (used > memory_limit() || m.size > memory_limit() - used) {
+    return fail(ErrorKind::OutOfMemory,
+                fmt::format("`{}`: {} bytes are over the memory limit of {}", where, m.size, memory_limit()));
+  }
+  std::string out(m.size, '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return bad(where, "zlib cannot start");
+  std::size_t read = 0;
+  std::size_t written = 0;
+  int status = Z_OK;
+  while (status == Z_OK) {
+    if (support::cancel_flag()) break;  // thrown below, when zlib's memory is given back
+    constexpr std::size_t kMost = std::size_t(1) << 24;
+    const std::size_t in = std::min(packed.size() - read, kMost);
+    const std::size_t room = std::min(out.size() - written, kMost);
+    // zlib's interface wants a non-const pointer and does not write through it.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
+    stream.avail_out = static_cast<uInt>(room);
+    status = inflate(&stream, Z_NO_FLUSH);
+    read += in - stream.avail_in;
+    written += room - stream.avail_out;
+    const bool stuck = in == stream.avail_in && room == stream.avail_out;
+    if (status == Z_OK && stuck) status = Z_BUF_ERROR;
+  }
+  inflateEnd(&stream);
+  support::poll();
+  if (status != Z_STREAM_END || written != m.size) {
+    return bad(where, "the compressed data is damaged");
+  }
+  return out;
+}
+
+std::uint64_t crc_of(std::string_view bytes) {
+  constexpr std::size_t kPiece = std::size_t(1) << 24;
+  uLong crc = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    support::poll();
+    const std::string_view piece = bytes.substr(at, kPiece);
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+  }
+  return crc;
+}
+
+Result<Value> read_member(std::string_view bytes, const Member& m, std::string_view archive) {
+  const std::string where = fmt::format("{}:{}", archive, m.name);
+  if ((m.flags & 1) != 0) return fail(ErrorKind::Unsupported, fmt::format("`{}` is encrypted", where));
+  if (!has(bytes, m.local_offset, 30) || read_little(bytes, m.local_offset, 4) != kLocalEntry) {
+    return bad(where, "its zip entry is damaged");
+  }
+  const std::uint64_t skip =
+      30 + read_little(bytes, m.local_offset + 26, 2) + read_little(bytes, m.local_offset + 28, 2);
+  if (!has(bytes, m.local_offset, skip) || !has(bytes, m.local_offset + skip, m.packed_size)) {
+    return bad(where, "its data lies outside the file");
+  }
+  const std::string_view packed = bytes.substr(m.local_offset + skip, m.packed_size);
+  std::string inflated;
+  std::string_view data = packed;
+  if (m.method == Z_DEFLATED) {
+    RLDB_TRY(inflated, inflate_member(packed, m, where));
+    data = inflated;
+  } else if (m.method != 0) {
+    return fail(ErrorKind::Unsupported,
+                fmt::format("`{}`: zip method {} (stored and deflated are read)", where, m.method));
+  } else if (m.size != m.packed_size) {
+    return bad(where, "a stored member with two sizes");
+  }
+  if (crc_of(data) != m.crc) return bad(where, "the checksum does not match");
+  return read_npy(data, where);
+}
+
+// --- writing --------------------------------------------------------------------------------------
+
+std::uint64_t low(std::uint64_t number) { return std::min(number, kIn64); }
+
+// Everything of a member's local entry but the data; the sizes are always in a zip64 field too when
+// they need it.
+std::string entry_fields(const Member& m, bool central) {
+  std::string extra;
+  const bool big = m.size >= kIn64;
+  if (big) append_little(extra, m.size, 8), append_little(extra, m.packed_size, 8);
+  if (central && m.local_offset >= kIn64) append_little(extra, m.local_offset, 8);
+  if (!extra.empty()) {
+    std::string field;
+    append_little(field, 1, 2);
+    append_little(field, extra.size(), 2);
+    extra = field + extra;
+  }
+  std::string out;
+  append_little(out, central ? kCentralEntry : kLocalEntry, 4);
+  if (central) append_little(out, 45, 2);
+  append_little(out, extra.empty() ? 20 : 45, 2);
+  append_little(out, 0x800, 2);   // names are UTF-8
+  append_little(out, 0, 2);       // stored
+  append_little(out, 0, 2);       // time: always the same, so that equal tensors give equal files
+  append_little(out, 0x0021, 2);  // date: 1980-01-01
+  append_little(out, m.crc, 4);
+  append_little(out, big ? kIn64 : m.packed_size, 4);
+  append_little(out, big ? kIn64 : m.size, 4);
+  append_little(out, m.name.size(), 2);
+  append_little(out, extra.size(), 2);
+  if (central) {
+    append_little(out, 0, 2);  // comment
+    append_little(out, 0, 2);  // disk
+    append_little(out, 0, 2);  // internal attributes
+    append_little(out, 0, 4);  // external attributes
+    append_little(out, low(m.local_offset), 4);
+  }
+  return out + m.name + extra;
+}
+
+std::string end_records(std::uint64_t entries, std::uint64_t offset, std::uint64_t size) {
+  std::string out;
+  const bool big = entries >= 0xFFFF || offset >= kIn64 || size >= kIn64;
+  if (big) {
+    append_little(out, kEnd64Record, 4);
+    append_little(out, 44, 8);
+    append_little(out, 45, 2);
+    append_little(out, 45, 2);
+    append_little(out, 0, 4);
+    append_little(out, 0, 4);
+    append_little(out, entries, 8);
+    append_little(out, entries, 8);
+    append_little(out, size, 8);
+    append_little(out, offset, 8);
+    append_little(out, kEnd64Locator, 4);
+    append_little(out, 0, 4);
+    append_little(out, offset + size, 8);
+    append_little(out, 1, 4);
+  }
+  const std::uint64_t few = std::min<std::uint64_t>(entries, 0xFFFF);
+  append_little(out, kEndRecord, 4);
+  append_little(out, 0, 2);
+  append_little(out, 0, 2);
+  append_little(out, few, 2);
+  append_little(out, few, 2);
+  append_little(out, low(size), 4);
+  append_little(out, low(offset), 4);
+  append_little(out, 0, 2);
+  return out;
+}
+
+}  // namespace
+
+Result<NamedTensors> read_npz(std::string_view bytes, std::string_view name) {
+  if (!bytes.starts_with("PK")) return bad(name, "not a .npz file (the magic bytes are missing)");
+  RLDB_TRY(const auto members, read_directory(bytes, name));
+  NamedTensors tensors;
+  for (const Member& m : members) {
+    std::string key = m.name;
+    if (key.ends_with("/")) continue;  // a folder
+    if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    RLDB_TRY(Value value, read_member(bytes, m, name));
+    tensors.emplace_back(std::move(key), std::move(value));
+  }
+  return tensors;
+}
+
+std::string write_npz(const NamedTensors& tensors) {
+  std::string out;
+  std::string directory;
+  for (const auto& [name, value] : tensors) {
+    const std::string data = write_npy(value.as_tensor());
+    Member m;
+    m.name = name + ".npy";
+    m.crc = crc_of(data);
+    m.size = m.packed_size = data.size();
+    m.local_offset = out.size();
+    out += entry_fields(m, false);
+    out += data;
+    directory += entry_fields(m, true);
+  }
+  const std::size_t offset = out.size();
+  out += directory;
+  return out + end_records(tensors.size(), offset, directory.size());
+}
+
+}  // namespace rldb::runtime

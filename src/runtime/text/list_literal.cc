@@ -1,0 +1,157 @@
+// Elements, and nested lists of them: `[[1, 2], [3, 4]]` as Python or NumPy writes it.
+#include <fmt/format.h>
+
+#include "rldb/runtime/tensor_file.h"
+#include "runtime/text/literal.h"
+
+namespace rldb::runtime {
+
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+
+support::Failure<Error> bad(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
+
+// The elements in order, and the shape that the brackets say. Flat: no recursion.
+class ListReader {
+ public:
+  explicit ListReader(std::string_view text) : text_(text) {}
+
+  Result<support::Unit> read() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (is_blank(c)) {
+        ++at_;
+      } else if (c == ',') {
+        if (!after_item_) return bad("a comma without an element before it");
+        after_item_ = false;
+        ++at_;
+      } else if (c == '[') {
+        RLDB_TRY_VOID(open());
+      } else if (c == ']') {
+        RLDB_TRY_VOID(close());
+      } else {
+        RLDB_TRY_VOID(element());
+      }
+    }
+    if (!open_.empty()) return bad("a `]` is missing");
+    if (!done_) return bad("an empty list literal");
+    return support::Unit{};
+  }
+
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  const std::vector<std::string_view>& elements() const { return elements_; }
+
+ private:
+  Result<support::Unit> open() {
+    if (done_) return bad("text behind the list");
+    if (open_.size() >= kMaxDepth) return bad(fmt::format("lists nested deeper than {}", kMaxDepth));
+    if (leaf_depth_ != 0 && open_.size() >= leaf_depth_) return bad("a list among elements");
+    open_.push_back(0);
+    if (shape_.size() < open_.size()) shape_.push_back(-1);
+    after_item_ = false;
+    ++at_;
+    return support::Unit{};
+  }
+
+  Result<support::Unit> close() {
+    if (open_.empty()) return bad("a `]` too many");
+    const std::size_t depth = open_.size();
+    std::int64_t& size = shape_[depth - 1];
+    if (size >= 0 && size != open_.back()) {
+      return fail(ErrorKind::ShapeMismatch, fmt::format("lists of {} and of {} side by side", size, open_.back()));
+    }
+    size = open_.back();
+    // An empty list has no lists inside, and no sibling of it may have.
+    if (size == 0 && leaf_depth_ == 0) leaf_depth_ = depth;
+    if (size == 0 && leaf_depth_ != depth) return bad("a list among elements");
+    open_.pop_back();
+    if (open_.empty()) {
+      done_ = true;
+    } else {
+      ++open_.back();
+    }
+    after_item_ = true;
+    ++at_;
+    return support::Unit{};
+  }
+
+  Result<support::Unit> element() {
+    if (done_) return bad("text behind the list");
+    if (open_.empty()) return bad("a list literal starts with `[`");
+    if (leaf_depth_ == 0) leaf_depth_ = open_.size();
+    if (leaf_depth_ != open_.size() || shape_.size() != open_.size()) return bad("an element among lists");
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != ',' && text_[at_] != '[' && text_[at_] != ']') {
+      ++at_;
+    }
+    elements_.push_back(text_.substr(begin, at_ - begin));
+    ++open_.back();
+    after_item_ = true;
+    return support::Unit{};
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<std::int64_t> open_;   // items so far of each list that is open
+  std::vector<std::int64_t> shape_;  // by depth; -1 until the first list of that depth is closed
+  std::vector<std::string_view> elements_;
+  std::size_t leaf_depth_ = 0;  // how many brackets are around an element; 0 until known
+  bool after_item_ = false;
+  bool done_ = false;
+};
+
+bool integer_fits(std::int64_t v, DType t) {
+  if (t.bits >= 64) return !t.is_uint() || v >= 0;
+  if (t.is_uint()) return v >= 0 && v < (std::int64_t(1) << t.bits);
+  const std::int64_t half = std::int64_t(1) << (t.bits - 1);
+  return v >= -half && v < half;
+}
+
+}  // namespace
+
+Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
+  const auto wrong = [&](std::string_view why) { return bad(fmt::format("`{}` {} `{}`", text, why, to_string(t))); };
+  const bool is_true = text == "True" || text == "true";
+  const bool is_false = text == "False" || text == "false";
+  if (t.is_float()) {
+    double v = 0;
+    if (is_true || is_false || !parse_all(text, v)) return wrong("is not a number of");
+    store_double(to, t, v);
+    return support::Unit{};
+  }
+  std::int64_t v = is_true ? 1 : 0;
+  std::uint64_t u = 0;
+  if (t.is_bool()) {
+    if (!is_true && !is_false && (!parse_all(text, v) || (v != 0 && v != 1))) {
+      return wrong("is not a value of");
+    }
+  } else if (is_true || is_false) {
+    return wrong("is not a number of");
+  } else if (t.is_uint() && t.bits == 64 && parse_all(text, u)) {
+    v = static_cast<std::int64_t>(u);
+  } else if (!parse_all(text, v)) {
+    return wrong("is not an integer that fits into");
+  } else if (!integer_fits(v, t)) {
+    return wrong("does not fit into");
+  }
+  store_int(to, t, v);
+  return support::Unit{};
+}
+
+Result<Value> parse_list(std::string_view text, DType dtype) {
+  if (!dtype.is_scalar() || dtype.code == TypeCode::Handle) {
+    return fail(ErrorKind::Unsupported, fmt::format("a literal of dtype `{}`", to_string(dtype)));
+  }
+  ListReader reader(text);
+  RLDB_TRY_VOID(reader.read());
+  RLDB_TRY(auto tensor, Tensor::empty(reader.shape(), dtype));
+  std::byte* to = tensor->data();
+  for (const std::string_view element : reader.elements()) {
+    RLDB_TRY_VOID(store_element(element, dtype, to));
+    to += dtype.bytes();
+  }
+  return Value(std::move(tensor));
+}
+
+}  // namespace rldb::runtime

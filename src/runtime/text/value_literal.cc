@@ -1,0 +1,372 @@
+// Values as a user types them at the prompt and in --input, and files by name.
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+#include "runtime/text/literal.h"
+#include "runtime/value/small_float.h"
+
+namespace rldb::runtime {
+
+namespace {
+
+constexpr int kMaxDepth = 64;  // of nested tuples
+
+support::Failure<Error> bad(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
+
+struct ShortName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr std::array kShortNames = std::to_array<ShortName>({
+    {"f16", DType::Float(16)},
+    {"bf16", DType::BFloat16()},
+    {"f32", DType::Float(32)},
+    {"f64", DType::Float(64)},
+    {"i8", DType::Int(8)},
+    {"i16", DType::Int(16)},
+    {"i32", DType::Int(32)},
+    {"i64", DType::Int(64)},
+    {"u8", DType::UInt(8)},
+    {"u16", DType::UInt(16)},
+    {"u32", DType::UInt(32)},
+    {"u64", DType::UInt(64)},
+    {"i1", DType::Bool()},
+    {"f8e4m3fn", {TypeCode::Float8E4M3FN, 8, 1}},
+    {"f8e5m2", {TypeCode::Float8E5M2, 8, 1}},
+});
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (const ShortName& row : kShortNames) {
+    if (row.name == name) return row.dtype;
+  }
+  if (name.empty() || name == "void") return {};
+  return parse_dtype(name);
+}
+
+struct TypeText {
+  std::vector<std::int64_t> shape;
+  DType dtype;
+};
+
+// "2x3xf32", "f32".
+Result<TypeText> parse_type(std::string_view text) {
+  TypeText type;
+  std::string_view rest = text;
+  while (!rest.empty() && rest.front() >= '0' && rest.front() <= '9') {
+    const std::size_t x = rest.find('x');
+    std::int64_t dim = 0;
+    if (x == std::string_view::npos || !parse_all(rest.substr(0, x), dim)) {
+      return bad(fmt::format("`{}` is not a tensor type such as `2x3xf32`", text));
+    }
+    type.shape.push_back(dim);
+    rest.remove_prefix(x + 1);
+  }
+  const auto dtype = dtype_named(rest);
+  if (!dtype) return bad(fmt::format("`{}`: `{}` is not a dtype", text, rest));
+  if (!dtype->is_scalar() || dtype->is_handle()) {
+    return fail(ErrorKind::Unsupported, fmt::format("a literal of dtype `{}`", to_string(*dtype)));
+  }
+  type.dtype = *dtype;
+  return type;
+}
+
+Result<Value> from_list(const TypeText& type, std::string_view list) {
+  // The elements are counted before memory is asked for: `99999999999xf32=1` is a short text.
+  std::int64_t given = 1;
+  for (const char c : list) given += c == ',';
+  std::int64_t wanted = 1;
+  bool overflow = false;
+  for (const std::int64_t dim : type.shape) overflow |= __builtin_mul_overflow(wanted, dim, &wanted);
+  for (const std::int64_t dim : type.shape) {
+    if (dim == 0) wanted = 0, overflow = false;
+  }
+  if (trim(list).empty()) given = 0;
+  if (overflow || given != wanted) {
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("shape ({}{}) takes {} elements, got {}", fmt::join(type.shape, ", "),
+                            type.shape.size() == 1 ? "," : "", overflow ? "too many" : std::to_string(wanted), given));
+  }
+  RLDB_TRY(auto tensor, Tensor::empty(type.shape, type.dtype));
+  for (std::int64_t i = 0; i < wanted; ++i) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    RLDB_TRY_VOID(
+        store_element(trim(list.substr(0, comma)), type.dtype, tensor->data() + std::size_t(i) * type.dtype.bytes()));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return Value(std::move(tensor));
+}
+
+// "2x2xf32=[[1, 2], [3, 4]]": the brackets must say the same shape.
+Result<Value> from_nested_list(const TypeText& type, std::string_view list) {
+  RLDB_TRY(Value value, parse_list(list, type.dtype));
+  if (value.as_tensor().shape() == type.shape) return value;
+  return fail(ErrorKind::ShapeMismatch, fmt::format("the list is {}, expected shape ({}{})", describe(value),
+                                                    fmt::join(type.shape, ", "), type.shape.size() == 1 ? "," : ""));
+}
+
+// zeros, ones, arange: element i is start + i * step.
+Result<Value> ramp(const TypeText& type, double start, double step) {
+  RLDB_TRY(auto tensor, Tensor::empty(type.shape, type.dtype));
+  const std::int64_t n = tensor->element_count();
+  for (std::int64_t i = 0; i < n; ++i) {
+    support::poll();
+    store_double(tensor->data() + std::size_t(i) * type.dtype.bytes(), type.dtype, start + step * double(i));
+  }
+  return Value(std::move(tensor));
+}
+
+// "rand", "rand()", "rand(seed=1)", "rand(1)".
+Result<Value> parse_rand(const TypeText& type, std::string_view text) {
+  std::uint64_t seed = 0;
+  std::string_view inside = text.substr(4);
+  const bool plain = inside.empty() || inside == "()";
+  if (!plain) {
+    const bool closed = inside.starts_with('(') && inside.ends_with(')') && inside.size() >= 2;
+    inside = closed ? trim(inside.substr(1, inside.size() - 2)) : std::string_view();
+    if (inside.starts_with("seed")) {
+      inside = trim(inside.substr(4));
+      inside = inside.starts_with('=') ? trim(inside.substr(1)) : std::string_view();
+    }
+    if (!parse_all(inside, seed)) return bad(fmt::format("`{}`: expected `rand(seed=N)`", text));
+  }
+  return random_tensor(type.shape, type.dtype, seed);
+}
+
+Result<Value> from_file(const TypeText& type, std::string_view path) {
+  RLDB_TRY(Value value, load_tensor(path));
+  if (value.as_tensor().dtype() != type.dtype) {
+    RLDB_TRY(value, reinterpret_as(value, type.dtype));
+  }
+  if (value.as_tensor().shape() != type.shape) {
+    return fail(ErrorKind::ShapeMismatch, fmt::format("`{}` holds {}, expected shape ({}{})", path, describe(value),
+                                                      fmt::join(type.shape, ", "), type.shape.size() == 1 ? "," : ""));
+  }
+  return value;
+}
+
+Result<Value> parse_tensor(std::string_view left, std::string_view right) {
+  RLDB_TRY(const TypeText type, parse_type(left));
+  if (right.starts_with('@')) return from_file(type, right.substr(1));
+  if (right == "zeros") return ramp(type, 0, 0);
+  if (right == "ones") return ramp(type, 1, 0);
+  if (right == "arange") return ramp(type, 0, 1);
+  if (right.starts_with("rand")) return parse_rand(type, right);
+  if (right.starts_with('[')) return from_nested_list(type, right);
+  return from_list(type, right);
+}
+
+// The pieces of a tuple's inside, cut at the `;` of this level.
+std::vector<std::string_view> cut_fields(std::string_view inside) {
+  std::vector<std::string_view> fields;
+  int depth = 0;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    const char c = inside[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    depth += c == '(';
+    depth -= c == ')';
+    if (c == ';' && depth == 0) {
+      fields.push_back(trim(inside.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  // `(a;)` is a tuple of one.
+  const std::string_view last = trim(inside.substr(begin));
+  if (!last.empty()) fields.push_back(last);
+  return fields;
+}
+
+Result<Value> parse_at(std::string_view text, int depth);
+
+Result<Value> parse_tuple(std::string_view inside, int depth) {
+  if (depth >= kMaxDepth) {
+    return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxDepth));
+  }
+  std::vector<Value> fields;
+  for (const std::string_view field : cut_fields(inside)) {
+    RLDB_TRY(Value value, parse_at(field, depth + 1));
+    fields.push_back(std::move(value));
+  }
+  return Value::of_tuple(std::move(fields));
+}
+
+Result<Value> parse_shape(std::string_view text, std::string_view inside) {
+  std::vector<std::int64_t> dims;
+  while (!trim(inside).empty()) {
+    const std::size_t comma = std::min(inside.find(','), inside.size());
+    std::int64_t dim = 0;
+    if (!parse_all(trim(inside.substr(0, comma)), dim)) {
+      return bad(fmt::format("`{}`: expected integers, as in `shape(2, 3)`", text));
+    }
+    dims.push_back(dim);
+    inside.remove_prefix(std::min(comma + 1, inside.size()));
+  }
+  return Value::of_shape(std::move(dims));
+}
+
+Result<Value> parse_at(std::string_view text, int depth) {
+  text = trim(text);
+  if (text.empty()) return bad("an empty value");
+  if (text.starts_with('@')) return load_tensor(text.substr(1));
+  if (text.starts_with("shape(") && text.ends_with(')')) {
+    return parse_shape(text, text.substr(6, text.size() - 7));
+  }
+  if (text.starts_with('(') && text.ends_with(')')) {
+    return parse_tuple(text.substr(1, text.size() - 2), depth);
+  }
+  if (text.size() >= 2 && text.starts_with('"') && text.ends_with('"')) {
+    return Value::of_string(std::string(text.substr(1, text.size() - 2)));
+  }
+  if (text == "True" || text == "true") return Value::of_bool(true);
+  if (text == "False" || text == "false") return Value::of_bool(false);
+  if (text == "None" || text == "null") return Value::null();
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos) {
+    return parse_tensor(trim(text.substr(0, equals)), trim(text.substr(equals + 1)));
+  }
+  std::int64_t integer = 0;
+  if (parse_all(text, integer)) return Value::of_int(integer);
+  double number = 0;
+  if (parse_all(text, number)) return Value::of_float(number);
+  return bad(
+      fmt::format("`{}` is not a value: expected `2x3xf32=...`, `@FILE`, a number, "
+                  "`shape(2, 3)` or `(a; b)`",
+                  text));
+}
+
+// --- files ----------------------------------------------------------------------------------------
+
+Result<std::string> read_file(const std::string& path) {
+  auto bytes = support::read_file(path, memory_limit());
+  if (bytes.ok()) return std::move(bytes).value();
+  const support::FileError& error = bytes.error();
+  if (error.too_large) {
+    return fail(ErrorKind::OutOfMemory,
+                fmt::format("`{}` has {} bytes; the memory limit is {}", path, error.size, memory_limit()));
+  }
+  return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, error.reason));
+}
+
+Result<Value> pick(const NamedTensors& tensors, std::string_view member, const std::string& path) {
+  std::string names;
+  constexpr std::size_t kShown = 10;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].first == member) return tensors[i].second;
+    if (i < kShown) names += fmt::format("{}`{}`", i ? ", " : "", tensors[i].first);
+  }
+  if (tensors.size() > kShown) names += fmt::format(" and {} more", tensors.size() - kShown);
+  if (member.empty()) {
+    if (tensors.size() == 1) return tensors.front().second;
+    return fail(ErrorKind::BadFile, fmt::format("`{}` holds {} tensors; name one as in `@{}:NAME`: {}", path,
+                                                tensors.size(), path, names.empty() ? "none" : names));
+  }
+  return fail(ErrorKind::BadFile,
+              fmt::format("`{}` holds no `{}`; it holds {}", path, member, names.empty() ? "nothing" : names));
+}
+
+// --- random numbers -------------------------------------------------------------------------------
+
+// SplitMix64: four lines, the same everywhere, good enough to fill a tensor.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// A number in [-1, 1) that the format holds exactly, so that no rounding can reach 1.
+double draw_float(Random& random, int mantissa_bits) {
+  const int bits = mantissa_bits + 1;
+  const auto k = static_cast<double>(random.next() >> (64 - bits));
+  return std::ldexp(k, 1 - bits) - 1;
+}
+
+}  // namespace
+
+Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::uint64_t seed) {
+  // Float8E8M0FNU has neither zero nor negative numbers, so nothing of it is uniform in [-1, 1).
+  if (!dtype.is_scalar() || dtype.code == TypeCode::Handle || dtype.code == TypeCode::Float8E8M0FNU) {
+    return fail(ErrorKind::Unsupported, fmt::format("random values of `{}`", to_string(dtype)));
+  }
+  RLDB_TRY(auto tensor, Tensor::empty(std::move(shape), dtype));
+  Random random(seed);
+  const SmallFloat* format = small_float(dtype);
+  const std::int64_t n = tensor->element_count();
+  constexpr std::int64_t kPollEvery = 1 << 16;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i % kPollEvery == 0) support::poll();
+    std::byte* to = tensor->data() + std::size_t(i) * dtype.bytes();
+    if (dtype.is_float()) {
+      store_double(to, dtype, draw_float(random, format ? format->mantissa_bits : 52));
+    } else {
+      const std::uint64_t values = dtype.is_bool() ? 2 : dtype.bits < 4 ? 1 : dtype.bits == 4 ? 8 : 10;
+      store_int(to, dtype, static_cast<std::int64_t>((random.next() >> 32) * values >> 32));
+    }
+  }
+  return Value(std::move(tensor));
+}
+
+Result<Value> reinterpret_as(const Value& value, DType dtype) {
+  if (!value.is(ValueKind::Tensor)) {
+    return bad(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
+  }
+  const Tensor& tensor = value.as_tensor();
+  if (tensor.dtype() == dtype) return value;
+  // Only the stand-ins that file formats use for floats they do not know.
+  const bool stand_in = tensor.dtype().is_uint() && tensor.dtype().is_scalar();
+  if (!stand_in || !dtype.is_float() || tensor.dtype().bytes() != dtype.bytes()) {
+    return bad(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
+  }
+  RLDB_TRY(auto view, Tensor::view(tensor.storage(), tensor.byte_offset(), tensor.shape(), dtype));
+  return Value(std::move(view));
+}
+
+Result<Value> load_tensor(std::string_view path_and_member) {
+  std::string path(path_and_member);
+  std::string member;
+  // The member is what follows the extension's colon: a path may hold colons of its own.
+  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
+    const std::size_t at = path.rfind(extension);
+    if (at == std::string::npos) continue;
+    member = path.substr(at + extension.size());
+    path.resize(at + extension.size() - 1);
+    break;
+  }
+  const auto file = read_file(path);
+  if (!file.ok()) return support::Failure(file.error());
+  const std::string& bytes = *file;
+  if (bytes.starts_with("\x93NUMPY")) return read_npy(bytes, path);
+  if (bytes.starts_with("PK")) {
+    RLDB_TRY(const auto tensors, read_npz(bytes, path));
+    return pick(tensors, member, path);
+  }
+  // safetensors has no magic but its own shape: a length, then a JSON object.
+  if (bytes.size() > 8 && bytes[8] == '{') {
+    RLDB_TRY(const auto tensors, read_safetensors(bytes, path));
+    return pick(tensors, member, path);
+  }
+  return fail(ErrorKind::BadFile, fmt::format("`{}` is no .npy, .npz or .safetensors file", path));
+}
+
+Result<Value> parse_value_literal(std::string_view text) { return parse_at(text, 0); }
+
+}  // namespace rldb::runtime

@@ -1,0 +1,366 @@
+// Arguments of a run: texts in `--input` form, names of session values, and values made up from a seeded generator.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "rldb/eval/eval.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/pass.h"
+#include "rldb/runtime/guarded.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/session.h"
+#include "rldb/source/diagnostic_id.h"
+#include "session/inputs/made_up.h"
+
+namespace rldb::session {
+
+using runtime::Value;
+using runtime::ValueKind;
+using source::DiagId;
+
+namespace {
+
+struct Param {
+  std::string name;
+  const ir::Type* type = nullptr;  // null: not known (an executable says only the name)
+  const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
+};
+
+// What a symbolic variable is, and who said so.
+struct Dim {
+  std::int64_t value = 0;
+  std::string bound_by;
+};
+using Dims = std::unordered_map<const ir::Var*, Dim>;
+
+std::optional<std::int64_t> dim_value(const ir::Expr* e, const Dims& dims) {
+  eval::ScalarEnv env;
+  env.var = [&](const ir::Var* v) -> std::optional<Value> {
+    auto it = dims.find(v);
+    if (it == dims.end()) return std::nullopt;
+    return Value::of_int(it->second.value);
+  };
+  auto value = eval::eval_scalar(e, env);
+  if (!value.ok() || !value->is(ValueKind::Int)) return std::nullopt;
+  return value->as_int();
+}
+
+class Binder {
+ public:
+  Binder(const Options& options, std::vector<Param> params) : options_(options), params_(std::move(params)) {}
+
+  const std::vector<Param>& params() const { return params_; }
+
+  // Checks a given value against its parameter and learns symbolic dims from it. Empty: agrees.
+  std::optional<source::Message> learn(const Param& p, const Value& v) { return learn(p, p.type, v); }
+
+  // A value for a parameter that nobody gave.
+  std::optional<source::Message> generate(std::size_t index, const MadeUp& range, Value& out) {
+    const Param& p = params_[index];
+    // A scalar that a shape mentions is what that shape says.
+    if (const auto it = p.var ? dims_.find(p.var) : dims_.end(); it != dims_.end()) {
+      out = Value::of_int(it->second.value);
+      return std::nullopt;
+    }
+    return generate(p, p.type, index, range, out);
+  }
+
+  std::unordered_map<const ir::Var*, std::int64_t> dims() const {
+    std::unordered_map<const ir::Var*, std::int64_t> out;
+    for (const auto& [var, dim] : dims_) out.emplace(var, dim.value);
+    return out;
+  }
+
+  // Symbolic variables that no given value decided: --dim, else the default.
+  void settle() {
+    std::vector<const ir::Var*> vars;
+    for (const Param& p : params_)
+      if (p.type) ir::collect_vars(p.type, vars);
+    for (const ir::Var* v : vars) {
+      if (dims_.contains(v)) continue;
+      auto it = options_.dims.find(std::string(v->name));
+      if (it != options_.dims.end())
+        dims_[v] = {it->second, "--dim"};
+      else
+        dims_[v] = {options_.default_dim, "the default"};
+    }
+  }
+
+ private:
+  std::optional<source::Message> learn(const Param& p, const ir::Type* type, const Value& v) {
+    if (const auto* t = ir::as<ir::TensorType>(type)) return learn_tensor(p, t, v);
+    if (const auto* t = ir::as<ir::ShapeType>(type)) return learn_shape(p, t, v);
+    if (const auto* t = ir::as<ir::TupleType>(type)) {
+      if (!v.is(ValueKind::Tuple) || v.as_tuple().fields.size() != t->fields.size()) return mismatch(p, type, v);
+      for (std::size_t i = 0; i < t->fields.size(); ++i)
+        if (auto bad = learn(p, t->fields[i], v.as_tuple().fields[i])) return bad;
+      return std::nullopt;
+    }
+    if (const auto* t = ir::as<ir::PrimType>(type)) {
+      const bool fits = t->dtype.is_float() ? v.is(ValueKind::Float) || v.is(ValueKind::Int)
+                                            : v.is(ValueKind::Int) || v.is(ValueKind::Bool);
+      if (!fits) return mismatch(p, type, v);
+      if (p.var && p.type == type && !t->dtype.is_float() && !dims_.contains(p.var))
+        dims_[p.var] = {v.as_int(), fmt::format("parameter `{}`", p.name)};
+      return std::nullopt;
+    }
+    return std::nullopt;  // Any, functions: the machine checks
+  }
+
+  std::optional<source::Message> learn_tensor(const Param& p, const ir::TensorType* t, const Value& v) {
+    if (!v.is(ValueKind::Tensor)) return mismatch(p, t, v);
+    const runtime::Tensor& tensor = v.as_tensor();
+    if (!t->dtype.is_void() && t->dtype != tensor.dtype()) return mismatch(p, t, v);
+    if (t->ndim != ir::kUnknownNdim && t->ndim != tensor.ndim()) return mismatch(p, t, v);
+    if (!t->has_shape) return std::nullopt;
+    return learn_dims(p, t->shape, tensor.shape());
+  }
+
+  std::optional<source::Message> learn_shape(const Param& p, const ir::ShapeType* t, const Value& v) {
+    if (!v.is(ValueKind::Shape)) return mismatch(p, t, v);
+    if (t->ndim != ir::kUnknownNdim && t->ndim != int(v.as_shape().size())) return mismatch(p, t, v);
+    if (!t->has_values) return std::nullopt;
+    return learn_dims(p, t->values, v.as_shape());
+  }
+
+  std::optional<source::Message> learn_dims(const Param& p, ir::Span<const ir::Expr*> wanted,
+                                            const std::vector<std::int64_t>& got) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (const auto* v = ir::as<ir::Var>(wanted[i]); v && !dims_.contains(v)) {
+        dims_[v] = {got[i], fmt::format("parameter `{}`, dimension {}", p.name, i)};
+        continue;
+      }
+      const auto known = dim_value(wanted[i], dims_);
+      if (!known || *known == got[i]) continue;
+      std::vector<const ir::Var*> vars;
+      ir::collect_vars(wanted[i], vars);
+      if (vars.empty()) return source::message(DiagId::ExtentMismatch, p.name, i, *known, got[i]);
+      const std::string by = dims_[vars[0]].bound_by;
+      return source::message(DiagId::DimMismatch, p.name, i, ir::print_expr(wanted[i]), *known, by, got[i]);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
+                                          Value& out) {
+    if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape && !t->dtype.is_void()) {
+      std::vector<std::int64_t> shape;
+      if (!concrete(t->shape, shape)) return cannot(p, type);
+      auto made = runtime::random_tensor(std::move(shape), t->dtype, options_.seed * 1000003 + salt);
+      if (!made.ok()) return source::message(DiagId::BadInput, p.name, made.error().message);
+      out = std::move(made).value();
+      restrict(out.as_tensor(), range.range);
+      return std::nullopt;
+    }
+    if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) {
+      std::vector<std::int64_t> dims;
+      if (!concrete(t->values, dims)) return cannot(p, type);
+      out = Value::of_shape(std::move(dims));
+      return std::nullopt;
+    }
+    if (const auto* t = ir::as<ir::TupleType>(type)) {
+      std::vector<Value> fields(t->fields.size());
+      for (std::size_t i = 0; i < fields.size(); ++i)
+        if (auto bad = generate(p, t->fields[i], salt * 31 + i + 1,
+                                i < range.fields.size() ? range.fields[i] : MadeUp{}, fields[i]))
+          return bad;
+      out = Value::of_tuple(std::move(fields));
+      return std::nullopt;
+    }
+    if (const auto* t = ir::as<ir::PrimType>(type); t && !t->dtype.is_handle()) {
+      out = t->dtype.is_float()  ? Value::of_float(1.0)
+            : t->dtype.is_bool() ? Value::of_bool(true)
+                                 : Value::of_int(std::clamp<std::int64_t>(1, range.range.low, range.range.high));
+      return std::nullopt;
+    }
+    return cannot(p, type);
+  }
+
+  // Random integers are 0 to 9; those that index something stay inside of it.
+  static void restrict(runtime::Tensor& t, const Leaf& range) {
+    const Leaf any;
+    if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
+    if (range.low == any.low && range.high == any.high) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i) {
+      std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
+      const std::int64_t v = runtime::load_as_int(at, t.dtype());
+      runtime::store_int(at, t.dtype(), range.low + v % (range.high - range.low + 1));
+    }
+  }
+
+  bool concrete(ir::Span<const ir::Expr*> dims, std::vector<std::int64_t>& out) const {
+    for (const ir::Expr* d : dims) {
+      const auto value = dim_value(d, dims_);
+      if (!value) return false;
+      out.push_back(*value);
+    }
+    return true;
+  }
+
+  static source::Message mismatch(const Param& p, const ir::Type* type, const Value& v) {
+    return source::message(DiagId::InputMismatch, p.name, ir::print_type(type), runtime::describe(v));
+  }
+  static source::Message cannot(const Param& p, const ir::Type* type) {
+    const std::string text = type ? ir::print_type(type) : "a value of unknown type";
+    return source::message(DiagId::CannotGenerate, p.name, text)
+        .with_hint(fmt::format("give it with `--input={}=...`", p.name));
+  }
+
+  const Options& options_;
+  std::vector<Param> params_;
+  Dims dims_;
+};
+
+std::string join_names(const std::vector<Param>& params) {
+  std::string text;
+  for (const Param& p : params) text += (text.empty() ? "" : ", ") + p.name;
+  return text;
+}
+
+}  // namespace
+
+static bool function_params(const Session& session, std::string_view function, std::vector<Param>& params,
+                            const bytecode::Executable* exe, Diagnostics& out) {
+  if (exe) {
+    const bytecode::Index index = exe->find_function(function);
+    if (index >= 0 && exe->functions[std::size_t(index)].kind != bytecode::FunctionKind::Packed) {
+      for (const std::string& name : exe->functions[std::size_t(index)].param_names) params.push_back({name, nullptr});
+      return true;
+    }
+  } else if (session.module()) {
+    const ir::Expr* found = session.module()->find(function);
+    if (const auto* f = ir::as<ir::Function>(found)) {
+      for (const ir::Var* v : f->params)
+        params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr});
+      return true;
+    }
+    if (const auto* f = ir::as<ir::PrimFunc>(found)) {
+      const auto* type = ir::as<ir::FuncType>(f->type);
+      for (std::size_t i = 0; i < f->params.size(); ++i) {
+        const ir::PrimParam& p = f->params[i];
+        params.push_back({std::string(p.buffer ? p.buffer->name : p.var->name),
+                          type && i < type->params.size() ? type->params[i] : nullptr, p.buffer ? nullptr : p.var});
+      }
+      return true;
+    }
+    if (found) {
+      out.add({}, source::message(DiagId::NotRunnable, function, "not a function with a body"));
+      return false;
+    }
+  } else {
+    out.add({}, source::message(DiagId::NoProgram));
+    return false;
+  }
+  const std::vector<std::string> names = session.function_names();
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  source::Message m = source::message(DiagId::NoFunctionToRun, function);
+  const std::string_view near = source::nearest(function, views);
+  if (!near.empty())
+    m.hint = fmt::format("did you mean `{}`?", near);
+  else if (!names.empty())
+    m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
+  out.add({}, std::move(m));
+  return false;
+}
+
+// What `function` reaches, its operators as kernels; null when that fails, which is for the build to say.
+const ir::Module* Session::legalised(std::string_view function) {
+  if (!module()) return nullptr;
+  const std::string_view roots[] = {function};
+  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
+  if (!pipeline.ok()) return nullptr;
+  Diagnostics ignored;
+  passes::PassEnv env{*ctx_, ignored};
+  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
+  return done.ok() ? done.value() : nullptr;
+}
+
+std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
+                                                        Diagnostics& out) {
+  runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
+  std::vector<Param> params;
+  if (!function_params(*this, function, params, loaded_executable_.get(), out)) return std::nullopt;
+  Binder binder(options_, std::move(params));
+  const std::vector<Param>& ps = binder.params();
+  std::vector<Argument> arguments(ps.size());
+  std::vector<bool> given(ps.size(), false);
+  for (std::size_t i = 0; i < ps.size(); ++i) arguments[i].parameter = ps[i].name;
+
+  std::size_t position = 0;
+  for (const std::string& text : texts) {
+    std::string_view form = text;
+    std::size_t index = ps.size();
+    if (const auto eq = text.find('='); eq != std::string::npos) {
+      const auto named =
+          std::find_if(ps.begin(), ps.end(), [&](const Param& p) { return p.name == text.substr(0, eq); });
+      if (named != ps.end()) {
+        index = std::size_t(named - ps.begin());
+        form.remove_prefix(eq + 1);
+      }
+    }
+    if (index == ps.size()) {
+      while (position < ps.size() && given[position]) ++position;
+      index = position;
+    }
+    if (index == ps.size()) {
+      out.add({}, source::message(DiagId::TooManyInputs, function, ps.size(), texts.size())
+                      .with_hint("parameters: " + join_names(ps)));
+      return std::nullopt;
+    }
+    if (given[index]) {
+      out.add({}, source::message(DiagId::InputTwice, ps[index].name));
+      return std::nullopt;
+    }
+    given[index] = true;
+    if (const Value* known = find_value(form)) {
+      arguments[index].value = *known;
+    } else {
+      auto parsed = runtime::parse_value_literal(form);
+      if (!parsed.ok()) {
+        out.add({}, source::message(DiagId::BadInput, text, parsed.error().message));
+        return std::nullopt;
+      }
+      arguments[index].value = std::move(parsed).value();
+    }
+    // Files have no bfloat16 or float8: such arrays come as integers of the same width.
+    if (const auto* t = ir::as<ir::TensorType>(ps[index].type); t && arguments[index].value.is(ValueKind::Tensor)) {
+      const runtime::DType got = arguments[index].value.as_tensor().dtype();
+      if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits &&
+          t->dtype.code != runtime::TypeCode::Float) {
+        auto reread = runtime::reinterpret_as(arguments[index].value, t->dtype);
+        if (reread.ok()) arguments[index].value = std::move(reread).value();
+      }
+    }
+  }
+  // `:input x ...` values serve parameters of their name.
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    if (given[i]) continue;
+    if (const Value* known = find_value(ps[i].name)) {
+      arguments[i].value = *known;
+      given[i] = true;
+    }
+  }
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    if (!given[i] || !ps[i].type) continue;
+    if (auto bad = binder.learn(ps[i], arguments[i].value)) {
+      out.add({}, std::move(*bad));
+      return std::nullopt;
+    }
+  }
+  binder.settle();
+  std::vector<MadeUp> ranges;
+  if (std::find(given.begin(), given.end(), false) != given.end())
+    if (const ir::Module* legal = legalised(function)) ranges = made_up_ranges(legal, function, binder.dims());
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    if (given[i]) continue;
+    if (auto bad = binder.generate(i, i < ranges.size() ? ranges[i] : MadeUp{}, arguments[i].value)) {
+      out.add({}, std::move(*bad));
+      return std::nullopt;
+    }
+    arguments[i].generated = true;
+  }
+  return arguments;
+}
+
+}  // namespace rldb::session

@@ -1,0 +1,361 @@
+#include "session/inputs/kernel_ranges.h"
+
+#include <algorithm>
+
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::session {
+
+using ir::as;
+using ir::NodeKind;
+
+namespace {
+
+// Beyond this nobody's index goes; keeps sums and products of bounds in 64 bits.
+constexpr std::int64_t kFar = std::int64_t(1) << 40;
+
+Interval unknown(std::set<int> leaves = {}) { return {false, 0, 0, std::move(leaves)}; }
+
+// Bounds are computed in doubles, which hold every sum and product of bounds exactly as long as it is near enough to
+// keep.
+Interval made(double low, double high, std::set<int> leaves) {
+  if (low < -kFar || high > kFar) return unknown(std::move(leaves));
+  return {true, std::int64_t(low), std::int64_t(high), std::move(leaves)};
+}
+
+std::set<int> both(const Interval& a, const Interval& b) {
+  std::set<int> out = a.leaves;
+  out.insert(b.leaves.begin(), b.leaves.end());
+  return out;
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+
+// The hull of the results at the corners: right for operations that are monotone in each operand.
+template <class Fn>
+Interval corners(const Interval& a, const Interval& b, Fn f) {
+  const double all[] = {f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)};
+  return made(*std::min_element(all, all + 4), *std::max_element(all, all + 4), both(a, b));
+}
+
+Interval quotient(const Interval& a, const Interval& b, bool floor) {
+  if (b.low <= 0 && b.high >= 0) return unknown(both(a, b));
+  return corners(a, b, [floor](std::int64_t x, std::int64_t y) { return double(floor ? floor_div(x, y) : x / y); });
+}
+
+Interval remainder(const Interval& a, const Interval& b, bool floor) {
+  if (b.low <= 0) return unknown(both(a, b));
+  if (a.low >= 0 && a.high < b.low) return made(double(a.low), double(a.high), both(a, b));
+  const std::int64_t low = !floor && a.low < 0 ? 1 - b.high : 0;
+  return made(double(low), double(a.low >= 0 ? std::min(a.high, b.high - 1) : b.high - 1), both(a, b));
+}
+
+// 1, 0, or either: a < b (or a <= b).
+Interval less(const Interval& a, const Interval& b, bool equal_too) {
+  if (!a.known || !b.known) return Interval::of(0, 1);
+  if (equal_too ? a.high <= b.low : a.high < b.low) return Interval::of(1, 1);
+  if (equal_too ? a.low > b.high : a.low >= b.high) return Interval::of(0, 0);
+  return Interval::of(0, 1);
+}
+
+class KernelVisit {
+ public:
+  KernelVisit(const ir::PrimFunc* f, Leaves& leaves) : f_(f), leaves_(leaves) {}
+
+  void run(std::vector<KernelArgument>& args) {
+    bind(args);
+    // What a loop writes may be what it read a round before: twice is enough for indices that are copied about.
+    for (int round = 0; round < 2; ++round) stmt(f_->body);
+    for (std::size_t i = 0; i < args.size() && i < f_->params.size(); ++i)
+      if (const ir::Buffer* b = f_->params[i].buffer) args[i].value = contents_[key(b)];
+  }
+
+  VariableInterval variables;
+  Interval value(const ir::Expr* e) {
+    if (--leaves_.budget < 0 || depth_ > 200) return unknown();
+    ++depth_;
+    Interval out = compute(e);
+    --depth_;
+    return out;
+  }
+
+ private:
+  void bind(const std::vector<KernelArgument>& args) {
+    for (std::size_t i = 0; i < args.size() && i < f_->params.size(); ++i) {
+      const ir::PrimParam& p = f_->params[i];
+      if (!p.buffer) {
+        if (!variables.contains(p.var)) variables[p.var] = args[i].value;
+        continue;
+      }
+      contents_[key(p.buffer)] = args[i].value;
+      if (!args[i].has_shape || args[i].shape.size() != p.buffer->shape.size()) continue;
+      for (std::size_t d = 0; d < p.buffer->shape.size(); ++d)
+        if (const auto* v = as<ir::Var>(p.buffer->shape[d]))
+          variables[v] = Interval::of(args[i].shape[d], args[i].shape[d]);
+    }
+  }
+
+  // Buffers over one pointer share their elements.
+  const ir::Node* key(const ir::Buffer* b) const {
+    const ir::Node* k = b->data ? static_cast<const ir::Node*>(b->data) : b;
+    const auto it = same_.find(k);
+    return it == same_.end() ? k : it->second;
+  }
+
+  // ---- expressions ----
+
+  Interval load(const ir::BufferLoad* e) {
+    access(e->buffer, e->indices, e);
+    const auto it = contents_.find(key(e->buffer));
+    return it == contents_.end() ? unknown() : it->second;
+  }
+
+  void access(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Node* at) {
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Interval index = value(indices[d]);
+      if (index.leaves.empty() || d >= b->shape.size()) continue;
+      const Interval extent = value(b->shape[d]);
+      if (extent.known && extent.low == extent.high) leaves_.bound(index, extent.low, at);
+    }
+  }
+
+  Interval binary(const ir::BinaryExpr* e) {
+    const Interval a = value(e->a);
+    const Interval b = value(e->b);
+    if (!e->a->dtype().is_integral()) return e->dtype().is_bool() ? Interval::of(0, 1) : unknown(both(a, b));
+    const bool division = e->kind == NodeKind::Div || e->kind == NodeKind::FloorDiv || e->kind == NodeKind::Mod ||
+                          e->kind == NodeKind::FloorMod;
+    if (division) leaves_.not_zero(b, e);
+    switch (e->kind) {
+      case NodeKind::LT:
+        return less(a, b, false);
+      case NodeKind::LE:
+        return less(a, b, true);
+      case NodeKind::GT:
+        return less(b, a, false);
+      case NodeKind::GE:
+        return less(b, a, true);
+      case NodeKind::EQ:
+      case NodeKind::NE:
+      case NodeKind::And:
+      case NodeKind::Or:
+        return Interval::of(0, 1);
+      default:  // arithmetic: NodeKind has every node of the IR, these are the ones over numbers
+        break;
+    }
+    if (e->kind == NodeKind::FloorMod && b.known && b.low > 0) return remainder(a.known ? a : wide(a), b, true);
+    if (!a.known || !b.known) return unknown(both(a, b));
+    switch (e->kind) {
+      case NodeKind::Add:
+        return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) + double(y); });
+      case NodeKind::Sub:
+        return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) - double(y); });
+      case NodeKind::Mul:
+        return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) * double(y); });
+      case NodeKind::Min:
+        return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(std::min(x, y)); });
+      case NodeKind::Max:
+        return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(std::max(x, y)); });
+      case NodeKind::Div:
+        return quotient(a, b, false);
+      case NodeKind::FloorDiv:
+        return quotient(a, b, true);
+      case NodeKind::Mod:
+        return remainder(a, b, false);
+      case NodeKind::FloorMod:
+        return remainder(a, b, true);
+      default:  // no other node is a BinaryExpr
+        return unknown(both(a, b));
+    }
+  }
+
+  static Interval wide(const Interval& a) { return {true, -kFar, kFar, a.leaves}; }
+
+  Interval choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
+    const Interval c = value(cond);
+    const Interval a = value(yes);
+    const Interval b = value(no);
+    if (c.known && c.low == c.high) return c.low ? a : b;
+    return join(a, b);
+  }
+
+  Interval call(const ir::Call* c) {
+    const auto* op = as<ir::Op>(c->callee);
+    const std::string_view name = op ? op->name : std::string_view();
+    if (name == "tir.if_then_else" && c->args.size() == 3) return choose(c->args[0], c->args[1], c->args[2]);
+    Interval out = unknown();
+    for (const ir::Expr* a : c->args)
+      if (as<ir::PrimType>(a->type)) out = join(out, value(a));
+    if (name == "tir.likely" && c->args.size() == 1) return value(c->args[0]);
+    return unknown(std::move(out.leaves));
+  }
+
+  Interval compute(const ir::Expr* e) {
+    if (const auto* i = as<ir::IntImm>(e)) return made(double(i->value), double(i->value), {});
+    if (const auto* v = as<ir::Var>(e)) {
+      const auto it = variables.find(v);
+      return it == variables.end() ? unknown() : it->second;
+    }
+    if (const auto* l = as<ir::BufferLoad>(e)) return load(l);
+    if (const auto* b = as<ir::BinaryExpr>(e)) return binary(b);
+    if (const auto* c = as<ir::CastExpr>(e)) {
+      const Interval a = value(c->value);
+      return e->dtype().is_integral() && c->value->dtype().is_integral() ? a : unknown(a.leaves);
+    }
+    if (const auto* n = as<ir::NotExpr>(e)) {
+      const Interval a = value(n->a);
+      return a.known && a.low == a.high ? Interval::of(!a.low, !a.low) : Interval::of(0, 1);
+    }
+    if (const auto* s = as<ir::SelectExpr>(e)) return choose(s->cond, s->true_value, s->false_value);
+    if (const auto* b = as<ir::Broadcast>(e)) return value(b->value);
+    if (const auto* r = as<ir::Ramp>(e)) {
+      const Interval base = value(r->base);
+      const Interval stride = value(r->stride);
+      const int lanes = std::max<int>(1, e->dtype().lanes);
+      if (!base.known || !stride.known) return unknown(both(base, stride));
+      const Interval last = made(double(stride.low) * (lanes - 1), double(stride.high) * (lanes - 1), stride.leaves);
+      if (!last.known) return unknown(both(base, stride));
+      return made(double(base.low + std::min<std::int64_t>(0, last.low)),
+                  double(base.high + std::max<std::int64_t>(0, last.high)), both(base, last));
+    }
+    if (const auto* c = as<ir::Call>(e)) return call(c);
+    return unknown();
+  }
+
+  // ---- statements ----
+
+  void stmt(const ir::Stmt* s) {
+    if (!s || --leaves_.budget < 0) return;
+    support::poll();
+    if (const auto* st = as<ir::SeqStmt>(s)) {
+      for (const ir::Stmt* each : st->stmts) stmt(each);
+    } else if (const auto* st = as<ir::ForStmt>(s)) {
+      loop(st);
+    } else if (const auto* st = as<ir::BufferStore>(s)) {
+      access(st->buffer, st->indices, st);
+      write(st->buffer, value(st->value));
+    } else if (const auto* st = as<ir::SBlockRealize>(s)) {
+      for (std::size_t i = 0; i < st->iter_values.size() && i < st->block->iter_vars.size(); ++i)
+        variables[st->block->iter_vars[i].var] = value(st->iter_values[i]);
+      block(st->block);
+    } else if (const auto* st = as<ir::SBlock>(s)) {
+      block(st);
+    } else if (const auto* st = as<ir::IfThenElse>(s)) {
+      const Interval c = value(st->cond);
+      const bool decided = c.known && c.low == c.high;
+      if (!decided || c.low) stmt(st->then_case);
+      if (!decided || !c.low) stmt(st->else_case);
+    } else if (const auto* st = as<ir::WhileStmt>(s)) {
+      value(st->cond);
+      stmt(st->body);
+    } else if (const auto* st = as<ir::BindStmt>(s)) {
+      variables[st->var] = value(st->value);
+    } else if (const auto* st = as<ir::Evaluate>(s)) {
+      value(st->value);
+    } else if (const auto* st = as<ir::AttrStmt>(s)) {
+      if (st->thread_var) variables[st->thread_var] = Interval::of(0, 0);
+      stmt(st->body);
+    } else if (const auto* st = as<ir::DeclBuffer>(s)) {
+      if (const auto* v = st->data ? as<ir::Var>(st->data) : nullptr; v && st->buffer->data != v)
+        same_[st->buffer->data ? static_cast<const ir::Node*>(st->buffer->data) : st->buffer] = v;
+    }
+  }
+
+  void loop(const ir::ForStmt* st) {
+    const Interval min = value(st->min);
+    const Interval extent = value(st->extent);
+    Interval at = unknown(both(min, extent));
+    if (min.known && extent.known && extent.high < 1) return;  // it never runs
+    if (min.known && extent.known) at = made(double(min.low), double(min.high + extent.high - 1), at.leaves);
+    variables[st->var] = at;
+    stmt(st->body);
+  }
+
+  void block(const ir::SBlock* b) {
+    for (const ir::MatchBufferRegion& m : b->match_buffers)
+      same_[m.buffer->data ? static_cast<const ir::Node*>(m.buffer->data) : m.buffer] = key(m.source.buffer);
+    stmt(b->init);
+    stmt(b->body);
+  }
+
+  // The first write to a buffer of which nothing is known says what it holds, later ones add to it.
+  void write(const ir::Buffer* b, const Interval& v) {
+    const ir::Node* k = key(b);
+    Interval& held = contents_[k];
+    const bool first = written_.insert(k).second && !held.known && held.leaves.empty();
+    held = first ? v : join(held, v);
+  }
+
+  const ir::PrimFunc* f_;
+  Leaves& leaves_;
+  int depth_ = 0;
+  std::unordered_map<const ir::Node*, Interval> contents_;
+  std::unordered_map<const ir::Node*, const ir::Node*> same_;
+  std::unordered_set<const ir::Node*> written_;
+};
+
+}  // namespace
+
+Interval join(const Interval& a, const Interval& b) {
+  if (!a.known || !b.known) return unknown(both(a, b));
+  return made(double(std::min(a.low, b.low)), double(std::max(a.high, b.high)), both(a, b));
+}
+
+Interval Leaves::interval(int leaf) const {
+  return {true, rows[std::size_t(leaf)].low, rows[std::size_t(leaf)].high, {leaf}};
+}
+
+void Leaves::bound(const Interval& index, std::int64_t extent, const ir::Node* at) {
+  if (!index.known || extent < 1 || hopeless.contains(at) || (index.low >= 0 && index.high < extent)) return;
+  outside_[at].insert(index.leaves.begin(), index.leaves.end());
+}
+
+void Leaves::not_zero(const Interval& divisor, const ir::Node* at) {
+  if (!divisor.known || divisor.leaves.empty() || hopeless.contains(at) || divisor.low > 0 || divisor.high < 0) return;
+  zero_[at].insert(divisor.leaves.begin(), divisor.leaves.end());
+}
+
+// Narrows the leaves by what the round found, each once. An access that no numbers make right says nothing about them:
+// it is left out, and all that was concluded is concluded anew.
+bool Leaves::settle() {
+  std::set<int> lower, raise;
+  std::size_t given_up = 0;
+  const auto collect = [&](const Found& found, std::set<int>& to, const auto& can_move) {
+    for (const auto& [at, leaves] : found) {
+      std::set<int> movable;
+      for (const int leaf : leaves)
+        if (can_move(rows[std::size_t(leaf)])) movable.insert(leaf);
+      if (movable.empty()) given_up += hopeless.insert(at).second;
+      to.insert(movable.begin(), movable.end());
+    }
+  };
+  collect(outside_, lower, [](const Leaf& row) { return row.high > 0; });
+  collect(zero_, raise, [](const Leaf& row) { return row.low == 0 && row.high > 0; });
+  const bool moved = !outside_.empty() || !zero_.empty();
+  outside_.clear();
+  zero_.clear();
+  if (given_up > 0) {
+    std::fill(rows.begin(), rows.end(), Leaf{});
+    return true;
+  }
+  for (const int leaf : raise) rows[std::size_t(leaf)].low = 1;
+  for (const int leaf : lower) {
+    Leaf& row = rows[std::size_t(leaf)];
+    --row.high;
+    row.low = std::min(row.low, row.high);
+  }
+  return moved;
+}
+
+void visit_kernel(const ir::PrimFunc* f, std::vector<KernelArgument>& args, Leaves& leaves) {
+  KernelVisit(f, leaves).run(args);
+}
+
+Interval interval_of(const ir::Expr* e, const VariableInterval& variables, Leaves& leaves) {
+  KernelVisit visit(nullptr, leaves);
+  visit.variables = variables;
+  return visit.value(e);
+}
+
+}  // namespace rldb::session

@@ -1,0 +1,87 @@
+#include "ui/repl/commands/command.h"
+
+#include <cctype>
+
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::ui {
+
+const std::vector<Command>& commands() {
+  using enum CommandGroup;
+  static const std::vector<Command> table{
+#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, doc, more) \
+  {name, aliases, arguments, CommandGroup::group, Completion::complete, flags, doc, more, command_##id},
+#include "rldb/ui/command.def"
+  };
+  return table;
+}
+
+namespace {
+
+bool has_alias(const Command& command, std::string_view word) {
+  for (const std::string& alias : split_words(command.aliases))
+    if (alias == word) return true;
+  return false;
+}
+
+}  // namespace
+
+Lookup find_command(std::string_view word) {
+  Lookup found;
+  for (const Command& c : commands())
+    if (c.name == word || has_alias(c, word)) return {&c, {}};
+  for (const Command& c : commands()) {
+    if (!c.name.starts_with(word)) continue;
+    found.command = &c;
+    found.candidates.push_back(c.name);
+  }
+  if (found.candidates.size() == 1) return {found.command, {}};
+  found.command = nullptr;
+  if (!found.candidates.empty()) return found;
+  std::vector<std::string_view> names;
+  for (const Command& c : commands()) names.push_back(c.name);
+  const std::string_view near = source::nearest(word, names);
+  if (!near.empty()) found.candidates.push_back(near);
+  return found;
+}
+
+const Command* find_bare_verb(std::string_view word) {
+  for (const Command& c : commands())
+    if ((c.flags & kBare) && (c.name == word || has_alias(c, word))) return &c;
+  return nullptr;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::size_t i = 0;
+  while (true) {
+    while (i < text.size() && std::isspace(static_cast<unsigned char>(text[i]))) ++i;
+    if (i == text.size()) return words;
+    std::string word;
+    while (i < text.size() && !std::isspace(static_cast<unsigned char>(text[i]))) {
+      const char c = text[i];
+      if (c != '"' && c != '\'') {
+        word += c;
+        ++i;
+        continue;
+      }
+      const auto close = text.find(c, i + 1);
+      if (close == std::string_view::npos) {  // an apostrophe by itself
+        word += text.substr(i);
+        i = text.size();
+      } else {
+        word += text.substr(i + 1, close - i - 1);
+        i = close + 1;
+      }
+    }
+    words.push_back(std::move(word));
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,338 @@
+// The debugger's verbs and questions.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "rldb/bytecode/disassemble.h"
+#include "rldb/source/diagnostic_id.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+using debug::Debugger;
+using debug::StopReport;
+using source::DiagId;
+
+namespace {
+
+Status not_stopped(Repl& repl) { return repl.fail(source::message(DiagId::NotStopped)); }
+
+// Backwards from a finished run or a fault is allowed: that is when one wants to know.
+bool can_reverse(Repl& repl) {
+  return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
+}
+
+template <class Verb>
+Status reverse_with_count(Repl& repl, std::string_view rest, Verb verb) {
+  if (!can_reverse(repl)) return not_stopped(repl);
+  const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
+  if (!count || *count == 0) return Status::Usage;
+  return repl.show_stop((repl.debugger().*verb)(*count));
+}
+
+template <class Verb>
+Status reverse_plain(Repl& repl, std::string_view rest, Verb verb) {
+  if (!rest.empty()) return Status::Usage;
+  if (!can_reverse(repl)) return not_stopped(repl);
+  return repl.show_stop((repl.debugger().*verb)());
+}
+
+template <class Verb>
+Status with_count(Repl& repl, std::string_view rest, Verb verb) {
+  if (!repl.debugger().active()) return not_stopped(repl);
+  const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
+  if (!count || *count == 0) return Status::Usage;
+  return repl.show_stop((repl.debugger().*verb)(*count));
+}
+
+template <class Verb>
+Status plain(Repl& repl, std::string_view rest, Verb verb) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  return repl.show_stop((repl.debugger().*verb)());
+}
+
+Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
+  std::string spec(rest), condition;
+  if (const auto at = spec.find(" if "); at != std::string::npos) {
+    condition = std::string(trim(std::string_view(spec).substr(at + 4)));
+    spec = std::string(trim(std::string_view(spec).substr(0, at)));
+  }
+  if (spec.empty()) {
+    if (!repl.debugger().active()) return Status::Usage;
+    spec = fmt::format("*{}", repl.debugger().last_stop().where.pc);
+  }
+  source::Diagnostics diagnostics;
+  const debug::Breakpoint* made = repl.debugger().add_breakpoint(spec, temporary, diagnostics);
+  repl.report(diagnostics);
+  if (!made) return Status::Failed;
+  if (!condition.empty()) repl.debugger().find_breakpoint(made->number)->condition = condition;
+  repl.print("breakpoint {} at {}{}\n", made->number, made->spec, made->sites.empty() ? " (pending)" : "");
+  return Status::Good;
+}
+
+template <class F>
+Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
+  std::vector<int> numbers;
+  for (const std::string& word : split_words(rest)) {
+    const auto number = parse_count(word);
+    if (!number || !repl.debugger().find_breakpoint(int(*number)))
+      return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", word));
+    numbers.push_back(int(*number));
+  }
+  if (numbers.empty())
+    for (const auto& [number, b] : repl.debugger().breakpoints()) numbers.push_back(number);
+  for (const int n : numbers) f(n);
+  return Status::Good;
+}
+
+Status select_frame(Repl& repl, int number) {
+  const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  if (number < 0 || std::size_t(number) >= frames.size())
+    return repl.fail(source::message(DiagId::NoSuchThing, "frame", number));
+  repl.frame() = number;
+  repl.print("#{} {}\n", number, describe_position(repl, frames[std::size_t(number)].where));
+  show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
+  return Status::Good;
+}
+
+// Marks the current instruction and breakpoints, and puts source lines above the first instruction of each.
+class DisasmDecorator : public bytecode::Decorator {
+ public:
+  DisasmDecorator(Repl& repl, const bytecode::Executable& exe) : repl_(repl), exe_(exe) {}
+  std::string gutter(bytecode::Index pc) override {
+    const Debugger& debugger = repl_.debugger();
+    if (debugger.active() && debugger.last_stop().where.pc == pc) return "=>";
+    for (const auto& [number, b] : debugger.breakpoints())
+      for (const bytecode::Index site : b.sites)
+        if (site == pc) return b.enabled ? "b " : "d ";
+    return "  ";
+  }
+  std::vector<std::string> lines_before(bytecode::Index pc) override {
+    const bytecode::InstructionDebug* debug = exe_.debug.instruction(pc);
+    const source::Buffer* buffer = debug ? repl_.session().sources().find(debug->span.file) : nullptr;
+    if (!buffer) return {};
+    const std::uint32_t line = buffer->line_column(debug->span.begin).line;
+    if (debug->span.file == file_ && line == line_) return {};
+    file_ = debug->span.file;
+    line_ = line;
+    return {fmt::format("# {}:{} {}", buffer->name(), line, trim(buffer->line(line)))};
+  }
+
+ private:
+  Repl& repl_;
+  const bytecode::Executable& exe_;
+  source::FileId file_;
+  std::uint32_t line_ = 0;
+};
+
+}  // namespace
+
+Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, false); }
+Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
+
+Status command_Delete(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().remove_breakpoint(n); });
+}
+Status command_Enable(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = true; });
+}
+Status command_Disable(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = false; });
+}
+
+Status command_Condition(Repl& repl, std::string_view rest) {
+  const auto blank = rest.find(' ');
+  const auto number = parse_count(rest.substr(0, blank));
+  if (!number) return Status::Usage;
+  debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
+  if (!b) return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", *number));
+  b->condition = blank == std::string_view::npos ? "" : std::string(trim(rest.substr(blank)));
+  return Status::Good;
+}
+
+Status command_Ignore(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  const auto number = words.size() == 2 ? parse_count(words[0]) : std::nullopt;
+  const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
+  if (!number || !count) return Status::Usage;
+  debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
+  if (!b) return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", *number));
+  b->ignore = *count;
+  return Status::Good;
+}
+
+Status command_Step(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step); }
+Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next); }
+Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
+Status command_Nexti(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next_instruction); }
+Status command_Stept(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_statement); }
+Status command_ReverseStep(Repl& r, std::string_view rest) {
+  return reverse_with_count(r, rest, &Debugger::reverse_step);
+}
+Status command_ReverseNext(Repl& r, std::string_view rest) {
+  return reverse_with_count(r, rest, &Debugger::reverse_next);
+}
+Status command_ReverseStepi(Repl& r, std::string_view rest) {
+  return reverse_with_count(r, rest, &Debugger::reverse_step_instruction);
+}
+Status command_Finish(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::finish); }
+Status command_ReverseContinue(Repl& r, std::string_view rest) {
+  return reverse_plain(r, rest, &Debugger::reverse_resume);
+}
+Status command_ReverseFinish(Repl& r, std::string_view rest) {
+  return reverse_plain(r, rest, &Debugger::reverse_finish);
+}
+
+Status command_Continue(Repl& repl, std::string_view rest) {
+  if (!repl.debugger().active()) return not_stopped(repl);
+  const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
+  if (!count || *count == 0) return Status::Usage;
+  StopReport stop;
+  // COUNT passes that many stops at breakpoints; anything else that stops the run ends it.
+  for (std::uint64_t i = 0; i < *count && repl.debugger().active(); ++i) {
+    stop = repl.debugger().resume();
+    if (stop.kind != debug::StopKind::Breakpoint) break;
+  }
+  if (stop.kind == debug::StopKind::Finished && !stop.value.is_null()) repl.session().set_value("_", stop.value);
+  return repl.show_stop(stop);
+}
+
+Status command_Until(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const StopReport stop = repl.debugger().until(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_Goto(Repl& repl, std::string_view rest) {
+  const auto time = parse_count(rest);
+  if (!time) return Status::Usage;
+  if (!can_reverse(repl)) return not_stopped(repl);
+  return repl.show_stop(repl.debugger().go_to(*time));
+}
+
+Status command_Kill(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  repl.debugger().kill();
+  repl.print("run given up\n");
+  return Status::Good;
+}
+
+Status command_Bt(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  for (const debug::FrameInfo& f : repl.debugger().frames())
+    repl.print("{}#{} {}\n", f.number == repl.frame() ? "=> " : "   ", f.number, describe_position(repl, f.where));
+  return Status::Good;
+}
+
+Status command_Frame(Repl& repl, std::string_view rest) {
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (rest.empty()) return select_frame(repl, repl.frame());
+  const auto number = parse_count(rest);
+  return number ? select_frame(repl, int(*number)) : Status::Usage;
+}
+Status command_Up(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  return select_frame(repl, repl.frame() + 1);
+}
+Status command_Down(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  return select_frame(repl, repl.frame() - 1);
+}
+
+Status command_Locals(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) {
+    const std::string type = local.type.empty() ? "" : ": " + local.type;
+    repl.print("{}{} = {}\n", local.name, type, local.live ? brief(local.value) : "(freed)");
+  }
+  return Status::Good;
+}
+
+Status command_Registers(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  const vm::Machine* machine = repl.debugger().machine();
+  if (!machine || !machine->running()) return not_stopped(repl);
+  const std::size_t frame = machine->frames().size() - 1 - std::size_t(repl.frame());
+  const vm::Frame& f = machine->frames()[frame];
+  const auto registers = machine->registers(frame);
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    const auto* variable = machine->executable().debug.variable_at(f.function, bytecode::RegName(i), f.pc);
+    repl.print("%{:<3} {:<10} {}\n", i, variable ? variable->name : "", runtime::describe(registers[i]));
+  }
+  return Status::Good;
+}
+
+Status command_Heap(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
+  if (slots.empty()) {
+    repl.print("no shape heap in this frame\n");
+    return Status::Good;
+  }
+  for (const debug::SlotInfo& s : slots)
+    repl.print("slot {:<3} {:<12} {:<8} {}\n", s.slot, s.expression, s.set ? fmt::format("= {}", s.value) : "unset",
+               s.bound_by);
+  return Status::Good;
+}
+
+Status command_Print(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
+  repl.last().value = *value;
+  repl.show_value(*value, rest);
+  return Status::Good;
+}
+
+Status command_Disasm(Repl& repl, std::string_view rest) {
+  std::shared_ptr<const session::Build> keep;
+  const bytecode::Executable* exe = nullptr;
+  if (repl.debugger().machine()) {
+    exe = &repl.debugger().machine()->executable();
+  } else {
+    source::Diagnostics diagnostics;
+    keep = repl.session().viewable(diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || !keep) return Status::Failed;
+    exe = keep->executable.get();
+  }
+  DisasmDecorator decorator(repl, *exe);
+  bytecode::ListingOptions options;
+  options.decorator = &decorator;
+  std::string_view name = rest;
+  if (name.empty() && repl.debugger().active()) name = repl.debugger().last_stop().where.function;
+  if (name.empty()) {
+    for (std::size_t i = 0; i < exe->functions.size(); ++i)
+      if (exe->functions[i].kind == bytecode::FunctionKind::Bytecode)
+        repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::Index(i), options));
+    return Status::Good;
+  }
+  const std::string text = bytecode::listing(*exe, exe->find_function(name), options);
+  if (text.empty()) return repl.fail(source::message(DiagId::NoSuchThing, "bytecode function", name));
+  repl.console().write(text);
+  return Status::Good;
+}
+
+Status command_Origin(Repl& repl, std::string_view rest) {
+  const auto given = rest.empty() ? std::nullopt : parse_count(rest);
+  if (!rest.empty() && !given) return Status::Usage;
+  if (rest.empty() && !repl.debugger().machine()) return not_stopped(repl);
+  const auto pc = given ? bytecode::Index(*given) : repl.debugger().last_stop().where.pc;
+  const std::vector<std::string> lines = repl.debugger().origin(pc);
+  if (lines.empty()) return repl.fail(source::message(DiagId::NoSuchThing, "instruction", pc));
+  for (const std::string& line : lines) repl.print("{}\n", line);
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

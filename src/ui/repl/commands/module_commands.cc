@@ -1,0 +1,273 @@
+// Commands about the module: load, save, look.
+#include <fmt/format.h>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/file.h"
+#include "ui/batch/batch.h"
+#include "ui/repl/entry/reader.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+namespace {
+
+Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.debugger().kill();
+  repl.debugger().resolve_breakpoints();
+  const std::vector<std::string> names = repl.session().function_names();
+  repl.print("loaded {}: {}\n", repl.session().program_path(), fmt::join(names, ", "));
+  return Status::Good;
+}
+
+Status no_module(Repl& repl) { return repl.fail(source::message(DiagId::NoProgram)); }
+
+std::string_view kind_of(const ir::Expr* f) {
+  if (ir::isa<ir::Function>(f)) return "relax function";
+  if (ir::isa<ir::PrimFunc>(f)) return "prim func";
+  if (ir::isa<ir::ExternFunc>(f)) return "extern";
+  return "python function";
+}
+
+void list_functions(Repl& repl) {
+  for (const ir::ModuleEntry& entry : repl.session().module()->entries) {
+    std::string type = entry.function->type ? ir::print_type(entry.function->type) : "";
+    if (type.size() > 100) type = type.substr(0, 97) + "...";
+    repl.print("{:<16} {} {}\n", kind_of(entry.function), entry.name, type);
+  }
+}
+
+const ir::Expr* find_function(Repl& repl, std::string_view name) {
+  const ir::Module* module = repl.session().module();
+  const ir::Expr* f = module ? module->find(name) : nullptr;
+  if (f) return f;
+  if (!module) {
+    no_module(repl);
+    return nullptr;
+  }
+  const std::vector<std::string> names = repl.session().function_names();
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  source::Message m = source::message(DiagId::NoSuchThing, "function", name);
+  const std::string_view near = source::nearest(name, views);
+  m.hint =
+      near.empty() ? fmt::format("functions: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
+  repl.fail(std::move(m));
+  return nullptr;
+}
+
+}  // namespace
+
+Status command_Load(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const auto first_end = rest.find('\n');
+  const std::string_view first = rest.substr(0, first_end);
+  const auto mark_at = first.rfind("<<");
+  if (mark_at == std::string_view::npos) {
+    const bool ok = repl.session().load_file(std::string(rest), diagnostics);
+    return loaded(repl, ok, diagnostics);
+  }
+  // Lines after the first, without the closing mark.
+  const std::string_view mark = trim(first.substr(mark_at + 2));
+  std::string_view body = first_end == std::string_view::npos ? std::string_view() : rest.substr(first_end + 1);
+  const auto last = body.rfind('\n');
+  const std::string_view last_line = last == std::string_view::npos ? body : body.substr(last + 1);
+  if (trim(last_line) == mark) body.remove_suffix(last_line.size());
+  const bool ok = repl.session().load_text("<here>", std::string(body), diagnostics);
+  return loaded(repl, ok, diagnostics);
+}
+
+Status command_Reload(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const bool ok = repl.session().reload(diagnostics);
+  return loaded(repl, ok, diagnostics);
+}
+
+Status command_Save(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  std::string bytes;
+  if (rest.ends_with(".rlvm")) {
+    auto made = repl.session().serialise(diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || !made) return Status::Failed;
+    bytes = std::move(*made);
+  } else {
+    if (!repl.session().module()) return no_module(repl);
+    ir::PrintOptions options = repl.session().options().print;
+    options.show_meta = true;
+    bytes = ir::print(repl.session().module(), options);
+  }
+  if (!write_output(std::string(rest), bytes, repl.console())) return Status::Failed;
+  repl.print("wrote {} ({} bytes)\n", rest, bytes.size());
+  return Status::Good;
+}
+
+Status command_List(Repl& repl, std::string_view rest) {
+  // A kernel that is run by itself has no frame.
+  const auto frames = repl.debugger().frames();
+  if (rest.empty() && repl.debugger().active() && std::size_t(repl.frame()) < frames.size()) {
+    show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
+    return Status::Good;
+  }
+  if (!repl.session().module()) return no_module(repl);
+  if (rest.empty()) {
+    list_functions(repl);
+    return Status::Good;
+  }
+  return command_Show(repl, rest);
+}
+
+Status command_Show(Repl& repl, std::string_view rest) {
+  if (!repl.session().module()) return no_module(repl);
+  const ir::PrintOptions& options = repl.session().options().print;
+  if (rest.empty()) {
+    show_text(repl, ir::print(repl.session().module(), options));
+    return Status::Good;
+  }
+  const ir::Expr* f = find_function(repl, rest);
+  if (!f) return Status::Failed;
+  show_text(repl, ir::print_function(rest, f, options));
+  return Status::Good;
+}
+
+Status command_Type(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const ir::Type* type = repl.session().type_of(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (!type) return repl.fail(source::message(DiagId::NoSuchThing, "value", rest));
+  repl.last().type = type;
+  repl.print("{}\n", ir::print_type(type));
+  for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
+  return Status::Good;
+}
+
+Status command_Uses(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.empty() || words.size() > 2) return Status::Usage;
+  const ir::Module* module = repl.session().module();
+  if (!module) return no_module(repl);
+  std::size_t found = 0;
+  bool known = false;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    if (words.size() == 2 && entry.name != words[1]) continue;
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f) continue;
+    for (const ir::Var* p : f->params) known = known || p->name == words[0];
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* b = ir::as<ir::Binding>(n);
+      if (!b) return true;
+      known = known || b->var->name == words[0];
+      bool uses = false;
+      ir::walk(b->value, [&](const ir::Node* inner) {
+        const auto* v = ir::as<ir::Var>(inner);
+        uses = uses || (v && v->name == words[0]);
+        return true;
+      });
+      if (uses) {
+        ++found;
+        repl.print("{}: {}\n", entry.name, ir::print_binding(b));
+      }
+      return true;
+    });
+    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == words[0]) {
+      ++found;
+      repl.print("{}: return {}\n", entry.name, v->name);
+    }
+  }
+  if (!known) return repl.fail(source::message(DiagId::NoSuchThing, "variable", words[0]));
+  if (found == 0) repl.print("no uses of {}\n", words[0]);
+  return Status::Good;
+}
+
+Status command_Verify(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const bool ok = repl.session().verify(diagnostics);
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.print("well-formed\n");
+  return Status::Good;
+}
+
+Status command_Info(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.empty() || std::string_view("program").starts_with(words[0])) {
+    show_program(repl);
+    return Status::Good;
+  }
+  std::string_view what = words[0];
+  if (what.starts_with("R.")) what.remove_prefix(2);
+  const auto is = [&](std::string_view name) { return name.starts_with(what); };
+  if (const ops::OpInfo* op = ops::find(what)) {
+    show_operator(repl, *op);
+    return Status::Good;
+  }
+  if (is("breakpoints") || what == "b") {
+    show_breakpoints(repl);
+    return Status::Good;
+  }
+  if (is("functions")) {
+    if (!repl.session().module()) return no_module(repl);
+    list_functions(repl);
+    return Status::Good;
+  }
+  if (is("values")) return command_Input(repl, "");
+  if (is("locals") && what.size() > 1) return command_Locals(repl, "");
+  if (is("registers")) return command_Registers(repl, "");
+  if (is("heap")) return command_Heap(repl, "");
+  if (is("frame")) return command_Bt(repl, "");
+  if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
+  if (const runtime::Value* v = repl.session().find_value(what)) {
+    repl.print("{}: {}\n", what, runtime::describe(*v));
+    return Status::Good;
+  }
+  source::Message m = source::message(DiagId::NoSuchThing, "thing", what);
+  const std::string_view near = ops::nearest_name(what);
+  if (!near.empty()) m.hint = fmt::format("did you mean the operator `{}`?", near);
+  return repl.fail(std::move(m));
+}
+
+namespace {
+
+Status go_to_version(Repl& repl, std::size_t version) {
+  if (!repl.session().history().rewind(version)) return repl.fail(source::message(DiagId::NoSuchVersion, version));
+  repl.debugger().kill();
+  repl.debugger().resolve_breakpoints();
+  repl.print("at version {}\n", version);
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Undo(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  const std::size_t at = repl.session().history().position();
+  if (at == 0) return repl.fail(source::message(DiagId::NoSuchVersion, "before the first"));
+  return go_to_version(repl, at - 1);
+}
+
+Status command_Redo(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  return go_to_version(repl, repl.session().history().position() + 1);
+}
+
+Status command_Rewind(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  for (const auto& [name, version] : repl.session().history().bookmarks())
+    if (name == rest) return go_to_version(repl, version);
+  const auto number = parse_count(rest);
+  if (!number) return repl.fail(source::message(DiagId::NoSuchVersion, rest));
+  return go_to_version(repl, *number);
+}
+
+}  // namespace rldb::ui

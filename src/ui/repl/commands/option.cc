@@ -1,0 +1,129 @@
+#include "ui/repl/commands/option.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "rldb/support/memory.h"
+#include "ui/guarded.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+std::string on_off(bool v) { return v ? "on" : "off"; }
+bool set_bool(bool& target, std::string_view text) {
+  if (text != "on" && text != "off") return false;
+  target = text == "on";
+  return true;
+}
+bool set_double(double& target, std::string_view text) {
+  double value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !(value >= 0)) return false;
+  target = value;
+  return true;
+}
+session::Options& of(Repl& r) { return r.session().options(); }
+
+std::string syntax_name(ir::Syntax s) {
+  switch (s) {
+    case ir::Syntax::Current:
+      return "current";
+    case ir::Syntax::Sinfo:
+      return "sinfo";
+    case ir::Syntax::Rfc:
+      return "rfc";
+  }
+  return "";
+}
+bool set_syntax(Repl& r, std::string_view text) {
+  for (const ir::Syntax s : {ir::Syntax::Current, ir::Syntax::Sinfo, ir::Syntax::Rfc})
+    if (syntax_name(s) == text) return of(r).print.syntax = s, true;
+  return false;
+}
+bool set_dim(Repl& r, std::string_view text) {
+  const auto eq = text.find_first_of("= ");
+  if (eq == std::string_view::npos || eq == 0) return false;
+  const auto value = parse_count(trim(text.substr(eq + 1)));
+  if (!value) return false;
+  of(r).dims[std::string(text.substr(0, eq))] = std::int64_t(*value);
+  return true;
+}
+std::string dims_text(Repl& r) {
+  std::string text;
+  for (const auto& [name, value] : of(r).dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text.empty() ? "none" : text;
+}
+template <class T>
+bool set_count(T& target, std::string_view text) {
+  const auto value = parse_count(text);
+  if (value) target = T(*value);
+  return value.has_value();
+}
+
+}  // namespace
+
+const std::vector<Option>& options() {
+  static const std::vector<Option> rows{
+      {"atol", "a number >= 0", "absolute tolerance of comparisons",
+       [](Repl& r) { return fmt::format("{}", of(r).tolerance.atol); },
+       [](Repl& r, std::string_view v) { return set_double(of(r).tolerance.atol, v); }},
+      {"check-bounds", "on, off", "kernels report accesses out of bounds",
+       [](Repl& r) { return on_off(of(r).check_bounds); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).check_bounds, v); }, "off"},
+      {"dim", "NAME=N", "value of a symbolic dimension for made-up inputs", dims_text, set_dim},
+      {"default-dim", "a count", "value of the other symbolic dimensions",
+       [](Repl& r) { return fmt::format("{}", of(r).default_dim); },
+       [](Repl& r, std::string_view v) { return set_count(of(r).default_dim, v); }},
+      {"fp", "strict, fast", "fast: reductions may be reassociated",
+       [](Repl& r) { return std::string(of(r).fast_math ? "fast" : "strict"); },
+       [](Repl& r, std::string_view v) {
+         if (v != "strict" && v != "fast") return false;
+         of(r).fast_math = v == "fast";
+         return true;
+       }},
+      {"highlight", "on, off", "colour in TVMScript", [](Repl& r) { return on_off(r.highlight); },
+       [](Repl& r, std::string_view v) { return set_bool(r.highlight, v); }},
+      {"isolate", "on, off", "plugins and unchecked kernels run in guard processes",
+       [](Repl& r) { return on_off(of(r).isolate); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).isolate, v); }, "off"},
+      {"list-lines", "a count", "source lines shown at a stop", [](Repl& r) { return fmt::format("{}", r.list_lines); },
+       [](Repl& r, std::string_view v) { return set_count(r.list_lines, v); }},
+      {"max-memory", "a size such as 512M or 4G", "memory for everything, tensors included",
+       [](Repl&) { return size_text(support::memory_limit()); },
+       [](Repl&, std::string_view v) {
+         const auto size = parse_size(v);
+         if (size) support::set_memory_limit(*size);
+         return size.has_value();
+       }},
+      {"rtol", "a number >= 0", "relative tolerance of comparisons",
+       [](Repl& r) { return fmt::format("{}", of(r).tolerance.rtol); },
+       [](Repl& r, std::string_view v) { return set_double(of(r).tolerance.rtol, v); }},
+      {"schedule", "on, off", "the JIT's default schedule", [](Repl& r) { return on_off(of(r).schedule); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).schedule, v); }},
+      {"seed", "a count", "seed of made-up inputs", [](Repl& r) { return fmt::format("{}", of(r).seed); },
+       [](Repl& r, std::string_view v) { return set_count(of(r).seed, v); }},
+      {"show-meta", "on, off", "print constants in a metadata block",
+       [](Repl& r) { return on_off(of(r).print.show_meta); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).print.show_meta, v); }},
+      {"show-types", "on, off", "print annotations that can be inferred",
+       [](Repl& r) { return on_off(of(r).print.show_all_ty); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).print.show_all_ty, v); }},
+      {"syntax", "current, sinfo, rfc", "spelling to print", [](Repl& r) { return syntax_name(of(r).print.syntax); },
+       set_syntax},
+      {"timeout", "seconds, 0 for none", "time limit of each entry",
+       [](Repl& r) { return fmt::format("{}", r.timeout); },
+       [](Repl& r, std::string_view v) { return set_double(r.timeout, v); }},
+      {"trust-kernels", "on, off", "run the machine code that an executable brings",
+       [](Repl& r) { return on_off(of(r).trust_kernels); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).trust_kernels, v); }, "on"},
+      {"verify-each", "on, off", "verify after each pass", [](Repl& r) { return on_off(of(r).verify_each); },
+       [](Repl& r, std::string_view v) { return set_bool(of(r).verify_each, v); }},
+  };
+  return rows;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,174 @@
+// Commands about passes and versions.
+#include <fmt/format.h>
+
+#include "rldb/ir/printer.h"
+#include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_id.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+#include "ui/text_diff.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+namespace {
+
+std::string version_name(const passes::History& history, std::size_t version) {
+  if (version == 0) return "version 0 (loaded)";
+  if (history.is_edit(version)) return fmt::format("version {} (edited)", version);
+  return fmt::format("version {} ({})", version, passes::to_string(history.record(version).pass));
+}
+
+void print_difference(Repl& repl, const ir::Module* before, const ir::Module* after, const std::string& before_name,
+                      const std::string& after_name) {
+  DiffOptions options;
+  options.color = repl.console().color();
+  const ir::PrintOptions& print = repl.session().options().print;
+  const std::string text =
+      unified_diff(ir::print(before, print), ir::print(after, print), before_name, after_name, options);
+  repl.console().write(text.empty() ? "no difference\n" : text);
+}
+
+Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
+  source::Diagnostics diagnostics;
+  std::vector<passes::PassRecord> records;
+  passes::RunOptions options;
+  options.verify_each = repl.session().options().verify_each;
+  options.after = [&](const passes::PassRecord& r) { records.push_back(r); };
+  const bool ok = repl.session().run_passes(pipeline, diagnostics, options);
+  for (const passes::PassRecord& r : records) {
+    if (!r.after) continue;
+    repl.print("{}: {}\n", passes::to_string(r.pass),
+               r.changed.empty() ? "no change" : "changed " + fmt::format("{}", fmt::join(r.changed, ", ")));
+    if (show_diff && !r.changed.empty())
+      print_difference(repl, r.before, r.after, "before " + passes::to_string(r.pass),
+                       "after " + passes::to_string(r.pass));
+  }
+  repl.report(diagnostics);
+  if (!records.empty()) {
+    repl.debugger().kill();
+    repl.debugger().resolve_breakpoints();
+  }
+  return ok ? Status::Good : Status::Failed;
+}
+
+std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
+  const passes::History& history = repl.session().history();
+  for (const auto& [name, version] : history.bookmarks())
+    if (name == text) return version;
+  const auto number = parse_count(text);
+  if (number && *number < history.size()) return std::size_t(*number);
+  repl.fail(source::message(DiagId::NoSuchVersion, text));
+  return std::nullopt;
+}
+
+}  // namespace
+
+Status command_Passes(Repl& repl, std::string_view rest) {
+  if (rest.empty()) {
+    for (const passes::PassInfo& p : passes::all_passes()) repl.print("{:<28} {}\n", p.name, p.doc);
+    return Status::Good;
+  }
+  const passes::PassInfo* p = passes::find_pass(rest);
+  if (!p) {
+    std::vector<std::string_view> names;
+    for (const passes::PassInfo& known : passes::all_passes()) names.push_back(known.name);
+    source::Message m = source::message(DiagId::UnknownPass, rest);
+    const std::string_view near = source::nearest(rest, names);
+    if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
+    return repl.fail(std::move(m));
+  }
+  repl.print("{}: {}\n", p->name, p->doc);
+  repl.print("  options: {}\n", p->options.empty() ? "none" : p->options);
+  return Status::Good;
+}
+
+Status command_RunPass(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  return run_and_show(repl, rest, true);
+}
+
+Status command_StepPass(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  const auto minimum = passes::parse_pipeline("minimum");
+  if (!minimum.ok()) return repl.fail(minimum.error());
+  const passes::History& history = repl.session().history();
+  if (!repl.session().module()) return repl.fail(source::message(DiagId::NoProgram));
+  // The furthest pass of the pipeline that the versions up to here went through, in order.
+  std::size_t done = 0;
+  for (std::size_t v = 1; v <= history.position(); ++v)
+    if (!history.is_edit(v) && done < minimum->size() && history.record(v).pass.id == (*minimum)[done].id) ++done;
+  if (done == minimum->size()) {
+    repl.print("the minimum build is complete\n");
+    return Status::Good;
+  }
+  return run_and_show(repl, passes::to_string((*minimum)[done]), true);
+}
+
+Status command_Pipeline(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return run_and_show(repl, rest, false);
+  for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
+  return Status::Good;
+}
+
+Status command_History(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  const passes::History& history = repl.session().history();
+  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  for (std::size_t v = 0; v < history.size(); ++v) {
+    std::string marks;
+    for (const auto& [name, version] : history.bookmarks())
+      if (version == v) marks += " [" + name + "]";
+    std::string changed;
+    if (v > 0 && !history.is_edit(v)) {
+      const auto& names = history.record(v).changed;
+      changed = names.empty() ? ": no change" : fmt::format(": changed {}", fmt::join(names, ", "));
+    }
+    repl.print("{} {}{}{}\n", v == history.position() ? "=>" : "  ", version_name(history, v), changed, marks);
+  }
+  return Status::Good;
+}
+
+Status command_Diff(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  const passes::History& history = repl.session().history();
+  if (words.size() > 2) return Status::Usage;
+  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  std::optional<std::size_t> before, after = history.position();
+  if (words.empty())
+    before = history.position() > 0 ? history.position() - 1 : 0;
+  else
+    before = version_of(repl, words[0]);
+  if (words.size() == 2) after = version_of(repl, words[1]);
+  if (!before || !after) return Status::Failed;
+  print_difference(repl, history.module_at(*before), history.module_at(*after), version_name(history, *before),
+                   version_name(history, *after));
+  return Status::Good;
+}
+
+Status command_Bookmark(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (repl.session().history().size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  repl.session().history().bookmark(std::string(rest));
+  repl.print("version {} is {}\n", repl.session().history().position(), rest);
+  return Status::Good;
+}
+
+Status command_Validate(Repl& repl, std::string_view rest) {
+  passes::History& history = repl.session().history();
+  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
+  if (!rest.empty()) before = version_of(repl, std::string(rest));
+  if (!before) return Status::Failed;
+  const repro::Validation result =
+      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
+  const std::string name = version_name(history, *before);
+  if (!result.difference.empty()) return repl.fail(source::message(DiagId::ValuesDiffer, name, result.difference));
+  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
+  if (result.compared.empty()) return repl.fail(source::message(DiagId::NothingCompared, name));
+  repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

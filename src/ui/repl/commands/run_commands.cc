@@ -1,0 +1,218 @@
+// Commands that run programs and look at kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/runtime/guarded.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_id.h"
+#include "ui/batch/batch.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+using runtime::Value;
+using source::DiagId;
+
+namespace {
+
+struct Call {
+  std::string function;
+  std::vector<Value> values;
+};
+
+// `[FUNCTION] VALUE...`: a first word that is no function while `main` exists is already a value.
+std::optional<Call> read_call(Repl& repl, std::string_view rest) {
+  std::vector<std::string> words = split_words(rest);
+  const std::vector<std::string> names = repl.session().function_names();
+  const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
+  Call call{"main", {}};
+  const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
+  if (!words.empty() && !value_first) {
+    call.function = words[0];
+    words.erase(words.begin());
+  } else if (words.empty() && !known("main") && names.size() == 1) {
+    call.function = names[0];
+  }
+  source::Diagnostics diagnostics;
+  auto arguments = repl.session().arguments(call.function, words, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
+  for (const session::Argument& a : *arguments) {
+    if (a.generated) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    call.values.push_back(a.value);
+  }
+  return call;
+}
+
+Status run_on_evaluator(Repl& repl, const Call& call) {
+  source::Diagnostics diagnostics;
+  const session::RunResult result = repl.session().run(call.function, call.values, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !result.ok) return Status::Failed;
+  repl.last().value = result.value;
+  if (!result.value.is_null()) {
+    repl.show_value(result.value);
+    repl.session().set_value("_", result.value);
+  }
+  return Status::Good;
+}
+
+Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
+  auto call = read_call(repl, rest);
+  if (!call) return Status::Failed;
+  if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
+    if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
+    return run_on_evaluator(repl, *call);
+  }
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().start(call->function, call->values, stop_at_entry, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (stop.kind == debug::StopKind::Finished) {
+    // A run that met no breakpoint shows its value only.
+    repl.last().value = stop.value;
+    if (!stop.value.is_null()) {
+      repl.show_value(stop.value);
+      repl.session().set_value("_", stop.value);
+    }
+    return Status::Good;
+  }
+  return repl.show_stop(stop);
+}
+
+Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText what) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const auto text = repl.session().kernel_text(rest, what, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !text) return Status::Failed;
+  repl.console().write(*text);
+  if (!text->ends_with('\n')) repl.console().write("\n");
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Input(Repl& repl, std::string_view rest) {
+  if (rest.empty()) {
+    if (repl.session().values().empty()) repl.print("no values\n");
+    for (const session::NamedValue& v : repl.session().values())
+      repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));
+    return Status::Good;
+  }
+  const auto blank = rest.find_first_of(" \t=");
+  if (blank == std::string_view::npos) return Status::Usage;
+  const std::string name(rest.substr(0, blank));
+  std::string_view form = trim(rest.substr(blank));
+  if (form.starts_with('=')) form = trim(form.substr(1));
+  auto value = runtime::parse_value_literal(form);
+  if (!value.ok()) return repl.fail(source::message(DiagId::BadInput, form, value.error().message));
+  repl.print("{} = {}\n", name, runtime::describe(*value));
+  repl.session().set_value(name, std::move(value).value());
+  return Status::Good;
+}
+
+Status command_Run(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, false); }
+Status command_Start(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, true); }
+
+namespace {
+
+// Kernels that are timed do not test their accesses; what they touch is guarded instead.
+class UncheckedRuns {
+ public:
+  explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
+    // A loaded executable has the code that it has.
+    const bool compiles = options_.engine == session::Engine::Jit && !repl.session().has_executable();
+    if (compiles) options_.check_bounds = false;
+  }
+  ~UncheckedRuns() {
+    options_.check_bounds = before_;
+    runtime::set_guarded_storage(options_.engine == session::Engine::Jit && !before_);
+  }
+  UncheckedRuns(const UncheckedRuns&) = delete;
+  UncheckedRuns& operator=(const UncheckedRuns&) = delete;
+  bool changed() const { return options_.check_bounds != before_; }
+
+ private:
+  session::Options& options_;
+  bool before_;
+};
+
+}  // namespace
+
+Status command_Time(Repl& repl, std::string_view rest) {
+  auto call = read_call(repl, rest);
+  if (!call) return Status::Failed;
+  const UncheckedRuns unchecked(repl);
+  constexpr std::uint64_t kBudget = 1'000'000'000;  // nanoseconds
+  std::vector<std::uint64_t> times;
+  std::uint64_t total = 0;
+  source::Diagnostics diagnostics;
+  if (unchecked.changed() && repl.session().runnable(diagnostics)) {
+    // The arguments come from checked times: copies of them are guarded.
+    for (Value& v : call->values) {
+      auto copy = runtime::deep_copy(v);
+      if (copy.ok()) v = std::move(copy).value();
+    }
+  }
+  for (int i = 0; i < 10'000 && total < kBudget; ++i) {
+    const session::RunResult result = repl.session().run(call->function, call->values, diagnostics);
+    if (!result.ok) break;
+    if (i > 0) times.push_back(result.nanoseconds);  // the first run compiles
+    total += result.nanoseconds;
+  }
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (times.empty()) times.push_back(total);
+  std::sort(times.begin(), times.end());
+  repl.print("{} runs: median {}, best {}, worst {}{}\n", times.size(), format_duration(times[times.size() / 2]),
+             format_duration(times.front()), format_duration(times.back()),
+             repl.session().options().check_bounds ? "" : " (bounds were not checked)");
+  return Status::Good;
+}
+
+Status command_Engine(Repl& repl, std::string_view rest) {
+  session::Options& options = repl.session().options();
+  using session::Engine;
+  if (!rest.empty()) {
+    const Engine engines[] = {Engine::Jit, Engine::Eval, Engine::Vm};
+    const auto* found =
+        std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
+    if (found == std::end(engines))
+      return repl.fail(source::message(DiagId::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
+    options.engine = *found;
+  }
+  repl.print("engine: {}\n", to_string(options.engine));
+  return Status::Good;
+}
+
+Status command_Jit(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) {
+    source::Diagnostics diagnostics;
+    const bool ok = repl.session().compile_kernel(rest, diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || !ok) return Status::Failed;
+    repl.print("{} is compiled\n", rest);
+    return Status::Good;
+  }
+  const auto states = repl.session().kernel_states();
+  if (states.empty()) repl.print("no kernels yet\n");
+  for (const session::Session::KernelState& k : states)
+    repl.print("{:<24} {}\n", k.name, !k.compiled ? "not compiled yet" : k.from_cache ? "from cache" : "compiled");
+  return Status::Good;
+}
+
+Status command_Llvm(Repl& repl, std::string_view rest) {
+  return show_code(repl, rest, session::Session::KernelText::Llvm);
+}
+
+Status command_Asm(Repl& repl, std::string_view rest) {
+  return show_code(repl, rest, session::Session::KernelText::Assembly);
+}
+
+Status command_Plugin(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.may("load a library", rest)) return Status::Failed;
+  source::Diagnostics diagnostics;
+  const bool ok = repl.session().load_plugin(std::string(rest), diagnostics);
+  repl.report(diagnostics);
+  return ok ? Status::Good : Status::Failed;
+}
+
+}  // namespace rldb::ui

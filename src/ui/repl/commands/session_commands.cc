@@ -1,0 +1,147 @@
+// Commands about the session itself: help, options, scripts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "rldb/ops/op_info.h"
+#include "rldb/passes/pass.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/file.h"
+#include "ui/batch/batch.h"
+#include "ui/repl/commands/command_docs.h"
+#include "ui/repl/commands/option.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+namespace {
+
+std::string_view title(CommandGroup group) {
+  switch (group) {
+    case CommandGroup::Module:
+      return "module";
+    case CommandGroup::Passes:
+      return "passes";
+    case CommandGroup::Run:
+      return "run";
+    case CommandGroup::Debug:
+      return "debug (bare while stopped)";
+    case CommandGroup::Session:
+      return "session";
+  }
+  return "";
+}
+
+void list_commands(Repl& repl) {
+  repl.print("TVMScript is taken bare: a module, a function, a binding, an expression. Commands start with a colon:\n");
+  std::optional<CommandGroup> group;
+  for (const Command& c : commands()) {
+    if (group != c.group) repl.print("\n{}\n", title(c.group));
+    group = c.group;
+    repl.print("  :{:<18} {}\n", c.name, c.doc);
+  }
+  repl.print("\n`:help NAME` explains a command, a pass or an operator. An empty line repeats a step.\n");
+}
+
+void help_command(Repl& repl, const Command& c) {
+  repl.print(":{}{}{}\n  {}\n", c.name, c.arguments.empty() ? "" : " ", c.arguments, c.doc);
+  if (!c.more.empty()) repl.print("  {}\n", c.more);
+  if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
+}
+
+}  // namespace
+
+Status command_Help(Repl& repl, std::string_view rest) {
+  if (rest.empty()) {
+    list_commands(repl);
+    return Status::Good;
+  }
+  if (rest == "--markdown") {  // scripts/gen_docs
+    repl.console().write(commands_markdown());
+    return Status::Good;
+  }
+  std::string_view name = rest;
+  if (name.starts_with(':')) name.remove_prefix(1);
+  if (name.starts_with("R.")) name.remove_prefix(2);
+  const Lookup found = find_command(name);
+  if (found.command) {
+    help_command(repl, *found.command);
+    return Status::Good;
+  }
+  if (passes::find_pass(name)) return command_Passes(repl, name);
+  if (const ops::OpInfo* op = ops::find(name)) {
+    show_operator(repl, *op);
+    return Status::Good;
+  }
+  source::Message m = source::message(DiagId::NoSuchThing, "command, pass or operator", rest);
+  const std::string_view near = found.candidates.empty() ? ops::nearest_name(name) : found.candidates[0];
+  if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
+  return repl.fail(std::move(m));
+}
+
+Status command_Set(Repl& repl, std::string_view rest) {
+  if (rest.empty()) {
+    for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
+    return Status::Good;
+  }
+  const auto blank = rest.find_first_of(" \t=");
+  const std::string_view name = rest.substr(0, blank);
+  std::string_view value = blank == std::string_view::npos ? std::string_view() : trim(rest.substr(blank));
+  if (value.starts_with('=')) value = trim(value.substr(1));
+  for (const Option& o : options()) {
+    if (o.name != name) continue;
+    if (value.empty()) {
+      repl.print("{} = {}\n", o.name, o.get(repl));
+      return Status::Good;
+    }
+    if (o.loosens && value == *o.loosens && !repl.may(fmt::format("set {} {}", name, value), rest))
+      return Status::Failed;
+    if (o.set(repl, value)) return Status::Good;
+    return repl.fail(source::message(DiagId::BadOption, value, name).with_hint(fmt::format("values: {}", o.values)));
+  }
+  std::vector<std::string_view> names;
+  for (const Option& o : options()) names.push_back(o.name);
+  source::Message m = source::message(DiagId::NoSuchThing, "option", name);
+  const std::string_view near = source::nearest(name, names);
+  m.hint = near.empty() ? fmt::format("options: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
+  return repl.fail(std::move(m));
+}
+
+Status command_Source(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  auto text = support::read_file(std::string(rest), source::kMaxBytes);
+  if (!text.ok()) return repl.fail(source::message(DiagId::FileNotFound, rest, text.error().reason));
+  // Only the outermost script is named on the command line; what it sources is not.
+  const bool named = std::exchange(repl.on_command_line, false);
+  const Status status = repl.run_script(*text, std::string(rest), named);
+  repl.on_command_line = named;
+  return status;
+}
+
+Status command_SaveScript(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  std::string text = "# rldb script\n";
+  for (const std::string& entry : repl.entered()) {
+    if (entry.starts_with(":save-script")) continue;
+    text += entry + "\n";
+  }
+  if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
+  repl.print("wrote {} ({} entries)\n", rest, repl.entered().size());
+  return Status::Good;
+}
+
+Status command_Quit(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) {
+    const auto code = parse_count(rest);
+    if (!code || *code > 255) return Status::Usage;
+    repl.set_exit_code(int(*code));
+  }
+  return Status::Quit;
+}
+
+}  // namespace rldb::ui

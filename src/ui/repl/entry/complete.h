@@ -1,0 +1,20 @@
+// Completion and colouring of an entry at the prompt.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+// Candidates for the word before `cursor`, sorted, unique; `start` is where that word begins. Commands after a colon
+// (and bare verbs while stopped), their arguments by the command's row, operators after `R.`, names in scope.
+std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start);
+// ANSI colours by the grammar's highlight query; commands are told apart.
+std::string paint_entry(std::string_view text);
+// TVMScript only.
+std::string paint_script(std::string_view text);
+
+}  // namespace rldb::ui

@@ -1,0 +1,105 @@
+#include "ui/repl/entry/reader.h"
+
+#include "rldb/frontend/parse.h"
+#include "ui/repl/commands/command.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::string_view kExpected = "#|";
+constexpr std::string_view kContinuation = "...>";
+
+bool is_command(std::string_view line) {
+  return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
+}
+
+}  // namespace
+
+std::string_view strip_prompt(std::string_view line) {
+  if (line.starts_with("rldb> ")) return line.substr(6);
+  if (line == "rldb>") return {};
+  if (line.starts_with("(rldb ")) {
+    const auto close = line.find(") ");
+    if (close != std::string_view::npos) return line.substr(close + 2);
+  }
+  if (line.starts_with("(rldb) ")) return line.substr(7);
+  if (line.starts_with(kContinuation)) return line.substr(line.size() > 4 && line[4] == ' ' ? 5 : 4);
+  return line;
+}
+
+std::string_view here_document_mark(std::string_view first_line) {
+  const auto at = first_line.rfind("<<");
+  if (!is_command(trim(first_line)) || at == std::string_view::npos) return {};
+  const std::string_view mark = trim(first_line.substr(at + 2));
+  for (const char c : mark)
+    if (!(std::isalnum(static_cast<unsigned char>(c)) || c == '_')) return {};
+  return mark;
+}
+
+bool wants_more(std::string_view text, bool last_was_empty) {
+  if (trim(text).empty() || is_command(trim(text))) return false;
+  switch (frontend::completeness(text)) {
+    case frontend::Completeness::Complete:
+      return false;
+    case frontend::Completeness::Incomplete:
+      return true;
+    case frontend::Completeness::Open:
+      return !last_was_empty;
+  }
+  return false;
+}
+
+ScriptReader::ScriptReader(std::string_view text) {
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines_.push_back(line);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
+
+std::optional<ScriptEntry> ScriptReader::next() {
+  while (next_ < lines_.size() && (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#')) ++next_;
+  if (next_ >= lines_.size()) return std::nullopt;
+  ScriptEntry entry;
+  entry.line = std::uint32_t(next_ + 1);
+  entry.text = std::string(line_at(next_));
+  const std::string mark(here_document_mark(entry.text));
+  ++next_;
+  if (!mark.empty()) {
+    while (next_ < lines_.size() && trim(lines_[next_]) != mark) entry.text += "\n" + std::string(lines_[next_++]);
+    if (next_ < lines_.size()) entry.text += "\n" + std::string(lines_[next_++]);
+  } else {
+    while (next_ < lines_.size() && !lines_[next_].starts_with(kExpected)) {
+      const std::string_view line = line_at(next_);
+      const bool decorator = entry.text.find('\n') == std::string::npos && entry.text.starts_with("@");
+      const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
+      const bool blank = trim(line).empty();
+      if (!wants_more(entry.text, false)) break;
+      // An open block goes on with indented lines only; blank lines inside it are part of it when more follows.
+      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator) {
+        if (!blank) break;
+        std::size_t after = next_;
+        while (after < lines_.size() && trim(line_at(after)).empty()) ++after;
+        const bool goes_on = after < lines_.size() && !line_at(after).empty() && line_at(after).front() == ' ';
+        if (!goes_on) break;
+      }
+      entry.text += "\n" + std::string(line);
+      ++next_;
+    }
+  }
+  entry.end_line = std::uint32_t(next_);
+  while (next_ < lines_.size() && lines_[next_].starts_with(kExpected)) {
+    std::string_view line = lines_[next_++].substr(kExpected.size());
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    entry.expected.emplace_back(line);
+  }
+  entry.expected_end = std::uint32_t(next_);
+  return entry;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,140 @@
+// `:resume`: a killed session brought back from its journal.
+#include "ui/repl/entry/resume.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file_system.h"
+#include "rldb/support/memory.h"
+#include "ui/repl/entry/journal.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+namespace {
+
+std::string first_line(const std::string& entry) {
+  const auto end = entry.find('\n');
+  return end == std::string::npos ? entry : entry.substr(0, end) + " ...";
+}
+
+void warn(Repl& repl, source::Message message) {
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, std::move(message));
+  repl.console().diagnose(diagnostics, repl.session().sources());
+}
+
+// Options and folder as they were.
+void apply(Repl& repl, const JournalHeader& header) {
+  std::vector<std::string> arguments{"rldb"};
+  arguments.insert(arguments.end(), header.arguments.begin(), header.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  int exit_code = 0;
+  if (const auto line = parse_command_line(int(argv.size()), argv.data(), exit_code)) {
+    repl.session().options() = line->options;
+    repl.timeout = line->timeout;
+    if (line->max_memory > 0) support::set_memory_limit(line->max_memory);
+  }
+  if (::chdir(header.folder.c_str()) != 0)
+    warn(repl, source::message(DiagId::FolderNotEntered, header.folder, support::error_text(errno)));
+}
+
+struct Counts {
+  std::size_t repeated = 0;
+  std::vector<std::string> left_out;  // what would act outside of the session once more
+  std::vector<std::string> crashed;   // was unfinished when it was repeated, too
+};
+
+// False: it was interrupted.
+bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
+  if (item.outcome == EntryOutcome::Failed) return true;
+  if (repl.replay_of(item.entry) == Replay::Outside) {
+    counts.left_out.push_back(first_line(item.entry));
+    return true;
+  }
+  if (item.outcome == EntryOutcome::Unfinished) {
+    if (item.tried) {
+      counts.crashed.push_back(first_line(item.entry));
+      return true;
+    }
+    old.mark_tried();
+  }
+  repl.mute(true);
+  const Status status = repl.execute(item.entry);
+  repl.mute(false);
+  if (support::cancel_cause() == support::CancelCause::Interrupt) return false;
+  ++counts.repeated;
+  if (status == Status::Good || item.outcome == EntryOutcome::Changed) return true;
+  const std::string why = repl.last().errors.empty() ? "it was refused" : repl.last().errors.front();
+  warn(repl, source::message(DiagId::EntryNotRepeated, first_line(item.entry), first_line(why)));
+  return true;
+}
+
+void tell(Repl& repl, const JournalHeader& header, const Counts& counts) {
+  repl.print("resumed the session of {} in {}: {} entr{} repeated\n", time_text(header.started), header.folder,
+             counts.repeated, counts.repeated == 1 ? "y" : "ies");
+  if (!counts.left_out.empty())
+    repl.print("not repeated, because it acts outside of the session: {}\n", fmt::join(counts.left_out, "; "));
+  if (!counts.crashed.empty())
+    repl.print("not repeated, because the session ended in it: {}\n", fmt::join(counts.crashed, "; "));
+}
+
+}  // namespace
+
+bool offer_resume(Repl& repl) {
+  const std::vector<KilledSession> killed = killed_sessions();
+  if (killed.empty()) return false;
+  const JournalHeader& newest = killed.front().header;
+  repl.print("a session of {} in {} was killed; :resume brings it back, :resume drop forgets it\n",
+             time_text(newest.started), newest.folder);
+  if (killed.size() > 1) repl.print("({} older ones after it)\n", killed.size() - 1);
+  return true;
+}
+
+Status command_Resume(Repl& repl, std::string_view rest) {
+  const bool drop = rest == "drop";
+  if (!rest.empty() && !drop) return Status::Usage;
+  const std::vector<KilledSession> killed = killed_sessions();
+  if (killed.empty()) return repl.fail(source::message(DiagId::NothingToResume));
+  bool in_use = false;
+  const auto old = Journal::open_killed(killed.front().path, in_use);
+  if (!old) return repl.fail(source::message(in_use ? DiagId::JournalInUse : DiagId::BadJournal, killed.front().path));
+  const JournalHeader& header = killed.front().header;
+  if (drop) {
+    old->remove();
+    repl.print("forgot the session of {} in {}\n", time_text(header.started), header.folder);
+    offer_resume(repl);
+    return Status::Good;
+  }
+  Journal* const ours = repl.journal();
+  if (ours) ours->begin_batch();
+  Counts counts;
+  for (const JournalItem& item : old->items()) {
+    if (item.header) {
+      if (ours) ours->write_header(*item.header);
+      apply(repl, *item.header);
+    } else if (!repeat(repl, item, *old, counts)) {
+      repl.print("interrupted; the journal of the session is kept\n");
+      if (ours) ours->end_batch();
+      return Status::Failed;
+    }
+  }
+  tell(repl, header, counts);
+  // Only when all of it is in the journal of this session.
+  if (!ours) return Status::Good;
+  ours->end_batch();
+  if (const std::string why = ours->take_problem(); !why.empty())
+    warn(repl, source::message(DiagId::JournalNotKept, ours->path(), why));
+  else
+    old->remove();
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

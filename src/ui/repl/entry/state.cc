@@ -1,0 +1,372 @@
+#include "ui/repl/entry/state.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdlib>
+
+#include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_id.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/memory.h"
+#include "ui/exit_code.h"
+#include "ui/guarded.h"
+#include "ui/repl/entry/reader.h"
+
+namespace rldb::ui {
+
+using source::DiagId;
+
+// Passes everything on and keeps a copy, for `:expect output`.
+class Repl::Tee : public Console {
+ public:
+  explicit Tee(Console& to) : to_(to) { set_color(to.color()); }
+  void write(std::string_view text) override {
+    keep(text);
+    if (!muted) to_.write(text);
+  }
+  void error(std::string_view text) override {
+    keep(text);
+    if (!muted) to_.error(text);
+  }
+  bool muted = false;
+  bool lost() const override { return to_.lost(); }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  // A program that prints for hours must not fill the memory.
+  static constexpr std::size_t kMost = std::size_t(16) << 20;
+  void keep(std::string_view text) {
+    if (text_.size() < kMost) text_ += text;
+  }
+  Console& to_;
+  std::string text_;
+};
+
+Repl::Repl(const CommandLine& line, Console& console)
+    : line_(line),
+      tee_(std::make_unique<Tee>(console)),
+      console_(tee_.get()),
+      session_(std::make_unique<session::Session>(line.options, tee_.get())),
+      debugger_(std::make_unique<debug::Debugger>(*session_)) {
+  timeout = line.timeout;
+}
+
+Repl::~Repl() = default;
+
+std::string Repl::prompt() const {
+  if (!debugger_->active()) return "rldb> ";
+  const debug::Position& where = debugger_->last_stop().where;
+  return "(rldb " + where.function + (where.binding.empty() ? "" : ":" + where.binding) + ") ";
+}
+
+Status Repl::execute(std::string_view entry) {
+  entry = trim(entry);
+  if (entry.empty() || entry.front() == '#') return Status::Good;
+  if (console_->lost()) return Status::Quit;  // nobody is there to read
+  const bool checks = entry.starts_with(":expect");
+  const std::string_view text = entry;
+  if (!checks) {
+    last_ = {};
+    tee_->take();
+  }
+  const auto work = [&] {
+    std::string kept(entry);
+    if (entered_.size() == entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    const Status result = dispatch(text);
+    if (result != Status::Usage) entered_.push_back(std::move(kept));  // cannot fail any more
+    return result;
+  };
+  // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
+  const auto guarded = [&] { return guard(text, std::ref(work)); };
+  const Status status = record(text, std::ref(guarded));
+  if (!checks) {
+    last_.output = tee_->take();
+    last_.failed = status == Status::Failed || status == Status::Usage;
+    if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
+  }
+  return status;
+}
+
+struct Repl::Before {
+  session::Session::Snapshot session;
+  std::shared_ptr<debug::Debugger::Snapshot> debugger;
+  int frame;
+  std::uint64_t completed;
+};
+
+Repl::Before Repl::before() const { return {session_->snapshot(), debugger_->snapshot(), frame_, completed_}; }
+
+void Repl::go_back(Before& before) {
+  // A script whose entries have been carried out is not taken back as a whole.
+  if (completed_ != before.completed) return;
+  const support::CancelCause cause = support::cancel_cause();
+  support::clear_cancel();  // or running to where it was would end at once
+  session_->restore(std::move(before.session));
+  debugger_->restore(*before.debugger);
+  frame_ = before.frame;
+  if (cause != support::CancelCause::None) support::request_cancel(cause);
+}
+
+Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
+  Status status = Status::Failed;
+  std::optional<Before> start;
+  const auto all = [&] {
+    start.emplace(before());
+    status = work();
+  };
+  const auto abandoned = run_guarded(std::ref(all), timeout);
+  // A run that was stopped by its time limit came back in order.
+  if (!abandoned) {
+    ++completed_;
+    if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) {
+      fail(source::message(DiagId::TimedOut, timeout));
+      last_.exit_code = kTimeout;
+    }
+    return status;
+  }
+  const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason
+  if (start) go_back(*start);
+  repeatable_.clear();
+  fail(abandoned->message);
+  if (abandoned->internal) {
+    const std::string path = write_internal_error(*session_, abandoned->message.text, std::string(entry));
+    if (!path.empty()) console_->error("written: " + path + "\n");
+  }
+  last_.exit_code = abandoned->exit_code;
+  return Status::Failed;
+}
+
+Status Repl::repeat_last() {
+  if (repeatable_.empty()) return Status::Good;
+  return execute(std::string(repeatable_));
+}
+
+Repl::Target Repl::target_of(std::string_view entry) const {
+  using Kind = Target::Kind;
+  const Command* const help = find_command("help").command;
+  if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
+  if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
+  const bool colon = entry.front() == ':';
+  const std::string_view body = colon ? trim(entry.substr(1)) : entry;
+  std::size_t end = 0;
+  while (end < body.size() &&
+         (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_'))
+    ++end;
+  const std::string_view word = body.substr(0, end);
+  const std::string_view rest = trim(body.substr(end));
+
+  if (!colon) {
+    // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
+    const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end]));
+    const bool assignment = rest.starts_with("=") || rest.starts_with(":");
+    const Command* verb = find_bare_verb(word);
+    if (verb && debugger_->active() && wordlike && !assignment) return {Kind::Command, verb, rest, word};
+    // A lone stepping verb where nothing is stopped, and no value of that name: say what is missing.
+    if (verb && (verb->flags & kRepeat) && rest.empty() && word.size() > 2 && !session_->find_value(word))
+      return {Kind::Command, verb, rest, word};
+    return {Kind::Script, nullptr, entry, {}};
+  }
+  if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
+  const Command* found = word.empty() ? nullptr : find_command(word).command;
+  if (found) return {Kind::Command, found, rest, word};
+  return {Kind::Unknown, nullptr, rest, word.empty() ? body : word};
+}
+
+Status Repl::dispatch(std::string_view entry) {
+  const Target target = target_of(entry);
+  switch (target.kind) {
+    case Target::Kind::Shell:
+      return run_shell(target.rest);
+    case Target::Kind::Script:
+      return run_entry(target.rest);
+    case Target::Kind::Command:
+      return run_command(*target.command, target.rest);
+    case Target::Kind::Unknown:
+      break;
+  }
+  const Lookup found = find_command(target.word);
+  if (found.candidates.size() > 1 && !target.word.empty())
+    return fail(
+        source::message(DiagId::AmbiguousCommand, target.word, fmt::format("{}", fmt::join(found.candidates, ", "))));
+  source::Message m = source::message(DiagId::UnknownCommand, target.word);
+  if (!found.candidates.empty() && !target.word.empty())
+    m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
+  return fail(std::move(m));
+}
+
+Replay Repl::replay_of(std::string_view entry) const {
+  entry = trim(entry);
+  if (entry.empty() || entry.front() == '#') return Replay::No;
+  const Target target = target_of(entry);
+  switch (target.kind) {
+    case Target::Kind::Shell:
+      return Replay::Outside;
+    case Target::Kind::Script:
+      return Replay::Yes;
+    case Target::Kind::Command:
+      return target.command->flags & kReplay    ? Replay::Yes
+             : target.command->flags & kOutside ? Replay::Outside
+                                                : Replay::No;
+    case Target::Kind::Unknown:
+      return Replay::No;
+  }
+  return Replay::No;
+}
+
+Repl::Moment Repl::moment() const {
+  const debug::StopReport& stop = debugger_->last_stop();
+  return {debugger_->active(), stop.kind, stop.time, session_->history().position(), session_->values().size()};
+}
+
+Status Repl::record(std::string_view entry, const std::function<Status()>& work) {
+  if (!journal_ || replay_of(entry) == Replay::No) return work();
+  const Moment before = moment();
+  {
+    const support::MemoryLimitExempt exempt;
+    journal_->begin(entry);
+  }
+  const Status status = work();
+  const support::MemoryLimitExempt exempt;
+  journal_->finish(status == Status::Good  ? EntryOutcome::Good
+                   : !(moment() == before) ? EntryOutcome::Changed
+                                           : EntryOutcome::Failed);
+  if (const std::string why = journal_->take_problem(); !why.empty()) {
+    source::Diagnostics d;
+    d.add({}, source::message(DiagId::JournalNotKept, journal_->path(), why));
+    console_->diagnose(d, session_->sources());
+  }
+  return status;
+}
+
+void Repl::mute(bool on) { tee_->muted = on; }
+
+Status Repl::run_command(const Command& command, std::string_view rest) {
+  const Status status = command.run(*this, rest);
+  if (status == Status::Usage) {
+    source::Message m = source::message(DiagId::CommandUsage, command.name, command.arguments);
+    last_.errors.push_back(m.text);
+    source::Diagnostics d;
+    d.add({}, std::move(m));
+    console_->diagnose(d, session_->sources());
+  }
+  if (command.flags & kRepeat)
+    repeatable_ = ":" + std::string(command.name) + (rest.empty() ? "" : " " + std::string(rest));
+  else
+    repeatable_.clear();
+  return status;
+}
+
+Status Repl::run_entry(std::string_view text) {
+  repeatable_.clear();
+  source::Diagnostics diagnostics;
+  session::EntryResult result = session_->enter(text, diagnostics);
+  const Status status = report(diagnostics);
+  if (!result.ok || status == Status::Failed) return Status::Failed;
+  for (const session::EntryResult::Item& item : result.items) {
+    last_.type = item.type;
+    switch (item.kind) {
+      case frontend::ItemKind::Module:
+        print("module {} ({} functions)\n", item.name, session_->module()->entries.size());
+        break;
+      case frontend::ItemKind::Function:
+        print("defined {}\n", item.name);
+        break;
+      case frontend::ItemKind::Binding:
+      case frontend::ItemKind::Expression:
+        last_.value = item.value;
+        if (item.value && !item.value->is_null()) show_value(*item.value, item.name);
+        break;
+      case frontend::ItemKind::Symbols:
+        break;
+    }
+  }
+  debugger_->resolve_breakpoints();
+  return Status::Good;
+}
+
+bool Repl::may(std::string_view what, std::string_view entry) {
+  if (!script_.unnamed || line_.trust_scripts) return true;
+  if (ask) {
+    // As a string with escapes: what the terminal would obey must not hide what the script says.
+    const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
+    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_.name, script_.line, what, shown));
+  }
+  fail(source::message(DiagId::ScriptMayNot, script_.name, script_.line, what));
+  return false;
+}
+
+Status Repl::run_shell(std::string_view command) {
+  if (!may("run a shell", command)) return Status::Failed;
+  console_->write("");
+  const int status = std::system(std::string(command).c_str());
+  return status == 0 ? Status::Good : Status::Failed;
+}
+
+Status Repl::report(const source::Diagnostics& diagnostics) {
+  if (diagnostics.all().empty()) return Status::Good;
+  console_->diagnose(diagnostics, session_->sources());
+  for (const source::Diagnostic& d : diagnostics.all()) {
+    if (d.severity != source::Severity::Error) continue;
+    std::string text = d.message;
+    for (const source::Note& note : d.notes) text += "\n" + note.text;
+    last_.errors.push_back(std::move(text));
+  }
+  return diagnostics.has_errors() ? Status::Failed : Status::Good;
+}
+
+Status Repl::fail(source::Message message) {
+  source::Diagnostics d;
+  d.add({}, std::move(message));
+  return report(d);
+}
+
+void Repl::show_value(const runtime::Value& value, std::string_view name) {
+  const std::string text = runtime::format_value(value);
+  if (name.empty())
+    print("{}\n", text);
+  else if (text.find('\n') == std::string::npos)
+    print("{} = {}\n", name, text);
+  else
+    print("{} =\n{}\n", name, text);
+}
+
+void Repl::forgive() { last_.failed = false; }
+
+Status Repl::run_script(std::string_view text, const std::string& name, bool named) {
+  // A script that sources itself must end.
+  if (script_.depth >= 16) return fail(source::message(DiagId::ScriptsNested, name));
+  struct Restore {
+    explicit Restore(Script& script) : script(script), outer(script) {}
+    ~Restore() { script = std::move(outer); }
+    Script& script;
+    Script outer;
+  } restore(script_);
+  script_ = {script_.depth + 1, script_.unnamed || !named, name, 0};
+  ScriptReader reader(text);
+  Status status = Status::Good;
+  bool pending = false;  // the entry before failed; an `:expect error` may follow
+  std::uint32_t pending_line = 0;
+  while (auto entry = reader.next()) {
+    if (pending && !trim(entry->text).starts_with(":expect")) break;
+    script_.line = entry->line;
+    status = execute(entry->text);
+    if (status == Status::Quit) break;
+    if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not one entry of it
+      pending = true, pending_line = entry->line;
+      break;
+    }
+    const bool expectation = trim(entry->text).starts_with(":expect");
+    if (expectation && status == Status::Failed) {
+      pending = true, pending_line = entry->line;
+      break;
+    }
+    pending = last_.failed;
+    pending_line = entry->line;
+  }
+  if (!pending) return status == Status::Quit ? Status::Quit : Status::Good;
+  console_->print_error("{}:{}: stopped here\n", name, pending_line);
+  return Status::Failed;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,143 @@
+// Repl: the state behind the prompt: session, debugger, options of showing, and the last result that `:expect` checks.
+//
+// `execute` runs one entry (a command with its colon, a bare debugger verb while stopped, `?name`, `!shell`, or
+// TVMScript) and says how it went. It reads no input and knows no terminal, so that the prompt, scripts, `-ex`,
+// `.session` tests share it. Command handlers are free functions over this class, grouped by file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/debug/debugger.h"
+#include "rldb/session/session.h"
+#include "ui/cli.h"
+#include "ui/console.h"
+#include "ui/repl/commands/command.h"
+#include "ui/repl/entry/journal.h"
+
+namespace rldb::ui {
+
+// What the last entry left behind, for `:expect`, `_` and the exit code.
+struct LastResult {
+  std::optional<runtime::Value> value;
+  const ir::Type* type = nullptr;
+  std::vector<std::string> errors;  // messages with their notes
+  std::string output;               // everything that was written
+  bool failed = false;
+  int exit_code = 0;  // how a batch run that stops at it ends
+};
+
+class Repl {
+ public:
+  Repl(const CommandLine& line, Console& console);
+  ~Repl();
+
+  Status execute(std::string_view entry);
+  // The work of one entry, whatever happens in it: when it is cancelled, runs out of memory or meets a bug, that is
+  // reported and it has failed. `entry` is what a report of a bug repeats. `execute` does this for its entry.
+  Status guard(std::string_view entry, const std::function<Status()>& work);
+  // The work of one entry, with the journal told before and after. `execute` does both for its entry.
+  Status record(std::string_view entry, const std::function<Status()>& work);
+  Replay replay_of(std::string_view entry) const;
+  // Null: there is none.
+  Journal* journal() { return journal_.get(); }
+  void set_journal(std::unique_ptr<Journal> journal) { journal_ = std::move(journal); }
+  // While muted nothing is shown: for entries that are repeated.
+  void mute(bool on);
+  // An empty line at the prompt: repeats a stepping command.
+  Status repeat_last();
+  bool can_repeat() const { return !repeatable_.empty(); }
+
+  session::Session& session() { return *session_; }
+  debug::Debugger& debugger() { return *debugger_; }
+  Console& console() { return *console_; }
+  LastResult& last() { return last_; }
+  const CommandLine& line() const { return line_; }
+  int& frame() { return frame_; }
+  int exit_code() const { return exit_code_; }
+  void set_exit_code(int code) { exit_code_ = code; }
+  std::string prompt() const;
+  const std::vector<std::string>& entered() const { return entered_; }
+
+  // ---- for the handlers ----
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    console_->write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Writes the diagnostics and remembers them for `:expect error`. Failed when there was an error.
+  Status report(const source::Diagnostics& diagnostics);
+  Status fail(source::Message message);
+  void show_value(const runtime::Value& value, std::string_view name = {});
+  Status show_stop(const debug::StopReport& stop);
+  // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
+  // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
+  Status run_script(std::string_view text, const std::string& name, bool named = true);
+  // May the entry at hand do this (`run a shell`)? Asks when it stands in a script that nobody named, and refuses with
+  // a diagnostic where there is nobody to ask.
+  bool may(std::string_view what, std::string_view entry);
+  // The last failure was expected after all.
+  void forgive();
+  // Puts a question to whoever sits at the terminal; empty: nobody does.
+  std::function<bool(const std::string&)> ask;
+  // What is executed now was written on the command line, or is the user's init file.
+  bool on_command_line = false;
+  // Options of `:set`.
+  bool highlight = true;
+  std::size_t list_lines = 7;
+  double timeout = 0;  // seconds for each entry, 0: none
+
+ private:
+  class Tee;
+  // What an entry is. `command` is null for a shell command, TVMScript, and what is no command at all.
+  struct Target {
+    enum class Kind { Shell, Script, Command, Unknown } kind;
+    const Command* command = nullptr;
+    std::string_view rest;
+    std::string_view word;  // Unknown: what was taken for the name of a command
+  };
+  // Tells whether an entry that failed changed anything.
+  struct Moment {
+    bool active;
+    debug::StopKind stop;
+    std::uint64_t time;
+    std::size_t version, values;
+    bool operator==(const Moment&) const = default;
+  };
+  Target target_of(std::string_view entry) const;
+  Moment moment() const;
+  Status dispatch(std::string_view entry);
+  // Where an entry that is given up goes back to.
+  struct Before;
+  Before before() const;
+  void go_back(Before& before);
+  Status run_command(const Command& command, std::string_view rest);
+  Status run_entry(std::string_view text);
+  Status run_shell(std::string_view command);
+
+  CommandLine line_;
+  std::unique_ptr<Tee> tee_;
+  Console* console_;
+  std::unique_ptr<session::Session> session_;
+  std::unique_ptr<debug::Debugger> debugger_;
+  std::unique_ptr<Journal> journal_;
+  LastResult last_;
+  std::string repeatable_;
+  std::vector<std::string> entered_;
+  int frame_ = 0;
+  int exit_code_ = 0;
+  // The script at hand.
+  struct Script {
+    int depth = 0;
+    bool unnamed = false;  // it, or one that led to it, was not named on the command line
+    std::string name;
+    std::uint32_t line = 0;
+  };
+  Script script_;
+  std::uint64_t completed_ = 0;  // entries that were not given up
+};
+
+}  // namespace rldb::ui

@@ -1,0 +1,199 @@
+// Textual pipelines, the runner and the history.
+#include <doctest/doctest.h>
+
+#include "passes/golden.h"
+#include "rldb/source/diagnostic_id.h"
+
+using namespace rldb;
+using namespace rldb::passes;
+
+namespace {
+
+std::string round_trip(std::string_view text) {
+  auto parsed = parse_pipeline(text);
+  if (!parsed.ok()) return parsed.error().text + (parsed.error().hint.empty() ? "" : " (" + parsed.error().hint + ")");
+  std::string out;
+  for (const PassInvocation& p : *parsed) out += (out.empty() ? "" : ",") + to_string(p);
+  return out;
+}
+
+constexpr std::string_view kProgram = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+)";
+
+}  // namespace
+
+TEST_CASE("pipelines are read with options in any of the usual spellings") {
+  CHECK(round_trip("ToNonDataflow, RemovePurityChecking") == "ToNonDataflow,RemovePurityChecking");
+  CHECK(round_trip("  ToNonDataflow()\n,VMShapeLower( emit_err_ctx=False ), ") ==
+        "ToNonDataflow,VMShapeLower(emit_err_ctx=False)");
+  CHECK(round_trip("DeadCodeElimination([\"main\", 'f'])") == "DeadCodeElimination([\"main\", 'f'])");
+  CHECK(round_trip("VMBuiltinLower") == "LowerRuntimeBuiltin");
+}
+
+TEST_CASE("mistakes in a pipeline are named with the nearest spelling") {
+  CHECK(round_trip("ToNonDatflow") == "unknown pass `ToNonDatflow` (did you mean `ToNonDataflow`?)");
+  CHECK(round_trip("VMShapeLower(emit_err=True)").starts_with("pass `VMShapeLower` has no option `emit_err`"));
+  CHECK(round_trip("VMShapeLower(emit_err_ctx=3)") ==
+        "option `emit_err_ctx` of pass `VMShapeLower` wants True or False, got `3`");
+  CHECK(round_trip("ToNonDataflow(1)") == "pass `ToNonDataflow` takes 0 options, got 1");
+  CHECK(round_trip("VMShapeLower(True, emit_err_ctx=True)") ==
+        "option `emit_err_ctx` of pass `VMShapeLower` is given twice");
+  CHECK(round_trip("").starts_with("pipeline text, column 1: no pass named"));
+  CHECK(round_trip("ToNonDataflow RemovePurityChecking").starts_with("pipeline text, column 15"));
+  CHECK(round_trip("ToNonDataflow(").starts_with("pipeline text, column 15"));
+  CHECK(round_trip("VMShapeLower([1)").starts_with("pipeline text"));
+}
+
+TEST_CASE("named pipelines hold only passes that exist") {
+  bool minimum = false;
+  for (const PipelineInfo& p : named_pipelines()) {
+    CHECK_MESSAGE(parse_pipeline(p.passes).ok(), std::string(p.name));
+    minimum = minimum || p.name == "minimum";
+  }
+  CHECK(minimum);
+  auto parsed = parse_pipeline("minimum");
+  REQUIRE(parsed.ok());
+  CHECK(info(parsed->back().id).name == "AttachGlobalSymbol");
+}
+
+TEST_CASE("every pass has a name, a function and a line of help") {
+  for (const PassInfo& p : all_passes()) {
+    CHECK(find_pass(p.name) == &p);
+    CHECK(bool(p.run));
+    CHECK(!p.doc.empty());
+    CHECK(&info(p.id) == &p);
+  }
+}
+
+TEST_CASE("the runner records, vetoes and stops at the bisect limit") {
+  testing::Program p;
+  const ir::Module* module = p.parse(kProgram);
+  REQUIRE(module != nullptr);
+  auto pipeline = parse_pipeline("ToNonDataflow,RemovePurityChecking,AttachGlobalSymbol");
+  REQUIRE(pipeline.ok());
+  PassEnv env{p.ctx, p.diagnostics};
+  std::vector<PassRecord> records;
+  RunOptions options;
+  options.after = [&](const PassRecord& r) { records.push_back(r); };
+
+  auto result = run_pipeline(env, module, *pipeline, options);
+  REQUIRE(result.ok());
+  REQUIRE(records.size() == 3);
+  CHECK(records[0].before == module);
+  CHECK(records[0].changed == std::vector<std::string>{"main"});
+  CHECK(records[1].before == records[0].after);
+  CHECK(records[2].changed.empty());  // main is public already
+
+  records.clear();
+  options.bisect_limit = 1;
+  REQUIRE(run_pipeline(env, module, *pipeline, options).ok());
+  CHECK(records.size() == 1);
+
+  records.clear();
+  options.bisect_limit = -1;
+  options.before = [](const PassInvocation& i, const ir::Module*) { return info(i.id).name != "ToNonDataflow"; };
+  REQUIRE(run_pipeline(env, module, *pipeline, options).ok());
+  CHECK(records.size() == 2);
+  CHECK(records[0].before == module);
+}
+
+TEST_CASE("a lowering pass on a pure function is a warning, said once") {
+  testing::Program p;
+  const ir::Module* module = p.parse(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return x
+)");
+  REQUIRE(module != nullptr);
+  auto pipeline = parse_pipeline("VMShapeLower,AttachGlobalSymbol");
+  REQUIRE(pipeline.ok());
+  PassEnv env{p.ctx, p.diagnostics};
+  CHECK(run_pipeline(env, module, *pipeline, {}).ok());
+  REQUIRE(p.diagnostics.all().size() == 1);
+  CHECK(p.diagnostics.all()[0].id == source::DiagId::PassMadeImpureCalls);
+  CHECK_FALSE(p.diagnostics.has_errors());
+
+  p.diagnostics.clear();
+  auto in_order = parse_pipeline("RemovePurityChecking,VMShapeLower,AttachGlobalSymbol");
+  REQUIRE(in_order.ok());
+  CHECK(run_pipeline(env, module, *in_order, {}).ok());
+  CHECK(p.diagnostics.all().empty());
+}
+
+TEST_CASE("a pass that did nothing shares the module") {
+  testing::Program p;
+  const ir::Module* module = p.parse(kProgram);
+  REQUIRE(module != nullptr);
+  PassEnv env{p.ctx, p.diagnostics};
+  for (std::string_view name : {"LambdaLift", "LowerAllocTensor", "DeadCodeElimination", "AttachGlobalSymbol"}) {
+    auto result = run_pipeline(env, module, *parse_pipeline(name));
+    REQUIRE(result.ok());
+    CHECK_MESSAGE(*result == module, std::string(name));
+  }
+}
+
+TEST_CASE("history rewinds, and a new pass drops what came after") {
+  testing::Program p;
+  const ir::Module* module = p.parse(kProgram);
+  REQUIRE(module != nullptr);
+  PassEnv env{p.ctx, p.diagnostics};
+  History history;
+  CHECK(history.current() == nullptr);
+  history.start(module);
+  RunOptions options;
+  options.after = [&](const PassRecord& r) { history.push(r); };
+  REQUIRE(run_pipeline(env, module, *parse_pipeline("ToNonDataflow,RemovePurityChecking"), options).ok());
+  CHECK(history.size() == 3);
+  CHECK(history.position() == 2);
+  history.bookmark("lowered");
+  CHECK(history.rewind(1));
+  CHECK_FALSE(history.rewind(3));
+  CHECK(history.current() == history.module_at(1));
+  CHECK(history.size() == 3);
+  history.push_edit(module);
+  CHECK(history.size() == 3);
+  CHECK(history.is_edit(2));
+  CHECK(history.current() == module);
+  CHECK(history.bookmarks().empty());
+}
+
+TEST_CASE("new nodes lead back to the binding they came from") {
+  testing::Program p;
+  const ir::Module* module = p.parse(R"(
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def f(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+        T.evaluate(0)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.f, (x,), out_ty=R.Tensor((2,), "float32"))
+        return y
+)");
+  INFO(p.errors());
+  REQUIRE(module != nullptr);
+  PassEnv env{p.ctx, p.diagnostics};
+  auto result = run_pipeline(env, module, *parse_pipeline("CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin"));
+  REQUIRE(result.ok());
+  const auto* main = ir::as<ir::Function>((*result)->find("main"));
+  REQUIRE(main != nullptr);
+  REQUIRE(!main->body->blocks.empty());
+  for (const ir::Binding* b : main->body->blocks[0]->bindings) {
+    const source::Span span = p.ctx.span_of(b->value);
+    const std::string_view text =
+        span.file ? p.sources.get(span.file).text().substr(span.begin, span.end - span.begin) : "";
+    CHECK_MESSAGE(text.find("call_tir") != std::string_view::npos, std::string(b->var->name));
+  }
+}
