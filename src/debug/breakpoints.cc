@@ -6,7 +6,8 @@
 #include <limits>
 
 #include "debug/impl.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 
 namespace rldb::debug {
 
@@ -15,7 +16,6 @@ using bytecode::ArgKind;
 using bytecode::FunctionKind;
 using bytecode::Instruction;
 using bytecode::Opcode;
-using source::DiagId;
 
 namespace {
 
@@ -33,7 +33,7 @@ bool names_file(std::string_view said, std::string_view file) {
 }
 
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
-  source::Message m = source::message(DiagId::NoSuchThing, what, name);
+  source::Message m = source::message(diag::NoSuchThing, what, name);
   std::vector<std::string_view> views(candidates.begin(), candidates.end());
   std::sort(views.begin(), views.end());
   views.erase(std::unique(views.begin(), views.end()), views.end());
@@ -68,11 +68,11 @@ std::shared_ptr<const CodeMap> Debugger::Impl::current_code() {
 // ---- specs ----
 
 Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const CodeMap* map) const {
-  if (!map) return {{}, true, source::message(DiagId::NoProgram)};
+  if (!map) return {{}, true, source::message(diag::NoProgram)};
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
     if (pc && Index(*pc) < map->executable().instruction_count()) return {{Index(*pc)}, false, {}};
-    return {{}, false, source::message(DiagId::NoSuchThing, "instruction", spec.substr(1))};
+    return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
   if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
@@ -134,7 +134,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
     if (names_file(file, b.file) && b.line == best) add_sorted(r.sites, map.starts_of(int(i)));
   }
   if (r.sites.empty())
-    r.problem = source::message(DiagId::NoSuchThing, "binding at or after line", fmt::format("{}:{}", file, line));
+    r.problem = source::message(diag::NoSuchThing, "binding at or after line", fmt::format("{}:{}", file, line));
   return r;
 }
 
@@ -166,9 +166,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
     }
   }
   if (exists) {
-    r.problem =
-        source::message(DiagId::NoSuchThing, fmt::format("code in function `{}` for the binding", function), name)
-            .with_hint("it became no instruction of its own");
+    r.problem = source::message(diag::NoSuchThing, fmt::format("code in function `{}` for the binding", function), name)
+                    .with_hint("it became no instruction of its own");
     return r;
   }
   if (function_known) {
@@ -177,7 +176,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   }
   if (function.find('.') != std::string_view::npos) {  // file.py:name
     r.pending = true;
-    r.problem = source::message(DiagId::NoSuchThing, "loaded file", function);
+    r.problem = source::message(diag::NoSuchThing, "loaded file", function);
     return r;
   }
   r.problem = unknown("function", function, session.function_names());
@@ -201,7 +200,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
     if (!r.sites.empty()) return r;
   }
   if (session.module() && session.module()->find(name)) {
-    r.problem = source::message(DiagId::NoSuchThing, "call of the function", name)
+    r.problem = source::message(diag::NoSuchThing, "call of the function", name)
                     .with_hint("nothing that the program runs calls it");
     return r;
   }
@@ -223,7 +222,7 @@ const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary
   const auto map = d.current_code();
   Impl::Resolved r = d.resolve(spec, map.get());
   if (r.sites.empty() && !r.pending) {
-    out.add({}, r.problem ? *std::move(r.problem) : source::message(DiagId::NoSuchThing, "place", spec));
+    out.add({}, r.problem ? *std::move(r.problem) : source::message(diag::NoSuchThing, "place", spec));
     return nullptr;
   }
   Breakpoint b;

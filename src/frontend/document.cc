@@ -13,7 +13,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
 
@@ -96,7 +96,7 @@ bool same_face(const Face& a, const Face& b) { return a.type && a.type == b.type
 // Said once for the whole of a text.
 bool is_too_deep(const source::Diagnostics& found) {
   return std::any_of(found.all().begin(), found.all().end(),
-                     [](const source::Diagnostic& d) { return d.id == source::DiagId::NestedTooDeepText; });
+                     [](const source::Diagnostic& d) { return d.id == diag::NestedTooDeepText; });
 }
 
 // What is remembered of a member besides what the reader keeps.

@@ -5,7 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
 
@@ -15,15 +16,14 @@ using source::DiagId;
 
 // Kinds whose repetition in one function has the same cause.
 bool has_one_cause(DiagId id) {
-  return id == DiagId::UnknownName || id == DiagId::DataflowVarOutside || id == DiagId::BranchVarOutside ||
-         id == DiagId::NoMember || id == DiagId::DimNotInt64 || id == DiagId::SymbolNotBound ||
-         id == DiagId::StringInBody;
+  return id == diag::UnknownName || id == diag::DataflowVarOutside || id == diag::BranchVarOutside ||
+         id == diag::NoMember || id == diag::DimNotInt64 || id == diag::SymbolNotBound || id == diag::StringInBody;
 }
 
 // What cst/damage.cc says.
 bool is_damage(DiagId id) {
-  return id == DiagId::SyntaxError || id == DiagId::NeverClosed || id == DiagId::NeverOpened ||
-         id == DiagId::UnterminatedString || id == DiagId::KeywordAsName;
+  return id == diag::SyntaxError || id == diag::NeverClosed || id == diag::NeverOpened ||
+         id == diag::UnterminatedString || id == diag::KeywordAsName;
 }
 
 std::size_t line_of(std::string_view text, const source::Span& span) {
@@ -73,7 +73,7 @@ void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRang
   std::unordered_set<std::uint32_t> damaged_functions;
   for (const source::Diagnostic& d : from) {
     if (is_damage(d.id)) damaged.insert(line_of(text, d.span));
-    if (is_damage(d.id) || d.id == DiagId::MissingBody || d.id == DiagId::UnexpectedIndent)
+    if (is_damage(d.id) || d.id == diag::MissingBody || d.id == diag::UnexpectedIndent)
       damaged_functions.insert(function_at(functions, d.span.begin));
   }
   source::Span last;  // of the last error
@@ -81,8 +81,8 @@ void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRang
     if (d.severity == source::Severity::Error && d.span && d.span == std::exchange(last, d.span)) continue;
     if (!is_damage(d.id) && damaged.count(line_of(text, d.span)) > 0) continue;
     // What is missing may be in the damage.
-    if (d.id == DiagId::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;
-    if (d.id == DiagId::UnknownName && was_to_be_bound(d.span, damaged, functions, text)) continue;
+    if (d.id == diag::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;
+    if (d.id == diag::UnknownName && was_to_be_bound(d.span, damaged, functions, text)) continue;
     if (has_one_cause(d.id) &&
         !said.insert(std::to_string(function_at(functions, d.span.begin)) + ":" + d.message).second)
       continue;

@@ -5,11 +5,10 @@
 
 #include "frontend/cst/parser.h"
 #include "frontend/cst/scan.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {
-
-using source::DiagId;
 
 namespace {
 
@@ -55,11 +54,11 @@ void report_limit(std::string_view text, source::FileId file, std::size_t at, so
   const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
   if (scan.stray == cst::Scan::kNone && scan.open.size() == 1) {
     const auto open = static_cast<std::uint32_t>(scan.open.front());
-    out.add({file, open, open + 1}, source::message(DiagId::NeverClosed, text.substr(open, 1)));
+    out.add({file, open, open + 1}, source::message(diag::NeverClosed, text.substr(open, 1)));
     return;
   }
   const auto begin = static_cast<std::uint32_t>(std::min(at, text.size() - 1));
-  out.add({file, begin, begin + 1}, source::message(DiagId::NestedTooDeepText));
+  out.add({file, begin, begin + 1}, source::message(diag::NestedTooDeepText));
 }
 
 // The runtime recovers from a header without a block in a time that grows with their number, squarely. The first of
@@ -95,13 +94,13 @@ std::size_t find_headers_without_block(std::string_view text) {
 bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out, bool within_limits) {
   const std::string_view text = buffer.text();
   if (text.size() > kMaxProgramBytes) {
-    out.add({file, 0, 0}, source::message(DiagId::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
+    out.add({file, 0, 0}, source::message(diag::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
     return false;
   }
   std::string_view what;
   if (const std::size_t at = find_binary(text, what); at != std::string_view::npos) {
     const auto begin = static_cast<std::uint32_t>(at);
-    out.add({file, begin, begin + 1}, source::message(DiagId::FileBinary, buffer.name(), at, what));
+    out.add({file, begin, begin + 1}, source::message(diag::FileBinary, buffer.name(), at, what));
     return false;
   }
   if (std::size_t at = 0; !within_limits && !cst::within_limits(text, &at)) {
@@ -111,11 +110,11 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
   if (const std::size_t at = within_limits ? std::string_view::npos : find_headers_without_block(text);
       at != std::string_view::npos) {
     const auto begin = static_cast<std::uint32_t>(at);
-    out.add({file, begin, begin + 1}, source::message(DiagId::MissingBody));
+    out.add({file, begin, begin + 1}, source::message(diag::MissingBody));
     return false;
   }
   if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {
-    out.add({file, 0, 0}, source::message(DiagId::EmptyText, buffer.name()));
+    out.add({file, 0, 0}, source::message(diag::EmptyText, buffer.name()));
     return false;
   }
   return true;

@@ -6,12 +6,10 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/guarded.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
 namespace rldb::session {
-
-using source::DiagId;
 
 namespace {
 
@@ -73,7 +71,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
         table.set(std::string(entry.name), options_.check_bounds ? *kernel : guarded(*kernel));
         continue;
       }
-      out.add(ctx_->span_of(f), source::message(DiagId::KernelNotCompiled, entry.name, kernel.error().text));
+      out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, entry.name, kernel.error().text));
     }
     auto signature = eval::signature_of(f, entry.name);
     if (!signature.ok()) {
@@ -143,7 +141,7 @@ bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
   vm::Environment env{&build->kernels, &registry_, output_, &support::cancel_flag()};
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
-    out.add({}, source::message(DiagId::BadExecutable, path_, program.error().message));
+    out.add({}, source::message(diag::BadExecutable, path_, program.error().message));
     return false;
   }
   build->program = std::move(program).value();
@@ -158,7 +156,7 @@ std::optional<std::string> Session::serialise(Diagnostics& out) {
   if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
   auto bytes = bytecode::serialise(exe);
   if (bytes.ok()) return std::move(bytes).value();
-  out.add({}, source::message(DiagId::NotSerialisable, bytes.error().message));
+  out.add({}, source::message(diag::NotSerialisable, bytes.error().message));
   return std::nullopt;
 }
 

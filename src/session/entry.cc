@@ -8,7 +8,8 @@
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"
 
@@ -16,7 +17,6 @@ namespace rldb::session {
 
 using runtime::Value;
 using runtime::ValueKind;
-using source::DiagId;
 
 namespace {
 
@@ -155,7 +155,7 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   for (const ir::Var* v : ir::free_vars(value)) {
     const auto known = std::find_if(values.begin(), values.end(), [&](const NamedValue& n) { return n.var == v; });
     if (known == values.end()) {
-      out.add(span, source::message(DiagId::NoValueYet, v->name));
+      out.add(span, source::message(diag::NoValueYet, v->name));
       return std::nullopt;
     }
     params.push_back(v);
@@ -248,7 +248,7 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(module(), values), out);
   if (!parsed.ok) return std::nullopt;
   if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
-    out.add({file, 0, std::uint32_t(text.size())}, source::message(DiagId::NoSuchThing, "expression", text));
+    out.add({file, 0, std::uint32_t(text.size())}, source::message(diag::NoSuchThing, "expression", text));
     return std::nullopt;
   }
   return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, out);

@@ -6,17 +6,16 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
 namespace rldb::session {
 
-using source::DiagId;
-
 bool Session::open_executable(const std::string& path, std::string_view bytes, Diagnostics& out) {
   auto loaded = bytecode::load(bytes);
   if (!loaded.ok()) {
-    out.add({}, source::message(DiagId::BadExecutable, path, loaded.error().message));
+    out.add({}, source::message(diag::BadExecutable, path, loaded.error().message));
     return false;
   }
   auto view = std::make_shared<BuildWithKernels>();
@@ -46,13 +45,13 @@ const ir::Module* Session::read_kernels(Diagnostics& out) {
     if (d.severity == source::Severity::Error) out.add(d);
   if (found.has_errors()) return nullptr;
   if (!parsed.module) {
-    out.add({}, source::message(DiagId::KernelsNotReadable, path_, "there is no module in the text"));
+    out.add({}, source::message(diag::KernelsNotReadable, path_, "there is no module in the text"));
     return nullptr;
   }
   for (const ir::ModuleEntry& entry : parsed.module->entries) {
     if (ir::isa<ir::PrimFunc>(entry.function)) continue;
     out.add(ctx_->span_of(entry.function),
-            source::message(DiagId::KernelsNotReadable, path_, fmt::format("`{}` is no PrimFunc", entry.name)));
+            source::message(diag::KernelsNotReadable, path_, fmt::format("`{}` is no PrimFunc", entry.name)));
     return nullptr;
   }
   return engines_->kernels = parsed.module;
@@ -67,7 +66,7 @@ void Session::add_stored_kernels(runtime::KernelTable& table, Diagnostics& out) 
     if (kernel.ok())
       table.set(name, guarded(*kernel));
     else
-      out.add({}, source::message(DiagId::StoredKernelUnused, name, path_, kernel.error().text));
+      out.add({}, source::message(diag::StoredKernelUnused, name, path_, kernel.error().text));
   }
 }
 
@@ -87,7 +86,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   if (trusted) add_stored_kernels(build->kernels, out);
   // Those that stay without code are unresolved, and named when they are called; this says why.
   for (const auto& [name, blob] : loaded_executable_->kernels)
-    if (!build->kernels.find(name)) out.add({}, source::message(DiagId::KernelWithoutSource, name, path_));
+    if (!build->kernels.find(name)) out.add({}, source::message(diag::KernelWithoutSource, name, path_));
   if (!link(build, out)) return nullptr;
   e.build = build;
   e.build_engine = options_.engine;
@@ -111,14 +110,14 @@ bool Session::add_kernels_of_file(bytecode::Executable& exe, const ir::Module* l
     if (object.ok())
       exe.kernels[std::string(entry.name)] = std::move(object).value();
     else
-      out.add(ctx_->span_of(f), source::message(DiagId::KernelNotCompiled, entry.name, object.error().text));
+      out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, entry.name, object.error().text));
   }
   if (!any) return true;
   const ir::Module* module = kernels.build();
   ir::PrintOptions print;
   print.show_meta = true;
   const std::vector<std::string> gaps = ir::unsayable(module, print.syntax);
-  for (const std::string& gap : gaps) out.add({}, source::message(DiagId::Unsayable, gap));
+  for (const std::string& gap : gaps) out.add({}, source::message(diag::Unsayable, gap));
   if (!gaps.empty()) return false;
   exe.tensor_ir = ir::print(module, print);
   return true;

@@ -1,10 +1,8 @@
 // Questions about the kernels of a program: state, LLVM IR, assembly.
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "session/engines.h"
 
 namespace rldb::session {
-
-using source::DiagId;
 
 // Code that can write where it wants runs in a guard process while the option asks for it.
 std::shared_ptr<runtime::Kernel> Session::guarded(std::shared_ptr<runtime::Kernel> kernel) const {
@@ -26,7 +24,7 @@ const ir::PrimFunc* Session::find_kernel(std::string_view name, Diagnostics& out
   if (!built) return nullptr;
   if (built->lowered)
     if (const auto* f = ir::as<ir::PrimFunc>(built->lowered->find(name))) return f;
-  out.add({}, source::message(DiagId::NoSuchThing, "kernel", name));
+  out.add({}, source::message(diag::NoSuchThing, "kernel", name));
   return nullptr;
 }
 

@@ -2,13 +2,12 @@
 #include <chrono>
 
 #include "rldb/eval/eval.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
 namespace rldb::session {
 
 using runtime::Value;
-using source::DiagId;
 
 namespace {
 
@@ -20,7 +19,7 @@ std::uint64_t now_ns() {
 
 // The error of a run as a diagnostic, at the binding that was executing.
 void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics& out) {
-  source::Message m = source::message(DiagId::RunFailed, fault.error.message);
+  source::Message m = source::message(diag::RunFailed, fault.error.message);
   source::Span span;
   if (exe) {
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
@@ -89,7 +88,7 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
     result.fault = std::move(outcome.fault);
     report(*result.fault, build.executable.get(), out);
   } else {
-    out.add({}, source::message(DiagId::RunInterrupted, machine.instructions()));
+    out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
   }
   return result;
 }

@@ -8,13 +8,12 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/runtime/plugin.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
 #include "session/engines.h"
 
 namespace rldb::session {
-
-using source::DiagId;
 
 std::string_view to_string(Engine engine) {
   switch (engine) {
@@ -58,9 +57,9 @@ bool read_program(const std::string& path, std::string& bytes, Diagnostics& out)
   }
   const support::FileError& error = read.error();
   if (error.too_large)
-    out.add({}, source::message(DiagId::FileTooLarge, path, error.size, source::kMaxBytes));
+    out.add({}, source::message(diag::FileTooLarge, path, error.size, source::kMaxBytes));
   else
-    out.add({}, source::message(DiagId::FileNotFound, path, error.reason));
+    out.add({}, source::message(diag::FileNotFound, path, error.reason));
   return false;
 }
 
@@ -81,7 +80,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   if (parsed.module) {
     frontend::verify_parsed(*ctx_, sources_, parsed, found);
   } else if (!found.has_errors()) {
-    found.add({file, 0, 0}, source::message(DiagId::NothingToLoad, name));
+    found.add({file, 0, 0}, source::message(diag::NothingToLoad, name));
   }
   // One list for the reader: what it says first stands first in the text.
   std::vector<source::Diagnostic> all = found.all();
@@ -97,7 +96,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
 
 bool Session::reload(Diagnostics& out) {
   if (path_.empty()) {
-    out.add({}, source::message(DiagId::NoProgram));
+    out.add({}, source::message(diag::NoProgram));
     return false;
   }
   return load_file(path_, out);
@@ -144,8 +143,8 @@ bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const pass
 }
 
 source::Message Session::no_module(std::string_view purpose) const {
-  if (loaded_executable_) return source::message(DiagId::NoModuleInExecutable, path_, purpose);
-  return source::message(DiagId::NoProgram);
+  if (loaded_executable_) return source::message(diag::NoModuleInExecutable, path_, purpose);
+  return source::message(diag::NoProgram);
 }
 
 std::vector<std::string> Session::function_names() const {
@@ -183,7 +182,7 @@ bool Session::load_plugin(const std::string& path, Diagnostics& out) {
     engines_->build = nullptr;  // names resolve anew
     return true;
   }
-  out.add({}, source::message(DiagId::PluginFailed, path, loaded.error().message));
+  out.add({}, source::message(diag::PluginFailed, path, loaded.error().message));
   return false;
 }
 

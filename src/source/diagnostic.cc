@@ -3,34 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
-
-#include "rldb/support/check.h"
 
 namespace rldb::source {
 
 namespace {
 
-constexpr std::array kInfos = std::to_array<DiagInfo>({
-#define RLDB_DIAG(id, severity, text, hint) {#id, Severity::severity, text, hint},
-#include "rldb/source/diagnostic.def"
-});
+constexpr DiagRow kNone;
 
 }  // namespace
 
-const DiagInfo& info(DiagId id) {
-  const auto index = static_cast<std::size_t>(id);
-  RLDB_CHECK(index < kInfos.size(), "not a DiagId");
-  return kInfos[index];
-}
+const DiagRow& DiagId::row() const { return row_ ? *row_ : kNone; }
 
-std::size_t diag_count() { return kInfos.size(); }
-
-std::string format_text(DiagId id, fmt::format_args args) {
+std::string format_text(const DiagRow& row, fmt::format_args args) {
   // What a message quotes can be as long as the program; nobody reads on here.
   constexpr std::size_t kMaxText = 10'000;
-  const std::string_view text = info(id).text;
+  const std::string_view text = row.text;
   try {
     std::string made = fmt::vformat(fmt::string_view(text.data(), text.size()), args);
     if (made.size() <= kMaxText) return made;
@@ -38,14 +26,14 @@ std::string format_text(DiagId id, fmt::format_args args) {
     while (end > 0 && (static_cast<unsigned char>(made[end]) & 0xC0) == 0x80) --end;  // not inside of a character
     return made.substr(0, end) + "...";
   } catch (const fmt::format_error&) {
-    // The row and the call disagree about the places. The user still gets the row; a report of an
-    // error must not become a second error.
+    // A value that cannot be written as the row asks. The user still gets the row; a report of an error must not become
+    // a second error.
     return std::string(text);
   }
 }
 
 Diagnostic at(Span span, Message message) {
-  const DiagInfo& row = info(message.id);
+  const DiagRow& row = message.id.row();
   Diagnostic d;
   d.id = message.id;
   d.severity = row.severity;

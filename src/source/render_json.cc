@@ -60,7 +60,7 @@ std::string render_json(const Diagnostics& d, const SourceManager& sources) {
   for (const Diagnostic& one : d.all()) {
     Json entry = location(one.span, sources);
     entry["severity"] = lsp_severity(one.severity);
-    entry["code"] = info(one.id).name;
+    entry["code"] = one.id.row().name;
     entry["source"] = "rldb";
     entry["message"] = one.message;
     if (!one.hint.empty()) entry["data"] = {{"hint", one.hint}};

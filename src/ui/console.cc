@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/cancel.h"
 #include "ui/exit_code.h"
 
@@ -85,7 +85,7 @@ int finish_output(int code) {
   if (g_output_error == 0) return g_error_output_error != 0 && code == kGood ? int(kFailed) : code;
   if (g_output_error == EPIPE) return 128 + SIGPIPE;  // where the signal is ignored
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(source::DiagId::OutputNotWritten, std::strerror(g_output_error)));
+  diagnostics.add({}, source::message(diag::OutputNotWritten, std::strerror(g_output_error)));
   TerminalConsole().diagnose(diagnostics, {});
   return kFailed;
 }

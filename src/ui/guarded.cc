@@ -6,7 +6,8 @@
 #include <charconv>
 #include <csignal>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -14,28 +15,27 @@
 
 namespace rldb::ui {
 
-using source::DiagId;
 using support::CancelCause;
 
 namespace {
 
 Abandoned out_of_memory() {
   const support::MemoryLimitExempt exempt;
-  return {source::message(DiagId::MemoryExhausted, size_text(support::memory_limit())), kFailed};
+  return {source::message(diag::MemoryExhausted, size_text(support::memory_limit())), kFailed};
 }
 
 Abandoned cancelled(CancelCause cause, double seconds) {
   const support::MemoryLimitExempt exempt;
   switch (cause) {
     case CancelCause::Timeout:
-      return {source::message(DiagId::TimedOut, seconds), kTimeout};
+      return {source::message(diag::TimedOut, seconds), kTimeout};
     case CancelCause::Memory:
       return out_of_memory();
     case CancelCause::None:
     case CancelCause::Interrupt:
       break;
   }
-  return {source::message(DiagId::Interrupted), 128 + SIGINT};
+  return {source::message(diag::Interrupted), 128 + SIGINT};
 }
 
 void exit_timed_out() { ::_exit(kTimeout); }
@@ -71,7 +71,7 @@ std::optional<Abandoned> run_guarded(const std::function<void()>& work, double s
     return out_of_memory();
   } catch (const std::exception& error) {
     const support::MemoryLimitExempt exempt;
-    return Abandoned{source::message(DiagId::InternalFault, error.what()), kInternal, true};
+    return Abandoned{source::message(diag::InternalFault, error.what()), kInternal, true};
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "fuzz/mutate.h"
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -94,7 +94,7 @@ std::string run_pass(Session& session, const passes::PassInfo& pass, std::string
   source::Diagnostics found;
   if (session.run_passes(pass.name, found)) applied += fmt::format("{}{}", applied.empty() ? "" : ",", pass.name);
   for (const source::Diagnostic& d : found.all())
-    if (d.id == source::DiagId::PassVerifyFailed)
+    if (d.id == diag::PassVerifyFailed)
       return fmt::format("{} after {}: {}", pass.name, applied, found.all()[0].message);
   return {};
 }

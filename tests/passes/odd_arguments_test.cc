@@ -10,7 +10,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/check.h"
 
 using namespace rldb;
@@ -52,7 +52,7 @@ std::string trouble(ir::Context& ctx, const ir::Call* call) {
     if (done.ok() && ir::verify(ctx, done.value(), out)) return "";
     if (done.ok()) return "not well formed: " + first_error(out);
     // A pass may refuse; a pass that leaves what does not verify may not.
-    const bool ill_formed = done.error().id == source::DiagId::PassVerifyFailed;
+    const bool ill_formed = done.error().id == diag::PassVerifyFailed;
     return ill_formed ? done.error().text + ": " + first_error(out) : "";
   } catch (const support::InternalError& error) {
     return error.what();

@@ -3,7 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_type.h"
 
 using namespace rldb;
 using session::Session;
@@ -48,19 +49,19 @@ constexpr const char* kStatic = "x: R.Tensor((4, 4), \"float32\")";
 
 TEST_CASE("blow-up: dimensions that double or square") {
   CHECK(said(program(kSymbolic, repeated("x = R.concat((x, x), axis=0)", 60), "x")) == std::nullopt);
-  CHECK(said(program(kSymbolic, repeated("x = R.concat((x, x), axis=0)", 100), "x")) == DiagId::DimOverflow);
+  CHECK(said(program(kSymbolic, repeated("x = R.concat((x, x), axis=0)", 100), "x")) == diag::DimOverflow);
   CHECK(said(program("x: R.Tensor((\"n\",), \"float32\")", repeated("x = R.reshape(R.outer(x, x), (-1,))", 200),
-                     "x")) == DiagId::DimTooLarge);
-  CHECK(said(program(kStatic, repeated("x = R.tile(x, (4294967296, 1))", 3), "x")) == DiagId::DimOverflow);
+                     "x")) == diag::DimTooLarge);
+  CHECK(said(program(kStatic, repeated("x = R.tile(x, (4294967296, 1))", 3), "x")) == diag::DimOverflow);
 }
 
 TEST_CASE("blow-up: tuples of tuples") {
   const std::string first = "        t = (x, x)\n";
   CHECK(said(program(kStatic, first + repeated("t = (t, t)", 12), "t")) == std::nullopt);
-  CHECK(said(program(kStatic, first + repeated("t = (t, t)", 100), "t")) == DiagId::TypeTooLarge);
-  CHECK(said(program(kStatic, first + repeated("t = (t,)", 1000), "t")) == DiagId::TypeTooDeep);
+  CHECK(said(program(kStatic, first + repeated("t = (t, t)", 100), "t")) == diag::TypeTooLarge);
+  CHECK(said(program(kStatic, first + repeated("t = (t,)", 1000), "t")) == diag::TypeTooDeep);
   CHECK(said(program(kStatic, first + repeated("t = (t, t)", 14) + repeated("u = t", 2000), "u")) ==
-        DiagId::TypesTooLarge);
+        diag::TypesTooLarge);
 }
 
 TEST_CASE("blow-up: macros and values of the file") {
@@ -70,13 +71,13 @@ TEST_CASE("blow-up: macros and values of the file") {
     macros += "@T.macro\ndef m" + std::to_string(i) + "(A, e):\n    " + inner + "\n    " + inner + "\n";
   }
   const std::string kernel = "@T.prim_func\ndef k(A: T.Buffer((4,), \"float32\")):\n    m18(A, T.float32(1))\n";
-  CHECK(said(macros + kernel) == DiagId::CodeTooLarge);
+  CHECK(said(macros + kernel) == diag::CodeTooLarge);
   std::string values = "b = (1, 2)\n";
   for (int i = 0; i < 60; ++i) values += "b = (b, b)\n";
-  CHECK(said(values + program(kStatic, "        y = R.shape(b)\n", "x")) == DiagId::CodeTooLarge);
+  CHECK(said(values + program(kStatic, "        y = R.shape(b)\n", "x")) == diag::CodeTooLarge);
   values = "s = 'aaaa'\n";
   for (int i = 0; i < 60; ++i) values += "s = s + s\n";
-  CHECK(said(values + program(kStatic, "", "x")) == DiagId::CodeTooLarge);
+  CHECK(said(values + program(kStatic, "", "x")) == diag::CodeTooLarge);
 }
 
 TEST_CASE("blow-up: one kernel of thousands of tensors is refused by name") {
@@ -88,7 +89,7 @@ TEST_CASE("blow-up: one kernel of thousands of tensors is refused by name") {
   REQUIRE(s.load_text("concat.py", program(kStatic, "        y = R.concat((" + items + "), axis=0)\n", "y"), d));
   CHECK(s.build(d) == nullptr);
   REQUIRE(!d.all().empty());
-  CHECK(d.all()[0].id == DiagId::CodeTooLarge);
+  CHECK(d.all()[0].id == diag::CodeTooLarge);
   REQUIRE(!d.all()[0].notes.empty());
   CHECK(d.all()[0].notes[0].text.find("`y`") != std::string::npos);
 }
@@ -102,7 +103,7 @@ TEST_CASE("blow-up: tuples nested at the prompt end with a message, and everythi
   for (; depth < 200; ++depth) {
     source::Diagnostics found;
     if (!s.enter("t = (t, t)", found).ok) {
-      CHECK(found.all()[0].id == DiagId::TypeTooLarge);
+      CHECK(found.all()[0].id == diag::TypeTooLarge);
       break;
     }
   }

@@ -8,7 +8,6 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_id.h"
 
 using namespace rldb;
 using runtime::Value;

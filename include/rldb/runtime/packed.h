@@ -1,8 +1,8 @@
 // Packed functions: the table of named C++ functions that programs call (`R.call_packed`, VM builtins excepted).
 //
 // A registry is a value owned by the session: `register_function` replaces a namesake. The RFC's custom_* helpers and
-// TVM's test.vm.* helpers are registered by register_test_functions (src/runtime/value/test_functions.cc shows how to add one).
-// Plugins (`--plugin=LIB.so`) enter through runtime/plugin.h with the tvm-ffi C ABI (docs/plugins.md).
+// TVM's test.vm.* helpers are registered by register_test_functions (src/runtime/value/test_functions.cc shows how to
+// add one). Plugins (`--plugin=LIB.so`) enter through runtime/plugin.h with the tvm-ffi C ABI (docs/plugins.md).
 #pragma once
 
 #include <iosfwd>

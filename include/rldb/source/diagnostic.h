@@ -1,14 +1,18 @@
 // Diagnostics: what went wrong, as data. Emitted where found, rendered elsewhere (terminal, JSON, tests).
 //
-// Every kind is a row of diagnostic.def (split by topic into diagnostic_<topic>.def): id, severity, text with `{}`
-// places, and a default hint. Wording: lower case, no full stop, code in backticks; what was found, then the rule.
-// `Message` is a diagnostic without a place: what a phase that has no spans (type inference, passes, the machine)
-// returns as its error; whoever knows the place turns it into a Diagnostic with `at`.
+// Every kind is a row of diagnostic_<topic>.def: id, severity, text with `{}` places, and a default hint. The rows are
+// constants, diag::<Id> of diagnostic_<topic>.h, so that a new row rebuilds those who emit on its topic, and a message
+// with too few or too many arguments does not compile. diagnostic.def has them all. Wording: lower case, no full stop,
+// code in backticks; what was found, then the rule. `Message` is a diagnostic without a place: what a phase that has no
+// spans (type inference, passes, the machine) returns as its error; whoever knows the place turns it into a Diagnostic
+// with `at`.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,16 +24,46 @@ namespace rldb::source {
 
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
-enum class DiagId : std::uint16_t;  // the names are in diagnostic_id.h, so that a new row rebuilds only its users
-
-struct DiagInfo {
+struct DiagRow {
   std::string_view name;
-  Severity severity;
+  Severity severity = Severity::Error;
   std::string_view text;
   std::string_view hint;
 };
-const DiagInfo& info(DiagId id);
-std::size_t diag_count();
+std::span<const DiagRow* const> all_diagnostics();
+
+// A row whose text has this many places.
+template <std::size_t Places>
+struct Diag : DiagRow {};
+
+consteval std::size_t count_places(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] != '{') continue;
+    if (text[i + 1] == '{') {
+      ++i;
+    } else {
+      ++count;
+    }
+  }
+  return count;
+}
+#define RLDB_DIAG_CONSTANT(id, severity, text, hint)                            \
+  inline constexpr ::rldb::source::Diag<::rldb::source::count_places(text)> id{ \
+      {#id, ::rldb::source::Severity::severity, text, hint}};
+
+// Which row: compared, stored, never made up. The default is no row, of an empty text.
+class DiagId {
+ public:
+  DiagId() = default;
+  constexpr DiagId(const DiagRow& row) : row_(&row) {}
+  const DiagRow& row() const;
+  friend bool operator==(DiagId a, DiagId b) { return a.row_ == b.row_; }
+  friend bool operator<(DiagId a, DiagId b) { return std::less<>()(a.row_, b.row_); }
+
+ private:
+  const DiagRow* row_ = nullptr;
+};
 
 struct Note {
   Span span;  // may be no place
@@ -62,14 +96,15 @@ struct Message {
   }
 };
 
-std::string format_text(DiagId id, fmt::format_args args);
+std::string format_text(const DiagRow& row, fmt::format_args args);
 
-// message(DiagId::UnknownOperator, name)
-template <class... Args>
-Message message(DiagId id, const Args&... args) {
+// message(diag::UnknownOperator, name)
+template <std::size_t Places, class... Args>
+Message message(const Diag<Places>& row, const Args&... args) {
+  static_assert(sizeof...(Args) == Places, "one argument per place of the row's text");
   Message m;
-  m.id = id;
-  m.text = format_text(id, fmt::make_format_args(args...));
+  m.id = row;
+  m.text = format_text(row, fmt::make_format_args(args...));
   return m;
 }
 

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include "codegen/vm/function_compiler.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_codegen.h"
 
 namespace rldb::codegen {
 
 ir::Result<bytecode::Executable> compile_vm(ir::Context& ctx, const ir::Module* module, source::Diagnostics& out) {
-  using source::DiagId;
   std::size_t before = out.error_count();
   bytecode::ExecutableBuilder builder;
   FunctionCompiler compiler(ctx, module, builder, out);
@@ -21,7 +20,7 @@ ir::Result<bytecode::Executable> compile_vm(ir::Context& ctx, const ir::Module* 
     if (out.error_count() == before) emit(code, builder);
   }
   if (std::size_t errors = out.error_count() - before; errors > 0)
-    return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("module `{}`", module->name),
+    return support::Failure(source::message(diag::CodegenUnsupported, fmt::format("module `{}`", module->name),
                                             fmt::format("{} error{} in it", errors, errors == 1 ? "" : "s")));
   bytecode::Executable exe = builder.finish();
   auto verified = bytecode::verify(exe);

@@ -5,7 +5,7 @@
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/legalize.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::codegen {
@@ -445,7 +445,7 @@ std::size_t FunctionCompiler::emit(VirtualInstruction i) {
 
 Arg FunctionCompiler::fail(const Node* at, std::string what, std::string why, std::string note) {
   source::Span span = ctx_.span_of(at);
-  source::Message m = source::message(source::DiagId::CodegenUnsupported, what, why);
+  source::Message m = source::message(diag::CodegenUnsupported, what, why);
   if (!note.empty()) m.notes.push_back({{}, std::move(note)});
   out_.add(span ? span : debug_.span, std::move(m));
   return Arg::reg(kVoidRegister);

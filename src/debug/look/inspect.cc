@@ -7,13 +7,12 @@
 
 #include "debug/impl.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
 using runtime::Value;
-using source::DiagId;
 
 bool frame_index(const vm::Machine& m, int frame, std::size_t& index) {
   const std::size_t count = m.frames().size();
@@ -227,7 +226,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
       if (l.live || !has_word(text, l.name)) continue;
       // Not a value of the session that happens to have its name.
       out.add({},
-              source::message(DiagId::NoValueYet, l.name)
+              source::message(diag::NoValueYet, l.name)
                   .with_hint("its register was freed after the last use; `reverse-step` leads back to before that"));
       return std::nullopt;
     }
@@ -246,7 +245,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
       return std::nullopt;
     }
   }
-  source::Message m = source::message(DiagId::RunFailed, simple.error().message);
+  source::Message m = source::message(diag::RunFailed, simple.error().message);
   for (const std::string& note : simple.error().notes) m.notes.push_back({{}, note});
   out.add({}, std::move(m));
   return std::nullopt;

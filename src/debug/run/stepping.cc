@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 
 namespace rldb::debug {
 
@@ -195,7 +195,7 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   Impl::Resolved to = d.resolve(spec, &d.run->code());
   if (to.sites.empty()) {
-    out.add({}, to.problem ? *std::move(to.problem) : source::message(source::DiagId::NoSuchThing, "place", spec));
+    out.add({}, to.problem ? *std::move(to.problem) : source::message(diag::NoSuchThing, "place", spec));
     return d.last;
   }
   vm::StopSet mine = d.no_stops();

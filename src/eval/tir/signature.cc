@@ -6,7 +6,7 @@
 #include "eval/tir/coverage.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_codegen.h"
 
 namespace rldb::eval {
 
@@ -68,7 +68,7 @@ class SignatureMaker {
       DimExpr dim;
       dim.text = ir::print_expr(d);
       if (!append(d, dim.code, 0))
-        return support::Failure(source::message(source::DiagId::KernelShape, signature_.name, b->name, dim.text));
+        return support::Failure(source::message(diag::KernelShape, signature_.name, b->name, dim.text));
       p.shape.push_back(std::move(dim));
     }
     return p;

@@ -7,11 +7,9 @@
 #include <string>
 
 #include "frontend/cst/scan.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::cst {
-
-using source::DiagId;
 
 namespace {
 
@@ -55,12 +53,12 @@ class Reporter {
         return true;
       case Kind::TooDeep:
         // Thousands of siblings may be cut off at the same level: one report is enough.
-        if (!too_deep_) say(n.span(), source::message(DiagId::NestedTooDeepText));
+        if (!too_deep_) say(n.span(), source::message(diag::NestedTooDeepText));
         too_deep_ = true;
         reported_ = true;
         return true;
       case Kind::UnterminatedString:
-        say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(DiagId::UnterminatedString));
+        say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(diag::UnterminatedString));
         return true;
       case Kind::UnexpectedIndent:
         report_indent(n);
@@ -69,10 +67,10 @@ class Reporter {
         report_missing_colon(n);
         return false;
       case Kind::Block:
-        if (n.children().empty()) say(n.span(), source::message(DiagId::MissingBody));
+        if (n.children().empty()) say(n.span(), source::message(diag::MissingBody));
         return false;
       case Kind::Identifier:
-        if (is_keyword(n.text())) say(n.span(), source::message(DiagId::KeywordAsName, n.text()));
+        if (is_keyword(n.text())) say(n.span(), source::message(diag::KeywordAsName, n.text()));
         return false;
       default:
         return false;
@@ -87,9 +85,9 @@ class Reporter {
     const std::size_t end = std::min(tree_.text.find('\n', begin), std::size_t(n.row().end));
     const std::string_view indent = tree_.text.substr(line, begin - line);
     if (indent.find('\t') != std::string_view::npos || line_above(line).starts_with('\t')) {
-      say(span_of(line, begin), source::message(DiagId::MixedIndent));
+      say(span_of(line, begin), source::message(diag::MixedIndent));
     } else {
-      say(span_of(begin, end), source::message(DiagId::UnexpectedIndent));
+      say(span_of(begin, end), source::message(diag::UnexpectedIndent));
     }
   }
   static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
@@ -109,7 +107,7 @@ class Reporter {
   void report_missing_colon(Node n) {
     const std::size_t line = line_start(n.row().begin);
     const std::size_t at = line + code_of(tree_.text.substr(line, n.row().begin - line)).size();
-    say(span_of(at, at), source::message(DiagId::MissingColon));
+    say(span_of(at, at), source::message(diag::MissingColon));
   }
 
   void say(source::Span span, source::Message m) {
@@ -135,7 +133,7 @@ class Reporter {
   void report_missing(Node n) {
     const std::size_t at = n.row().begin;
     if (report_bracket(line_start(n.row().begin), at)) return;
-    say(span_of(at, at), source::message(DiagId::SyntaxError, "something is missing here"));
+    say(span_of(at, at), source::message(diag::SyntaxError, "something is missing here"));
   }
 
   // An unbalanced bracket explains most damage best.
@@ -147,7 +145,7 @@ class Reporter {
     }
     if (scan.open.empty()) return false;
     const std::size_t at = scan.open.back();
-    say(span_of(at, at + 1), source::message(DiagId::NeverClosed, std::string(1, tree_.text[at])));
+    say(span_of(at, at + 1), source::message(diag::NeverClosed, std::string(1, tree_.text[at])));
     return true;
   }
 
@@ -155,11 +153,11 @@ class Reporter {
   void report_stray(const Scan& scan) {
     const std::string shown(1, tree_.text[scan.stray]);
     const source::Span span = span_of(scan.stray, scan.stray + 1);
-    if (scan.open.empty()) return say(span, source::message(DiagId::NeverOpened, shown));
+    if (scan.open.empty()) return say(span, source::message(diag::NeverOpened, shown));
     const std::size_t at = scan.open.back();
     const std::string opened(1, tree_.text[at]);
     const std::string wanted(1, opened == "(" ? ')' : opened == "[" ? ']' : '}');
-    say(span, source::message(DiagId::WrongCloser, shown, opened)
+    say(span, source::message(diag::WrongCloser, shown, opened)
                   .with_note(span_of(at, at + 1), fmt::format("this `{}` is open; `{}` closes it", opened, wanted)));
   }
 
@@ -172,17 +170,17 @@ class Reporter {
     if (eol != std::string_view::npos) text = text.substr(0, eol);
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
     if (text.empty()) {
-      say(span_of(begin, begin), source::message(DiagId::SyntaxError, "the text ends too early"));
+      say(span_of(begin, begin), source::message(diag::SyntaxError, "the text ends too early"));
       return;
     }
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
     std::string shown(text.substr(0, 40));
     if (text.size() > 40) shown += "...";
-    source::Message m = source::message(DiagId::SyntaxError, fmt::format("`{}` is not expected here", shown));
+    source::Message m = source::message(diag::SyntaxError, fmt::format("`{}` is not expected here", shown));
     if (before.find_first_not_of(" \t") == std::string_view::npos && header_without_colon(begin)) {
-      m = source::message(DiagId::SyntaxError, "a header line ends with `:`");
+      m = source::message(diag::SyntaxError, "a header line ends with `:`");
     } else if (text.front() == '=' && is_condition(before)) {
-      say(span_of(begin, begin + 1), source::message(DiagId::AssignedCondition));
+      say(span_of(begin, begin + 1), source::message(diag::AssignedCondition));
       return;
     }
     say(span_of(begin, begin + text.size()), std::move(m));

@@ -4,7 +4,7 @@
 #include "frontend/script/value/types.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -62,7 +62,7 @@ class EntryReader {
       case Kind::DataflowBlock:
         return binding(s);
       case Kind::ReturnStatement:
-        r_.error(s, DiagId::MisplacedReturn);
+        r_.error(s, diag::MisplacedReturn);
         return;
       case Kind::RelaxFunction:
       case Kind::PrimFunc:
@@ -219,7 +219,7 @@ const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<con
   set_default_spaces(r);
   define_environment(r);
   if (statements.size() != 1 || !statements[0].is(Kind::ExpressionStatement)) {
-    if (!r.out.has_errors()) r.error(Node(&tree, 0), DiagId::ExpectedType, "something else");
+    if (!r.out.has_errors()) r.error(Node(&tree, 0), diag::ExpectedType, "something else");
     return nullptr;
   }
   FunctionState fn;

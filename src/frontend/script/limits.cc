@@ -1,7 +1,7 @@
 #include "frontend/script/limits.h"
 
 #include "rldb/ir/size.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
@@ -30,10 +30,10 @@ bool within_limits(Reader& r, const Val& value, std::string_view name, Node at) 
   }
   support::poll();
   if (text > kMaxText) {
-    r.error(at, DiagId::CodeTooLarge, name, text, "characters", kMaxText);
+    r.error(at, diag::CodeTooLarge, name, text, "characters", kMaxText);
     return false;
   }
-  if (parts > kMaxParts) r.error(at, DiagId::CodeTooLarge, name, parts, "values", kMaxParts);
+  if (parts > kMaxParts) r.error(at, diag::CodeTooLarge, name, parts, "values", kMaxParts);
   return parts <= kMaxParts;
 }
 
@@ -41,7 +41,7 @@ bool may_expand(Reader& r, Node body, std::string_view name, Node at) {
   support::poll();
   r.expanded += body.row().next - body.index();
   if (r.expanded <= kMaxExpanded) return true;
-  r.error(at, DiagId::CodeTooLarge, name, r.expanded, "nodes of syntax", kMaxExpanded);
+  r.error(at, diag::CodeTooLarge, name, r.expanded, "nodes of syntax", kMaxExpanded);
   return false;
 }
 

@@ -4,7 +4,8 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -33,7 +34,7 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
     } else if (const Node d = p.child(Field::Default)) {
       bound.emplace_back(name, eval(r, d));
     } else {
-      r.error(call.node, DiagId::MissingArgument, name.text(), call.shown());
+      r.error(call.node, diag::MissingArgument, name.text(), call.shown());
       return false;
     }
   }
@@ -46,8 +47,8 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
 }  // namespace
 
 Val call_macro(Reader& r, Node macro, const CallNode& call) {
-  if (!r.fn) return r.error(call.node, DiagId::NeedsPython, call.shown());
-  if (r.depth >= kMaxInnerDepth) return r.error(call.node, DiagId::NestedTooDeep, kMaxInnerDepth);
+  if (!r.fn) return r.error(call.node, diag::NeedsPython, call.shown());
+  if (r.depth >= kMaxInnerDepth) return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
   if (!may_expand(r, macro, call.shown(), call.node)) return {};
   Scope& scope = r.fn->scope;
   scope.enter(ScopeKind::Block);

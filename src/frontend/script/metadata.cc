@@ -10,7 +10,8 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -138,7 +139,7 @@ class Decoder {
   bool index(std::string_view text, Node at) {
     json doc = json::parse(text, nullptr, false);
     if (doc.is_discarded() || !doc.is_object() || !doc.contains("nodes") || !doc["nodes"].is_array()) {
-      r_.error(at, DiagId::BadMetadata, "it is not the JSON that TVM writes");
+      r_.error(at, diag::BadMetadata, "it is not the JSON that TVM writes");
       return false;
     }
     m_.nodes = std::move(doc["nodes"]);
@@ -184,7 +185,7 @@ class Decoder {
 
  private:
   bool bad(Node at, std::string_view why) {
-    r_.error(at, DiagId::BadMetadata, why);
+    r_.error(at, diag::BadMetadata, why);
     return false;
   }
   static std::int64_t int_of(const json& j) {
@@ -234,7 +235,7 @@ bool decode(Reader& r) {
   const cst::StringLiteral literal = cst::split_string(m.text.text());
   const auto text = cst::unescape(literal);
   if (!text) {
-    r.error(m.text, DiagId::BadEscape);
+    r.error(m.text, diag::BadEscape);
     return false;
   }
   m.bad = !Decoder(r, m).index(*text, m.text);
@@ -267,13 +268,13 @@ Val metadata_constant(Reader& r, Node key, Node index, Node at) {
   Metadata& m = *r.metadata;
   const auto it = m.by_key.find(std::string(*name));
   if (it == m.by_key.end() || *number < 0 || std::size_t(*number) >= it->second.size())
-    return r.error(at, DiagId::NotInMetadata, *name, *number);
+    return r.error(at, diag::NotInMetadata, *name, *number);
   const std::int64_t node = it->second[std::size_t(*number)];
   auto [known, fresh] = m.constants.try_emplace(node, nullptr);
   if (fresh) {
     std::string why;
     known->second = Decoder(r, m).constant(node, why);
-    if (!known->second) return r.error(at, DiagId::BadMetadataConstant, *name, *number, why);
+    if (!known->second) return r.error(at, diag::BadMetadataConstant, *name, *number, why);
     r.at(known->second, at);
   }
   return Val::of(static_cast<const ir::Expr*>(known->second));

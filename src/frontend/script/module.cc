@@ -10,7 +10,8 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -186,8 +187,7 @@ Val module_member(Reader& r, std::string_view name, Node at) {
   if (r.env && r.env->module)
     for (const ir::ModuleEntry& e : r.env->module->entries) names.push_back(e.name);
   const std::string_view near = source::nearest(name, names);
-  return r.error_hint(at, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near), DiagId::NoMember,
-                      name);
+  return r.error_hint(at, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near), diag::NoMember, name);
 }
 
 Val value_of_path(Reader& r, const Val& path) {
@@ -211,7 +211,7 @@ namespace {
 
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node) {
   if (const auto it = m.by_name.find(name); it != m.by_name.end()) {
-    source::Message msg = source::message(DiagId::RepeatedMember, name);
+    source::Message msg = source::message(diag::RepeatedMember, name);
     msg.notes.push_back({it->second->node.child(Field::Name).span(), "defined before here"});
     r.report(name_node.span(), std::move(msg));
     return;
@@ -238,7 +238,7 @@ void read_module_attrs(Reader& r, ModuleState& m, Node call_node) {
   for (Node a : call_node.child(Field::Arguments).children()) {
     const Val v = eval(r, a);
     if (!v.is(ValKind::Dict)) {
-      if (!v.poison()) r.error(a, DiagId::ExpectedDictionary, describe(r, v));
+      if (!v.poison()) r.error(a, diag::ExpectedDictionary, describe(r, v));
       continue;
     }
     for (const ir::NamedAttr& f : to_fields(r, v, a)) m.attrs.push_back(f);
@@ -249,12 +249,12 @@ void read_global_infos(Reader& r, ModuleState& m, Node call_node) {
   for (Node a : call_node.child(Field::Arguments).children()) {
     const Val v = eval(r, a);
     if (!v.is(ValKind::Dict)) {
-      if (!v.poison()) r.error(a, DiagId::ExpectedDictionary, describe(r, v));
+      if (!v.poison()) r.error(a, diag::ExpectedDictionary, describe(r, v));
       continue;
     }
     for (const ir::NamedAttr& f : to_fields(r, v, a)) {
       if (!f.value->is(ir::AttrKind::List)) {
-        r.error(a, DiagId::ExpectedList, f.name);
+        r.error(a, diag::ExpectedList, f.name);
         continue;
       }
       m.infos.push_back({f.name, f.value->items});
@@ -294,7 +294,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       if (is_call_to(r, value, Space::Ir, "module_attrs")) return read_module_attrs(r, m, value);
       if (is_call_to(r, value, Space::Ir, "module_global_infos")) return;  // read before everything else
       if (value.is(Kind::String) || value.is(Kind::ConcatenatedString) || value.is(Kind::Ellipsis)) return;
-      r.error(value, DiagId::UnsupportedHere, "an expression", "a module");
+      r.error(value, diag::UnsupportedHere, "an expression", "a module");
       return;
     }
     case Kind::Binding: {
@@ -307,7 +307,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         r.file_scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
         return;
       }
-      r.error(target, DiagId::BadTarget);
+      r.error(target, diag::BadTarget);
       return;
     }
     case Kind::FunctionDefinition:
@@ -316,7 +316,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
         return;
       }
-      r.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", DiagId::UndecoratedFunction,
+      r.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", diag::UndecoratedFunction,
                    s.child(Field::Name).text());
       return;
     case Kind::MacroDefinition:
@@ -617,7 +617,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
     if (!s.is(Kind::Module)) continue;
     if (!is_tvm_class(r, s)) {
       if (s.child(Field::Body).text().find("@") != std::string_view::npos)
-        r.error_hint(s.child(Field::Name), "put `@I.ir_module` above it", DiagId::UndecoratedModule,
+        r.error_hint(s.child(Field::Name), "put `@I.ir_module` above it", diag::UndecoratedModule,
                      s.child(Field::Name).text());
       continue;
     }
@@ -637,7 +637,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   }
   r.module = nullptr;
   sort_items(out);
-  if (out.items.empty() && !r.out.has_errors()) r.error(Node(&tree, 0), DiagId::NothingToRead);
+  if (out.items.empty() && !r.out.has_errors()) r.error(Node(&tree, 0), diag::NothingToRead);
   return out;
 }
 

@@ -136,14 +136,14 @@ struct Reader {
 
   // ---- reporting ----
   void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }
-  template <class... A>
-  Val error(Node at, DiagId id, const A&... args) {
-    report(at.span(), source::message(id, args...));
+  template <std::size_t Places, class... A>
+  Val error(Node at, const source::Diag<Places>& row, const A&... args) {
+    report(at.span(), source::message(row, args...));
     return {};
   }
-  template <class... A>
-  Val error_hint(Node at, std::string hint, DiagId id, const A&... args) {
-    report(at.span(), source::message(id, args...).with_hint(std::move(hint)));
+  template <std::size_t Places, class... A>
+  Val error_hint(Node at, std::string hint, const source::Diag<Places>& row, const A&... args) {
+    report(at.span(), source::message(row, args...).with_hint(std::move(hint)));
     return {};
   }
 

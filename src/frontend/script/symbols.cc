@@ -6,7 +6,8 @@
 #include "frontend/cst/literal.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -31,7 +32,7 @@ const ir::Var* declare_symbol(Reader& r, std::string_view name, Node at) {
 }
 
 Val with_inner_tree(Reader& r, const Val& string, Node at, const std::function<Val(Node)>& f) {
-  if (r.depth >= kMaxInnerDepth) return r.error(at, DiagId::NestedTooDeep, kMaxInnerDepth);
+  if (r.depth >= kMaxInnerDepth) return r.error(at, diag::NestedTooDeep, kMaxInnerDepth);
   const std::string_view text = string.text;
   cst::TreeOptions options;
   options.max_depth = 200;
@@ -49,7 +50,7 @@ Val with_inner_tree(Reader& r, const Val& string, Node at, const std::function<V
   if (cst::report_damage(tree, r.out)) return {};
   const Node statement = root.first();
   if (!statement.is(Kind::ExpressionStatement) || root.count() != 1)
-    return r.error(at, DiagId::StringNotExpression, text);
+    return r.error(at, diag::StringNotExpression, text);
   ++r.depth;
   const Val v = f(statement.child(Field::Value));
   --r.depth;
@@ -65,7 +66,7 @@ namespace {
 void string_in_body(Reader& r, Node at, std::string_view name) {
   std::string hint;
   if (is_identifier(name)) hint = fmt::format("declare it with `{0} = T.int64()` and write `{0}` without quotes", name);
-  r.error_hint(at, std::move(hint), DiagId::StringInBody, name);
+  r.error_hint(at, std::move(hint), diag::StringInBody, name);
 }
 
 }  // namespace

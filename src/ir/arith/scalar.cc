@@ -6,11 +6,10 @@
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
 #include "rldb/ir/equal.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
 
-using source::DiagId;
 using support::Failure;
 
 namespace {
@@ -135,14 +134,13 @@ const Expr* checked(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
 
 Result<std::pair<const Expr*, const Expr*>> match_dtypes(Context& ctx, const Expr* a, const Expr* b) {
   for (const Expr* e : {a, b})
-    if (!is_scalar(e)) return Failure(source::message(DiagId::ScalarOperand, "an operator", describe(e->type)));
+    if (!is_scalar(e)) return Failure(source::message(diag::ScalarOperand, "an operator", describe(e->type)));
   const DType ta = a->dtype(), tb = b->dtype();
   if (ta == tb) return std::pair(a, b);
   const auto element = common_element(ta.element(), tb.element());
   const bool lanes_fit = ta.lanes == tb.lanes || ta.lanes == 1 || tb.lanes == 1;
   if (!element || !lanes_fit)
-    return Failure(
-        source::message(DiagId::ScalarDTypes, "an operator", runtime::to_string(ta), runtime::to_string(tb)));
+    return Failure(source::message(diag::ScalarDTypes, "an operator", runtime::to_string(ta), runtime::to_string(tb)));
   const DType whole = element->with_lanes(ta.lanes == 1 ? tb.lanes : ta.lanes);
   const auto convert = [&](const Expr* e) {
     return spread(ctx, cast_to(ctx, element->with_lanes(e->dtype().lanes), e), whole);
@@ -154,15 +152,15 @@ Result<const Expr*> make_binary(Context& ctx, NodeKind kind, const Expr* a, cons
   if (is_logic(kind)) {
     for (const Expr* e : {a, b})
       if (!e->dtype().is_bool())
-        return Failure(source::message(DiagId::ScalarOperand, to_string(kind), describe(e->type)));
+        return Failure(source::message(diag::ScalarOperand, to_string(kind), describe(e->type)));
   }
   auto both = match_dtypes(ctx, a, b);
   if (!both.ok()) {
     // Again, with the operator's name.
-    if (both.error().id == DiagId::ScalarDTypes)
-      return Failure(source::message(DiagId::ScalarDTypes, to_string(kind), describe(a->type), describe(b->type)));
+    if (both.error().id == diag::ScalarDTypes)
+      return Failure(source::message(diag::ScalarDTypes, to_string(kind), describe(a->type), describe(b->type)));
     const Expr* bad = is_scalar(a) ? b : a;
-    return Failure(source::message(DiagId::ScalarOperand, to_string(kind), describe(bad->type)));
+    return Failure(source::message(diag::ScalarOperand, to_string(kind), describe(bad->type)));
   }
   return folded_binary(ctx, kind, both->first, both->second);
 }

@@ -6,11 +6,10 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
 
-using source::DiagId;
 using support::Failure;
 
 const Var* Context::var(std::string_view name, const Type* type) {
@@ -78,10 +77,10 @@ Result<const TupleGetItem*> Context::tuple_get(const Expr* tuple, std::int64_t i
   const Type* type = any_;
   if (const auto* t = as<TupleType>(tuple->type)) {
     if (index < 0 || std::uint64_t(index) >= t->fields.size())
-      return Failure(source::message(DiagId::TupleIndexRange, index, t->fields.size()));
+      return Failure(source::message(diag::TupleIndexRange, index, t->fields.size()));
     type = t->fields[std::size_t(index)];
   } else if (tuple->type->kind != TypeKind::Any) {
-    return Failure(source::message(DiagId::TupleOfNoTuple, describe(tuple->type)));
+    return Failure(source::message(diag::TupleOfNoTuple, describe(tuple->type)));
   }
   return make_expr<TupleGetItem>(NodeKind::TupleGetItem, type, tuple, index);
 }
@@ -99,14 +98,14 @@ const Type* opaque_result(Context& ctx, Span<const Type*> ty_args, const Type* o
 Result<const Call*> Context::call(const CallSpec& spec) {
   RLDB_CHECK(spec.callee != nullptr, "call without a callee");
   if (const auto* o = as<Op>(spec.callee)) {
-    if (!typer_) return Failure(source::message(DiagId::NoOperatorRegistry, o->name));
+    if (!typer_) return Failure(source::message(diag::NoOperatorRegistry, o->name));
     CallSpec full = spec;
     RLDB_TRY(full.attrs, typer_->complete_attrs(*this, spec));
     RLDB_TRY(const Type* type, typer_->infer(*this, full));
     return call_typed(full.callee, full.args, type, full.attrs, full.ty_args);
   }
   const auto* f = as<FuncType>(spec.callee->type);
-  if (!f) return Failure(source::message(DiagId::NotCallable, print_expr(spec.callee), print_type(spec.callee->type)));
+  if (!f) return Failure(source::message(diag::NotCallable, print_expr(spec.callee), print_type(spec.callee->type)));
   if (f->opaque)
     return call_typed(spec.callee, spec.args, opaque_result(*this, spec.ty_args, f->ret), spec.attrs, spec.ty_args);
   RLDB_TRY(const Type* type, call_result(*this, f, spec.args));

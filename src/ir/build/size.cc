@@ -2,12 +2,10 @@
 
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::ir {
-
-using source::DiagId;
 
 namespace {
 
@@ -128,8 +126,8 @@ std::optional<source::Message> TypeBudget::check_dims(std::string_view name, Spa
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (isa<IntImm>(dims[i]) || isa<Var>(dims[i])) continue;
     // First: what overflows stays unsimplified, and is long for that reason.
-    if (overflows(dims[i])) return source::message(DiagId::DimOverflow, i, name);
-    if (expr_size(dims[i]) > kMaxDimSize) return source::message(DiagId::DimTooLarge, i, name, kMaxDimSize);
+    if (overflows(dims[i])) return source::message(diag::DimOverflow, i, name);
+    if (expr_size(dims[i]) > kMaxDimSize) return source::message(diag::DimTooLarge, i, name, kMaxDimSize);
   }
   return std::nullopt;
 }
@@ -163,8 +161,8 @@ std::optional<source::Message> TypeBudget::check(std::string_view name, const Ty
   }
   if (found) return found;
   const Extent extent = extent_of(t);
-  if (extent.depth > kMaxTypeDepth) return source::message(DiagId::TypeTooDeep, name, extent.depth, kMaxTypeDepth);
-  if (extent.size > kMaxTypeSize) return source::message(DiagId::TypeTooLarge, name, extent.size, kMaxTypeSize);
+  if (extent.depth > kMaxTypeDepth) return source::message(diag::TypeTooDeep, name, extent.depth, kMaxTypeDepth);
+  if (extent.size > kMaxTypeSize) return source::message(diag::TypeTooLarge, name, extent.size, kMaxTypeSize);
   good_.insert(t);
   return std::nullopt;
 }
@@ -178,7 +176,7 @@ std::optional<source::Message> TypeBudget::add(std::string_view name, const Type
   }
   total_ += last_size_;
   if (total_ <= kMaxTypesSize) return std::nullopt;
-  return source::message(DiagId::TypesTooLarge, name, total_, kMaxTypesSize);
+  return source::message(diag::TypesTooLarge, name, total_, kMaxTypesSize);
 }
 
 }  // namespace rldb::ir

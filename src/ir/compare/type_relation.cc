@@ -3,11 +3,10 @@
 #include "ir/compare/describe.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
 
-using source::DiagId;
 using support::Failure;
 
 namespace {
@@ -330,7 +329,7 @@ Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr
   RLDB_CHECK(f != nullptr, "call of no function type");
   if (f->opaque) return f->ret;
   if (f->params.size() != args.size())
-    return Failure(source::message(DiagId::CallArgumentCount, f->params.size(), args.size()));
+    return Failure(source::message(diag::CallArgumentCount, f->params.size(), args.size()));
   // What is called for its effect on its arguments, as kernels are in lowered code, checks them itself when it runs.
   const auto* nothing = as<TupleType>(f->ret);
   const bool checks_itself = !f->pure && nothing != nullptr && nothing->fields.empty();
@@ -339,7 +338,7 @@ Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr
     const BaseCheck result = relation.check(f->params[i], args[i]->type);
     // Shapes that cannot be proved are checked when the program runs.
     if (result == BaseCheck::FailL0 || (result == BaseCheck::FailL1 && !checks_itself))
-      return Failure(source::message(DiagId::CallArgumentType, i, describe(args[i]->type), describe(f->params[i]))
+      return Failure(source::message(diag::CallArgumentType, i, describe(args[i]->type), describe(f->params[i]))
                          .with_argument(int(i)));
   }
   if (!f->ret->has_vars) return f->ret;

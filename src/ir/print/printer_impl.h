@@ -2,7 +2,8 @@
 //
 // Appends to one string, line by line; a line remembers the node it starts. Lines that turn out to be needed above
 // what is already written (`n = T.int64()`, `cls = Module`, header comments) are inserted once per function, so the
-// whole is linear. Layout follows TVM's own output (its src/script/printer). Split over the files of this folder by subject.
+// whole is linear. Layout follows TVM's own output (its src/script/printer). Split over the files of this folder by
+// subject.
 #pragma once
 
 #include <span>

@@ -4,11 +4,9 @@
 #include "ir/verify/verifier_impl.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_verify.h"
 
 namespace rldb::ir::verify_detail {
-
-using source::DiagId;
 
 namespace {
 
@@ -44,7 +42,7 @@ void RelaxVerifier::call(const Call* c) {
   const auto* op = as<Op>(c->callee);
   if (op == nullptr) {
     if (isa<SeqExpr>(c->callee) || isa<Call>(c->callee) || isa<TupleGetItem>(c->callee) || isa<Function>(c->callee))
-      report_.add(c, DiagId::VerifyNotLeaf, "the callee of a call", "computed value");
+      report_.add(c, diag::VerifyNotLeaf, "the callee of a call", "computed value");
     else
       leaf(c->callee, "the callee of a call");
   }
@@ -55,7 +53,7 @@ void RelaxVerifier::call(const Call* c) {
     leaf(c->args[k], "an argument");
   }
   for (const Type* t : c->ty_args) {
-    if (t == nullptr) report_.add(c, DiagId::VerifyUntyped, "a type argument");
+    if (t == nullptr) report_.add(c, diag::VerifyUntyped, "a type argument");
     check_type(t);
   }
   call_purity(c);
@@ -81,9 +79,9 @@ void RelaxVerifier::call_purity(const Call* c) {
   }
   if (pure) return;
   if (dataflow_depth_ > 0) {
-    report_.add(c, DiagId::VerifyImpureInDataflow, callee_name(c));
+    report_.add(c, diag::VerifyImpureInDataflow, callee_name(c));
   } else if (!functions_.empty() && functions_.back().purity_checked) {
-    report_.add(c, DiagId::VerifyImpureInPure, callee_name(c));
+    report_.add(c, diag::VerifyImpureInPure, callee_name(c));
   }
 }
 
@@ -96,7 +94,7 @@ void RelaxVerifier::call_type(const Call* c) {
     if (a->type == nullptr) return;  // rule 1 has said so
   auto inferred = typer->infer(ctx_, {c->callee, c->args, c->attrs, c->ty_args});
   if (!inferred.ok()) {
-    report_.add(c, DiagId::VerifyInferFailed, callee_name(c), inferred.error().text);
+    report_.add(c, diag::VerifyInferFailed, callee_name(c), inferred.error().text);
     return;
   }
   const Type* got = *inferred;
@@ -104,7 +102,7 @@ void RelaxVerifier::call_type(const Call* c) {
   // Passes may know more or less than inference does; they may not contradict it.
   bool contradicts =
       base_check(ctx_, c->type, got) == BaseCheck::FailL0 && base_check(ctx_, got, c->type) == BaseCheck::FailL0;
-  if (contradicts) report_.add(c, DiagId::VerifyCallType, callee_name(c), print_type(c->type), print_type(got));
+  if (contradicts) report_.add(c, diag::VerifyCallType, callee_name(c), print_type(c->type), print_type(got));
 }
 
 void RelaxVerifier::call_normal_form(const Call* c, std::string_view op) {
@@ -113,20 +111,20 @@ void RelaxVerifier::call_normal_form(const Call* c, std::string_view op) {
   if (op == "invoke_closure" || op == "invoke_pure_closure" || op == "make_closure" || op == "call_builtin_with_ctx" ||
       op == "vm.call_tir_dyn") {
     if (c->args.size() != 2 || !isa<Tuple>(c->args[1]))
-      report_.add(c, DiagId::VerifyNormalForm, op, "the arguments must be a tuple written in place");
+      report_.add(c, diag::VerifyNormalForm, op, "the arguments must be a tuple written in place");
   }
   if (op == "call_pure_packed" || op == "call_inplace_packed") {
     if (c->args.empty()) {
-      report_.add(c, DiagId::VerifyNormalForm, op, "the function to call is missing");
+      report_.add(c, diag::VerifyNormalForm, op, "the function to call is missing");
       return;
     }
     const auto* type = as<FuncType>(c->args[0]->type);
-    if (type != nullptr && !type->opaque) report_.add(c, DiagId::VerifyNormalForm, op, "the function must be opaque");
+    if (type != nullptr && !type->opaque) report_.add(c, diag::VerifyNormalForm, op, "the function must be opaque");
   }
 }
 
 void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
-  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, op, text); };
+  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
   if (c->args.size() < 2) return wrong("needs a function and a tuple of arguments");
   if (!isa<Tuple>(c->args[1])) return wrong("the arguments must be a tuple written in place, not a variable");
   if (c->ty_args.size() != 1) return wrong(fmt::format("needs one output type, has {}", c->ty_args.size()));
@@ -146,7 +144,7 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
 }
 
 void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f) {
-  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, op, text); };
+  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
   std::vector<const Type*> given;
   for (const Expr* a : as<Tuple>(c->args[1])->items) given.push_back(a->type);
   if (c->args.size() > 2)
@@ -177,7 +175,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
     const bool output = k >= inputs;
     const std::string wanted = print_type(ctx_.relax_type_of(f)->params[k]);
     source::Message m =
-        source::message(DiagId::VerifyNormalForm, op,
+        source::message(diag::VerifyNormalForm, op,
                         fmt::format("{} {} is {}, but `{}` of `{}` is {}", output ? "output" : "argument",
                                     output ? k - inputs : k, print_type(given[k]), b->name, name, wanted));
     if (output) m.hint = "`out_ty` says what the function fills: " + wanted;
@@ -187,7 +185,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
 
 // Rule 17 for call_tir_inplace: which argument each output reuses; -1 is a fresh one.
 void RelaxVerifier::inplace(const Call* c) {
-  auto wrong = [&](const std::string& text) { report_.add(c, DiagId::VerifyNormalForm, "call_tir_inplace", text); };
+  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, "call_tir_inplace", text); };
   const Attr* indices = find_attr(c->attrs, "inplace_indices");
   if (indices == nullptr || !indices->is(AttrKind::List)) return wrong("inplace_indices is missing");
   Span<const Expr*> args = as<Tuple>(c->args[1])->items;

@@ -3,12 +3,10 @@
 
 #include "ir/verify/verifier_impl.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::ir::verify_detail {
-
-using source::DiagId;
 
 namespace {
 
@@ -127,7 +125,7 @@ RelaxVerifier::RelaxVerifier(Reporter& report, const Module* m, const VerifyOpti
 
 bool RelaxVerifier::deep() {
   if (depth_ < kMaxDepth) return false;
-  if (!reported_deep_) report_.add(nullptr, DiagId::VerifyTooDeep, kMaxDepth);
+  if (!reported_deep_) report_.add(nullptr, diag::VerifyTooDeep, kMaxDepth);
   reported_deep_ = true;
   return true;
 }
@@ -153,13 +151,13 @@ bool RelaxVerifier::visible(const Var* v) const {
 void RelaxVerifier::define(const Var* v) {
   if (v->id >= scope_of_.size()) scope_of_.resize(ctx_.node_count() + 1, 0);
   if (scope_of_[v->id] != 0) {
-    report_.add_var(v, DiagId::VerifyRedefined, v->name);
+    report_.add_var(v, diag::VerifyRedefined, v->name);
     return;
   }
   scope_of_[v->id] = open_.back();
   touched_.push_back(v->id);
   if (v->is_dataflow()) {
-    if (dataflow_depth_ == 0) report_.add_var(v, DiagId::VerifyDataflowVarOutside, v->name);
+    if (dataflow_depth_ == 0) report_.add_var(v, diag::VerifyDataflowVarOutside, v->name);
   } else if (scopes_[open_.back()].kind == ScopeKind::Dataflow) {
     // An output of the block is visible where the block stands.
     scope_of_[v->id] = open_[open_.size() - 2];
@@ -170,7 +168,7 @@ void RelaxVerifier::define_symbol(const Var* v) {
   if (visible(v)) return;
   if (v->id >= scope_of_.size()) scope_of_.resize(ctx_.node_count() + 1, 0);
   auto [it, fresh] = symbol_of_.try_emplace(v, top_);
-  if (!fresh && it->second != top_) report_.add_var(v, DiagId::VerifySharedSymbol, v->name, it->second, top_);
+  if (!fresh && it->second != top_) report_.add_var(v, diag::VerifySharedSymbol, v->name, it->second, top_);
   std::uint32_t scope = open_.back();
   if (scopes_[scope].kind == ScopeKind::Dataflow) scope = open_[open_.size() - 2];
   scope_of_[v->id] = scope;
@@ -183,19 +181,19 @@ void RelaxVerifier::use(const Var* v) {
   if (s == 0) {
     // A scalar that no binding defines can only be a symbolic variable.
     bool symbol = as<PrimType>(v->type) != nullptr && !v->is_dataflow();
-    report_.add_var(v, symbol ? DiagId::VerifyUndefinedSymbol : DiagId::VerifyUndefinedVar, v->name);
+    report_.add_var(v, symbol ? diag::VerifyUndefinedSymbol : diag::VerifyUndefinedVar, v->name);
     return;
   }
   switch (scopes_[s].kind) {
     case ScopeKind::Dataflow:
-      report_.add_var(v, DiagId::VerifyDataflowEscape, v->name);
+      report_.add_var(v, diag::VerifyDataflowEscape, v->name);
       break;
     case ScopeKind::Branch:
-      report_.add_var(v, DiagId::VerifyBranchEscape, v->name);
+      report_.add_var(v, diag::VerifyBranchEscape, v->name);
       break;
     case ScopeKind::Function:
     case ScopeKind::Signature:
-      report_.add_var(v, DiagId::VerifyUndefinedVar, v->name);
+      report_.add_var(v, diag::VerifyUndefinedVar, v->name);
       break;
   }
 }
@@ -253,7 +251,7 @@ void RelaxVerifier::check_dim(const Expr* e) {
   if (!typed(e, "a shape value")) return;
   if (!e->dtype().is_integral() || e->dtype().lanes != 1) {
     std::string type = as<PrimType>(e->type) != nullptr ? runtime::to_string(e->dtype()) : print_type(e->type);
-    report_.add(e, DiagId::VerifyShapeNotInt, print_expr(e), type);
+    report_.add(e, diag::VerifyShapeNotInt, print_expr(e), type);
   }
   if (isa<IntImm>(e)) return;
   scalar(e);
@@ -301,7 +299,7 @@ void RelaxVerifier::check_type(const Type* t) {
 
 bool RelaxVerifier::typed(const Expr* e, std::string_view what) {
   if (e->type != nullptr) return true;
-  report_.add(e, DiagId::VerifyUntyped, what);
+  report_.add(e, diag::VerifyUntyped, what);
   return false;
 }
 
@@ -320,7 +318,7 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
   ++depth_;
   const Node* outer = report_.here();
   report_.at(f);
-  if (flag(f->attrs, "relax.force_pure") && !f->is_pure) report_.add(f, DiagId::VerifyForcePure, name);
+  if (flag(f->attrs, "relax.force_pure") && !f->is_pure) report_.add(f, diag::VerifyForcePure, name);
   functions_.push_back({f, name, f->is_pure && !flag(f->attrs, "relax.force_pure")});
   int dataflow = dataflow_depth_;
   dataflow_depth_ = 0;
@@ -332,7 +330,7 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
       if ((as<PrimType>(p->type) != nullptr) != scalars) continue;
       auto [it, fresh] = param_of_.try_emplace(p, name);
       if (!fresh) {
-        report_.add_var(p, DiagId::VerifySharedParam, p->name, it->second, name);
+        report_.add_var(p, diag::VerifySharedParam, p->name, it->second, name);
       } else {
         define(p);
       }
@@ -345,7 +343,7 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
     if (typed(p, "parameter `" + std::string(p->name) + "`")) check_type(p->type);
   check_type(f->ret_type);
   if (f->body == nullptr || !isa<SeqExpr>(f->body)) {
-    report_.add(f, DiagId::VerifyMisplacedSeq, "something else than the body of a function");
+    report_.add(f, diag::VerifyMisplacedSeq, "something else than the body of a function");
   } else {
     seq(f->body);
     report_.at(f->body);
@@ -375,7 +373,7 @@ void RelaxVerifier::seq(const SeqExpr* s) {
 
 void RelaxVerifier::branch(const SeqExpr* s) {
   if (s == nullptr || !isa<SeqExpr>(s)) {
-    report_.add(nullptr, DiagId::VerifyMisplacedSeq, "something else than the body of a branch");
+    report_.add(nullptr, diag::VerifyMisplacedSeq, "something else than the body of a branch");
     return;
   }
   open_scope(ScopeKind::Branch);
@@ -422,7 +420,7 @@ void RelaxVerifier::fresh_binding(const Binding* b) {
   const auto is_distributed = [](const Type* t) { return t->kind == TypeKind::DTensor; };
   if (is_distributed(declared) != is_distributed(given)) return;
   if (base_check(ctx_, declared, given) == BaseCheck::FailL0 && !is_device_copy(b->value))
-    report_.add(b, DiagId::VerifyAnnotation, name, print_type(declared), print_type(given));
+    report_.add(b, diag::VerifyAnnotation, name, print_type(declared), print_type(given));
 }
 
 // The value of a binding: one operation over leaves.
@@ -436,7 +434,7 @@ void RelaxVerifier::value(const Expr* e) {
   } else if (const auto* item = as<TupleGetItem>(e)) {
     leaf(item->tuple, "the tuple of an access");
   } else if (const auto* i = as<If>(e)) {
-    if (dataflow_depth_ > 0) report_.add(nullptr, DiagId::VerifyIfInDataflow);
+    if (dataflow_depth_ > 0) report_.add(nullptr, diag::VerifyIfInDataflow);
     const Node* here = report_.here();
     leaf(i->cond, "the condition of an `if`");
     branch(i->then_branch);
@@ -447,9 +445,9 @@ void RelaxVerifier::value(const Expr* e) {
     const auto* b = as<Binding>(report_.here());
     function_body(b != nullptr ? b->var->name : std::string_view("a local function"), f);
   } else if (isa<PrimFunc>(e)) {
-    report_.add(nullptr, DiagId::VerifyInlinePrimFunc);
+    report_.add(nullptr, diag::VerifyInlinePrimFunc);
   } else if (const auto* s = as<SeqExpr>(e)) {
-    report_.add(e, DiagId::VerifyMisplacedSeq, "the value of a binding");
+    report_.add(e, diag::VerifyMisplacedSeq, "the value of a binding");
     seq(s);
   } else {
     leaf(e, "a value");
@@ -461,15 +459,15 @@ void RelaxVerifier::leaf(const Expr* e, std::string_view role) {
   if (deep()) return;
   if (!isa<Op>(e) && !typed(e, role)) return;
   if (isa<SeqExpr>(e)) {
-    report_.add(e, DiagId::VerifyMisplacedSeq, role);
+    report_.add(e, diag::VerifyMisplacedSeq, role);
     return;
   }
   if (isa<PrimFunc>(e)) {
-    report_.add(e, DiagId::VerifyInlinePrimFunc);
+    report_.add(e, diag::VerifyInlinePrimFunc);
     return;
   }
   if (!is_operand(e)) {
-    report_.add(e, DiagId::VerifyNotLeaf, role, describe_kind(e));
+    report_.add(e, diag::VerifyNotLeaf, role, describe_kind(e));
     return;
   }
   ++depth_;
@@ -477,7 +475,7 @@ void RelaxVerifier::leaf(const Expr* e, std::string_view role) {
     use(v);
   } else if (const auto* g = as<GlobalVar>(e)) {
     if (module_ != nullptr && !options_.incomplete && module_->find(g->name) == nullptr)
-      report_.add(e, DiagId::VerifyUnknownGlobal, g->name);
+      report_.add(e, diag::VerifyUnknownGlobal, g->name);
   } else if (const auto* t = as<Tuple>(e)) {
     for (const Expr* item : t->items) leaf(item, "a field of a tuple");
   } else if (const auto* s = as<ShapeExpr>(e)) {

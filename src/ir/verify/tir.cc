@@ -3,23 +3,21 @@
 
 #include "ir/verify/verifier_impl.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::ir::verify_detail {
 
-using source::DiagId;
-
 bool TirVerifier::deep() {
   if (depth_ < kMaxDepth) return false;
-  if (!reported_deep_) report_.add(nullptr, DiagId::VerifyTooDeep, kMaxDepth);
+  if (!reported_deep_) report_.add(nullptr, diag::VerifyTooDeep, kMaxDepth);
   reported_deep_ = true;
   return true;
 }
 
 void TirVerifier::define(const Node* n, std::string_view name, bool again_ok) {
   if (!defined_.insert(n->id).second) {
-    if (!again_ok) report_.add_var(n, DiagId::VerifyTirRedefined, name);
+    if (!again_ok) report_.add_var(n, diag::VerifyTirRedefined, name);
     return;
   }
   stack_.push_back(n->id);
@@ -48,20 +46,20 @@ void TirVerifier::define_free_vars(const Buffer* b) {
 
 void TirVerifier::use_buffer(const Buffer* b) {
   if (defined(b) || (b->data != nullptr && defined(b->data))) return;
-  report_.add_var(b, DiagId::VerifyTirUndefinedBuffer, b->name);
+  report_.add_var(b, diag::VerifyTirUndefinedBuffer, b->name);
 }
 
 void TirVerifier::access(const Buffer* b, Span<const Expr*> indices, const Node* at) {
   use_buffer(b);
   if (indices.size() != b->shape.size())
-    report_.add(at, DiagId::VerifyTirIndices, b->name, b->shape.size(), indices.size());
+    report_.add(at, diag::VerifyTirIndices, b->name, b->shape.size(), indices.size());
   for (const Expr* e : indices) expr(e);
 }
 
 void TirVerifier::region(const BufferRegion& r) {
   use_buffer(r.buffer);
   if (r.region.size() != r.buffer->shape.size())
-    report_.add(nullptr, DiagId::VerifyTirIndices, r.buffer->name, r.buffer->shape.size(), r.region.size());
+    report_.add(nullptr, diag::VerifyTirIndices, r.buffer->name, r.buffer->shape.size(), r.region.size());
   for (const Range& range : r.region) {
     expr(range.min);
     expr(range.extent);
@@ -78,7 +76,7 @@ void TirVerifier::expr(const Expr* e) {
   }
   std::size_t mark = stack_.size();
   if (const auto* v = as<Var>(e)) {
-    if (!defined(v)) report_.add_var(v, DiagId::VerifyTirUndefinedVar, v->name);
+    if (!defined(v)) report_.add_var(v, diag::VerifyTirUndefinedVar, v->name);
   } else if (const auto* l = as<BufferLoad>(e)) {
     access(l->buffer, l->indices, e);
     expr(l->predicate);
@@ -117,11 +115,11 @@ void TirVerifier::loop(const ForStmt* s) {
   expr(s->step);
   if (s->min->dtype() != s->extent->dtype() || s->var->dtype() != s->extent->dtype())
     report_.add(
-        s, DiagId::VerifyTirDomain,
+        s, diag::VerifyTirDomain,
         fmt::format("loop `{}` is {} but runs from {} over {}", s->var->name, runtime::to_string(s->var->dtype()),
                     runtime::to_string(s->min->dtype()), runtime::to_string(s->extent->dtype())));
   if (const auto* n = as<IntImm>(s->step); n != nullptr && n->value == 0)
-    report_.add(s, DiagId::VerifyTirDomain, fmt::format("loop `{}` has the step {}", s->var->name, n->value));
+    report_.add(s, diag::VerifyTirDomain, fmt::format("loop `{}` has the step {}", s->var->name, n->value));
   std::size_t mark = stack_.size();
   define(s->var, s->var->name);
   stmt(s->body);
@@ -132,7 +130,7 @@ void TirVerifier::block(const SBlock* b, const SBlockRealize* realize) {
   report_.at(realize != nullptr ? static_cast<const Node*>(realize) : b);
   if (realize != nullptr) {
     if (realize->iter_values.size() != b->iter_vars.size())
-      report_.add(nullptr, DiagId::VerifyTirBlockValues, b->name, b->iter_vars.size(), realize->iter_values.size());
+      report_.add(nullptr, diag::VerifyTirBlockValues, b->name, b->iter_vars.size(), realize->iter_values.size());
     for (const Expr* e : realize->iter_values) expr(e);
   }
   for (const IterVar& v : b->iter_vars) {
@@ -140,10 +138,10 @@ void TirVerifier::block(const SBlock* b, const SBlockRealize* realize) {
     expr(v.dom.extent);
     const auto* extent = as<IntImm>(v.dom.extent);
     if (extent != nullptr && extent->value < 0)
-      report_.add(nullptr, DiagId::VerifyTirDomain,
+      report_.add(nullptr, diag::VerifyTirDomain,
                   fmt::format("axis `{}` of block `{}` has the extent {}", v.var->name, b->name, extent->value));
     if (!v.dom.extent->dtype().is_integral())
-      report_.add(nullptr, DiagId::VerifyTirDomain,
+      report_.add(nullptr, diag::VerifyTirDomain,
                   fmt::format("axis `{}` of block `{}` runs over a {}", v.var->name, b->name,
                               runtime::to_string(v.dom.extent->dtype())));
   }
@@ -153,7 +151,7 @@ void TirVerifier::block(const SBlock* b, const SBlockRealize* realize) {
     expr(realize->predicate);
     if (!realize->predicate->dtype().is_bool())
       report_.add(
-          nullptr, DiagId::VerifyTirDomain,
+          nullptr, diag::VerifyTirDomain,
           fmt::format("the predicate of block `{}` is {}", b->name, runtime::to_string(realize->predicate->dtype())));
   }
   for (const Buffer* x : b->alloc_buffers) {
@@ -228,7 +226,7 @@ void TirVerifier::stmt(const Stmt* s) {
 
 void TirVerifier::function(std::string_view name, const PrimFunc* f) {
   report_.at(f);
-  if (f->type == nullptr) report_.add(f, DiagId::VerifyUntyped, fmt::format("function `{}`", name));
+  if (f->type == nullptr) report_.add(f, diag::VerifyUntyped, fmt::format("function `{}`", name));
   for (const PrimParam& p : f->params)
     if (p.var != nullptr) define(p.var, p.var->name);
   for (const PrimParam& p : f->params) {

@@ -2,7 +2,7 @@
 #include "rldb/ir/verifier.h"
 
 #include "ir/verify/verifier_impl.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::ir {
@@ -12,7 +12,7 @@ namespace {
 void module_names(Reporter& report, const Module* m) {
   for (std::size_t k = 1; k < m->entries.size(); ++k)
     if (m->entries[k].name == m->entries[k - 1].name)
-      report.add(m->entries[k].function, source::DiagId::VerifyDuplicateGlobal, m->entries[k].name);
+      report.add(m->entries[k].function, diag::VerifyDuplicateGlobal, m->entries[k].name);
 }
 
 // TVM asks it of Relax functions only: a PrimFunc may be exported under another name.
@@ -21,7 +21,7 @@ void global_symbol(Reporter& report, const ModuleEntry& e) {
   if (f == nullptr) return;
   const Attr* symbol = find_attr(f->attrs, "global_symbol");
   if (symbol == nullptr || !symbol->is(AttrKind::String) || symbol->string == e.name) return;
-  report.add(f, source::DiagId::VerifyGlobalSymbol, e.name, symbol->string);
+  report.add(f, diag::VerifyGlobalSymbol, e.name, symbol->string);
 }
 
 void entry(Reporter& report, RelaxVerifier& relax, const ModuleEntry& e) {

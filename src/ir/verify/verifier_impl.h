@@ -5,6 +5,7 @@
 // Tables are keyed by node id and cleared by what was touched: linear in what is verified.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,17 +39,17 @@ class Reporter {
     ++count_;
     out_.add(span(n), std::move(m));
   }
-  template <class... Args>
-  void add(const Node* n, source::DiagId id, const Args&... args) {
-    add(n, source::message(id, args...));
+  template <std::size_t Places, class... Args>
+  void add(const Node* n, const source::Diag<Places>& row, const Args&... args) {
+    add(n, source::message(row, args...));
   }
   // A finding about a variable, with a note at its definition; once per variable and kind.
-  template <class... Args>
-  void add_var(const Node* var, source::DiagId id, const Args&... args) {
-    if (!seen_.insert((std::uint64_t(var->id) << 16U) | std::uint64_t(id)).second) return;
+  template <std::size_t Places, class... Args>
+  void add_var(const Node* var, const source::Diag<Places>& row, const Args&... args) {
+    if (!seen_.emplace(var->id, row).second) return;
     source::Span defined = ctx_.span_of(var);
     source::Span use = here_ != nullptr ? ctx_.span_of(here_) : source::Span{};
-    source::Message m = source::message(id, args...);
+    source::Message m = source::message(row, args...);
     if (defined && use && !(defined == use)) m.notes.push_back({defined, "defined here"});
     ++count_;
     out_.add(use ? use : defined, std::move(m));
@@ -59,7 +60,7 @@ class Reporter {
   source::Diagnostics& out_;
   const Node* here_ = nullptr;
   std::size_t count_ = 0;
-  std::unordered_set<std::uint64_t> seen_;
+  std::set<std::pair<std::uint32_t, source::DiagId>> seen_;
 };
 
 class RelaxVerifier {

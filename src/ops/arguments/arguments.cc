@@ -7,7 +7,7 @@
 #include "ops/arguments/attr_value.h"
 #include "ops/arguments/python.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 namespace {
@@ -15,7 +15,6 @@ namespace {
 using ir::Attr;
 using ir::AttrKind;
 using ir::Expr;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -47,11 +46,11 @@ Result<Bound> bind_args(const OpInfo& info, std::span<const CallArg> args) {
     if (!a.keyword.empty()) {
       int p = param_index(info, a.keyword);
       if (p < 0)
-        return Failure(message(DiagId::OpUnknownArgument, info.short_name(), a.keyword)
+        return Failure(message(diag::OpUnknownArgument, info.short_name(), a.keyword)
                            .with_argument(int(i))
                            .with_hint(known_names(info, a.keyword)));
       if (b.by_param[std::size_t(p)])
-        return Failure(message(DiagId::OpDuplicateArgument, info.short_name(), a.keyword).with_argument(int(i)));
+        return Failure(message(diag::OpDuplicateArgument, info.short_name(), a.keyword).with_argument(int(i)));
       b.by_param[std::size_t(p)] = &a;
       continue;
     }
@@ -62,10 +61,10 @@ Result<Bound> bind_args(const OpInfo& info, std::span<const CallArg> args) {
       continue;
     }
     if (next >= info.params.size() || info.params[next].keyword_only)
-      return Failure(message(DiagId::OpTooManyArguments, info.short_name(), next, args.size()).with_argument(int(i)));
+      return Failure(message(diag::OpTooManyArguments, info.short_name(), next, args.size()).with_argument(int(i)));
     if (b.by_param[next])
       return Failure(
-          message(DiagId::OpDuplicateArgument, info.short_name(), info.params[next].name).with_argument(int(i)));
+          message(diag::OpDuplicateArgument, info.short_name(), info.params[next].name).with_argument(int(i)));
     b.by_param[next++] = &a;
   }
   return b;
@@ -210,7 +209,7 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
     const CallArg* given = b.by_param[p];
     if (arg.variadic) continue;
     if (!given || (is_none(given) && arg.optional)) {
-      if (!arg.optional) return Failure(message(DiagId::OpMissingArgument, info.short_name(), arg.name));
+      if (!arg.optional) return Failure(message(diag::OpMissingArgument, info.short_name(), arg.name));
       out.push_back(default_arg(ctx, arg));
       continue;
     }
@@ -219,7 +218,7 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
     const Expr* e = convert_arg(ctx, is_index ? ArgKind::Prim : arg.kind, *given, dtype);
     if (!e) {
       std::string found = given->attr ? describe(given->attr) : describe(given->expr);
-      return Failure(message(DiagId::OpBadArgument, arg.name, info.short_name(), describe(arg.kind), found)
+      return Failure(message(diag::OpBadArgument, arg.name, info.short_name(), describe(arg.kind), found)
                          .with_argument(int(given - all.data())));
     }
     out.push_back(e);
@@ -227,7 +226,7 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
   for (const CallArg* a : b.rest) {
     const Expr* e = a->attr ? to_expr(ctx, a->attr) : a->expr;
     if (!e)
-      return Failure(message(DiagId::OpBadArgument, "values", info.short_name(), "an expression", describe(a->attr))
+      return Failure(message(diag::OpBadArgument, "values", info.short_name(), "an expression", describe(a->attr))
                          .with_argument(int(a - all.data())));
     out.push_back(e);
   }
@@ -251,13 +250,13 @@ Result<std::vector<ir::NamedAttr>> bound_attrs(ir::Context& ctx, const Bound& b,
     const Attr* v = nullptr;
     // None asks for the default of an attribute that has one and cannot be None.
     if (!given || (is_none(given) && !attr.nullable && !attr.required)) {
-      if (attr.required) return Failure(message(DiagId::OpMissingArgument, info.short_name(), attr.name));
+      if (attr.required) return Failure(message(diag::OpMissingArgument, info.short_name(), attr.name));
       v = default_value(ctx, attr);
     } else {
       const Attr* raw = attr_of(ctx, *given);
       v = convert_attr(ctx, attr.type, attr.nullable, raw);
       if (!v)
-        return Failure(message(DiagId::OpBadArgument, attr.name, info.short_name(), describe(attr.type), describe(raw))
+        return Failure(message(diag::OpBadArgument, attr.name, info.short_name(), describe(attr.type), describe(raw))
                            .with_argument(int(given - all.data())));
     }
     out[std::size_t(info.params[p].index)] = {attr.name, v};
@@ -318,7 +317,7 @@ Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, 
     }
     const Expr* e = a.attr ? to_expr(ctx, a.attr) : a.expr;
     if (!e)
-      return Failure(message(DiagId::OpBadArgument, "#" + std::to_string(i), name, "an expression", describe(a.attr))
+      return Failure(message(diag::OpBadArgument, "#" + std::to_string(i), name, "an expression", describe(a.attr))
                          .with_argument(int(i)));
     values.push_back(e);
   }
@@ -412,7 +411,7 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
     }
     return normalize_arguments(ctx, row.name, args);
   }
-  return Failure(message(DiagId::UnknownOperator, op));
+  return Failure(message(diag::UnknownOperator, op));
 }
 
 }  // namespace rldb::ops

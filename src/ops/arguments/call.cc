@@ -3,7 +3,7 @@
 #include <array>
 
 #include "ops/arguments/attr_value.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 namespace {
@@ -11,7 +11,6 @@ namespace {
 using ir::Attr;
 using ir::AttrKind;
 using ir::Expr;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -43,17 +42,17 @@ Parts take_apart(ir::Context& ctx, std::span<const CallArg> args) {
 
 Result<support::Unit> no_more_keywords(std::string_view name, const Parts& p, const CallArg* first) {
   for (const CallArg* k : p.keywords)
-    if (k) return Failure(message(DiagId::OpUnknownArgument, name, k->keyword).with_argument(int(k - first)));
+    if (k) return Failure(message(diag::OpUnknownArgument, name, k->keyword).with_argument(int(k - first)));
   return support::Unit{};
 }
 
 Result<const Expr*> need(ir::Context& ctx, std::string_view name, const CallArg* a, std::string_view what,
                          const CallArg* first) {
-  if (!a) return Failure(message(DiagId::OpMissingArgument, name, what));
+  if (!a) return Failure(message(diag::OpMissingArgument, name, what));
   const Expr* e = expr_of(ctx, *a);
   if (!e)
     return Failure(
-        message(DiagId::OpBadArgument, what, name, "an expression", describe(a->attr)).with_argument(int(a - first)));
+        message(diag::OpBadArgument, what, name, "an expression", describe(a->attr)).with_argument(int(a - first)));
   return e;
 }
 
@@ -127,7 +126,7 @@ Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span
       const ir::Type* t = shape ? type_of_shape(ctx, shape, p.take("dtype")) : nullptr;
       if (!t)
         return Failure(
-            message(DiagId::OpBadArgument, "out_ty", name, "a type", a->attr ? describe(a->attr) : describe(a->expr))
+            message(diag::OpBadArgument, "out_ty", name, "a type", a->attr ? describe(a->attr) : describe(a->expr))
                 .with_argument(int(a - all.data())));
       p.types.push_back(t);
     }
@@ -136,7 +135,7 @@ Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span
     const Expr* s = expr_of(ctx, *shape);
     if (const ir::Type* t = s ? type_of_shape(ctx, s, p.take("dtype")) : nullptr) p.types.push_back(t);
   }
-  if (p.types.empty()) return Failure(message(DiagId::OpMissingArgument, name, "out_ty"));
+  if (p.types.empty()) return Failure(message(diag::OpMissingArgument, name, "out_ty"));
   if (const CallArg* vars = p.take("tir_vars"))
     if (const Expr* v = expr_of(ctx, *vars)) args = append_tir_vars(ctx, args, v);
 
@@ -145,14 +144,14 @@ Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span
   for (const AttrInfo& a : info->attrs) {
     const CallArg* given = p.take(a.name);
     if (!given && p.positional.size() > next) given = p.positional[next++];
-    if (!given && a.required) return Failure(message(DiagId::OpMissingArgument, name, a.name));
+    if (!given && a.required) return Failure(message(diag::OpMissingArgument, name, a.name));
     const Attr* v = given ? (given->attr ? given->attr : to_attr(ctx, given->expr)) : default_value(ctx, a);
     const Attr* c = convert_attr(ctx, a.type, a.nullable, v);
-    if (!c) return Failure(message(DiagId::OpBadArgument, a.name, name, describe(a.type), describe(v)));
+    if (!c) return Failure(message(diag::OpBadArgument, a.name, name, describe(a.type), describe(v)));
     attrs.push_back({a.name, c});
   }
   RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  if (p.positional.size() > next) return Failure(message(DiagId::OpTooManyArguments, name, next, p.positional.size()));
+  if (p.positional.size() > next) return Failure(message(diag::OpTooManyArguments, name, next, p.positional.size()));
   const ir::Type* out = one_type(ctx, p.types);
   return ir::CallSpec{ctx.op(info->name), ctx.list<const Expr*>({func, args}), ctx.list(attrs),
                       ctx.list<const ir::Type*>({out})};
@@ -221,7 +220,7 @@ Result<ir::CallSpec> call_with_format(ir::Context& ctx, std::string_view name, s
   const CallArg* format = p.take("format");
   const Expr* text = format ? expr_of(ctx, *format) : ctx.string("");
   if (!text || !ir::isa<ir::StringImm>(text))
-    return Failure(message(DiagId::OpBadArgument, "format", name, "a string",
+    return Failure(message(diag::OpBadArgument, "format", name, "a string",
                            format->attr ? describe(format->attr) : describe(format->expr)));
   args.push_back(text);
   RLDB_TRY(auto rest, rest_of(ctx, name, p, assertion && !p.positional.empty() ? 1 : 0, all.data()));

@@ -4,12 +4,11 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/util.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 namespace {
 
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -99,7 +98,7 @@ Result<support::Unit> complete_target(ir::Context& ctx, const OpInfo& info, std:
   const auto* s = values.size() > 1 ? ir::as<ir::ShapeExpr>(values[1]) : nullptr;
   if (!s) return support::Unit{};
   auto fail = [&](std::string text) {
-    return Failure(message(DiagId::OpTypeError, info.name, text).with_argument(find_given(args, "shape", 1)));
+    return Failure(message(diag::OpTypeError, info.name, text).with_argument(find_given(args, "shape", 1)));
   };
   Dims target(s->values.begin(), s->values.end());
   int open = -1;
@@ -158,16 +157,16 @@ Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const 
     if (!args[i].keyword.empty()) {
       at = std::size_t(std::find(names.begin(), names.end(), args[i].keyword) - names.begin());
       if (at == names.size())
-        return Failure(message(DiagId::OpUnknownArgument, name, args[i].keyword).with_argument(int(i)));
+        return Failure(message(diag::OpUnknownArgument, name, args[i].keyword).with_argument(int(i)));
     } else if (next++ >= names.size()) {
-      return Failure(message(DiagId::OpTooManyArguments, name, names.size(), args.size()).with_argument(int(i)));
+      return Failure(message(diag::OpTooManyArguments, name, names.size(), args.size()).with_argument(int(i)));
     }
-    if (out[at]) return Failure(message(DiagId::OpDuplicateArgument, name, names.begin()[at]).with_argument(int(i)));
+    if (out[at]) return Failure(message(diag::OpDuplicateArgument, name, names.begin()[at]).with_argument(int(i)));
     out[at] = &args[i];
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] && is_none(*out[i])) out[i] = nullptr;
-    if (!out[i] && i < required) return Failure(message(DiagId::OpMissingArgument, name, names.begin()[i]));
+    if (!out[i] && i < required) return Failure(message(diag::OpMissingArgument, name, names.begin()[i]));
   }
   return out;
 }

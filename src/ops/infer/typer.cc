@@ -5,12 +5,11 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 namespace {
 
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -26,17 +25,17 @@ Result<ir::Span<ir::NamedAttr>> complete(ir::Context& ctx, const OpInfo& info, i
   for (const ir::NamedAttr& a : given) {
     bool known = false;
     for (const AttrInfo& want : info.attrs) known = known || want.name == a.name;
-    if (!known) return Failure(message(DiagId::OpUnknownArgument, info.short_name(), a.name).with_attribute(a.name));
+    if (!known) return Failure(message(diag::OpUnknownArgument, info.short_name(), a.name).with_attribute(a.name));
   }
   std::vector<ir::NamedAttr> out;
   for (const AttrInfo& want : info.attrs) {
     const ir::Attr* v = ir::find_attr(given, want.name);
     if (!v && want.required)
-      return Failure(message(DiagId::OpMissingArgument, info.short_name(), want.name).with_attribute(want.name));
+      return Failure(message(diag::OpMissingArgument, info.short_name(), want.name).with_attribute(want.name));
     if (v) {
       const ir::Attr* c = convert_attr(ctx, want.type, want.nullable, v);
       if (!c)
-        return Failure(message(DiagId::OpBadArgument, want.name, info.short_name(), describe(want.type), describe(v))
+        return Failure(message(diag::OpBadArgument, want.name, info.short_name(), describe(want.type), describe(v))
                            .with_attribute(want.name));
       v = c;
     } else {
@@ -59,7 +58,7 @@ Result<support::Unit> check_count(const OpInfo& info, std::size_t count) {
   std::string want = least == most      ? std::to_string(least)
                      : most == SIZE_MAX ? "at least " + std::to_string(least)
                                         : std::to_string(least) + " to " + std::to_string(most);
-  return Failure(message(DiagId::OpArgumentCount, info.short_name(), want, count));
+  return Failure(message(diag::OpArgumentCount, info.short_name(), want, count));
 }
 
 // A parameter that is a scalar in the row takes no tensor: no kernel could be made of it.

@@ -3,22 +3,21 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 
-using source::DiagId;
 using source::message;
 using support::Failure;
 
 support::Failure<source::Message> type_error(const OpInfo& info, std::string text, int argument) {
-  auto m = message(DiagId::OpTypeError, info.name, text);
+  auto m = message(diag::OpTypeError, info.name, text);
   m.argument = argument;
   return Failure(std::move(m));
 }
 
 support::Failure<source::Message> attr_error(const OpInfo& info, std::string_view attribute, std::string text) {
-  return Failure(message(DiagId::OpTypeError, info.name, text).with_attribute(attribute));
+  return Failure(message(diag::OpTypeError, info.name, text).with_attribute(attribute));
 }
 
 namespace {

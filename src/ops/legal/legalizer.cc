@@ -6,11 +6,11 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
 
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -29,14 +29,14 @@ Result<const ir::Expr*> Legalizer::legalize(const ir::Call* call, ir::BlockBuild
   if (!info || !info->legalize) {
     const auto* op = ir::as<ir::Op>(call->callee);
     return Failure(
-        message(DiagId::OpNotLegalizable, op ? op->name : "call", "the operator has no tensor-expression body"));
+        message(diag::OpNotLegalizable, op ? op->name : "call", "the operator has no tensor-expression body"));
   }
   const auto distributed = [](const Expr* e) { return ir::as<ir::DTensorType>(e->type) != nullptr; };
   if (distributed(call) || std::any_of(call->args.begin(), call->args.end(), distributed))
-    return Failure(message(DiagId::OpNotLegalizable, info->name, "it works on distributed tensors"));
+    return Failure(message(diag::OpNotLegalizable, info->name, "it works on distributed tensors"));
   for (std::size_t i = 0; i < call->args.size() && i < info->args.size(); ++i)
     if (info->args[i].kind == ArgKind::Prim && !ir::as<ir::PrimType>(call->args[i]->type))
-      return Failure(message(DiagId::OpNotLegalizable, info->name,
+      return Failure(message(diag::OpNotLegalizable, info->name,
                              "`" + std::string(info->args[i].name) + "` is not known to be a scalar"));
   blocks_ = &blocks;
   return info->legalize(*this, call);
@@ -152,12 +152,12 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
   const auto* several = ir::as<ir::TupleType>(out);
   const std::size_t tensors = leaves.size() + (several ? several->fields.size() : 1);
   if (tensors > kMaxTensors)
-    return Failure(message(DiagId::CodeTooLarge, func_name, tensors, "tensors in one kernel", kMaxTensors));
+    return Failure(message(diag::CodeTooLarge, func_name, tensors, "tensors in one kernel", kMaxTensors));
   std::vector<te::Param> params;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto* t = ir::as<TensorType>(leaves[i]->type);
     if (!t || !t->has_shape || t->dtype.is_void())
-      return Failure(message(DiagId::OpNotLegalizable, func_name,
+      return Failure(message(diag::OpNotLegalizable, func_name,
                              "the shape or dtype of argument " + std::to_string(i) + " is not known: `" +
                                  ir::print_type(leaves[i]->type) + "`"));
     Dims dims;
@@ -169,7 +169,7 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
   }
   std::vector<te::Tensor> results = body(te);
   if (const std::string why = misfit(ctx_, results, out); !why.empty())
-    return Failure(message(DiagId::OpNotLegalizable, func_name, why));
+    return Failure(message(diag::OpNotLegalizable, func_name, why));
 
   std::vector<const ir::Var*> used;
   Seen seen;

@@ -1,13 +1,13 @@
 #include "ops/legal/util.h"
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops::legal {
 
 support::Failure<source::Message> refuse(const ir::Call* c, std::string why) {
   const OpInfo* info = find(c->callee);
-  return support::Failure(source::message(source::DiagId::OpNotLegalizable, info->name, why));
+  return support::Failure(source::message(diag::OpNotLegalizable, info->name, why));
 }
 
 Result<const TensorType*> known_result(const ir::Call* c) {

@@ -5,12 +5,11 @@
 #include "passes/common.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -129,7 +128,7 @@ class CallRewriter : public Rewriter {
     }
     if (!dims || t->dtype.is_void()) {
       if (!error) {
-        error = message(DiagId::PassUnsupported, print_expr(call),
+        error = message(diag::PassUnsupported, print_expr(call),
                         "an output needs a known shape and dtype, but is " + print_type(type));
         error->notes.push_back({ctx_.span_of(b), "the binding"});
       }

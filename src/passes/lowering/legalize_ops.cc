@@ -9,13 +9,12 @@
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 
 namespace {
 
@@ -74,7 +73,7 @@ class OpLegalizer : public Rewriter {
     if (dataflow_) blocks.end_dataflow();
     if (!value.ok()) {
       blocks.end_scope(b->var);
-      if (value.error().id == DiagId::CodeTooLarge) return refuse(b, std::move(value).error(), out);
+      if (value.error().id == diag::CodeTooLarge) return refuse(b, std::move(value).error(), out);
       if (options_.warn) note(call, value.error());
       return out.push_back(b);
     }

@@ -4,12 +4,11 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -39,7 +38,7 @@ class AllocLowerer : public Rewriter {
     const auto* dtype = as<DTypeImm>(call->args[1]);
     const std::optional<Span<const Expr*>> dims = shape_values(call->args[0]);
     if (!dims || !dtype) {
-      if (!error) error = message(DiagId::PassUnsupported, print_expr(call), "its shape is not known here");
+      if (!error) error = message(diag::PassUnsupported, print_expr(call), "its shape is not known here");
       return;
     }
     const Expr* bytes = ctx_.i64(std::int64_t(dtype->value.bytes()));

@@ -5,12 +5,11 @@
 #include "passes/common.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -48,7 +47,7 @@ class BuiltinLowerer : public Rewriter {
  private:
   const Call* lower(const Call* c, std::string_view op) {
     const std::size_t n = c->args.size();
-    if (op == "builtin.alloc_tensor") return fail(c, message(DiagId::AllocTensorLeft, function_));
+    if (op == "builtin.alloc_tensor") return fail(c, message(diag::AllocTensorLeft, function_));
     if (op == "memory.alloc_storage" && n == 4) {
       // The storage is bytes whatever the tensors in it hold.
       return op_call(ctx_, "relax.vm.alloc_storage", {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]},
@@ -94,7 +93,7 @@ class BuiltinLowerer : public Rewriter {
 
   const Call* reshape(const Call* c) {
     if (c->args.size() != 2 || c->args[1]->type->kind != TypeKind::Shape) {
-      return fail(c, message(DiagId::PassUnsupported, "R.reshape", "its new shape is not a value of shape type"));
+      return fail(c, message(diag::PassUnsupported, "R.reshape", "its new shape is not a value of shape type"));
     }
     return packed(c, "vm.builtin.reshape", c->args);
   }
@@ -107,12 +106,12 @@ class BuiltinLowerer : public Rewriter {
     args.resize(4, nullptr);
     if (absent(args[1])) {
       const TensorType* from = data && data->has_shape ? data : nullptr;
-      if (!from) return fail(c, message(DiagId::PassUnsupported, "R.memory.view", "neither shape is known"));
+      if (!from) return fail(c, message(diag::PassUnsupported, "R.memory.view", "neither shape is known"));
       args[1] = ctx_.shape(from->shape);
     }
     if (absent(args[2])) {
       const DType dtype = data ? data->dtype : out ? out->dtype : DType::Void();
-      if (dtype.is_void()) return fail(c, message(DiagId::PassUnsupported, "R.memory.view", "neither dtype is known"));
+      if (dtype.is_void()) return fail(c, message(diag::PassUnsupported, "R.memory.view", "neither dtype is known"));
       args[2] = ctx_.dtype(dtype);
     }
     if (absent(args[3])) args[3] = ctx_.i64(0);
@@ -127,7 +126,7 @@ class BuiltinLowerer : public Rewriter {
 
   const Call* to_device(const Call* c) {
     const VDevice* device = as<TensorType>(c->type) ? as<TensorType>(c->type)->vdevice : nullptr;
-    if (!device) return fail(c, message(DiagId::PassUnsupported, "R.to_vdevice", "its device is not known"));
+    if (!device) return fail(c, message(diag::PassUnsupported, "R.to_vdevice", "its device is not known"));
     const Expr* const args[] = {c->args[0], ctx_.i64(device_type(device->target_kind)), ctx_.i64(device->device_id),
                                 ctx_.string(device->memory_scope)};
     return packed(c, "vm.builtin.to_device", args);
@@ -143,7 +142,7 @@ class BuiltinLowerer : public Rewriter {
     if (const auto* t = as<Tuple>(c->args[1])) {
       args.insert(args.end(), t->items.begin(), t->items.end());
     } else {
-      fail(c, message(DiagId::PassUnsupported, print_expr(c), "its arguments are not an in-line tuple"));
+      fail(c, message(diag::PassUnsupported, print_expr(c), "its arguments are not an in-line tuple"));
     }
     return args;
   }

@@ -3,13 +3,12 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -280,7 +279,7 @@ Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
     if (!a) continue;
     for (const NamedAttr& field : a->fields) {
       if (field.value->is(AttrKind::Int) && (a == lower || field.value->integer > 0)) continue;
-      return Failure(message(DiagId::PassUnsupported, "attribute `tir_var_upper_bound` or `tir_var_lower_bound`",
+      return Failure(message(diag::PassUnsupported, "attribute `tir_var_upper_bound` or `tir_var_lower_bound`",
                              "the bound of `" + std::string(field.name) + "` is not a positive integer"));
     }
   }

@@ -16,13 +16,12 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using source::Message;
 using support::Failure;
@@ -113,9 +112,9 @@ class ShapeLowerer {
     std::vector<const Var*> vars;
     collect_vars(e, vars);
     if (vars.empty())
-      fail(message(DiagId::PassUnsupported, "a size in `" + std::string(name_) + "`", "it overflows int64"));
+      fail(message(diag::PassUnsupported, "a size in `" + std::string(name_) + "`", "it overflows int64"));
     else
-      fail(message(DiagId::ShapeNotComputed, print_expr(e), name_));
+      fail(message(diag::ShapeNotComputed, print_expr(e), name_));
   }
   // Where a check stands, for its message at run time. Written once an annotation, which may have thousands of checks.
   const Expr* context(std::string_view before, const Type* annotation) {
@@ -217,7 +216,7 @@ class ShapeLowerer {
     if (const Expr* made = make_shape_value(e)) return made;
     if (isa<Function>(e)) {
       const auto* b = as<Binding>(origin_);
-      fail(message(DiagId::LocalFunctionLeft, name_, b ? b->var->name : std::string_view("?")));
+      fail(message(diag::LocalFunctionLeft, name_, b ? b->var->name : std::string_view("?")));
       return e;
     }
     return leaf(e);
@@ -468,7 +467,7 @@ class ShapeLowerer {
                    std::vector<MatchItem>& items) {
     const auto* known = as<TupleType>(value->type);
     if (known && known->fields.size() != t->fields.size()) {
-      return fail(message(DiagId::PassUnsupported, "a tuple",
+      return fail(message(diag::PassUnsupported, "a tuple",
                           "the tuple has " + std::to_string(known->fields.size()) + " fields, its annotation " +
                               std::to_string(t->fields.size())));
     }

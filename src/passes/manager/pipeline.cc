@@ -6,11 +6,10 @@
 #include <cctype>
 
 #include "passes/common.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 
-using source::DiagId;
 using source::message;
 using source::Message;
 using support::Failure;
@@ -83,7 +82,7 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
     if (o.name.empty()) {
       at = position++;
       if (at >= infos.size()) {
-        return Failure(message(DiagId::TooManyPassOptions, pass.name, infos.size(), options.size()));
+        return Failure(message(diag::TooManyPassOptions, pass.name, infos.size(), options.size()));
       }
     } else {
       for (std::size_t i = 0; i < infos.size(); ++i)
@@ -93,13 +92,13 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
         for (const OptionInfo& i : infos) names.push_back(i.name);
         std::string hint = hint_for(o.name, names);
         if (hint.empty() && !infos.empty()) hint = "its options: " + std::string(pass.options);
-        return Failure(message(DiagId::UnknownPassOption, pass.name, o.name).with_hint(std::move(hint)));
+        return Failure(message(diag::UnknownPassOption, pass.name, o.name).with_hint(std::move(hint)));
       }
     }
-    if (given[at]) return Failure(message(DiagId::RepeatedPassOption, infos[at].name, pass.name));
+    if (given[at]) return Failure(message(diag::RepeatedPassOption, infos[at].name, pass.name));
     given[at] = true;
     if (!fits(infos[at].kind, o.value)) {
-      return Failure(message(DiagId::PassOptionValue, infos[at].name, pass.name, kind_text(infos[at].kind), o.value));
+      return Failure(message(diag::PassOptionValue, infos[at].name, pass.name, kind_text(infos[at].kind), o.value));
     }
   }
   return support::Unit{};
@@ -126,7 +125,7 @@ class PipelineParser {
   }
 
  private:
-  Failure<Message> fail(const char* what) const { return Failure(message(DiagId::PipelineSyntax, at_ + 1, what)); }
+  Failure<Message> fail(const char* what) const { return Failure(message(diag::PipelineSyntax, at_ + 1, what)); }
 
   void skip_blanks() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
@@ -153,7 +152,7 @@ class PipelineParser {
     }
     for (const PipelineInfo& p : named_pipelines()) {
       if (p.name != name) continue;
-      if (!options.empty()) return Failure(message(DiagId::TooManyPassOptions, name, 0, options.size()));
+      if (!options.empty()) return Failure(message(diag::TooManyPassOptions, name, 0, options.size()));
       RLDB_TRY(std::vector<PassInvocation> passes, parse_pipeline(p.passes));
       out.insert(out.end(), passes.begin(), passes.end());
       return support::Unit{};
@@ -161,7 +160,7 @@ class PipelineParser {
     std::vector<std::string_view> names;
     for (const PassInfo& p : all_passes()) names.push_back(p.name);
     for (const PipelineInfo& p : named_pipelines()) names.push_back(p.name);
-    return Failure(message(DiagId::UnknownPass, name).with_hint(hint_for(name, names)));
+    return Failure(message(diag::UnknownPass, name).with_hint(hint_for(name, names)));
   }
 
   // `( value, name=value, ... )`

@@ -7,11 +7,11 @@
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_verify.h"
 
 namespace rldb::passes {
 
-using source::DiagId;
 using source::message;
 using source::Message;
 using support::Failure;
@@ -52,12 +52,12 @@ ir::Result<const ir::Module*> run_one(PassEnv& env, const ir::Module* module, co
   const std::size_t errors = env.diagnostics.error_count();
   ir::Result<const ir::Module*> result = pass.run(env, module, p.options);
   if (!result.ok()) return Failure(name_pass(std::move(result).error(), pass.name));
-  if (env.diagnostics.error_count() != errors) return Failure(message(DiagId::PassReported, pass.name));
+  if (env.diagnostics.error_count() != errors) return Failure(message(diag::PassReported, pass.name));
   return result;
 }
 
 bool is_purity_rule(const source::Diagnostic& d) {
-  return d.id == DiagId::VerifyImpureInPure || d.id == DiagId::VerifyImpureInDataflow;
+  return d.id == diag::VerifyImpureInPure || d.id == diag::VerifyImpureInDataflow;
 }
 
 // Lowering makes calls that are impure, and is run by itself on pure functions too, to be looked at: that is worth a
@@ -73,7 +73,7 @@ bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before,
   source::Diagnostics earlier;
   if (ir::verify(env.ctx, before, earlier)) {
     const std::string calls = fmt::format("{} impure call{}", all.size(), all.size() == 1 ? "" : "s");
-    env.diagnostics.add(all[0].span, message(DiagId::PassMadeImpureCalls, pass.name, calls));
+    env.diagnostics.add(all[0].span, message(diag::PassMadeImpureCalls, pass.name, calls));
   }
   return true;
 }
@@ -102,7 +102,7 @@ ir::Result<const ir::Module*> run_pipeline(PassEnv& env, const ir::Module* modul
     if (options.after) options.after(record);
     if (!result.ok()) return result;
     if (options.verify_each && *result != module && !verify_result(env, info(p.id), module, *result))
-      return Failure(message(DiagId::PassVerifyFailed, info(p.id).name));
+      return Failure(message(diag::PassVerifyFailed, info(p.id).name));
     module = *result;
   }
   return module;

@@ -4,12 +4,11 @@
 
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::DiagId;
 using source::message;
 using support::Failure;
 
@@ -56,7 +55,7 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
   std::optional<std::vector<NamedDim>> dims;
   if (map) dims = parse_map(map->value);
   if (!dims) {
-    return Failure(message(DiagId::PassOptionValue, "binding_map", "BindSymbolicVars", "a dictionary `{name: integer}`",
+    return Failure(message(diag::PassOptionValue, "binding_map", "BindSymbolicVars", "a dictionary `{name: integer}`",
                            map ? std::string_view(map->value) : "nothing"));
   }
   const std::string_view wanted = only ? unquote(only->value) : std::string_view();
@@ -77,8 +76,8 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
            }));
   for (const NamedDim& d : *dims) {
     if (d.used) continue;
-    return Failure(message(DiagId::PassUnsupported, "symbolic variable `" + d.name + "`",
-                           "no signature that was looked at has it"));
+    return Failure(
+        message(diag::PassUnsupported, "symbolic variable `" + d.name + "`", "no signature that was looked at has it"));
   }
   return made;
 }

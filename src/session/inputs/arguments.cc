@@ -10,14 +10,13 @@
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_run.h"
 #include "session/inputs/made_up.h"
 
 namespace rldb::session {
 
 using runtime::Value;
 using runtime::ValueKind;
-using source::DiagId;
 
 namespace {
 
@@ -135,9 +134,9 @@ class Binder {
       if (!known || *known == got[i]) continue;
       std::vector<const ir::Var*> vars;
       ir::collect_vars(wanted[i], vars);
-      if (vars.empty()) return source::message(DiagId::ExtentMismatch, p.name, i, *known, got[i]);
+      if (vars.empty()) return source::message(diag::ExtentMismatch, p.name, i, *known, got[i]);
       const std::string by = dims_[vars[0]].bound_by;
-      return source::message(DiagId::DimMismatch, p.name, i, ir::print_expr(wanted[i]), *known, by, got[i]);
+      return source::message(diag::DimMismatch, p.name, i, ir::print_expr(wanted[i]), *known, by, got[i]);
     }
     return std::nullopt;
   }
@@ -148,7 +147,7 @@ class Binder {
       std::vector<std::int64_t> shape;
       if (!concrete(t->shape, shape)) return cannot(p, type);
       auto made = runtime::random_tensor(std::move(shape), t->dtype, options_.seed * 1000003 + salt);
-      if (!made.ok()) return source::message(DiagId::BadInput, p.name, made.error().message);
+      if (!made.ok()) return source::message(diag::BadInput, p.name, made.error().message);
       out = std::move(made).value();
       restrict(out.as_tensor(), range.range);
       return std::nullopt;
@@ -199,11 +198,11 @@ class Binder {
   }
 
   static source::Message mismatch(const Param& p, const ir::Type* type, const Value& v) {
-    return source::message(DiagId::InputMismatch, p.name, ir::print_type(type), runtime::describe(v));
+    return source::message(diag::InputMismatch, p.name, ir::print_type(type), runtime::describe(v));
   }
   static source::Message cannot(const Param& p, const ir::Type* type) {
     const std::string text = type ? ir::print_type(type) : "a value of unknown type";
-    return source::message(DiagId::CannotGenerate, p.name, text)
+    return source::message(diag::CannotGenerate, p.name, text)
         .with_hint(fmt::format("give it with `--input={}=...`", p.name));
   }
 
@@ -245,16 +244,16 @@ static bool function_params(const Session& session, std::string_view function, s
       return true;
     }
     if (found) {
-      out.add({}, source::message(DiagId::NotRunnable, function, "not a function with a body"));
+      out.add({}, source::message(diag::NotRunnable, function, "not a function with a body"));
       return false;
     }
   } else {
-    out.add({}, source::message(DiagId::NoProgram));
+    out.add({}, source::message(diag::NoProgram));
     return false;
   }
   const std::vector<std::string> names = session.function_names();
   const std::vector<std::string_view> views(names.begin(), names.end());
-  source::Message m = source::message(DiagId::NoFunctionToRun, function);
+  source::Message m = source::message(diag::NoFunctionToRun, function);
   const std::string_view near = source::nearest(function, views);
   if (!near.empty())
     m.hint = fmt::format("did you mean `{}`?", near);
@@ -304,12 +303,12 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       index = position;
     }
     if (index == ps.size()) {
-      out.add({}, source::message(DiagId::TooManyInputs, function, ps.size(), texts.size())
+      out.add({}, source::message(diag::TooManyInputs, function, ps.size(), texts.size())
                       .with_hint("parameters: " + join_names(ps)));
       return std::nullopt;
     }
     if (given[index]) {
-      out.add({}, source::message(DiagId::InputTwice, ps[index].name));
+      out.add({}, source::message(diag::InputTwice, ps[index].name));
       return std::nullopt;
     }
     given[index] = true;
@@ -318,7 +317,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     } else {
       auto parsed = runtime::parse_value_literal(form);
       if (!parsed.ok()) {
-        out.add({}, source::message(DiagId::BadInput, text, parsed.error().message));
+        out.add({}, source::message(diag::BadInput, text, parsed.error().message));
         return std::nullopt;
       }
       arguments[index].value = std::move(parsed).value();

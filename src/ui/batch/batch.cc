@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console) {
   auto session = std::make_unique<session::Session>(line.options, &console);
@@ -43,7 +41,7 @@ bool write_output(const std::string& path, std::string_view text, Console& conso
   auto written = support::write_file(path, text);
   if (written.ok()) return true;
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(DiagId::FileNotWritten, path, written.error().reason));
+  diagnostics.add({}, source::message(diag::FileNotWritten, path, written.error().reason));
   console.diagnose(diagnostics, {});
   return false;
 }

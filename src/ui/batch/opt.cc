@@ -7,13 +7,11 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
 #include "ui/batch/batch.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 namespace {
 
@@ -63,7 +61,7 @@ class PassObserver {
   void dump(const passes::PassRecord& record) {
     if (::mkdir(line_.dump_ir_to.c_str(), 0777) != 0 && errno != EEXIST) {
       source::Diagnostics d;
-      d.add({}, source::message(DiagId::FileNotWritten, line_.dump_ir_to, std::strerror(errno)));
+      d.add({}, source::message(diag::FileNotWritten, line_.dump_ir_to, std::strerror(errno)));
       console_.diagnose(d, session_.sources());
       ok_ = false;
       return;

@@ -3,26 +3,25 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 int batch_print(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
   if (!session->module()) {
-    diagnostics.add({}, source::message(DiagId::NoModuleInExecutable, line.files[0], "print"));
+    diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], "print"));
     report(diagnostics, *session, line, console);
     return kBadText;
   }
   const std::vector<std::string> gaps = ir::unsayable(session->module(), line.options.print.syntax);
   if (!gaps.empty()) {
-    for (const std::string& gap : gaps) diagnostics.add({}, source::message(DiagId::Unsayable, gap));
+    for (const std::string& gap : gaps) diagnostics.add({}, source::message(diag::Unsayable, gap));
     report(diagnostics, *session, line, console);
     return kFailed;
   }
@@ -32,7 +31,7 @@ int batch_print(const CommandLine& line, Console& console) {
   }
   const ir::Expr* f = session->module()->find(line.function);
   if (!f) {
-    diagnostics.add({}, source::message(DiagId::NoFunctionToRun, line.function)
+    diagnostics.add({}, source::message(diag::NoFunctionToRun, line.function)
                             .with_hint(fmt::format("functions: {}", fmt::join(session->function_names(), ", "))));
     report(diagnostics, *session, line, console);
     return kUsage;
@@ -50,7 +49,7 @@ int batch_diff(const CommandLine& line, Console& console) {
   const ir::Module* second = a->module();
   if (!first || !second) {
     source::Diagnostics diagnostics;
-    diagnostics.add({}, source::message(DiagId::NoModuleInExecutable, line.files[first ? 1 : 0], "compare"));
+    diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[first ? 1 : 0], "compare"));
     report(diagnostics, *a, line, console);
     return kBadText;
   }

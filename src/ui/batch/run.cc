@@ -4,7 +4,9 @@
 #include <csignal>
 
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
@@ -13,7 +15,6 @@ namespace rldb::ui {
 
 using runtime::Value;
 using runtime::ValueKind;
-using source::DiagId;
 
 namespace {
 
@@ -76,11 +77,11 @@ bool write_result(const std::string& path, const std::vector<Value>& tensors, se
     for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace_back(fmt::format("out{}", i), tensors[i]);
     bytes = runtime::write_npz(named);
   } else if (!ends_with(path, ".npy")) {
-    diagnostics.add({}, source::message(DiagId::OutputKind, path, "the name must end in .npy or .npz"));
+    diagnostics.add({}, source::message(diag::OutputKind, path, "the name must end in .npy or .npz"));
   } else if (tensors.size() != 1) {
-    diagnostics.add({}, source::message(DiagId::OutputKind, path,
-                                        fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
-                            .with_hint("write an .npz"));
+    diagnostics.add(
+        {}, source::message(diag::OutputKind, path, fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
+                .with_hint("write an .npz"));
   } else {
     bytes = runtime::write_npy(tensors[0].as_tensor());
   }
@@ -92,7 +93,7 @@ bool write_result(const std::string& path, const std::vector<Value>& tensors, se
 std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out) {
   auto bytes = support::read_file(path);
   if (!bytes.ok()) {
-    out.add({}, source::message(DiagId::FileNotFound, path, bytes.error().reason));
+    out.add({}, source::message(diag::FileNotFound, path, bytes.error().reason));
     return std::nullopt;
   }
   runtime::NamedTensors tensors;
@@ -106,7 +107,7 @@ std::optional<runtime::NamedTensors> read_expected(const std::string& path, sour
     if (read.ok()) return runtime::NamedTensors{{"out0", std::move(read).value()}};
     why = read.error().message;
   }
-  out.add({}, source::message(DiagId::BadInput, path, why));
+  out.add({}, source::message(diag::BadInput, path, why));
   return std::nullopt;
 }
 
@@ -124,7 +125,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
     for (const auto& [name, value] : *expected)
       if (name == fmt::format("out{}", i)) wanted.emplace_back(name, value);
   if (wanted.size() != tensors.size() || expected->size() < tensors.size()) {
-    diagnostics.add({}, source::message(DiagId::OutputNames, path, fmt::format("{} tensor(s)", expected->size()),
+    diagnostics.add({}, source::message(diag::OutputNames, path, fmt::format("{} tensor(s)", expected->size()),
                                         fmt::format("{}", tensors.size())));
   }
   for (std::size_t i = 0; i < wanted.size() && i < tensors.size(); ++i) {
@@ -135,7 +136,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
       if (reread.ok()) want = std::move(reread).value();
     }
     const std::string difference = runtime::compare(tensors[i], want, line.options.tolerance);
-    if (!difference.empty()) diagnostics.add({}, source::message(DiagId::ValuesDiffer, wanted[i].first, difference));
+    if (!difference.empty()) diagnostics.add({}, source::message(diag::ValuesDiffer, wanted[i].first, difference));
   }
   if (diagnostics.has_errors()) report(diagnostics, session, line, console);
   return diagnostics.has_errors() ? kFailed : kGood;
@@ -164,7 +165,7 @@ int batch_run(const CommandLine& line, Console& console) {
   for (const session::Argument& a : *arguments) values.push_back(a.value);
   const session::RunResult result = session->run(function, values, diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
-    diagnostics.add({}, source::message(DiagId::TimedOut, line.timeout));
+    diagnostics.add({}, source::message(diag::TimedOut, line.timeout));
     report(diagnostics, *session, line, console);
     return kTimeout;
   }
@@ -180,7 +181,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (!flatten(result.value, tensors, why)) {
     diagnostics.clear();
     diagnostics.add({},
-                    source::message(DiagId::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
+                    source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
     report(diagnostics, *session, line, console);
     return kUsage;
   }

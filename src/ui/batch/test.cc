@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
@@ -78,7 +78,7 @@ int batch_test(const CommandLine& line, Console& console) {
     auto text = support::read_file(path, source::kMaxBytes);
     if (!text.ok()) {
       source::Diagnostics d;
-      d.add({}, source::message(source::DiagId::FileNotFound, path, text.error().reason));
+      d.add({}, source::message(diag::FileNotFound, path, text.error().reason));
       console.diagnose(d, {});
       return kUsage;
     }

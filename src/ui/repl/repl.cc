@@ -9,7 +9,7 @@
 #include <ctime>
 #include <iterator>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/exit_code.h"
@@ -108,7 +108,7 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
   if (why.empty() || told) return;
   told = true;
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(source::DiagId::HistoryNotKept, history_path(), why));
+  diagnostics.add({}, source::message(diag::HistoryNotKept, history_path(), why));
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
@@ -163,7 +163,7 @@ void begin_journal(Repl& repl, const CommandLine& line) {
     return;
   }
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(source::DiagId::JournalNotKept, "the state folder", why));
+  diagnostics.add({}, source::message(diag::JournalNotKept, "the state folder", why));
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 

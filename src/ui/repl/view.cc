@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
 
 namespace rldb::ui {
@@ -112,7 +112,7 @@ Status Repl::show_stop(const debug::StopReport& stop) {
       if (!stop.value.is_null()) show_value(stop.value);
       return Status::Good;
     case StopKind::Fault: {
-      source::Message m = source::message(source::DiagId::RunFailed, stop.fault ? stop.fault->error.message : "");
+      source::Message m = source::message(diag::RunFailed, stop.fault ? stop.fault->error.message : "");
       if (stop.fault)
         for (const std::string& note : stop.fault->error.notes) m.notes.push_back({{}, note});
       source::Diagnostics d;

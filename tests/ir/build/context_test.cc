@@ -6,7 +6,7 @@
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
 namespace {
@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(Fixture, "context: expressions have types") {
 TEST_CASE_FIXTURE(Fixture, "context: calls") {
   const auto no_registry = ctx.call("relax.add", {n, m});
   REQUIRE_FALSE(no_registry.ok());
-  CHECK(no_registry.error().id == source::DiagId::NoOperatorRegistry);
+  CHECK(no_registry.error().id == diag::NoOperatorRegistry);
   const Type* params[] = {tensor({n, ctx.i64(4)})};
   const GlobalVar* f = ctx.global_var("f", ctx.func_type(params, tensor({ctx.binary(NodeKind::Add, n, ctx.i64(1))})));
   const Expr* x[] = {ctx.var("x", tensor({ctx.i64(7), ctx.i64(4)}))};
@@ -92,8 +92,8 @@ TEST_CASE_FIXTURE(Fixture, "context: calls") {
   const auto bad = ctx.call(CallSpec{f, wrong});
   REQUIRE_FALSE(bad.ok());
   CHECK(bad.error().argument == 0);
-  CHECK(ctx.call(CallSpec{f, {}}).error().id == source::DiagId::CallArgumentCount);
-  CHECK(ctx.call(CallSpec{n, {}}).error().id == source::DiagId::NotCallable);
+  CHECK(ctx.call(CallSpec{f, {}}).error().id == diag::CallArgumentCount);
+  CHECK(ctx.call(CallSpec{n, {}}).error().id == diag::NotCallable);
   const Type* out[] = {tensor({m})};
   CHECK(ctx.call(CallSpec{ctx.extern_func("ext"), x, {}, out}).value()->type == tensor({m}));
   CHECK(ctx.call(CallSpec{ctx.extern_func("ext"), x}).value()->type == ctx.any());

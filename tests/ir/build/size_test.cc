@@ -6,7 +6,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ir {
 namespace {
@@ -62,16 +62,16 @@ TEST_CASE("size: types") {
     t = ctx.tuple_type(twice);
   }
   CHECK(budget.size_of(t) == std::size_t(1) << 62);
-  CHECK(fault(t) == DiagId::TypeTooLarge);
+  CHECK(fault(t) == diag::TypeTooLarge);
 
   t = ctx.int64();
   for (int i = 0; i < kMaxTypeDepth; ++i) t = ctx.tuple_type(std::span(&t, 1));
-  CHECK(fault(t) == DiagId::TypeTooDeep);
+  CHECK(fault(t) == diag::TypeTooDeep);
 
   const Expr* e = n;
   for (std::size_t i = 0; i < kMaxDimSize; ++i) e = ctx.binary(NodeKind::FloorDiv, e, ctx.i64(3));
-  CHECK(fault(ctx.tensor(std::span(&e, 1), DType::Float(32))) == DiagId::DimTooLarge);
-  CHECK(fault(ctx.shape_type(std::span(&e, 1))) == DiagId::DimTooLarge);
+  CHECK(fault(ctx.tensor(std::span(&e, 1), DType::Float(32))) == diag::DimTooLarge);
+  CHECK(fault(ctx.shape_type(std::span(&e, 1))) == diag::DimTooLarge);
 }
 
 TEST_CASE("size: all variables of a function together") {
@@ -83,7 +83,7 @@ TEST_CASE("size: all variables of a function together") {
   std::size_t variables = 0;
   while (!budget.add("x", t)) ++variables;
   CHECK(variables == kMaxTypesSize / (many.size() + 1));
-  CHECK(budget.add("x", t)->id == DiagId::TypesTooLarge);
+  CHECK(budget.add("x", t)->id == diag::TypesTooLarge);
 }
 
 TEST_CASE("size: products of many factors stay products, and are still compared") {

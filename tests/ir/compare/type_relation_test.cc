@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
 namespace {
@@ -97,7 +97,7 @@ TEST_CASE_FIXTURE(Fixture, "type relation: calls") {
   // What the argument does not tell is erased.
   CHECK(*call({var(ctx.tensor_ndim(2, f32)), var(shape({c(3)}))}) ==
         tuple({ctx.tensor_ndim(1, f32), ctx.tensor_ndim(1, f32)}));
-  CHECK(call({var(tensor({k}))}).error().id == source::DiagId::CallArgumentCount);
+  CHECK(call({var(tensor({k}))}).error().id == diag::CallArgumentCount);
   const auto wrong = call({var(tensor({k, c(3)})), var(tensor({k}))});
   REQUIRE_FALSE(wrong.ok());
   CHECK(wrong.error().argument == 1);

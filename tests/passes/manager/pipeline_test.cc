@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_pass.h"
 
 using namespace rldb;
 using namespace rldb::passes;
@@ -120,7 +120,7 @@ class Module:
   PassEnv env{p.ctx, p.diagnostics};
   CHECK(run_pipeline(env, module, *pipeline, {}).ok());
   REQUIRE(p.diagnostics.all().size() == 1);
-  CHECK(p.diagnostics.all()[0].id == source::DiagId::PassMadeImpureCalls);
+  CHECK(p.diagnostics.all()[0].id == diag::PassMadeImpureCalls);
   CHECK_FALSE(p.diagnostics.has_errors());
 
   p.diagnostics.clear();

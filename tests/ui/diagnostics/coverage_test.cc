@@ -6,7 +6,6 @@
 #include <fstream>
 #include <set>
 
-#include "rldb/source/diagnostic_id.h"
 #include "ui/diagnostics/golden.h"
 
 using namespace rldb;
@@ -32,7 +31,7 @@ Names shown_kinds() {
   for (const auto& file : golden_files()) {
     std::vector<source::DiagId> kinds;
     check(read_golden(file), kinds);
-    for (const source::DiagId id : kinds) shown.emplace(source::info(id).name);
+    for (const source::DiagId id : kinds) shown.emplace(id.row().name);
   }
   return shown;
 }

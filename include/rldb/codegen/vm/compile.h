@@ -1,4 +1,5 @@
-// VM code generation: a lowered module -> executable with debug info (TVM: CodeGenVM in src/relax/backend/vm; RFC 0089 section 4.3).
+// VM code generation: a lowered module -> executable with debug info (TVM: CodeGenVM in src/relax/backend/vm; RFC 0089
+// section 4.3).
 //
 // Input: a module after the minimum build (docs/passes.md). Whatever is left that the machine has no instruction
 // for is diagnosed at its span (`CodeGenVM cannot handle ...`). Debug info maps every instruction to its binding, span

@@ -20,12 +20,10 @@
 
 #include "codegen/llvm/engine/job.h"
 #include "codegen/llvm/lower/lowering.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/memory.h"
 
 namespace rldb::codegen {
-
-using source::DiagId;
 
 namespace {
 
@@ -164,10 +162,10 @@ auto guarded(std::string_view name, const Body& body) -> ir::Result<decltype(bod
   try {
     return body();
   } catch (const Refused& r) {
-    return support::Failure(source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), r.why));
+    return support::Failure(source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), r.why));
   } catch (const FatalLlvm& f) {
     return support::Failure(
-        source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), "LLVM stopped: " + f.reason));
+        source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), "LLVM stopped: " + f.reason));
   }
 }
 

@@ -17,7 +17,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
@@ -30,7 +30,6 @@ using runtime::KernelSignature;
 using runtime::PackedArgs;
 using runtime::Value;
 using runtime::ValueKind;
-using source::DiagId;
 using support::Failure;
 using support::Unit;
 
@@ -78,7 +77,7 @@ struct Shared {
 };
 
 source::Message unsupported(std::string_view name, std::string_view why) {
-  return source::message(DiagId::CodegenUnsupported, fmt::format("`{}`", name), why);
+  return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
 }
 
 const char* signal_text(int signal) {
@@ -308,7 +307,7 @@ ir::Result<std::string> Jit::object_code(const ir::PrimFunc* f, std::string_view
 
 ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view blob, std::string_view name) {
   auto read = from_blob(blob, host().key);
-  if (!read.ok()) return Failure(source::message(DiagId::KernelObject, name, read.error().text));
+  if (!read.ok()) return Failure(source::message(diag::KernelObject, name, read.error().text));
   Artefact made = std::move(read).value();
   made.signature.name = std::string(name);
   auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, made.signature);

@@ -15,7 +15,9 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
+#include "rldb/source/diagnostic_type.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
@@ -46,7 +48,7 @@ const ir::Var* define_symbol(Reader& r, Node name, ir::DType dtype) {
     const ir::Var* v = it->second.var;
     if (v->dtype() != dtype) {
       source::Message m =
-          source::message(DiagId::SymbolDType, name.text(), runtime::to_string(dtype), runtime::to_string(v->dtype()));
+          source::message(diag::SymbolDType, name.text(), runtime::to_string(dtype), runtime::to_string(v->dtype()));
       m.notes.push_back({it->second.span, "named by the signature here"});
       r.report(name.span(), std::move(m));
     }
@@ -83,9 +85,9 @@ class BodyReader {
       const Node s = statements[i];
       if (result.returned) {
         if (s.is(Kind::ReturnStatement)) {
-          r_.error(s, DiagId::SecondReturn);
+          r_.error(s, diag::SecondReturn);
         } else if (!s.is(Kind::Error) && !s.is(Kind::PassStatement)) {
-          r_.error(s, DiagId::AfterReturn);
+          r_.error(s, diag::AfterReturn);
         }
         break;
       }
@@ -135,11 +137,11 @@ class BodyReader {
       case Kind::PrimFunc:
         // Its name is poisoned: uses of it are no further errors.
         fn_.scope.define(s.child(Field::Name).text(), Val(), s.child(Field::Name).span());
-        r_.error(s.child(Field::Name), DiagId::InlinePrimFunc, s.child(Field::Name).text());
+        r_.error(s.child(Field::Name), diag::InlinePrimFunc, s.child(Field::Name).text());
         return;
       case Kind::DataflowBlock:
         if (body_.in_dataflow()) {
-          r_.error(header_of(s), DiagId::NestedDataflow);
+          r_.error(header_of(s), diag::NestedDataflow);
           poison_bindings(s);
         } else {
           dataflow(s, {});
@@ -149,7 +151,7 @@ class BodyReader {
         r_.error_hint(s,
                       body_.in_dataflow() ? "name the value in `R.output(...)` and return it after the block"
                                           : "bind the value to a name in both branches, and return it after the `if`",
-                      DiagId::MisplacedReturn);
+                      diag::MisplacedReturn);
         return;
       case Kind::UnexpectedIndent:
         for (Node c : s.children()) statement(c);
@@ -166,7 +168,7 @@ class BodyReader {
         define_macro(r_, s);
         return;
       case Kind::Declaration:
-        r_.error(s, DiagId::DeclarationWithoutValue, s.child(Field::Target).text());
+        r_.error(s, diag::DeclarationWithoutValue, s.child(Field::Target).text());
         return;
       default:
         unsupported_statement(r_, s, "a Relax function");
@@ -210,13 +212,13 @@ class BodyReader {
     const Node value = s.child(Field::Value);
     if (target.is(Kind::Tuple) || target.is(Kind::List)) return unpack(s, target, value);
     if (!target.is(Kind::Identifier)) {
-      if (target && !target.is(Kind::Missing)) r_.error(target, DiagId::BadTarget);
+      if (target && !target.is(Kind::Missing)) r_.error(target, diag::BadTarget);
       return;
     }
     // What was read of a damaged line is not what was meant.
     if (cut_short(s)) return define_broken(target, nullptr);
     if (value.is(Kind::Binding)) {
-      r_.error(value, DiagId::UnsupportedSyntax, "a chain of assignments");
+      r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
       fn_.scope.define(target.text(), Val(), target.span());
       return;
     }
@@ -300,7 +302,7 @@ class BodyReader {
     auto fault = budget_.add(target.text(), type);
     if (!fault) return true;
     // Once all variables together are too much, each further one is.
-    const bool together = fault->id == DiagId::TypesTooLarge;
+    const bool together = fault->id == diag::TypesTooLarge;
     if (!together || !together_too_large_) r_.report(target.span(), std::move(*fault));
     together_too_large_ = together_too_large_ || together;
     define_broken(target, nullptr);
@@ -315,7 +317,7 @@ class BodyReader {
                          !is_device_copy(e);
     if (checked && type && type != value_type && ir::base_check(r_.ctx, type, value_type) == ir::BaseCheck::FailL0) {
       source::Message m =
-          source::message(DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
+          source::message(diag::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(value_type));
       r_.report(annotation.span(), std::move(m));
     }
     if (!within_limits(target, type ? type : value_type)) return;
@@ -330,7 +332,7 @@ class BodyReader {
     if (const Node annotation = s.child(Field::Annotation)) {
       const ir::Type* type = read_type(r_, annotation);
       if (type && type != r_.ctx.prim(dtype))
-        r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(type),
+        r_.error(annotation, diag::AnnotationMismatch, target.text(), ir::print_type(type),
                  ir::print_type(r_.ctx.prim(dtype)));
     }
     if (memo_) memo_->declared_symbol();
@@ -344,7 +346,7 @@ class BodyReader {
       std::vector<Node> values;
       for (Node v : value.children()) values.push_back(v);
       if (values.size() != targets.size()) {
-        r_.error(target, DiagId::UnpackCount, targets.size(), values.size());
+        r_.error(target, diag::UnpackCount, targets.size(), values.size());
         return poison(targets);
       }
       for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -363,7 +365,7 @@ class BodyReader {
     const Val v = eval(r_, value);
     if (v.is_sequence()) {
       if (v.items.size() != targets.size()) {
-        r_.error(target, DiagId::UnpackCount, targets.size(), v.items.size());
+        r_.error(target, diag::UnpackCount, targets.size(), v.items.size());
         return poison(targets);
       }
       for (std::size_t i = 0; i < targets.size(); ++i) assign(s, targets[i], v.items[i], value, nullptr, {});
@@ -374,9 +376,9 @@ class BodyReader {
     const auto* tuple = ir::as<ir::TupleType>(e->type);
     if (!tuple || tuple->fields.size() != targets.size()) {
       if (tuple) {
-        r_.error(target, DiagId::UnpackCount, targets.size(), tuple->fields.size());
+        r_.error(target, diag::UnpackCount, targets.size(), tuple->fields.size());
       } else {
-        r_.error(value, DiagId::NotATuple, describe(r_, v));
+        r_.error(value, diag::NotATuple, describe(r_, v));
       }
       return poison(targets);
     }
@@ -423,7 +425,7 @@ class BodyReader {
     Argument* pattern = args.find(1, is_match_shape ? "pattern" : "ty");
     if (!pattern && !is_match_shape) pattern = args.find("struct_info");
     if (!pattern) {
-      r_.error(value, DiagId::MissingArgument, is_match_shape ? "pattern" : "ty", call.shown());
+      r_.error(value, diag::MissingArgument, is_match_shape ? "pattern" : "ty", call.shown());
     } else if (is_match_shape) {
       declare_pattern(pattern->node);
       const Val p = args.value(pattern);
@@ -438,11 +440,11 @@ class BodyReader {
     if (!e || !type) return define_broken(target, annotated ? annotated : type);
     if (ir::base_check(r_.ctx, type, e->type) == ir::BaseCheck::FailL0 &&
         ir::base_check(r_.ctx, e->type, type) == ir::BaseCheck::FailL0) {
-      r_.error(pattern->node, DiagId::CastImpossible, ir::print_type(e->type), ir::print_type(type));
+      r_.error(pattern->node, diag::CastImpossible, ir::print_type(e->type), ir::print_type(type));
       return define_broken(target, annotated ? annotated : type);
     }
     if (annotated && ir::base_check(r_.ctx, annotated, type) == ir::BaseCheck::FailL0)
-      r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(annotated), ir::print_type(type));
+      r_.error(annotation, diag::AnnotationMismatch, target.text(), ir::print_type(annotated), ir::print_type(type));
     if (!within_limits(target, type) || (annotated && !within_limits(target, annotated))) return;
     const ir::Var* v = make_var(target, annotated ? annotated : type);
     body_.append(r_.at(r_.ctx.match_cast(v, e, type), s));
@@ -483,7 +485,7 @@ class BodyReader {
         if (p.rest == "func_attr") return func_attr(value);
         if (p.rest == "func_name" || p.rest == "func_ret_value") return;
         if (p.rest == "output" || p.rest == "outputs") {
-          if (!body_.in_dataflow()) r_.error(value, DiagId::OutputOutside);
+          if (!body_.in_dataflow()) r_.error(value, diag::OutputOutside);
           return;
         }
         if (p.rest == "match_cast" || p.rest == "match_shape") return bare_match(s, value, p.rest == "match_shape");
@@ -501,7 +503,7 @@ class BodyReader {
       body_.append(r_.at(r_.ctx.binding(r_.at(v2, value), e), s));
       return;
     }
-    r_.error(value, DiagId::ValueNotUsed, ir::print_type(e->type));
+    r_.error(value, diag::ValueNotUsed, ir::print_type(e->type));
   }
 
   void bare_match(Node s, Node value, bool is_match_shape) {
@@ -516,12 +518,12 @@ class BodyReader {
     args.finish();
     if (!dict || dict->poison()) return;
     if (!dict->is(ValKind::Dict)) {
-      r_.error(args.node(0, "attrs"), DiagId::ExpectedDictionary, describe(r_, *dict));
+      r_.error(args.node(0, "attrs"), diag::ExpectedDictionary, describe(r_, *dict));
       return;
     }
     for (const ir::NamedAttr& a : to_fields(r_, *dict, value)) {
       if (ir::find_attr(fn_.attrs, a.name)) {
-        r_.error(value, DiagId::RepeatedKey, a.name);
+        r_.error(value, diag::RepeatedKey, a.name);
       } else {
         fn_.attrs.push_back(a);
       }
@@ -603,7 +605,7 @@ class BodyReader {
       outputs.statement = i;
       if (is_output(r_, statements[i])) {
         if (ended) {
-          r_.error(statements[i], DiagId::SecondOutput);
+          r_.error(statements[i], diag::SecondOutput);
           continue;
         }
         ended = true;
@@ -611,11 +613,11 @@ class BodyReader {
         continue;
       }
       if (ended && !statements[i].is(Kind::Error) && !statements[i].is(Kind::PassStatement)) {
-        r_.error(statements[i], DiagId::AfterOutput);
+        r_.error(statements[i], diag::AfterOutput);
         // Later bindings still define their names, so that uses of them are no errors of their own.
       }
       if (statements[i].is(Kind::IfStatement)) {
-        r_.error(statements[i].child(Field::Condition), DiagId::IfInDataflow);
+        r_.error(statements[i].child(Field::Condition), diag::IfInDataflow);
         poison_bindings(statements[i]);
         continue;
       }
@@ -637,7 +639,7 @@ class BodyReader {
 
   void report_not_bound(Node name, Node block) {
     if (find_name(r_, name.text())) {
-      r_.error(name, DiagId::OutputNotBound, name.text());
+      r_.error(name, diag::OutputNotBound, name.text());
     } else if (!block.damaged()) {
       unknown_name(r_, name.text(), name);
     }
@@ -726,22 +728,21 @@ class BodyReader {
 
   void if_chain(Node s, Node condition, Node consequence, const std::vector<Node>& alternatives, std::size_t at) {
     if (body_.in_dataflow()) {
-      r_.error(condition, DiagId::IfInDataflow);
+      r_.error(condition, diag::IfInDataflow);
       return poison_bindings(s);
     }
     if (at > 200) {
-      r_.error(condition, DiagId::NestedTooDeepText);
+      r_.error(condition, diag::NestedTooDeepText);
       return;
     }
     const Val cond_value = eval(r_, condition);
     const ir::Expr* cond = to_leaf(r_, cond_value, condition);
-    if (cond && !may_be_condition(cond->type))
-      r_.error(condition, DiagId::ConditionNotBool, describe(r_, Val::of(cond)));
+    if (cond && !may_be_condition(cond->type)) r_.error(condition, diag::ConditionNotBool, describe(r_, Val::of(cond)));
     const Branch yes = block_branch(consequence);
     if (at >= alternatives.size()) {
       const std::string_view name = yes.var ? yes.var->name : std::string_view("y");
       r_.error_hint(condition, fmt::format("add `else:` and bind `{}` there too: it is the value of the `if`", name),
-                    DiagId::IfWithoutElse);
+                    diag::IfWithoutElse);
       return poison_bindings(s);
     }
     const Node other = alternatives[at];
@@ -759,12 +760,12 @@ class BodyReader {
   void finish_if(Node s, Node condition, const ir::Expr* cond, const Branch& yes, const Branch& no) {
     if (!yes.var || !no.var) {
       const Branch& empty = yes.var ? no : yes;
-      if (!empty.poisoned) r_.error(condition, DiagId::BranchWithoutValue);
+      if (!empty.poisoned) r_.error(condition, diag::BranchWithoutValue);
       return poison_bindings(s);
     }
     if (yes.var->name != no.var->name) {
       if (!yes.poisoned && !no.poisoned) {
-        source::Message m = source::message(DiagId::BranchNamesDiffer, yes.var->name, no.var->name);
+        source::Message m = source::message(diag::BranchNamesDiffer, yes.var->name, no.var->name);
         m.notes.push_back({r_.ctx.spans().get(yes.var->id), "the first branch ends in this binding"});
         r_.report(r_.ctx.spans().get(no.var->id), std::move(m));
       }

@@ -6,7 +6,7 @@
 #include "frontend/script/value/types.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -93,15 +93,15 @@ Val const_call(Reader& r, const CallNode& call) {
     if (v.text == "-inf") v = Val::of_float(-std::numeric_limits<double>::infinity());
     if (v.text == "nan") v = Val::of_float(std::numeric_limits<double>::quiet_NaN());
   }
-  if (!constant_shape(v, shape, 0)) return r.error(args.node(0, "value"), DiagId::BadConstant, describe(r, *value));
+  if (!constant_shape(v, shape, 0)) return r.error(args.node(0, "value"), diag::BadConstant, describe(r, *value));
   std::vector<Val> numbers;
   collect_numbers(v, numbers);
   if (const auto* t = ir::as<ir::TensorType>(type); t && !t->dtype.is_void()) dtype = t->dtype;
   if (const auto* t = ir::as<ir::DTensorType>(type)) dtype = t->tensor->dtype;
   if (!dtype) dtype = constant_dtype(numbers);
-  if (dtype->is_void() || dtype->is_handle()) return r.error(call.node, DiagId::UnknownDType, "void");
+  if (dtype->is_void() || dtype->is_handle()) return r.error(call.node, diag::UnknownDType, "void");
   auto tensor = runtime::Tensor::empty(shape, *dtype);
-  if (!tensor.ok()) return r.error(call.node, DiagId::BadConstant, tensor.error().message);
+  if (!tensor.ok()) return r.error(call.node, diag::BadConstant, tensor.error().message);
   for (std::size_t i = 0; i < numbers.size(); ++i) store((*tensor)->data() + i * dtype->bytes(), *dtype, numbers[i]);
   const ir::Constant* c =
       type ? r.ctx.constant_typed(runtime::Value(*tensor), type) : r.ctx.constant(runtime::Value(*tensor));
@@ -192,9 +192,9 @@ Val extern_call(Reader& r, const CallNode& call) {
 }
 
 // Known names that are only meaningful where a statement handles them.
-Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::Misplaced, call.shown()); }
+Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, diag::Misplaced, call.shown()); }
 
-Val not_evaluated(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::NeedsPython, call.shown()); }
+Val not_evaluated(Reader& r, const CallNode& call) { return r.error(call.function, diag::NeedsPython, call.shown()); }
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include "frontend/script/value/types.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -56,7 +56,7 @@ bool make_argument(Reader& r, const Val& v, Node at, ops::CallArg& out) {
     return out.expr != nullptr;
   }
   if (v.is(ValKind::Module)) {
-    r.error(at, DiagId::ExpectedValue, describe(r, v));
+    r.error(at, diag::ExpectedValue, describe(r, v));
     return false;
   }
   out.attr = to_attr(r, v, at);
@@ -99,7 +99,7 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
       bad = false;
       return r.ctx.tensor_ndim(ir::kUnknownNdim, *dtype);
     }
-    r.error(shape_arg->node, DiagId::NotAShape, describe(r, shape));
+    r.error(shape_arg->node, diag::NotAShape, describe(r, shape));
     return nullptr;
   }
   const auto dims = to_dims(r, shape, shape_arg->node, ir::DType::Int(64));
@@ -194,11 +194,11 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
   if (!type && !spec.ty_args.empty()) type = r.ctx.tuple_type(spec.ty_args);
   if (!type) {
     if (hint.empty()) hint = "annotate the variable to keep the call with that type";
-    return r.error_hint(call.function, std::move(hint), DiagId::OperatorWithoutType, call.shown());
+    return r.error_hint(call.function, std::move(hint), diag::OperatorWithoutType, call.shown());
   }
   if (r.memo) r.memo->read_always();  // whether it is noted depends on what stands before
   if (r.options.unknown_op_notes && r.noted_ops.insert(call.path).second)
-    r.report(call.function.span(), source::message(DiagId::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
+    r.report(call.function.span(), source::message(diag::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
   return Val::of(static_cast<const ir::Expr*>(
       r.at(r.ctx.call_typed(spec.callee, spec.args, type, spec.attrs, spec.ty_args), call.node)));
 }
@@ -305,7 +305,7 @@ Val call_node(Reader& r, const CallNode& call) {
   args.find("span");
   args.finish();
   if (!op || !list || op->poison() || list->poison()) return {};
-  if (!list->is_sequence()) return r.error(args.node(1, "args"), DiagId::ExpectedList, "args");
+  if (!list->is_sequence()) return r.error(args.node(1, "args"), diag::ExpectedList, "args");
   ir::CallSpec spec;
   spec.callee = to_leaf(r, *op, args.node(0, "op"));
   std::vector<const ir::Expr*> values;
@@ -340,7 +340,7 @@ Val relax_operator(Reader& r, const CallNode& call) { return operator_call(r, ca
 
 Val relax_method(Reader& r, const Val& object, std::string_view name, const CallNode& call) {
   if (!ops::find(name))
-    return r.error(call.function.child(Field::Attribute), DiagId::NoAttribute, describe(r, object), name);
+    return r.error(call.function.child(Field::Attribute), diag::NoAttribute, describe(r, object), name);
   CallNode as_operator = call;
   as_operator.space = Space::Relax;
   as_operator.path = name;
@@ -393,7 +393,7 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
       continue;
     }
     if (!a.keyword.empty()) {
-      r.error(a.name, DiagId::UnknownKeyword, a.keyword, call.shown());
+      r.error(a.name, diag::UnknownKeyword, a.keyword, call.shown());
       good = false;
       continue;
     }
@@ -411,7 +411,7 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
   source::Message m = std::move(made).error();
   if (const Member* member = member_of(r, callee)) {
     if (member->kind == Kind::PrimFunc || ir::isa<ir::PrimFunc>(member->function)) {
-      m = source::message(DiagId::PrimFuncCalled, member->name)
+      m = source::message(diag::PrimFuncCalled, member->name)
               .with_hint(fmt::format("write `R.call_tir({}, (...), out_ty=R.Tensor(...))`", call.shown()));
       r.report(call.node.span(), std::move(m));
       return {};

@@ -12,7 +12,7 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -118,7 +118,7 @@ const ir::Var* read_parameter(Reader& r, Node p, bool& known) {
   if (annotation) {
     type = read_type(r, annotation);
   } else {
-    r.error(name, DiagId::MissingAnnotation, name.text());
+    r.error(name, diag::MissingAnnotation, name.text());
   }
   ir::TypeBudget budget;
   if (auto fault = budget.add(name.text(), type)) {
@@ -147,7 +147,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   std::vector<Node> params;
   for (Node p : function.child(Field::Parameters).children()) {
     if (p.is(Kind::VariadicParameter)) {
-      r.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+      r.error(p, diag::UnsupportedSyntax, "a variadic parameter");
       if (const Node name = p.child(Field::Name)) fn.scope.define(name.text(), Val(), name.span());
     }
     if (p.is(Kind::Parameter)) params.push_back(p);
@@ -170,7 +170,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   for (std::size_t i = 0; i < params.size(); ++i) {
     const Node name = params[i].child(Field::Name);
     for (std::size_t k = 0; k < i; ++k)
-      if (params[k].child(Field::Name).text() == name.text()) r.error(name, DiagId::RepeatedParameter, name.text());
+      if (params[k].child(Field::Name).text() == name.text()) r.error(name, diag::RepeatedParameter, name.text());
     if (!out.params[i]) read(i);
   }
   if (const Node ret = function.child(Field::ReturnType)) {
@@ -224,7 +224,7 @@ void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_glo
   FunctionState& fn = *s.state;
   const bool given = ir::find_attr(fn.attrs, "global_symbol") != nullptr;
   if (given && s.options.is_private)
-    r.error(attribute_key(function, "global_symbol"), DiagId::PrivateGlobalSymbol, fn.name);
+    r.error(attribute_key(function, "global_symbol"), diag::PrivateGlobalSymbol, fn.name);
   if (is_global && !given && !s.options.is_private)
     fn.attrs.insert(fn.attrs.begin(), r.ctx.named("global_symbol", r.ctx.attr(r.ctx.str(fn.name))));
 }
@@ -256,13 +256,13 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
   add_global_symbol(r, function, s, is_global);
   const ir::Function* made = nullptr;
   if (!result.returned && !function.child(Field::Body).damaged() && !returns_inside(function.child(Field::Body)))
-    r.error(function.child(Field::Name), DiagId::NoReturn, fn.name);
+    r.error(function.child(Field::Name), diag::NoReturn, fn.name);
   if (result.value) {
     const ir::Type* value_type = result.value->type;
     const ir::Type* ret = s.ret;
     if (ret && ir::base_check(r.ctx, ret, value_type) == ir::BaseCheck::FailL0) {
       source::Message m =
-          source::message(DiagId::ReturnTypeMismatch, fn.name, ir::print_type(ret), ir::print_type(value_type));
+          source::message(diag::ReturnTypeMismatch, fn.name, ir::print_type(ret), ir::print_type(value_type));
       m.notes.push_back(
           {r.ctx.spans().get(result.value->id), fmt::format("this value has type `{}`", ir::print_type(value_type))});
       r.report(function.child(Field::ReturnType).span(), std::move(m));
@@ -312,7 +312,7 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
     });
     const bool learnt = recursive && !s.ret && round == 0 && f->ret_type != ret && r.out.error_count() == errors;
     if (learnt && outer->second_readings >= kMaxSecondReadings) {
-      r.error(name, DiagId::RecursionsNested, name.text(), kMaxSecondReadings);
+      r.error(name, diag::RecursionsNested, name.text(), kMaxSecondReadings);
       r.fn->scope.define(name.text(), Val(), name.span());
       return {};
     }

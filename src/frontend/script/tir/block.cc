@@ -6,7 +6,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -14,7 +14,7 @@ namespace {
 
 BlockState* current_block(Reader& r, const CallNode& call) {
   if (!r.in_tir() || r.fn->tir->blocks.empty()) {
-    r.error(call.function, DiagId::OutsideBlock, call.shown());
+    r.error(call.function, diag::OutsideBlock, call.shown());
     return nullptr;
   }
   return r.fn->tir->blocks.back();
@@ -59,7 +59,7 @@ bool read_domain(Reader& r, const Val& v, Node at, ir::Range& out) {
   const ir::Expr* extent = to_scalar(r, v, at);
   if (!extent) return false;
   if (!extent->dtype().is_integral()) {
-    r.error(at, DiagId::BoundNotInteger, describe(r, v));
+    r.error(at, diag::BoundNotInteger, describe(r, v));
     return false;
   }
   out = {r.ctx.int_imm(extent->dtype(), 0), extent};
@@ -108,18 +108,18 @@ Val axis_remap(Reader& r, const CallNode& call) {
   const auto text = to_str(r, *kinds, args.node(0, "kinds"));
   if (!text) return {};
   if (!bindings->is_sequence() || bindings->items.size() != text->size())
-    return r.error(args.node(0, "kinds"), DiagId::RemapCount, *text,
+    return r.error(args.node(0, "kinds"), diag::RemapCount, *text,
                    bindings->is_sequence() ? bindings->items.size() : 1);
   std::vector<Val> vars;
   for (std::size_t i = 0; i < text->size(); ++i) {
     const Val& item = bindings->items[i];
     const Node where = item.cst ? item.cst : args.node(1, "bindings");
     const char c = (*text)[i];
-    if (c != 'S' && c != 'R') return r.error(args.node(0, "kinds"), DiagId::RemapKind, std::string(1, c));
+    if (c != 'S' && c != 'R') return r.error(args.node(0, "kinds"), diag::RemapKind, std::string(1, c));
     const ir::Expr* e = to_scalar(r, item, where);
     if (!e) return {};
     const auto range = loop_range(r, e);
-    if (!range) return r.error(where, DiagId::RemapNotLoop, where.text());
+    if (!range) return r.error(where, diag::RemapNotLoop, where.text());
     const std::string fallback = "v" + std::to_string(i);
     vars.push_back(Val::of(add_axis(r, *b, r.ctx.str(r.fn->tir->target(i, fallback)), *range, e,
                                     c == 'S' ? ir::IterKind::Spatial : ir::IterKind::Reduce, call.node)));
@@ -135,7 +135,7 @@ Val region_call(Reader& r, const CallNode& call, bool writes) {
   BlockState* b = current_block(r, call);
   if (!b) return {};
   auto& out = writes ? b->writes : b->reads;
-  if (out) r.error(call.function, DiagId::RepeatedBlockPart, call.shown());
+  if (out) r.error(call.function, diag::RepeatedBlockPart, call.shown());
   out.emplace();
   Arguments args(r, call);
   const auto add = [&](const Val& v, Node at) {
@@ -165,7 +165,7 @@ Val where(Reader& r, const CallNode& call) {
   args.finish();
   if (!v) return {};
   const ir::Expr* e = v->is_number() ? r.ctx.bool_imm(v->integer != 0) : to_scalar(r, *v, args.node(0, "predicate"));
-  if (b->predicate) r.error(call.function, DiagId::RepeatedBlockPart, call.shown());
+  if (b->predicate) r.error(call.function, diag::RepeatedBlockPart, call.shown());
   b->predicate = e;
   return Val::nothing();
 }
@@ -177,14 +177,14 @@ Val block_attr(Reader& r, const CallNode& call) {
   const auto v = args.require(0, "attrs");
   args.finish();
   if (!v || v->poison()) return {};
-  if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), DiagId::ExpectedDictionary, describe(r, *v));
+  if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), diag::ExpectedDictionary, describe(r, *v));
   for (const ir::NamedAttr& a : to_fields(r, *v, call.node)) b->annotations.push_back(a);
   return Val::nothing();
 }
 
 // Block-level allocation; at the top of a function it belongs to the root block.
 Val block_alloc(Reader& r, const CallNode& call) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
@@ -201,7 +201,7 @@ Val block_alloc(Reader& r, const CallNode& call) {
 // T.alloc_buffer: flat today, of the block in older texts.
 Val alloc_buffer(Reader& r, const CallNode& call) {
   if (r.in_tir() && r.fn->tir->old_blocks) return block_alloc(r, call);
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   std::vector<ir::NamedAttr> annotations;
@@ -228,7 +228,7 @@ bool match_parameter(Reader& r, const ir::Var* handle, const ir::Buffer* b) {
 }
 
 Val match_buffer(Reader& r, const CallNode& call) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   const auto source = args.require(0, "param");
@@ -244,12 +244,12 @@ Val match_buffer(Reader& r, const CallNode& call) {
     args.finish();
     if (!b) return {};
     if (!match_parameter(r, handle, r.at(b, call.node)))
-      return r.error(args.node(0, "param"), DiagId::NotAHandle, handle->name);
+      return r.error(args.node(0, "param"), diag::NotAHandle, handle->name);
     return Val::of(b);
   }
   auto region = to_region(r, *source, args.node(0, "param"));
   if (!region) return {};
-  if (tir.blocks.empty()) return r.error(call.function, DiagId::OutsideBlock, call.shown());
+  if (tir.blocks.empty()) return r.error(call.function, diag::OutsideBlock, call.shown());
   bool has_shape = args.positional_count() > 1;
   for (const Argument& a : args.all()) has_shape = has_shape || a.keyword == "shape";
   const ir::Buffer* b = read_buffer(r, args, 1, name, call.node, nullptr, false);
@@ -299,7 +299,7 @@ bool point_range(Reader& r, const ir::Expr* e, Node at, std::vector<ir::Range>& 
     return true;
   }
   if (!is_index(e)) {
-    r.error(at, DiagId::IndexNotInteger, describe(r, Val::of(e)));
+    r.error(at, diag::IndexNotInteger, describe(r, Val::of(e)));
     return false;
   }
   out.push_back({e, r.ctx.int_imm(e->dtype(), 1)});
@@ -321,7 +321,7 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
     return ir::BufferRegion{v.buffer(), r.ctx.list(ranges)};
   }
   if (!v.is(ValKind::Region)) {
-    r.error(at, DiagId::NotARegion, describe(r, v));
+    r.error(at, diag::NotARegion, describe(r, v));
     return std::nullopt;
   }
   const ir::Buffer* b = v.buffer();
@@ -345,13 +345,13 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
       return std::nullopt;
     }
     if (!is_index(both->first)) {
-      r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(both->first)));
+      r.error(where, diag::IndexNotInteger, describe(r, Val::of(both->first)));
       return std::nullopt;
     }
     ranges.push_back({both->first, region_extent(r, both->first, both->second)});
   }
   if (ranges.size() != b->shape.size() && !b->shape.empty()) {
-    r.error(at, DiagId::IndexCount, b->name, b->shape.size(), ranges.size());
+    r.error(at, diag::IndexCount, b->name, b->shape.size(), ranges.size());
     return std::nullopt;
   }
   return ir::BufferRegion{b, r.ctx.list(ranges)};
@@ -441,10 +441,10 @@ void read_init(Reader& r, Node with) {
   TirFunction& tir = *r.fn->tir;
   const ir::Stmt* body = read_tir_block(r, with.child(Field::Body));
   if (tir.blocks.empty()) {
-    r.error(with.child(Field::Item), DiagId::OutsideBlock, "T.init");
+    r.error(with.child(Field::Item), diag::OutsideBlock, "T.init");
     return;
   }
-  if (tir.blocks.back()->init) r.error(with.child(Field::Item), DiagId::RepeatedBlockPart, "T.init");
+  if (tir.blocks.back()->init) r.error(with.child(Field::Item), diag::RepeatedBlockPart, "T.init");
   tir.blocks.back()->init = body;
 }
 

@@ -11,7 +11,8 @@
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
@@ -134,7 +135,7 @@ class StatementReader {
   void binding(Node s) {
     const Node target = s.child(Field::Target), value = s.child(Field::Value), annotation = s.child(Field::Annotation);
     if (value.is(Kind::Binding) || value.is(Kind::BufferStore)) {
-      r_.error(value, DiagId::UnsupportedSyntax, "a chain of assignments");
+      r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
       return;
     }
     const std::vector<Node> targets = target_nodes(target);
@@ -144,7 +145,7 @@ class StatementReader {
       std::vector<Node> values;
       for (Node v : value.children()) values.push_back(v);
       if (values.size() != targets.size()) {
-        r_.error(target, DiagId::UnpackCount, targets.size(), values.size());
+        r_.error(target, diag::UnpackCount, targets.size(), values.size());
         return;
       }
       std::vector<Val> all;
@@ -179,13 +180,13 @@ class StatementReader {
       push_frame(*frame);
       items = frame->result.items;
     } else if (!v.is_sequence()) {
-      if (!v.poison()) r_.error(value, DiagId::CannotUnpack, describe(r_, v));
+      if (!v.poison()) r_.error(value, diag::CannotUnpack, describe(r_, v));
       for (Node t : targets) fn_.scope.define(t.text(), Val(), t.span());
       return;
     }
     if (unpack_starred(s, targets, items, value)) return;
     if (items.size() != targets.size()) {
-      r_.error(target, DiagId::UnpackCount, targets.size(), items.size());
+      r_.error(target, diag::UnpackCount, targets.size(), items.size());
       for (Node t : targets) fn_.scope.define(t.text(), Val(), t.span());
       return;
     }
@@ -233,11 +234,11 @@ class StatementReader {
   void assign(Node s, Node target, const Val& v, Node value, Node annotation) {
     if (target.is(Kind::Subscript)) {
       const Val object = eval(r_, target.child(Field::Object));
-      if (!object.poison()) r_.error(target, DiagId::UnsupportedSyntax, "an access among several targets");
+      if (!object.poison()) r_.error(target, diag::UnsupportedSyntax, "an access among several targets");
       return;
     }
     if (!target.is(Kind::Identifier)) {
-      r_.error(target, DiagId::BadTarget);
+      r_.error(target, diag::BadTarget);
       return;
     }
     if (v.is(ValKind::Frame)) {
@@ -248,7 +249,7 @@ class StatementReader {
     }
     if (v.is(ValKind::Nothing)) {
       fn_.scope.define(target.text(), Val(), target.span());
-      r_.error(value, DiagId::NoValue, value.text().substr(0, value.text().find('(')));
+      r_.error(value, diag::NoValue, value.text().substr(0, value.text().find('(')));
       return;
     }
     if (const Val* known = find_name(r_, target.text()); known && stores_into(*known, v)) {
@@ -313,7 +314,7 @@ class StatementReader {
     const ir::Expr* e = to_scalar(r_, v, value, prim ? prim->dtype : ir::DType::Void());
     if (!e) return fn_.scope.define(target.text(), Val(), target.span());
     if (prim && e->dtype() != prim->dtype && !e->dtype().is_void() && e->type->kind == ir::TypeKind::Prim) {
-      r_.error(annotation, DiagId::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(e->type));
+      r_.error(annotation, diag::AnnotationMismatch, target.text(), ir::print_type(type), ir::print_type(e->type));
     }
     if (!type) type = e->type == r_.ctx.prim(ir::DType::Handle()) ? r_.ctx.pointer() : e->type;
     const ir::Var* var = at(r_.ctx.var(target.text(), type), target);
@@ -349,7 +350,7 @@ class StatementReader {
     const ir::Type* type = read_type(r_, annotation);
     const auto* prim = ir::as<ir::PrimType>(type);
     if (!prim) {
-      if (type) r_.error(s.child(Field::Annotation), DiagId::ExpectedDType, ir::print_type(type));
+      if (type) r_.error(s.child(Field::Annotation), diag::ExpectedDType, ir::print_type(type));
       return;
     }
     declare_scalar(s, target, prim->dtype);
@@ -362,7 +363,7 @@ class StatementReader {
     const Val object = eval_indexed(r_, target.child(Field::Object));
     const Node value = s.child(Field::Value);
     if (!object.buffer()) {
-      if (!object.poison()) r_.error(target.child(Field::Object), DiagId::NotABuffer, describe(r_, object));
+      if (!object.poison()) r_.error(target.child(Field::Object), diag::NotABuffer, describe(r_, object));
       eval(r_, value);  // for its own errors
       return;
     }
@@ -392,7 +393,7 @@ class StatementReader {
     const auto* load = ir::as<ir::BufferLoad>(old.expr());
     if (load) buffer = load->buffer;
     if (!buffer) {
-      r_.error_hint(target, "a name stands for one value; write to a buffer instead", DiagId::NotABuffer,
+      r_.error_hint(target, "a name stands for one value; write to a buffer instead", diag::NotABuffer,
                     describe(r_, old));
       return;
     }
@@ -448,7 +449,7 @@ class StatementReader {
   void if_chain(Node s, const std::vector<Node>& alternatives, std::size_t next) {
     const Node cond_node = s.child(Field::Condition);
     if (next > 200) {
-      r_.error(cond_node, DiagId::NestedTooDeepText);
+      r_.error(cond_node, diag::NestedTooDeepText);
       return;
     }
     const Val v = eval(r_, cond_node);
@@ -510,7 +511,7 @@ class StatementReader {
       return true;
     }
     if (!v.is(ValKind::Frame)) {
-      r_.error(value, DiagId::NotAScope, describe(r_, v));
+      r_.error(value, diag::NotAScope, describe(r_, v));
       return true;
     }
     const auto* frame = static_cast<const FrameSpec*>(v.pointer);

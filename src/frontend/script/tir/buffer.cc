@@ -7,7 +7,7 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -20,7 +20,7 @@ const ir::Expr* region_extent(Reader& r, const ir::Expr* begin, const ir::Expr* 
 void declare_bare_dims(Reader& r, Node shape) {
   if (shape.is(Kind::Identifier)) {
     if (find_name(r, shape.text())) return;
-    r.report(shape.span(), source::message(DiagId::ImplicitDimension, shape.text()));
+    r.report(shape.span(), source::message(diag::ImplicitDimension, shape.text()));
     define_symbol(r, shape, ir::DType::Int(64));
     return;
   }
@@ -66,7 +66,7 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
     good = good && dims;
     if (dims) shape = *dims;
   } else if (need_shape) {
-    r.error(at, DiagId::MissingArgument, "shape", at.is(Kind::Call) ? at.child(Field::Function).text() : at.text());
+    r.error(at, diag::MissingArgument, "shape", at.is(Kind::Call) ? at.child(Field::Function).text() : at.text());
     good = false;
   }
   if (Argument* a = args.find(skip + 1, "dtype")) {
@@ -165,7 +165,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
       const ir::Expr* e = to_scalar(r, item, where);
       if (!e) return std::nullopt;
       if (e->type->kind != ir::TypeKind::Prim || !e->dtype().is_integral()) {
-        r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(e)));
+        r.error(where, diag::IndexNotInteger, describe(r, Val::of(e)));
         return std::nullopt;
       }
       out.push_back(e);
@@ -184,7 +184,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
     }
     begin = both->first;
     if (!is_index(begin)) {
-      r.error(where, DiagId::IndexNotInteger, describe(r, Val::of(begin)));
+      r.error(where, diag::IndexNotInteger, describe(r, Val::of(begin)));
       return std::nullopt;
     }
     const ir::Expr* step = item.items[2].is(ValKind::None) ? r.ctx.int_imm(begin->dtype(), 1)
@@ -199,7 +199,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
         continue;
       }
       if (lanes < 1 || lanes > 32767) {
-        r.error(where, DiagId::BadLanes, lanes);
+        r.error(where, diag::BadLanes, lanes);
         return std::nullopt;
       }
       out.push_back(r.ctx.ramp(begin, ir::cast_to(r.ctx, begin->dtype(), step), r.ctx.i32(lanes)));
@@ -210,11 +210,11 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
       out.push_back(r.ctx.ramp(begin, ir::cast_to(r.ctx, begin->dtype(), step), length));
       continue;
     }
-    r.error(where, DiagId::SliceNotConstant);
+    r.error(where, diag::SliceNotConstant);
     return std::nullopt;
   }
   if (out.size() != buffer->shape.size()) {
-    r.error(at, DiagId::IndexCount, buffer->name, buffer->shape.size(), out.size());
+    r.error(at, diag::IndexCount, buffer->name, buffer->shape.size(), out.size());
     return std::nullopt;
   }
   return out;
@@ -250,7 +250,7 @@ bool is_address(const ir::Expr* e) {
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at) {
   if (!dtype.is_handle() && is_address(e)) {
     // It would be another number in each run.
-    r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+    r.error(at, diag::ExpectedScalar, describe(r, Val::of(e)));
     return nullptr;
   }
   if (e->dtype() == dtype) return e;
@@ -262,7 +262,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
         lanes = r.ctx.binary(ir::NodeKind::Mul, r.ctx.intrin(ir::DType::Int(32), "vscale", {}), lanes);
       return r.ctx.broadcast(ir::cast_to(r.ctx, dtype.element(), e), lanes);
     }
-    r.error(at, DiagId::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
+    r.error(at, diag::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
     return nullptr;
   }
   if (dtype.is_handle()) return e;
@@ -373,7 +373,7 @@ Val access_ptr(Reader& r, const ir::Buffer* b, const CallNode& call) {
 
 // A.view(shape, dtype): another buffer over the same data.
 Val view(Reader& r, const ir::Buffer* b, const CallNode& call) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   Arguments args(r, call);
   ir::Buffer fields = *b;
   fields.name = r.fn->tir->target(0, b->name);
@@ -408,8 +408,8 @@ Val buffer_method(Reader& r, const Val& method, const CallNode& call) {
   if (method.text == "access_ptr") return access_ptr(r, b, call);
   if (method.text == "view") return view(r, b, call);
   if (method.text == "scope") return Val::of_str(b->scope);
-  if (method.text == "offset_of") return r.error(call.function, DiagId::UnsupportedMethod, method.text);
-  return r.error(call.function, DiagId::NoAttribute, fmt::format("the buffer `{}`", b->name), method.text);
+  if (method.text == "offset_of") return r.error(call.function, diag::UnsupportedMethod, method.text);
+  return r.error(call.function, diag::NoAttribute, fmt::format("the buffer `{}`", b->name), method.text);
 }
 
 namespace {
@@ -431,7 +431,7 @@ Val buffer_value(Reader& r, const CallNode& call) {
 
 // x = T.decl_buffer((..), data=p)
 Val decl_buffer(Reader& r, const CallNode& call) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   const ir::Expr* data = nullptr;
@@ -451,7 +451,7 @@ Val decl_buffer(Reader& r, const CallNode& call) {
 }
 
 Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   const ir::Buffer* plain = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
@@ -469,7 +469,7 @@ Val alloc_shared(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "shar
 
 // T.local_scalar("int32"): one element.
 Val alloc_scalar(Reader& r, const CallNode& call, std::string_view scope) {
-  if (!r.in_tir()) return r.error(call.function, DiagId::Misplaced, call.shown());
+  if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
   const auto v = args.require(0, "dtype");

@@ -8,7 +8,8 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -40,9 +41,9 @@ Val dtype_call(Reader& r, const CallNode& call, ir::DType dtype) {
   }
   if (v->poison()) return {};
   if (v->is(ValKind::Str)) {
-    if (v->text != "inf" && v->text != "-inf" && v->text != "nan") return r.error(at, DiagId::BadNumber, v->text);
+    if (v->text != "inf" && v->text != "-inf" && v->text != "nan") return r.error(at, diag::BadNumber, v->text);
     if (!is_literal_dtype(dtype) || !dtype.is_float())
-      return r.error(call.node, DiagId::ExpectedDType, no_such_literal(dtype));
+      return r.error(call.node, diag::ExpectedDType, no_such_literal(dtype));
     const double infinity = std::numeric_limits<double>::infinity();
     const double value = v->text == "inf"    ? infinity
                          : v->text == "-inf" ? -infinity
@@ -78,7 +79,7 @@ Val handle_call(Reader& r, const CallNode& call) {
   return v;
 }
 
-Val void_call(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::NoValue, call.shown()); }
+Val void_call(Reader& r, const CallNode& call) { return r.error(call.function, diag::NoValue, call.shown()); }
 
 // ---- node forms ----
 
@@ -216,9 +217,9 @@ const ir::Expr* to_lanes(Reader& r, const Val& v, Node at) {
   const auto scale = k ? std::nullopt : ir::vscale_factor(lanes);
   if (scale && *scale >= 1 && *scale <= 32767) return lanes;
   if (k || scale) {
-    r.error(at, DiagId::BadLanes, k ? *k : *scale);
+    r.error(at, diag::BadLanes, k ? *k : *scale);
   } else {
-    r.error(at, DiagId::ExpectedInteger, describe(r, Val::of(lanes)));
+    r.error(at, diag::ExpectedInteger, describe(r, Val::of(lanes)));
   }
   return nullptr;
 }
@@ -274,7 +275,7 @@ Val shuffle_form(Reader& r, const CallNode& call) {
   args.finish();
   std::vector<const ir::Expr*> vectors, indices;
   if (!v || !i || !scalar_list(r, *v, call.node, vectors) || !scalar_list(r, *i, call.node, indices)) return {};
-  if (vectors.empty() || indices.empty()) return r.error(call.node, DiagId::MissingArgument, "vectors", call.shown());
+  if (vectors.empty() || indices.empty()) return r.error(call.node, diag::MissingArgument, "vectors", call.shown());
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.shuffle(vectors, indices), call.node)));
 }
 
@@ -291,7 +292,7 @@ Val let_form(Reader& r, const CallNode& call) {
     const auto* var = ir::as<ir::Var>(where->items[i - 2].expr());
     const ir::Expr* value =
         to_scalar(r, where->items[i - 1], args.node(1, "where"), var ? var->dtype() : ir::DType::Void());
-    if (!var || !value) return var ? Val() : r.error(args.node(1, "where"), DiagId::ExpectedVariable);
+    if (!var || !value) return var ? Val() : r.error(args.node(1, "where"), diag::ExpectedVariable);
     e = r.at(r.ctx.let(var, value, e), call.node);
   }
   return Val::of(e);
@@ -305,7 +306,7 @@ Val limit_form(Reader& r, const CallNode& call) {
   if (!t) return {};
   const bool infinite = call.path == "infinity";
   if (!is_literal_dtype(*t) || (infinite && !t->is_float()))
-    return r.error(args.node(0, "dtype"), DiagId::ExpectedDType, no_such_literal(*t));
+    return r.error(args.node(0, "dtype"), diag::ExpectedDType, no_such_literal(*t));
   if (infinite)
     return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(*t, std::numeric_limits<double>::infinity())));
   return Val::of(call.path == "min_value" ? ir::min_value(r.ctx, *t) : ir::max_value(r.ctx, *t));
@@ -318,9 +319,9 @@ Val imm_form(Reader& r, const CallNode& call) {
   args.finish();
   const auto t = t_value ? to_dtype(r, *t_value, args.node(0, "dtype")) : std::nullopt;
   if (!t || !v || v->poison()) return {};
-  if (!v->is_number()) return r.error(args.node(1, "value"), DiagId::ExpectedScalar, describe(r, *v));
+  if (!v->is_number()) return r.error(args.node(1, "value"), diag::ExpectedScalar, describe(r, *v));
   if (!is_literal_dtype(*t) || t->is_float() != (call.path == "FloatImm"))
-    return r.error(args.node(0, "dtype"), DiagId::ExpectedDType, no_such_literal(*t));
+    return r.error(args.node(0, "dtype"), diag::ExpectedDType, no_such_literal(*t));
   if (call.path == "FloatImm")
     return Val::of(
         static_cast<const ir::Expr*>(r.ctx.float_imm(*t, v->is(ValKind::Float) ? v->floating : double(v->integer))));
@@ -361,7 +362,7 @@ Val comm_reducer(Reader& r, const CallNode& call) {
   const auto identity_value = args.require(1, "identity");
   args.finish();
   if (!f || !identity_value || !f->is(ValKind::Lambda))
-    return f && !f->poison() && !f->is(ValKind::Lambda) ? r.error(call.node, DiagId::ExpectedLambda, describe(r, *f))
+    return f && !f->poison() && !f->is(ValKind::Lambda) ? r.error(call.node, diag::ExpectedLambda, describe(r, *f))
                                                         : Val();
   std::vector<const ir::Expr*> identities;
   if (!scalar_list(r, *identity_value, call.node, identities)) return {};
@@ -369,7 +370,7 @@ Val comm_reducer(Reader& r, const CallNode& call) {
   for (Node p : f->cst.child(Field::Parameters).children())
     if (const Node n = p.child(Field::Name)) names.push_back(n);
   const std::size_t n = identities.size();
-  if (names.size() != 2 * n) return r.error(f->cst, DiagId::CombinerCount, names.size(), n);
+  if (names.size() != 2 * n) return r.error(f->cst, diag::CombinerCount, names.size(), n);
   r.fn->scope.enter(ScopeKind::Block);
   std::vector<const ir::Var*> lhs, rhs;
   for (std::size_t i = 0; i < 2 * n; ++i) {
@@ -382,7 +383,7 @@ Val comm_reducer(Reader& r, const CallNode& call) {
   const bool good = !body.poison() && scalar_list(r, body, f->cst, results);
   r.fn->scope.leave();
   if (!good) return {};
-  if (results.size() != n) return r.error(f->cst, DiagId::CombinerCount, results.size(), n);
+  if (results.size() != n) return r.error(f->cst, diag::CombinerCount, results.size(), n);
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.comm_reducer(lhs, rhs, results, identities), call.node)));
 }
 
@@ -419,7 +420,7 @@ Val if_then_else(Reader& r, const Val& cond, const Val& yes, const Val& no, Node
 const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at) {
   const Node node = lambda.cst;
   if (!node.is(Kind::Lambda)) {
-    r.error(at, DiagId::NeedsPython, at.text());
+    r.error(at, diag::NeedsPython, at.text());
     return nullptr;
   }
   std::vector<const ir::Var*> params;
@@ -475,7 +476,7 @@ Val call_method(Reader& r, const Val& method, const CallNode& call) {
     // x.astype("float16") is R.astype(x, "float16"); so with every operator.
     return relax_method(r, object, method.text, call);
   }
-  return r.error(call.function, DiagId::NoAttribute, describe(r, object), method.text);
+  return r.error(call.function, diag::NoAttribute, describe(r, object), method.text);
 }
 
 Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
@@ -499,7 +500,7 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
   if (++r.depth > kMaxInnerDepth) {
     --r.depth;
     scope.leave();
-    return r.error(call.node, DiagId::NestedTooDeep, kMaxInnerDepth);
+    return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
   }
   const Val v = eval(r, f.child(Field::Body));
   --r.depth;

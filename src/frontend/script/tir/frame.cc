@@ -6,7 +6,7 @@
 #include "frontend/script/value/expr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -21,7 +21,7 @@ namespace {
 
 bool need_tir(Reader& r, const CallNode& call) {
   if (r.in_tir()) return true;
-  r.error(call.function, DiagId::Misplaced, call.shown());
+  r.error(call.function, diag::Misplaced, call.shown());
   return false;
 }
 
@@ -50,10 +50,10 @@ Val func_attr(Reader& r, const CallNode& call) {
   const auto v = args.require(0, "attrs");
   args.finish();
   if (!v || v->poison()) return {};
-  if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), DiagId::ExpectedDictionary, describe(r, *v));
+  if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), diag::ExpectedDictionary, describe(r, *v));
   for (const ir::NamedAttr& a : to_fields(r, *v, call.node)) {
     if (ir::find_attr(r.fn->attrs, a.name)) {
-      r.error(call.node, DiagId::RepeatedKey, a.name);
+      r.error(call.node, diag::RepeatedKey, a.name);
     } else {
       r.fn->attrs.push_back(a);
     }
@@ -103,7 +103,7 @@ Val attr(Reader& r, const CallNode& call) {
     const auto dict = args.require(0, "attrs");
     args.finish();
     if (!dict || !dict->is(ValKind::Dict))
-      return dict && !dict->poison() ? r.error(call.node, DiagId::ExpectedDictionary, describe(r, *dict)) : Val();
+      return dict && !dict->poison() ? r.error(call.node, diag::ExpectedDictionary, describe(r, *dict)) : Val();
     FrameSpec all{Val::none(), [](ir::Context&, const ir::Stmt* body) { return body; }};
     for (std::size_t i = 0; i + 1 < dict->items.size(); i += 2) {
       const auto key = to_str(r, dict->items[i], call.node);
@@ -180,7 +180,7 @@ Val launch_thread(Reader& r, const CallNode& call) {
     var = ir::as<ir::Var>(thread->expr());
     const auto it = r.fn->tir->thread_tags.find(var);
     if (!var || it == r.fn->tir->thread_tags.end())
-      return r.error(args.node(0, "thread"), DiagId::NotAThread, describe(r, *thread));
+      return r.error(args.node(0, "thread"), diag::NotAThread, describe(r, *thread));
     tag = it->second;
     extent = ir::cast_to(r.ctx, var->dtype(), extent);
   }
@@ -291,7 +291,7 @@ Val allocate_const(Reader& r, const CallNode& call) {
   const auto dtype = to_dtype(r, *dtype_value, args.node(1, "dtype"));
   if (!dtype) return {};
   std::vector<std::int64_t> shape;
-  if (!extents->is_sequence()) return r.error(args.node(2, "extents"), DiagId::NotAShape, describe(r, *extents));
+  if (!extents->is_sequence()) return r.error(args.node(2, "extents"), diag::NotAShape, describe(r, *extents));
   for (const Val& e : extents->items) {
     const auto n = to_int(r, e, args.node(2, "extents"));
     if (!n) return {};
@@ -300,12 +300,12 @@ Val allocate_const(Reader& r, const CallNode& call) {
   std::vector<Val> numbers;
   flatten(*data, numbers);
   auto tensor = runtime::Tensor::empty(shape, *dtype);
-  if (!tensor.ok()) return r.error(call.node, DiagId::BadConstant, tensor.error().message);
+  if (!tensor.ok()) return r.error(call.node, diag::BadConstant, tensor.error().message);
   if (std::int64_t(numbers.size()) != (*tensor)->element_count())
-    return r.error(args.node(0, "data"), DiagId::BadConstant,
+    return r.error(args.node(0, "data"), diag::BadConstant,
                    fmt::format("{} values for a shape of {}", numbers.size(), (*tensor)->element_count()));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (!numbers[i].is_number()) return r.error(args.node(0, "data"), DiagId::BadConstant, describe(r, numbers[i]));
+    if (!numbers[i].is_number()) return r.error(args.node(0, "data"), diag::BadConstant, describe(r, numbers[i]));
     std::byte* at = (*tensor)->data() + i * dtype->bytes();
     if (numbers[i].is(ValKind::Float) || !dtype->is_integral()) {
       runtime::store_double(at, *dtype,
@@ -321,7 +321,7 @@ Val allocate_const(Reader& r, const CallNode& call) {
 }
 
 Val unsupported_frame(Reader& r, const CallNode& call) {
-  return r.error(call.function, DiagId::UnsupportedTir, call.shown());
+  return r.error(call.function, diag::UnsupportedTir, call.shown());
 }
 
 // T.buffer_store(B, value, [i, j])
@@ -334,7 +334,7 @@ Val buffer_store(Reader& r, const CallNode& call) {
   const auto p = args.get(3, "predicate");
   args.finish();
   if (!b || !v || !index || b->poison() || v->poison() || index->poison()) return {};
-  if (!b->buffer()) return r.error(args.node(0, "buffer"), DiagId::NotABuffer, describe(r, *b));
+  if (!b->buffer()) return r.error(args.node(0, "buffer"), diag::NotABuffer, describe(r, *b));
   const ir::Expr* predicate = p ? to_scalar(r, *p, args.node(3, "predicate")) : nullptr;
   const std::span<const Val> items = index->is_sequence() ? index->items : std::span<const Val>(&*index, 1);
   emit_store(r, b->buffer(), items, *v, call.node, args.node(1, "value"), predicate);
@@ -386,7 +386,7 @@ Val let(Reader& r, const CallNode& call) {
   args.finish();
   if (!v || !value || v->poison()) return {};
   const auto* var = ir::as<ir::Var>(v->expr());
-  if (!var) return r.error(args.node(0, "var"), DiagId::ExpectedVariable);
+  if (!var) return r.error(args.node(0, "var"), diag::ExpectedVariable);
   const ir::Expr* e = to_scalar(r, *value, args.node(1, "value"), var->dtype());
   return e ? make_frame(r, prefix(r.at(r.ctx.bind(var, e), call.node), Val::of(var))) : Val();
 }

@@ -7,7 +7,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -34,7 +34,7 @@ class FunctionReader {
       if (!ret) ret = r_.ctx.void_type();
     }
     if (!stray_.statements.empty() || !stray_.wrappers.empty())
-      r_.error(node_.child(Field::Parameters), DiagId::Misplaced, "a statement");
+      r_.error(node_.child(Field::Parameters), diag::Misplaced, "a statement");
     const ir::Stmt* body = collect_sequence(r_, [&] { read_tir_statements(r_, node_.child(Field::Body)); });
     body = with_root(body);
     r_.fn = before;
@@ -69,7 +69,7 @@ class FunctionReader {
     std::vector<Node> params;
     for (Node p : node_.child(Field::Parameters).children()) {
       if (p.is(Kind::Parameter)) params.push_back(p);
-      if (p.is(Kind::VariadicParameter)) r_.error(p, DiagId::UnsupportedSyntax, "a variadic parameter");
+      if (p.is(Kind::VariadicParameter)) r_.error(p, diag::UnsupportedSyntax, "a variadic parameter");
     }
     // Scalars first: a buffer's shape may name one that comes after it.
     std::vector<const ir::Var*> scalars(params.size(), nullptr);
@@ -87,10 +87,10 @@ class FunctionReader {
     for (std::size_t i = 0; i < params.size(); ++i) {
       const Node name = params[i].child(Field::Name);
       for (std::size_t k = 0; k < i; ++k)
-        if (params[k].child(Field::Name).text() == name.text()) r_.error(name, DiagId::RepeatedParameter, name.text());
+        if (params[k].child(Field::Name).text() == name.text()) r_.error(name, diag::RepeatedParameter, name.text());
       const Node annotation = params[i].child(Field::Annotation);
       if (!annotation) {
-        r_.error(name, DiagId::MissingAnnotation, name.text());
+        r_.error(name, diag::MissingAnnotation, name.text());
         tir_.params.push_back({define_scalar(name, r_.ctx.pointer()), nullptr});
       } else if (scalars[i]) {
         tir_.params.push_back({scalars[i], nullptr});
@@ -111,7 +111,7 @@ class FunctionReader {
 
   const ir::Var* define_scalar(Node name, const ir::Type* type) {
     if (!is_scalar_type(type)) {
-      r_.error(name, DiagId::BadTirParameter, name.text());
+      r_.error(name, diag::BadTirParameter, name.text());
       type = r_.ctx.pointer();
     }
     const ir::Var* v = r_.at(r_.ctx.var(name.text(), type), name);
@@ -139,7 +139,7 @@ class FunctionReader {
       b = read_buffer(r_, args, 0, name.text(), annotation);
       args.finish();
     } else {
-      r_.error(annotation, DiagId::MissingArgument, "shape", annotation.text());
+      r_.error(annotation, diag::MissingArgument, "shape", annotation.text());
     }
     if (!b) {
       // Uses of it are no errors of their own.

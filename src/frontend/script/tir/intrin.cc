@@ -5,7 +5,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -48,10 +48,10 @@ bool is_intrinsic(Reader& r, const CallNode& call) {
   if (table.count(call.path) || is_device_family(call.path)) return true;
   const std::string_view near = source::nearest(call.path, known);
   if (!near.empty()) {
-    r.error_hint(call.function, fmt::format("did you mean `T.{}`?", near), DiagId::UnknownCallee, call.shown());
+    r.error_hint(call.function, fmt::format("did you mean `T.{}`?", near), diag::UnknownCallee, call.shown());
     return false;
   }
-  r.report(call.function.span(), source::message(DiagId::IntrinsicNotKnown, call.shown()));
+  r.report(call.function.span(), source::message(diag::IntrinsicNotKnown, call.shown()));
   return true;
 }
 
@@ -83,7 +83,7 @@ const ir::Expr* intrinsic_argument(Reader& r, const Val& v, Node at) {
   if (v.is(ValKind::Buffer)) return v.buffer()->data;
   if (v.is(ValKind::Lambda)) return lambda_expr(r, v, at);
   if (v.type() || (v.is(ValKind::Path) && type_of_path(r, v) && !try_dtype(v))) {
-    r.error(at, DiagId::ExpectedScalar, describe(r, v));
+    r.error(at, diag::ExpectedScalar, describe(r, v));
     return nullptr;
   }
   return to_operand(r, v, at);
@@ -180,7 +180,7 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     p.args = {both->first, both->second};
   }
   if ((rule == Rule::DTypeFirst || rule == Rule::DTypeLast) && !p.dtype)
-    return r.error(call.node, DiagId::MissingArgument, "dtype", call.shown());
+    return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   const ir::DType usual = default_dtype(rule, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
   // A dtype that the name does not imply is kept as the call's attribute, so that the text can say it again.
@@ -263,7 +263,7 @@ Val call_in_tir(Reader& r, const ir::Expr* callee, const CallNode& call) {
   }
   if (!good) return {};
   const auto* f = ir::as<ir::FuncType>(callee->type);
-  if (!f) return r.error(call.function, DiagId::NotAFunction, describe(r, Val::of(callee)));
+  if (!f) return r.error(call.function, diag::NotAFunction, describe(r, Val::of(callee)));
   const ir::Type* type = f->ret && f->ret->kind != ir::TypeKind::Any ? f->ret : r.ctx.void_type();
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(callee, values, type), call.node)));
 }

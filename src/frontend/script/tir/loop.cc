@@ -5,7 +5,7 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -56,7 +56,7 @@ Val loop_call(Reader& r, const CallNode& call, ir::ForKind kind) {
     if (v.is(ValKind::Dict)) {
       annotations = to_fields(r, v, a->node);
     } else if (!v.is(ValKind::None) && !v.poison()) {
-      r.error(a->node, DiagId::ExpectedDictionary, describe(r, v));
+      r.error(a->node, diag::ExpectedDictionary, describe(r, v));
     }
   }
   if (Argument* a = args.find("unroll")) {
@@ -77,12 +77,12 @@ Val loop_call(Reader& r, const CallNode& call, ir::ForKind kind) {
           spec.thread = b.value->text;
         }
     }
-    if (spec.thread.empty()) r.error(call.node, DiagId::MissingArgument, "thread", call.shown());
+    if (spec.thread.empty()) r.error(call.node, diag::MissingArgument, "thread", call.shown());
   }
   args.finish();
   for (const Val& b : bounds)
     if (b.poison()) return {};
-  if (bounds.empty() || bounds.size() > 2) return r.error(call.node, DiagId::MissingArgument, "stop", call.shown());
+  if (bounds.empty() || bounds.size() > 2) return r.error(call.node, diag::MissingArgument, "stop", call.shown());
   spec.starts = r.keep(std::vector<Val>{bounds.size() == 2 ? bounds[0] : Val::of_int(0)});
   spec.stops = r.keep(std::vector<Val>{bounds.back()});
   if (spec.step.poison()) spec.step = Val::none();
@@ -117,7 +117,7 @@ Val grid(Reader& r, const CallNode& call) {
     }
   }
   args.finish();
-  if (stops.empty()) return r.error(call.node, DiagId::MissingArgument, "extents", call.shown());
+  if (stops.empty()) return r.error(call.node, diag::MissingArgument, "extents", call.shown());
   spec.starts = r.keep(starts);
   spec.stops = r.keep(stops);
   return loop_value(r, spec);
@@ -132,7 +132,7 @@ bool bounds_of(Reader& r, const Val& start, const Val& stop, Node at, const ir::
   min = to_scalar(r, start, at, end->dtype());
   if (!min) return false;
   if (!end->dtype().is_integral() || !min->dtype().is_integral()) {
-    r.error(where, DiagId::BoundNotInteger, describe(r, Val::of(end)));
+    r.error(where, diag::BoundNotInteger, describe(r, Val::of(end)));
     return false;
   }
   auto both = ir::match_dtypes(r.ctx, min, end);
@@ -187,7 +187,7 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
     names.insert(names.erase(star), star_count, splat);
   }
   if (names.size() != spec.stops.size()) {
-    r.error(target, DiagId::LoopTargets, names.size(), spec.stops.size());
+    r.error(target, diag::LoopTargets, names.size(), spec.stops.size());
     return;
   }
   struct Made {
@@ -238,7 +238,7 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
 void read_loop(Reader& r, Node loop) {
   const Node iterator = loop.child(Field::Iterator), target = loop.child(Field::Target);
   if (const Node alternative = loop.child(Field::Alternative))
-    r.error(alternative, DiagId::UnsupportedSyntax, "`else` after a loop");
+    r.error(alternative, diag::UnsupportedSyntax, "`else` after a loop");
   const Val v = eval(r, iterator);
   const std::size_t before = r.fn->tir->sequence->statements.size();
   if (v.is(ValKind::Loop) && v.pointer) {
@@ -246,7 +246,7 @@ void read_loop(Reader& r, Node loop) {
     if (r.fn->tir->sequence->statements.size() > before) r.at(r.fn->tir->sequence->statements.back(), loop);
     return;
   }
-  if (!v.poison()) r.error(iterator, DiagId::NotALoop, describe(r, v));
+  if (!v.poison()) r.error(iterator, diag::NotALoop, describe(r, v));
   // The body is read for its own errors, with the variables unknown.
   r.fn->scope.enter(ScopeKind::Loop);
   if (target.is(Kind::Identifier)) r.fn->scope.define(target.text(), Val(), target.span());

@@ -10,7 +10,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -100,7 +100,7 @@ Val eval_attribute(Reader& r, Node n) {
     default:
       break;
   }
-  return r.error(attribute, DiagId::NoAttribute, describe(r, object), name);
+  return r.error(attribute, diag::NoAttribute, describe(r, object), name);
 }
 
 Val eval_call(Reader& r, Node n) {
@@ -123,7 +123,7 @@ Val eval_call(Reader& r, Node n) {
       case Space::None:
         break;
     }
-    return r.error(call.function, DiagId::UnknownCallee, call.function.text());
+    return r.error(call.function, diag::UnknownCallee, call.function.text());
   }
   if (call.function.is(Kind::Identifier) && !find_name(r, call.function.text()))
     if (const Handler h = find_handler(Space::None, call.function.text())) {
@@ -171,7 +171,7 @@ std::vector<Val> eval_indices(Reader& r, Node n) {
       if (v.is_sequence()) {
         out.insert(out.end(), v.items.begin(), v.items.end());
       } else if (!v.poison()) {
-        out.push_back(r.error(i, DiagId::CannotSplat, describe(r, v)));
+        out.push_back(r.error(i, diag::CannotSplat, describe(r, v)));
       } else {
         out.push_back(v);
       }
@@ -197,12 +197,12 @@ Val index_sequence(Reader& r, const Val& object, const std::vector<Val>& index, 
     return Val::of_list(object.kind, from < to ? object.items.subspan(std::size_t(from), std::size_t(to - from))
                                                : std::span<const Val>());
   }
-  if (index.size() != 1) return r.error(n, DiagId::ExpectedInteger, "several indices");
+  if (index.size() != 1) return r.error(n, diag::ExpectedInteger, "several indices");
   const auto i = to_int(r, index[0], n);
   if (!i) return {};
   const std::int64_t size = std::int64_t(object.items.size());
   const std::int64_t at = *i < 0 ? *i + size : *i;
-  if (at < 0 || at >= size) return r.error(n, DiagId::IndexOutOfRange, *i, size);
+  if (at < 0 || at >= size) return r.error(n, diag::IndexOutOfRange, *i, size);
   return object.items[std::size_t(at)];
 }
 
@@ -219,7 +219,7 @@ Val index_expr(Reader& r, const Val& object, const std::vector<Val>& index, Node
     r.report(index[0].cst ? index[0].cst.span() : n.span(), std::move(got).error());
     return {};
   }
-  return r.error(n, DiagId::NotSubscriptable, describe(r, object));
+  return r.error(n, diag::NotSubscriptable, describe(r, object));
 }
 
 }  // namespace
@@ -250,9 +250,9 @@ Val eval_subscript(Reader& r, Node n) {
         if (index.size() == 1 && object.items[i].is(ValKind::Str) && index[0].is(ValKind::Str) &&
             object.items[i].text == index[0].text)
           return object.items[i + 1];
-      return r.error(n, DiagId::NotSubscriptable, describe(r, object));
+      return r.error(n, diag::NotSubscriptable, describe(r, object));
     default:
-      return r.error(n, DiagId::NotSubscriptable, describe(r, object));
+      return r.error(n, diag::NotSubscriptable, describe(r, object));
   }
 }
 

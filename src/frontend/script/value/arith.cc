@@ -8,7 +8,8 @@
 #include "frontend/script/value/expr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/arguments.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -97,18 +98,18 @@ Val float_result(Reader& r, Op op, double a, double b, Node at) {
     case Op::Mul:
       return Val::of_float(a * b);
     case Op::Div:
-      if (b == 0) return r.error(at, DiagId::DivisionByZero);
+      if (b == 0) return r.error(at, diag::DivisionByZero);
       return Val::of_float(a / b);
     case Op::FloorDiv:
-      if (b == 0) return r.error(at, DiagId::DivisionByZero);
+      if (b == 0) return r.error(at, diag::DivisionByZero);
       return Val::of_float(std::floor(a / b));
     case Op::Mod:
-      if (b == 0) return r.error(at, DiagId::DivisionByZero);
+      if (b == 0) return r.error(at, diag::DivisionByZero);
       return Val::of_float(a - std::floor(a / b) * b);
     case Op::Pow:
       return Val::of_float(std::pow(a, b));
     default:
-      return r.error(at, DiagId::BadOperands, at.text(), "a float", "a float");
+      return r.error(at, diag::BadOperands, at.text(), "a float", "a float");
   }
 }
 
@@ -139,7 +140,7 @@ Val int_result(Reader& r, Op op, std::int64_t a, std::int64_t b, Node at) {
       return float_result(r, op, double(a), double(b), at);
     case Op::FloorDiv:
     case Op::Mod:
-      if (b == 0) return r.error(at, DiagId::DivisionByZero);
+      if (b == 0) return r.error(at, diag::DivisionByZero);
       if (b == -1 && a == INT64_MIN) {
         overflow = true;
         break;
@@ -170,9 +171,9 @@ Val int_result(Reader& r, Op op, std::int64_t a, std::int64_t b, Node at) {
       out = a ^ b;
       break;
     default:
-      return r.error(at, DiagId::BadOperands, at.text(), "an integer", "an integer");
+      return r.error(at, diag::BadOperands, at.text(), "an integer", "an integer");
   }
-  if (overflow) return r.error(at, DiagId::NumberTooBig, at.text());
+  if (overflow) return r.error(at, diag::NumberTooBig, at.text());
   return Val::of_int(out);
 }
 
@@ -220,7 +221,7 @@ std::optional<Val> python_result(Reader& r, Op op, const Val& a, const Val& b, N
     return Val::of_list(a.kind, r.keep(items));
   }
   if (op == Op::Mul && a.is_sequence() && b.is(ValKind::Int)) {
-    if (b.integer > 10000) return r.error(at, DiagId::NumberTooBig, at.text());
+    if (b.integer > 10000) return r.error(at, diag::NumberTooBig, at.text());
     std::vector<Val> items;
     for (std::int64_t i = 0; i < b.integer; ++i) items.insert(items.end(), a.items.begin(), a.items.end());
     return Val::of_list(a.kind, r.keep(items));
@@ -312,7 +313,7 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
     return r.error_hint(at,
                         r.in_tir() ? "write `//` for floor division, `T.Div` or `T.truncdiv` for truncated division"
                                    : "write `//` for floor division",
-                        DiagId::IntegerDivision);
+                        diag::IntegerDivision);
   if (const auto kind = node_of(op)) {
     auto made = ir::make_binary(r.ctx, *kind, a, b);
     if (made.ok()) return Val::of(r.at(*made, at));
@@ -328,7 +329,7 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
     return Val::of(static_cast<const ir::Expr*>(
         r.at(r.ctx.intrin(matched->first->dtype(), name, {matched->first, matched->second}), at)));
   }
-  return r.error(at, DiagId::BadOperands, at.text(), describe(r, va), describe(r, vb));
+  return r.error(at, diag::BadOperands, at.text(), describe(r, va), describe(r, vb));
 }
 
 Val relax_result(Reader& r, std::string_view op, std::span<const Val> operands, Node at) {
@@ -349,14 +350,14 @@ Val apply_binary(Reader& r, std::string_view text, const Val& a, const Val& b, N
   if (auto v = python_result(r, op, a, b, at)) return *v;
   if (is_relax_value(a) || is_relax_value(b)) {
     if (op == Op::And || op == Op::Or)
-      return r.error_hint(at, fmt::format("write `R.logical_{}`", text), DiagId::PythonLogic, text);
+      return r.error_hint(at, fmt::format("write `R.logical_{}`", text), diag::PythonLogic, text);
     const Val operands[] = {a, b};
     return relax_result(r, text, operands, at);
   }
   const auto scalar = [](const Val& v) { return v.is_number() || v.expr() || v.is(ValKind::Region); };
   if (!scalar(a) || !scalar(b)) {
     if (is_comparison(op) && (a.is(ValKind::None) || b.is(ValKind::None))) return Val::of_bool(op == Op::Ne);
-    return r.error(at, DiagId::BadOperands, text, describe(r, a), describe(r, b));
+    return r.error(at, diag::BadOperands, text, describe(r, a), describe(r, b));
   }
   return scalar_result(r, op, a, b, at);
 }
@@ -365,8 +366,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   if (a.poison()) return {};
   if (a.is_number()) {
     if (op == "+") return a;
-    if (op == "~")
-      return a.is(ValKind::Float) ? r.error(at, DiagId::BadOperand, op, "a float") : Val::of_int(~a.integer);
+    if (op == "~") return a.is(ValKind::Float) ? r.error(at, diag::BadOperand, op, "a float") : Val::of_int(~a.integer);
     if (a.is(ValKind::Float)) return Val::of_float(-a.floating);
     return Val::of_int(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.integer)));
   }
@@ -375,7 +375,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   if (!e) return {};
   if (op == "+") return Val::of(e);
   if (!e->dtype().is_integral() && !e->dtype().is_float())
-    return r.error(at, DiagId::BadOperand, op == "neg" ? "-" : op, describe(r, a));
+    return r.error(at, diag::BadOperand, op == "neg" ? "-" : op, describe(r, a));
   if (op == "~") return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), "bitwise_not", {e}), at)));
   // TVM: -x is x * -1; a literal folds.
   auto made = ir::make_binary(r.ctx, ir::NodeKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
@@ -387,11 +387,10 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
 Val apply_not(Reader& r, const Val& a, Node at) {
   if (a.poison()) return {};
   if (a.is_number()) return Val::of_bool(!truth(a));
-  if (is_relax_value(a)) return r.error_hint(at, "write `R.logical_not`", DiagId::PythonLogic, "not");
+  if (is_relax_value(a)) return r.error_hint(at, "write `R.logical_not`", diag::PythonLogic, "not");
   const ir::Expr* e = to_operand(r, a, at);
   if (!e) return {};
-  if (!e->dtype().is_integral() && !e->dtype().is_float())
-    return r.error(at, DiagId::BadOperand, "not", describe(r, a));
+  if (!e->dtype().is_integral() && !e->dtype().is_float()) return r.error(at, diag::BadOperand, "not", describe(r, a));
   if (!e->dtype().is_bool()) {
     // Python's truth of a number.
     auto zero = ir::make_binary(r.ctx, ir::NodeKind::EQ, e, r.ctx.literal(e->dtype().element(), 0));

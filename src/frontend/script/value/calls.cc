@@ -5,7 +5,7 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -14,17 +14,17 @@ Arguments::Arguments(Reader& r, const CallNode& call) : r_(r), call_(call) {
     if (n.is(Kind::KeywordArgument)) {
       const Node name = n.child(Field::Name);
       for (const Argument& other : all_)
-        if (other.keyword == name.text()) r.error(name, DiagId::RepeatedArgument, name.text());
+        if (other.keyword == name.text()) r.error(name, diag::RepeatedArgument, name.text());
       all_.push_back({name.text(), name, n.child(Field::Value), std::nullopt, false});
     } else if (n.is(Kind::Splat)) {
       const Val v = eval(r, n.child(Field::Value));
       if (v.is_sequence()) {
         for (const Val& item : v.items) all_.push_back({{}, {}, n, item, false});
       } else if (!v.poison()) {
-        r.error(n, DiagId::CannotSplat, describe(r, v));
+        r.error(n, diag::CannotSplat, describe(r, v));
       }
     } else if (n.is(Kind::DictionarySplat)) {
-      r.error(n, DiagId::UnsupportedSyntax, "`**` in a call");
+      r.error(n, diag::UnsupportedSyntax, "`**` in a call");
     } else if (!n.is(Kind::Error) && !n.is(Kind::Missing)) {
       all_.push_back({{}, {}, n, std::nullopt, false});
     }
@@ -63,7 +63,7 @@ std::optional<Val> Arguments::get(std::size_t position, std::string_view keyword
 std::optional<Val> Arguments::require(std::size_t position, std::string_view keyword) {
   Argument* a = find(position, keyword);
   if (a) return value(a);
-  r_.error(call_.node, DiagId::MissingArgument, keyword, call_.shown());
+  r_.error(call_.node, diag::MissingArgument, keyword, call_.shown());
   return std::nullopt;
 }
 
@@ -78,11 +78,11 @@ void Arguments::finish() {
   for (const Argument& a : all_) {
     if (a.used) continue;
     if (a.keyword.empty()) {
-      r_.error(a.node, DiagId::ExtraArgument, call_.shown());
+      r_.error(a.node, diag::ExtraArgument, call_.shown());
     } else {
       const std::string_view near = source::nearest(a.keyword, {asked_.begin(), asked_.begin() + asked_count_});
       r_.error_hint(a.name, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near),
-                    DiagId::UnknownKeyword, a.keyword, call_.shown());
+                    diag::UnknownKeyword, a.keyword, call_.shown());
     }
     return;
   }
@@ -156,7 +156,7 @@ Val call_value(Reader& r, const Val& callee, const CallNode& call) {
     case ValKind::Lambda:
       return call_lambda(r, callee, call);
     default:
-      return r.error(call.function, DiagId::NotAFunction, describe(r, callee));
+      return r.error(call.function, diag::NotAFunction, describe(r, callee));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -108,14 +108,14 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
     default:
       break;
   }
-  r.error(at, DiagId::ExpectedScalar, describe(r, v));
+  r.error(at, diag::ExpectedScalar, describe(r, v));
   return nullptr;
 }
 
 const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints) {
   const ir::Expr* e = to_scalar(r, v, at, ints);
   if (!e || !e->dtype().is_void()) return e;
-  r.error(at, DiagId::ExpectedScalar, describe(r, Val::of(e)));
+  r.error(at, diag::ExpectedScalar, describe(r, Val::of(e)));
   return nullptr;
 }
 
@@ -132,7 +132,7 @@ const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at) {
   // A tuple is made of leaves and may stand wherever they may.
   if (!e || ir::is_leaf(e) || ir::isa<ir::Tuple>(e)) return e;
   if (!r.fn || !r.fn->body) {
-    r.error(at, DiagId::NotALeaf);
+    r.error(at, diag::NotALeaf);
     return nullptr;
   }
   return emit_temporary(r, e, at);
@@ -173,7 +173,7 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {
     default:
       break;
   }
-  r.error(at, DiagId::ExpectedValue, describe(r, v));
+  r.error(at, diag::ExpectedValue, describe(r, v));
   return nullptr;
 }
 
@@ -251,7 +251,7 @@ const ir::Attr* to_attr(Reader& r, const Val& v, Node at) {
     default:
       break;
   }
-  r.error(at, DiagId::ExpectedAttribute, describe(r, v));
+  r.error(at, diag::ExpectedAttribute, describe(r, v));
   return nullptr;
 }
 
@@ -262,13 +262,13 @@ std::vector<ir::NamedAttr> to_fields(Reader& r, const Val& dict, Node at) {
     const Node where = key.cst ? key.cst : at;
     if (key.poison()) continue;
     if (!key.is(ValKind::Str)) {
-      r.error(where, DiagId::ExpectedString, describe(r, key));
+      r.error(where, diag::ExpectedString, describe(r, key));
       continue;
     }
     bool repeated = false;
     for (const ir::NamedAttr& a : out) repeated = repeated || a.name == key.text;
     if (repeated) {
-      r.error(where, DiagId::RepeatedKey, key.text);
+      r.error(where, diag::RepeatedKey, key.text);
       continue;
     }
     // Until 2026 the dialect, and with it its keys, was called `tir`.
@@ -311,7 +311,7 @@ const ir::Type* to_type(Reader& r, const Val& v, Node at) {
     default:
       break;
   }
-  r.error(at, DiagId::ExpectedType, describe(r, v));
+  r.error(at, diag::ExpectedType, describe(r, v));
   return nullptr;
 }
 
@@ -349,11 +349,11 @@ std::optional<ir::DType> to_dtype(Reader& r, const Val& v, Node at) {
     if (v.text == "float") near = "float32";
     if (v.text == "int") near = "int64";
     if (v.text == "double") near = "float64";
-    r.error_hint(at, near.empty() ? std::string() : fmt::format("did you mean \"{}\"?", near), DiagId::UnknownDType,
+    r.error_hint(at, near.empty() ? std::string() : fmt::format("did you mean \"{}\"?", near), diag::UnknownDType,
                  v.text);
     return std::nullopt;
   }
-  r.error(at, DiagId::ExpectedDType, describe(r, v));
+  r.error(at, diag::ExpectedDType, describe(r, v));
   return std::nullopt;
 }
 
@@ -362,7 +362,7 @@ std::optional<std::int64_t> to_int(Reader& r, const Val& v, Node at) {
   if (v.is(ValKind::Int) || v.is(ValKind::Bool)) return v.integer;
   if (v.expr())
     if (const auto i = ir::const_int(v.expr())) return i;
-  r.error(at, DiagId::ExpectedInteger, describe(r, v));
+  r.error(at, diag::ExpectedInteger, describe(r, v));
   return std::nullopt;
 }
 
@@ -371,7 +371,7 @@ std::optional<bool> to_bool(Reader& r, const Val& v, Node at) {
   if (v.is(ValKind::Bool) || v.is(ValKind::Int)) return v.integer != 0;
   if (v.expr())
     if (const auto i = ir::const_int(v.expr())) return *i != 0;
-  r.error(at, DiagId::ExpectedBool, describe(r, v));
+  r.error(at, diag::ExpectedBool, describe(r, v));
   return std::nullopt;
 }
 
@@ -380,7 +380,7 @@ std::optional<std::string_view> to_str(Reader& r, const Val& v, Node at) {
   if (v.is(ValKind::Str)) return v.text;
   if (v.expr())
     if (const auto* s = ir::as<ir::StringImm>(v.expr())) return s->value;
-  r.error(at, DiagId::ExpectedString, describe(r, v));
+  r.error(at, diag::ExpectedString, describe(r, v));
   return std::nullopt;
 }
 
@@ -390,11 +390,11 @@ std::optional<std::vector<const ir::Expr*>> to_dims(Reader& r, const Val& v, Nod
     const Node where = item.cst ? item.cst : at;
     const ir::Expr* d = item.is(ValKind::Str) ? symbol_expr(r, item, where, ints) : to_scalar(r, item, where, ints);
     if (d && !d->dtype().is_integral()) {
-      r.error(where, DiagId::DimNotInteger, describe(r, Val::of(d)));
+      r.error(where, diag::DimNotInteger, describe(r, Val::of(d)));
       d = nullptr;
     } else if (d && ints == ir::DType::Int(64) && !ir::isa<ir::IntImm>(d) && d->dtype() != ints && !r.in_tir() &&
                !r.rfc_spelling()) {
-      r.error(where, DiagId::DimNotInt64, ir::print_expr(d), runtime::to_string(d->dtype()));
+      r.error(where, diag::DimNotInt64, ir::print_expr(d), runtime::to_string(d->dtype()));
       d = nullptr;
     }
     dims.push_back(d);

@@ -11,7 +11,8 @@
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {
 
@@ -38,13 +39,13 @@ bool explain_left_name(Reader& r, std::string_view name, Node at) {
   for (FunctionState* f = r.fn; f; f = f->outer) {
     const Scope::Entry* e = f->scope.find_left(name);
     if (!e) continue;
-    source::Message m = source::message(DiagId::UnknownName, name);
+    source::Message m = source::message(diag::UnknownName, name);
     switch (e->left_as) {
       case ScopeKind::Dataflow:
-        m = source::message(DiagId::DataflowVarOutside, name);
+        m = source::message(diag::DataflowVarOutside, name);
         break;
       case ScopeKind::Branch:
-        m = source::message(DiagId::BranchVarOutside, name);
+        m = source::message(diag::BranchVarOutside, name);
         break;
       case ScopeKind::Function:
       case ScopeKind::Block:
@@ -103,7 +104,7 @@ Val unknown_name(Reader& r, std::string_view name, Node at) {
   if (explain_left_name(r, name, at)) return {};
   std::string hint = foreign_name_hint(name);
   if (hint.empty()) hint = misspelling_hint(r, name);
-  return r.error_hint(at, std::move(hint), DiagId::UnknownName, name);
+  return r.error_hint(at, std::move(hint), diag::UnknownName, name);
 }
 
 Val lookup(Reader& r, std::string_view name, Node at) {
@@ -172,12 +173,12 @@ Val eval_string(Reader& r, Node n) {
   const auto one = [&](Node s) -> std::optional<std::string_view> {
     const cst::StringLiteral lit = cst::split_string(s.text());
     if (lit.formatted && lit.body.find('{') != std::string_view::npos) {
-      r.error(s, DiagId::FormattedString);
+      r.error(s, diag::FormattedString);
       return std::nullopt;
     }
     if (lit.plain) return lit.body;
     if (auto text = cst::unescape(lit)) return r.keep(std::move(*text));
-    r.error(s, DiagId::BadEscape);
+    r.error(s, diag::BadEscape);
     return std::nullopt;
   };
   if (n.is(Kind::String)) {
@@ -210,9 +211,9 @@ std::vector<Val> eval_items(Reader& r, Node n) {
     if (v.is_sequence()) {
       items.insert(items.end(), v.items.begin(), v.items.end());
     } else if (v.buffer()) {
-      items.push_back(r.error(c, DiagId::CannotSplat, describe(r, v)));
+      items.push_back(r.error(c, diag::CannotSplat, describe(r, v)));
     } else {
-      items.push_back(v.poison() ? v : r.error(c, DiagId::CannotSplat, describe(r, v)));
+      items.push_back(v.poison() ? v : r.error(c, diag::CannotSplat, describe(r, v)));
     }
   }
   return items;
@@ -223,7 +224,7 @@ namespace {
 Val eval_number(Reader& r, Node n) {
   if (n.is(Kind::Float)) {
     if (const auto v = cst::parse_float(n.text())) return Val::of_float(*v);
-    return r.error(n, DiagId::BadNumber, n.text());
+    return r.error(n, diag::BadNumber, n.text());
   }
   bool too_big = false;
   if (const auto v = cst::parse_integer(n.text(), too_big)) return Val::of_int(*v);
@@ -237,15 +238,15 @@ Val eval_number(Reader& r, Node n) {
     v.dtype = ir::DType::UInt(64);
     return v;
   }
-  if (too_big) return r.error(n, DiagId::NumberTooBig, n.text());
-  return r.error(n, DiagId::BadNumber, n.text());
+  if (too_big) return r.error(n, diag::NumberTooBig, n.text());
+  return r.error(n, diag::BadNumber, n.text());
 }
 
 Val eval_dictionary(Reader& r, Node n) {
   std::vector<Val> items;
   for (Node c : n.children()) {
     if (!c.is(Kind::Pair)) {
-      if (!c.is(Kind::Error) && !c.is(Kind::Missing)) r.error(c, DiagId::UnsupportedHere, c.text(), "a dictionary");
+      if (!c.is(Kind::Error) && !c.is(Kind::Missing)) r.error(c, diag::UnsupportedHere, c.text(), "a dictionary");
       continue;
     }
     items.push_back(eval(r, c.child(Field::Key)));
@@ -280,8 +281,7 @@ Val eval_conditional(Reader& r, Node n) {
   const Val no = eval(r, n.child(Field::Alternative));
   if (cond.poison() || yes.poison() || no.poison()) return {};
   if (!r.in_tir() && (is_relax_value(cond) || is_relax_value(yes) || is_relax_value(no)))
-    return r.error_hint(n, "use `R.where(condition, x, y)`, or an `if` statement", DiagId::PythonLogic,
-                        "x if c else y");
+    return r.error_hint(n, "use `R.where(condition, x, y)`, or an `if` statement", diag::PythonLogic, "x if c else y");
   return if_then_else(r, cond, yes, no, n);
 }
 
@@ -377,7 +377,7 @@ Val eval(Reader& r, Node n) {
     case Kind::UnterminatedString:
       return {};  // reported by cst/damage.cc
     default:
-      if (n) r.error(n, DiagId::UnsupportedSyntax, shown_kind(n.kind()));
+      if (n) r.error(n, diag::UnsupportedSyntax, shown_kind(n.kind()));
       return {};
   }
 }
@@ -390,7 +390,7 @@ Val eval_comprehension(Reader& r, Node n) {
     if (c.is(Kind::ForClause) && !clause) {
       clause = c;
     } else if (c.is(Kind::ForClause) || c.is(Kind::IfClause)) {
-      return r.error(c, DiagId::UnsupportedSyntax, "a comprehension with several clauses");
+      return r.error(c, diag::UnsupportedSyntax, "a comprehension with several clauses");
     }
   }
   const Val over = eval(r, clause.child(Field::Iterator));
@@ -404,7 +404,7 @@ Val eval_comprehension(Reader& r, Node n) {
              over.items[1].integer - over.items[0].integer <= 100000) {
     for (std::int64_t i = over.items[0].integer; i < over.items[1].integer; ++i) values.push_back(Val::of_int(i));
   } else {
-    return r.error(clause.child(Field::Iterator), DiagId::NotParseTime, describe(r, over));
+    return r.error(clause.child(Field::Iterator), diag::NotParseTime, describe(r, over));
   }
   Scope& scope = r.fn ? r.fn->scope : r.file_scope;
   std::vector<Val> items;

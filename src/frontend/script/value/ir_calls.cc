@@ -5,7 +5,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -103,7 +103,7 @@ Val meta_var(Reader& r, const CallNode& call) {
   return out;
 }
 
-Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, DiagId::Misplaced, call.shown()); }
+Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, diag::Misplaced, call.shown()); }
 
 // I.Op("relax.add")
 Val op_call(Reader& r, const CallNode& call) {
@@ -125,7 +125,7 @@ Val len_call(Reader& r, const CallNode& call) {
   if (v->is(ValKind::Str)) return Val::of_int(std::int64_t(v->text.size()));
   if (v->expr())
     if (const auto* t = ir::as<ir::TupleType>(v->expr()->type)) return Val::of_int(std::int64_t(t->fields.size()));
-  return r.error(args.node(0, "obj"), DiagId::NotParseTime, describe(r, *v));
+  return r.error(args.node(0, "obj"), diag::NotParseTime, describe(r, *v));
 }
 
 Val float_call(Reader& r, const CallNode& call) {
@@ -139,7 +139,7 @@ Val float_call(Reader& r, const CallNode& call) {
     if (v->text == "-inf") return Val::of_float(-std::numeric_limits<double>::infinity());
     if (v->text == "nan") return Val::of_float(std::numeric_limits<double>::quiet_NaN());
   }
-  return r.error(args.node(0, "x"), DiagId::NotParseTime, describe(r, *v));
+  return r.error(args.node(0, "x"), diag::NotParseTime, describe(r, *v));
 }
 
 Val int_call(Reader& r, const CallNode& call) {
@@ -148,7 +148,7 @@ Val int_call(Reader& r, const CallNode& call) {
   args.finish();
   if (!v || v->poison()) return {};
   if (v->is_number()) return Val::of_int(v->is(ValKind::Float) ? std::int64_t(v->floating) : v->integer);
-  return r.error(args.node(0, "x"), DiagId::NotParseTime, describe(r, *v));
+  return r.error(args.node(0, "x"), diag::NotParseTime, describe(r, *v));
 }
 
 Val sequence_call(Reader& r, const CallNode& call) {
@@ -158,7 +158,7 @@ Val sequence_call(Reader& r, const CallNode& call) {
   const ValKind kind = call.path == "list" ? ValKind::List : ValKind::Tuple;
   if (!v) return Val::of_list(kind, {});
   if (v->is_sequence()) return Val::of_list(kind, v->items);
-  return v->poison() ? Val() : r.error(args.node(0, "iterable"), DiagId::NotParseTime, describe(r, *v));
+  return v->poison() ? Val() : r.error(args.node(0, "iterable"), diag::NotParseTime, describe(r, *v));
 }
 
 // tvm.cpu(), tvm.cuda(1): the device in the form that is printed, by DLPack's number of its kind.

@@ -12,7 +12,7 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -33,10 +33,10 @@ const ir::VDevice* find_vdevice(Reader& r, std::string_view kind, std::int64_t i
   }
   if (scope_less) {
     r.error_hint(at, fmt::format("that device has the memory scope \"{}\"", scope_less->memory_scope),
-                 DiagId::UnknownVDevice, fmt::format("{}:{}:{}", kind, index, scope));
+                 diag::UnknownVDevice, fmt::format("{}:{}:{}", kind, index, scope));
     return nullptr;
   }
-  r.error(at, DiagId::UnknownVDevice, fmt::format("{}:{}{}{}", kind, index, scope.empty() ? "" : ":", scope));
+  r.error(at, diag::UnknownVDevice, fmt::format("{}:{}{}{}", kind, index, scope.empty() ? "" : ":", scope));
   return nullptr;
 }
 
@@ -52,7 +52,7 @@ const ir::VDevice* vdevice_of_string(Reader& r, std::string_view text, Node at) 
     if (second != std::string_view::npos) scope = rest.substr(second + 1);
     const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), index);
     if (ec != std::errc() || end != number.data() + number.size()) {
-      r.error(at, DiagId::UnknownVDevice, text);
+      r.error(at, diag::UnknownVDevice, text);
       return nullptr;
     }
   }
@@ -64,7 +64,7 @@ const ir::VDevice* vdevice_of_string(Reader& r, std::string_view text, Node at) 
 const ir::VDevice* read_vdevice(Reader& r, const Val& v, Node at) {
   if (v.is(ValKind::Str)) return vdevice_of_string(r, v.text, at);
   if (const ir::Attr* a = v.attr(); a && a->is(ir::AttrKind::Opaque)) return vdevice_of_attr(r, a);
-  if (!v.poison()) r.error(at, DiagId::ExpectedString, describe(r, v));
+  if (!v.poison()) r.error(at, diag::ExpectedString, describe(r, v));
   return nullptr;
 }
 
@@ -94,7 +94,7 @@ void read_shape(Reader& r, Node at, const Val& v, TensorParts& out) {
     } else if (ir::as<ir::ShapeType>(e->type) && ir::isa<ir::Var>(e)) {
       out.shape_var = e;
     } else {
-      r.error(at, DiagId::NotAShape, describe(r, v));
+      r.error(at, diag::NotAShape, describe(r, v));
       out.bad = true;
     }
     return;
@@ -106,9 +106,9 @@ void read_shape(Reader& r, Node at, const Val& v, TensorParts& out) {
       r.error_hint(at,
                    bracketed ? fmt::format("a tuple of one needs a comma: `({},)`", at.child(Field::Value).text())
                              : fmt::format("write `({},)`", text),
-                   DiagId::ShapeNotTuple, text);
+                   diag::ShapeNotTuple, text);
     } else {
-      r.error(at, DiagId::NotAShape, describe(r, v));
+      r.error(at, diag::NotAShape, describe(r, v));
     }
     out.bad = true;
     return;
@@ -120,17 +120,17 @@ void read_shape(Reader& r, Node at, const Val& v, TensorParts& out) {
 const ir::Type* make_tensor(Reader& r, Node at, const TensorParts& p) {
   if (p.bad) return nullptr;
   if (p.ndim && *p.ndim < -1) {
-    r.error(at, DiagId::BadNdim, *p.ndim);
+    r.error(at, diag::BadNdim, *p.ndim);
     return nullptr;
   }
   if (p.dims) {
     if (p.ndim && *p.ndim != std::int64_t(p.dims->size())) {
-      r.error(at, DiagId::NdimContradictsShape, *p.ndim, p.dims->size());
+      r.error(at, diag::NdimContradictsShape, *p.ndim, p.dims->size());
       return nullptr;
     }
     std::vector<const ir::Expr*> dims;
     for (const ir::Expr* d : *p.dims) {
-      if (const auto i = ir::const_int(d); i && *i < 0) r.error(at, DiagId::NegativeDim, *i);
+      if (const auto i = ir::const_int(d); i && *i < 0) r.error(at, diag::NegativeDim, *i);
       // Dims of Relax are int64; a literal of another width is taken as one, as TVM does.
       dims.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
     }
@@ -159,7 +159,7 @@ TensorParts tensor_parts(Reader& r, Arguments& args) {
     if (v.is(ValKind::Str) && runtime::parse_dtype(v.text) && args.positional_count() == 1) {
       read_dtype(r, v, a->node, p);
     } else if (v.is(ValKind::Str) && runtime::parse_dtype(v.text)) {
-      r.error_hint(a->node, fmt::format("write `dtype=\"{}\"`", v.text), DiagId::DTypeAsShape, v.text);
+      r.error_hint(a->node, fmt::format("write `dtype=\"{}\"`", v.text), diag::DTypeAsShape, v.text);
       p.bad = true;
     } else {
       read_shape(r, a->node, v, p);
@@ -220,7 +220,7 @@ Val shape_call(Reader& r, const CallNode& call) {
   const ir::Type* out = nullptr;
   if (Argument* a = args.find("ndim")) ndim = to_int(r, args.value(a), a->node);
   if (ndim && *ndim < -1) {
-    r.error(call.node, DiagId::BadNdim, *ndim);
+    r.error(call.node, diag::BadNdim, *ndim);
     ndim.reset();
   }
   Argument* a = args.find(0, "values");
@@ -253,7 +253,7 @@ Val prim_call(Reader& r, const CallNode& call) {
                                                : to_scalar(r, value, v->node, ir::DType::Int(64));
     if (e) out = r.ctx.prim(e->dtype());
   } else {
-    r.error(call.node, DiagId::MissingArgument, "dtype", call.shown());
+    r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   }
   args.finish();
   return Val::of(out);
@@ -401,7 +401,7 @@ bool not_a_type(Reader& r, Node n) {
   const std::string_view near = source::nearest(p.rest, kTypes);
   // R.const and the like give a value: what stands there is said with its type.
   if (near.empty() && find_handler(Space::Relax, p.rest) != nullptr) return false;
-  r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near), DiagId::NotAType,
+  r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near), diag::NotAType,
                name.text());
   return true;
 }
@@ -423,7 +423,7 @@ const ir::Type* read_type(Reader& r, Node n) {
   if (not_a_type(r, n)) return nullptr;
   const Val v = eval(r, n);
   if (v.is(ValKind::Tuple) && n.is(Kind::Tuple) && r.rfc_spelling()) {
-    r.error(n, DiagId::ExpectedType, describe(r, v));
+    r.error(n, diag::ExpectedType, describe(r, v));
     return nullptr;
   }
   return to_type(r, v, n);
@@ -452,7 +452,7 @@ Val tensor_subscript(Reader& r, Node n) {
   const bool any_dtype = parts.size() > dtype_at && parts[dtype_at].text() == "_";
   if (parts.size() > dtype_at && !any_dtype) read_dtype(r, eval(r, parts[dtype_at]), parts[dtype_at], p);
   if (parts.size() > dtype_at + 1) {
-    r.error(parts[dtype_at + 1], DiagId::ExtraArgument, "R.Tensor[...]");
+    r.error(parts[dtype_at + 1], diag::ExtraArgument, "R.Tensor[...]");
     p.bad = true;
   }
   return Val::of(make_tensor(r, n, p));
@@ -504,7 +504,7 @@ Val type_subscript(Reader& r, const Path& object, Node n) {
     for (Node c : n.children())
       if (c.field() == Field::Index) return Val::of(read_type(r, c));
   }
-  return r.error(n, DiagId::NotSubscriptable, fmt::format("`{}`", n.child(Field::Object).text()));
+  return r.error(n, diag::NotSubscriptable, fmt::format("`{}`", n.child(Field::Object).text()));
 }
 
 }  // namespace rldb::frontend::script

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
 
@@ -82,7 +82,7 @@ void unsupported_statement(Reader& r, Node statement, std::string_view where) {
   if (const std::size_t eol = text.find('\n'); eol != std::string_view::npos && statement.tree()->mapped)
     span.end = span.begin + static_cast<std::uint32_t>(eol);
   const bool relax = r.fn && r.fn->dialect == Dialect::Relax;
-  r.report(span, source::message(DiagId::UnsupportedHere, shown_kind(statement.kind()), where)
+  r.report(span, source::message(diag::UnsupportedHere, shown_kind(statement.kind()), where)
                      .with_hint(std::string(relax ? instead(statement.kind()) : std::string_view())));
   if (r.fn) poison_names(r, statement);
 }

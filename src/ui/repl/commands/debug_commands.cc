@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "rldb/bytecode/disassemble.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -12,11 +12,10 @@ namespace rldb::ui {
 
 using debug::Debugger;
 using debug::StopReport;
-using source::DiagId;
 
 namespace {
 
-Status not_stopped(Repl& repl) { return repl.fail(source::message(DiagId::NotStopped)); }
+Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
 
 // Backwards from a finished run or a fault is allowed: that is when one wants to know.
 bool can_reverse(Repl& repl) {
@@ -78,7 +77,7 @@ Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
   for (const std::string& word : split_words(rest)) {
     const auto number = parse_count(word);
     if (!number || !repl.debugger().find_breakpoint(int(*number)))
-      return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", word));
+      return repl.fail(source::message(diag::NoSuchThing, "breakpoint", word));
     numbers.push_back(int(*number));
   }
   if (numbers.empty())
@@ -90,7 +89,7 @@ Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
 Status select_frame(Repl& repl, int number) {
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
   if (number < 0 || std::size_t(number) >= frames.size())
-    return repl.fail(source::message(DiagId::NoSuchThing, "frame", number));
+    return repl.fail(source::message(diag::NoSuchThing, "frame", number));
   repl.frame() = number;
   repl.print("#{} {}\n", number, describe_position(repl, frames[std::size_t(number)].where));
   show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
@@ -147,7 +146,7 @@ Status command_Condition(Repl& repl, std::string_view rest) {
   const auto number = parse_count(rest.substr(0, blank));
   if (!number) return Status::Usage;
   debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
-  if (!b) return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", *number));
+  if (!b) return repl.fail(source::message(diag::NoSuchThing, "breakpoint", *number));
   b->condition = blank == std::string_view::npos ? "" : std::string(trim(rest.substr(blank)));
   return Status::Good;
 }
@@ -158,7 +157,7 @@ Status command_Ignore(Repl& repl, std::string_view rest) {
   const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
   if (!number || !count) return Status::Usage;
   debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
-  if (!b) return repl.fail(source::message(DiagId::NoSuchThing, "breakpoint", *number));
+  if (!b) return repl.fail(source::message(diag::NoSuchThing, "breakpoint", *number));
   b->ignore = *count;
   return Status::Good;
 }
@@ -319,7 +318,7 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   const std::string text = bytecode::listing(*exe, exe->find_function(name), options);
-  if (text.empty()) return repl.fail(source::message(DiagId::NoSuchThing, "bytecode function", name));
+  if (text.empty()) return repl.fail(source::message(diag::NoSuchThing, "bytecode function", name));
   repl.console().write(text);
   return Status::Good;
 }
@@ -330,7 +329,7 @@ Status command_Origin(Repl& repl, std::string_view rest) {
   if (rest.empty() && !repl.debugger().machine()) return not_stopped(repl);
   const auto pc = given ? bytecode::Index(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
-  if (lines.empty()) return repl.fail(source::message(DiagId::NoSuchThing, "instruction", pc));
+  if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));
   for (const std::string& line : lines) repl.print("{}\n", line);
   return Status::Good;
 }

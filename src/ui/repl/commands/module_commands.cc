@@ -5,7 +5,8 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/entry/reader.h"
@@ -13,8 +14,6 @@
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 namespace {
 
@@ -28,7 +27,7 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   return Status::Good;
 }
 
-Status no_module(Repl& repl) { return repl.fail(source::message(DiagId::NoProgram)); }
+Status no_module(Repl& repl) { return repl.fail(source::message(diag::NoProgram)); }
 
 std::string_view kind_of(const ir::Expr* f) {
   if (ir::isa<ir::Function>(f)) return "relax function";
@@ -55,7 +54,7 @@ const ir::Expr* find_function(Repl& repl, std::string_view name) {
   }
   const std::vector<std::string> names = repl.session().function_names();
   const std::vector<std::string_view> views(names.begin(), names.end());
-  source::Message m = source::message(DiagId::NoSuchThing, "function", name);
+  source::Message m = source::message(diag::NoSuchThing, "function", name);
   const std::string_view near = source::nearest(name, views);
   m.hint =
       near.empty() ? fmt::format("functions: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
@@ -144,7 +143,7 @@ Status command_Type(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   const ir::Type* type = repl.session().type_of(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  if (!type) return repl.fail(source::message(DiagId::NoSuchThing, "value", rest));
+  if (!type) return repl.fail(source::message(diag::NoSuchThing, "value", rest));
   repl.last().type = type;
   repl.print("{}\n", ir::print_type(type));
   for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
@@ -184,7 +183,7 @@ Status command_Uses(Repl& repl, std::string_view rest) {
       repl.print("{}: return {}\n", entry.name, v->name);
     }
   }
-  if (!known) return repl.fail(source::message(DiagId::NoSuchThing, "variable", words[0]));
+  if (!known) return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
   if (found == 0) repl.print("no uses of {}\n", words[0]);
   return Status::Good;
 }
@@ -231,7 +230,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
     repl.print("{}: {}\n", what, runtime::describe(*v));
     return Status::Good;
   }
-  source::Message m = source::message(DiagId::NoSuchThing, "thing", what);
+  source::Message m = source::message(diag::NoSuchThing, "thing", what);
   const std::string_view near = ops::nearest_name(what);
   if (!near.empty()) m.hint = fmt::format("did you mean the operator `{}`?", near);
   return repl.fail(std::move(m));
@@ -240,7 +239,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
 namespace {
 
 Status go_to_version(Repl& repl, std::size_t version) {
-  if (!repl.session().history().rewind(version)) return repl.fail(source::message(DiagId::NoSuchVersion, version));
+  if (!repl.session().history().rewind(version)) return repl.fail(source::message(diag::NoSuchVersion, version));
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();
   repl.print("at version {}\n", version);
@@ -252,7 +251,7 @@ Status go_to_version(Repl& repl, std::size_t version) {
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const std::size_t at = repl.session().history().position();
-  if (at == 0) return repl.fail(source::message(DiagId::NoSuchVersion, "before the first"));
+  if (at == 0) return repl.fail(source::message(diag::NoSuchVersion, "before the first"));
   return go_to_version(repl, at - 1);
 }
 
@@ -266,7 +265,7 @@ Status command_Rewind(Repl& repl, std::string_view rest) {
   for (const auto& [name, version] : repl.session().history().bookmarks())
     if (name == rest) return go_to_version(repl, version);
   const auto number = parse_count(rest);
-  if (!number) return repl.fail(source::message(DiagId::NoSuchVersion, rest));
+  if (!number) return repl.fail(source::message(diag::NoSuchVersion, rest));
   return go_to_version(repl, *number);
 }
 

@@ -3,14 +3,14 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 namespace {
 
@@ -59,7 +59,7 @@ std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
     if (name == text) return version;
   const auto number = parse_count(text);
   if (number && *number < history.size()) return std::size_t(*number);
-  repl.fail(source::message(DiagId::NoSuchVersion, text));
+  repl.fail(source::message(diag::NoSuchVersion, text));
   return std::nullopt;
 }
 
@@ -74,7 +74,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
   if (!p) {
     std::vector<std::string_view> names;
     for (const passes::PassInfo& known : passes::all_passes()) names.push_back(known.name);
-    source::Message m = source::message(DiagId::UnknownPass, rest);
+    source::Message m = source::message(diag::UnknownPass, rest);
     const std::string_view near = source::nearest(rest, names);
     if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
@@ -94,7 +94,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
   const auto minimum = passes::parse_pipeline("minimum");
   if (!minimum.ok()) return repl.fail(minimum.error());
   const passes::History& history = repl.session().history();
-  if (!repl.session().module()) return repl.fail(source::message(DiagId::NoProgram));
+  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
   // The furthest pass of the pipeline that the versions up to here went through, in order.
   std::size_t done = 0;
   for (std::size_t v = 1; v <= history.position(); ++v)
@@ -115,7 +115,7 @@ Status command_Pipeline(Repl& repl, std::string_view rest) {
 Status command_History(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   for (std::size_t v = 0; v < history.size(); ++v) {
     std::string marks;
     for (const auto& [name, version] : history.bookmarks())
@@ -134,7 +134,7 @@ Status command_Diff(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   const passes::History& history = repl.session().history();
   if (words.size() > 2) return Status::Usage;
-  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   std::optional<std::size_t> before, after = history.position();
   if (words.empty())
     before = history.position() > 0 ? history.position() - 1 : 0;
@@ -149,7 +149,7 @@ Status command_Diff(Repl& repl, std::string_view rest) {
 
 Status command_Bookmark(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (repl.session().history().size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  if (repl.session().history().size() == 0) return repl.fail(source::message(diag::NoProgram));
   repl.session().history().bookmark(std::string(rest));
   repl.print("version {} is {}\n", repl.session().history().position(), rest);
   return Status::Good;
@@ -157,16 +157,16 @@ Status command_Bookmark(Repl& repl, std::string_view rest) {
 
 Status command_Validate(Repl& repl, std::string_view rest) {
   passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(DiagId::NoProgram));
+  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
   if (!rest.empty()) before = version_of(repl, std::string(rest));
   if (!before) return Status::Failed;
   const repro::Validation result =
       repro::validate_versions(repl.session(), history.module_at(*before), history.current());
   const std::string name = version_name(history, *before);
-  if (!result.difference.empty()) return repl.fail(source::message(DiagId::ValuesDiffer, name, result.difference));
+  if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesDiffer, name, result.difference));
   if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
-  if (result.compared.empty()) return repl.fail(source::message(DiagId::NothingCompared, name));
+  if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
   repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;
 }

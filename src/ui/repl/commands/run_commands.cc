@@ -5,7 +5,8 @@
 
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -13,7 +14,6 @@
 namespace rldb::ui {
 
 using runtime::Value;
-using source::DiagId;
 
 namespace {
 
@@ -104,7 +104,7 @@ Status command_Input(Repl& repl, std::string_view rest) {
   std::string_view form = trim(rest.substr(blank));
   if (form.starts_with('=')) form = trim(form.substr(1));
   auto value = runtime::parse_value_literal(form);
-  if (!value.ok()) return repl.fail(source::message(DiagId::BadInput, form, value.error().message));
+  if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
   repl.print("{} = {}\n", name, runtime::describe(*value));
   repl.session().set_value(name, std::move(value).value());
   return Status::Good;
@@ -176,7 +176,7 @@ Status command_Engine(Repl& repl, std::string_view rest) {
     const auto* found =
         std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
     if (found == std::end(engines))
-      return repl.fail(source::message(DiagId::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
+      return repl.fail(source::message(diag::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
     options.engine = *found;
   }
   repl.print("engine: {}\n", to_string(options.engine));

@@ -7,7 +7,8 @@
 
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/command_docs.h"
@@ -16,8 +17,6 @@
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 namespace {
 
@@ -78,7 +77,7 @@ Status command_Help(Repl& repl, std::string_view rest) {
     show_operator(repl, *op);
     return Status::Good;
   }
-  source::Message m = source::message(DiagId::NoSuchThing, "command, pass or operator", rest);
+  source::Message m = source::message(diag::NoSuchThing, "command, pass or operator", rest);
   const std::string_view near = found.candidates.empty() ? ops::nearest_name(name) : found.candidates[0];
   if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
   return repl.fail(std::move(m));
@@ -102,11 +101,11 @@ Status command_Set(Repl& repl, std::string_view rest) {
     if (o.loosens && value == *o.loosens && !repl.may(fmt::format("set {} {}", name, value), rest))
       return Status::Failed;
     if (o.set(repl, value)) return Status::Good;
-    return repl.fail(source::message(DiagId::BadOption, value, name).with_hint(fmt::format("values: {}", o.values)));
+    return repl.fail(source::message(diag::BadOption, value, name).with_hint(fmt::format("values: {}", o.values)));
   }
   std::vector<std::string_view> names;
   for (const Option& o : options()) names.push_back(o.name);
-  source::Message m = source::message(DiagId::NoSuchThing, "option", name);
+  source::Message m = source::message(diag::NoSuchThing, "option", name);
   const std::string_view near = source::nearest(name, names);
   m.hint = near.empty() ? fmt::format("options: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
   return repl.fail(std::move(m));
@@ -115,7 +114,7 @@ Status command_Set(Repl& repl, std::string_view rest) {
 Status command_Source(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
-  if (!text.ok()) return repl.fail(source::message(DiagId::FileNotFound, rest, text.error().reason));
+  if (!text.ok()) return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
   // Only the outermost script is named on the command line; what it sources is not.
   const bool named = std::exchange(repl.on_command_line, false);
   const Status status = repl.run_script(*text, std::string(rest), named);

@@ -7,7 +7,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -15,13 +15,12 @@ namespace rldb::ui {
 
 using runtime::Value;
 using runtime::ValueKind;
-using source::DiagId;
 
 namespace {
 
-Status bad(Repl& repl, std::string_view why) { return repl.fail(source::message(DiagId::BadExpect, why)); }
+Status bad(Repl& repl, std::string_view why) { return repl.fail(source::message(diag::BadExpect, why)); }
 Status differs(Repl& repl, std::string_view expected, std::string_view found) {
-  return repl.fail(source::message(DiagId::ExpectFailed, expected, found));
+  return repl.fail(source::message(diag::ExpectFailed, expected, found));
 }
 
 std::string unquote(std::string_view text) {

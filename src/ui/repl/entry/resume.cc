@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"
@@ -14,8 +14,6 @@
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 namespace {
 
@@ -43,7 +41,7 @@ void apply(Repl& repl, const JournalHeader& header) {
     if (line->max_memory > 0) support::set_memory_limit(line->max_memory);
   }
   if (::chdir(header.folder.c_str()) != 0)
-    warn(repl, source::message(DiagId::FolderNotEntered, header.folder, support::error_text(errno)));
+    warn(repl, source::message(diag::FolderNotEntered, header.folder, support::error_text(errno)));
 }
 
 struct Counts {
@@ -73,7 +71,7 @@ bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
   ++counts.repeated;
   if (status == Status::Good || item.outcome == EntryOutcome::Changed) return true;
   const std::string why = repl.last().errors.empty() ? "it was refused" : repl.last().errors.front();
-  warn(repl, source::message(DiagId::EntryNotRepeated, first_line(item.entry), first_line(why)));
+  warn(repl, source::message(diag::EntryNotRepeated, first_line(item.entry), first_line(why)));
   return true;
 }
 
@@ -102,10 +100,10 @@ Status command_Resume(Repl& repl, std::string_view rest) {
   const bool drop = rest == "drop";
   if (!rest.empty() && !drop) return Status::Usage;
   const std::vector<KilledSession> killed = killed_sessions();
-  if (killed.empty()) return repl.fail(source::message(DiagId::NothingToResume));
+  if (killed.empty()) return repl.fail(source::message(diag::NothingToResume));
   bool in_use = false;
   const auto old = Journal::open_killed(killed.front().path, in_use);
-  if (!old) return repl.fail(source::message(in_use ? DiagId::JournalInUse : DiagId::BadJournal, killed.front().path));
+  if (!old) return repl.fail(source::message(in_use ? diag::JournalInUse : diag::BadJournal, killed.front().path));
   const JournalHeader& header = killed.front().header;
   if (drop) {
     old->remove();
@@ -131,7 +129,7 @@ Status command_Resume(Repl& repl, std::string_view rest) {
   if (!ours) return Status::Good;
   ours->end_batch();
   if (const std::string why = ours->take_problem(); !why.empty())
-    warn(repl, source::message(DiagId::JournalNotKept, ours->path(), why));
+    warn(repl, source::message(diag::JournalNotKept, ours->path(), why));
   else
     old->remove();
   return Status::Good;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_id.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
@@ -14,8 +14,6 @@
 #include "ui/repl/entry/reader.h"
 
 namespace rldb::ui {
-
-using source::DiagId;
 
 // Passes everything on and keeps a copy, for `:expect output`.
 class Repl::Tee : public Console {
@@ -120,7 +118,7 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   if (!abandoned) {
     ++completed_;
     if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) {
-      fail(source::message(DiagId::TimedOut, timeout));
+      fail(source::message(diag::TimedOut, timeout));
       last_.exit_code = kTimeout;
     }
     return status;
@@ -188,8 +186,8 @@ Status Repl::dispatch(std::string_view entry) {
   const Lookup found = find_command(target.word);
   if (found.candidates.size() > 1 && !target.word.empty())
     return fail(
-        source::message(DiagId::AmbiguousCommand, target.word, fmt::format("{}", fmt::join(found.candidates, ", "))));
-  source::Message m = source::message(DiagId::UnknownCommand, target.word);
+        source::message(diag::AmbiguousCommand, target.word, fmt::format("{}", fmt::join(found.candidates, ", "))));
+  source::Message m = source::message(diag::UnknownCommand, target.word);
   if (!found.candidates.empty() && !target.word.empty())
     m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
   return fail(std::move(m));
@@ -233,7 +231,7 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
                                            : EntryOutcome::Failed);
   if (const std::string why = journal_->take_problem(); !why.empty()) {
     source::Diagnostics d;
-    d.add({}, source::message(DiagId::JournalNotKept, journal_->path(), why));
+    d.add({}, source::message(diag::JournalNotKept, journal_->path(), why));
     console_->diagnose(d, session_->sources());
   }
   return status;
@@ -244,7 +242,7 @@ void Repl::mute(bool on) { tee_->muted = on; }
 Status Repl::run_command(const Command& command, std::string_view rest) {
   const Status status = command.run(*this, rest);
   if (status == Status::Usage) {
-    source::Message m = source::message(DiagId::CommandUsage, command.name, command.arguments);
+    source::Message m = source::message(diag::CommandUsage, command.name, command.arguments);
     last_.errors.push_back(m.text);
     source::Diagnostics d;
     d.add({}, std::move(m));
@@ -292,7 +290,7 @@ bool Repl::may(std::string_view what, std::string_view entry) {
     const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
     return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_.name, script_.line, what, shown));
   }
-  fail(source::message(DiagId::ScriptMayNot, script_.name, script_.line, what));
+  fail(source::message(diag::ScriptMayNot, script_.name, script_.line, what));
   return false;
 }
 
@@ -335,7 +333,7 @@ void Repl::forgive() { last_.failed = false; }
 
 Status Repl::run_script(std::string_view text, const std::string& name, bool named) {
   // A script that sources itself must end.
-  if (script_.depth >= 16) return fail(source::message(DiagId::ScriptsNested, name));
+  if (script_.depth >= 16) return fail(source::message(diag::ScriptsNested, name));
   struct Restore {
     explicit Restore(Script& script) : script(script), outer(script) {}
     ~Restore() { script = std::move(outer); }
