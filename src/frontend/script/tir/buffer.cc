@@ -193,7 +193,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
     const ir::Expr* length = region_extent(r, begin, both->second);
     const auto n = ir::const_int(length), s = ir::const_int(step);
     if (n && s && *s > 0) {
-      const std::int64_t lanes = (*n + *s - 1) / *s;
+      const std::int64_t lanes = *n / *s + (*n % *s > 0 ? 1 : 0);
       if (lanes == 1) {
         out.push_back(begin);
         continue;
