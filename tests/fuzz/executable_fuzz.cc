@@ -18,17 +18,18 @@ namespace {
 // What a module is built to; empty when it cannot be built.
 const std::string& built(const std::string& module) {
   static std::map<std::string, std::string> known;
-  const auto [it, is_new] = known.emplace(module, "");
-  if (!is_new) return it->second;
+  const auto found_or_made = known.emplace(module, "");
+  std::string& bytes = found_or_made.first->second;
+  if (!found_or_made.second) return bytes;
   ui::CapturedConsole console;
   ui::Repl repl(vm_line(), console);
   repl.guard("build", [&] {
     source::Diagnostics found;
     if (!repl.session().load_text("fuzz.py", module, found)) return ui::Status::Failed;
-    it->second = repl.session().serialise(found).value_or("");
+    bytes = repl.session().serialise(found).value_or("");
     return ui::Status::Good;
   });
-  return it->second;
+  return bytes;
 }
 
 }  // namespace
