@@ -7,6 +7,7 @@
 
 #include "fuzz/executable_input.h"
 #include "fuzz/mutate.h"
+#include "rldb/support/cancel.h"
 #include "rldb/session/session.h"
 
 namespace rldb::fuzz {
@@ -37,8 +38,14 @@ const std::string& built(const std::string& module) {
 std::string run_one(const std::string& input) {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("rldb_fuzz_{}.rlvm", ::getpid());
   std::ofstream(path, std::ios::binary | std::ios::trunc) << input;
+  support::clear_cancel();
   Reached reached;
-  const std::string bug = look_at(reached, path.string(), "main");
+  std::string bug;
+  try {
+    bug = look_at(reached, path.string(), "main");
+  } catch (const support::Cancelled&) {
+    // An alarm of the fuzzer's, which has the same signal.
+  }
   std::filesystem::remove(path);
   return bug;
 }

@@ -60,7 +60,7 @@ inline std::string join(const std::vector<Part>& parts) {
 
 // The checksum of every stored kernel, as artefact.cc has it.
 inline void mend_checksums(std::string& kernels) {
-  for (std::size_t at = kernels.find("RLDBKRN1"); at != std::string::npos; at = kernels.find("RLDBKRN1", at + 1)) {
+  for (std::size_t at = kernels.find("RLDBKRN"); at != std::string::npos; at = kernels.find("RLDBKRN", at + 1)) {
     if (at < 8 || at + 16 > kernels.size()) continue;
     const auto length = read<std::uint64_t>(kernels, at - 8);
     if (length < 16 || length > kernels.size() - at) continue;

@@ -101,7 +101,7 @@ TEST_CASE("a file has its kernels as text, and opening it reads nothing of them"
   REQUIRE(exe.kernels.contains("work"));
   // Neither section has to make sense for that.
   exe.tensor_ir = "@I.ir_module\nclass M(:";
-  exe.kernels["work"] = "RLDBKRN1 and then nothing that a linker likes";
+  exe.kernels["work"] = "RLDBKRN2 and then nothing that a linker likes";
   Opened opened(exe, trusting());
   source::Diagnostics d;
   auto view = opened.session.viewable(d);

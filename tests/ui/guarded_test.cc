@@ -142,3 +142,20 @@ TEST_CASE("sizes") {
   CHECK_FALSE(parse_size("1e30"));
   CHECK(size_text(std::size_t(2) << 30) == "2 GiB");
 }
+
+TEST_CASE("what comes after an entry that was given up is not cancelled with it") {
+  CapturedConsole console;
+  Repl repl({}, console);
+  for (const support::CancelCause cause : {support::CancelCause::Timeout, support::CancelCause::Interrupt}) {
+    const Status status = repl.guard("work", [&] {
+      support::request_cancel(cause);
+      support::poll();
+      return Status::Good;
+    });
+    CHECK(status == Status::Failed);
+    CHECK_FALSE(support::cancel_flag().load());
+    CHECK(support::cancel_cause() == cause);  // for the script that the entry was in
+    CHECK_NOTHROW(support::poll());
+  }
+  support::clear_cancel();
+}

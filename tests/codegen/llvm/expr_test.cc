@@ -118,7 +118,7 @@ TEST_CASE("intrinsics of one float") {
   std::vector<std::string> names{"exp10", "rsqrt", "sigmoid", "fabs", "abs"};
   for (const char* kind : {"Libm1", "Native"})
     for (std::string& name : rows_of(kind)) names.push_back(std::move(name));
-  REQUIRE(names.size() > 30);
+  REQUIRE(names.size() >= 30);
   for (const char* t : {"float32", "float64", "float16", "bfloat16"})
     for (const std::string& f : names) {
       CAPTURE(t);

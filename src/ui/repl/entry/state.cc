@@ -98,12 +98,9 @@ Repl::Before Repl::before() const { return {session_->snapshot(), debugger_->sna
 void Repl::go_back(Before& before) {
   // A script whose entries have been carried out is not taken back as a whole.
   if (completed_ != before.completed) return;
-  const support::CancelCause cause = support::cancel_cause();
-  support::clear_cancel();  // or running to where it was would end at once
   session_->restore(std::move(before.session));
   debugger_->restore(*before.debugger);
   frame_ = before.frame;
-  if (cause != support::CancelCause::None) support::request_cancel(cause);
 }
 
 Status Repl::guard(std::string_view entry, const std::function<Status()>& work) {
