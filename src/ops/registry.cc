@@ -7,8 +7,11 @@
 #include "ops/rows.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
+
+using support::trim;
 namespace {
 
 struct Row {
@@ -36,12 +39,6 @@ const std::vector<Row>& rows() {
     return out;
   }();
   return table;
-}
-
-std::string_view trim(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
 }
 
 // At commas outside brackets and quotes.

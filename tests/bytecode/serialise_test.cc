@@ -5,14 +5,15 @@
 
 #include <cstring>
 
-#include "bytecode/file/bytes.h"
 #include "bytecode/file/format.h"
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/support/bytes.h"
 #include "rldb/support/memory.h"
 
 using namespace rldb;
 using namespace rldb::bytecode;
+using support::ByteWriter;
 using runtime::DType;
 using runtime::Value;
 

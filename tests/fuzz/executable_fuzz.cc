@@ -7,8 +7,8 @@
 
 #include "fuzz/executable_input.h"
 #include "fuzz/mutate.h"
-#include "rldb/support/cancel.h"
 #include "rldb/session/session.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::fuzz {
 

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
-#include "bytecode/file/bytes.h"
 #include "bytecode/file/format.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/support/bytes.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::bytecode {
+
+using support::ByteReader;
 namespace {
 
 using runtime::DType;

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "bytecode/file/bytes.h"
 #include "bytecode/file/format.h"
+#include "rldb/support/bytes.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::bytecode {
+
+using support::ByteWriter;
 namespace {
 
 using runtime::DType;

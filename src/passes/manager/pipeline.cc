@@ -7,8 +7,11 @@
 
 #include "passes/common.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
+
+using support::trim;
 
 using source::message;
 using source::Message;
@@ -23,12 +26,6 @@ struct OptionInfo {
   std::string_view name;
   std::string_view kind;
 };
-
-std::string_view trim(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
-}
 
 std::vector<OptionInfo> option_infos(std::string_view text) {
   std::vector<OptionInfo> infos;

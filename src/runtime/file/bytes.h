@@ -1,5 +1,5 @@
-// Little-endian words in byte strings, and sizes that do not overflow. Used by the tensor file readers; callers check
-// that the bytes are there.
+// Little-endian words in byte strings (support/bytes.h), and sizes that do not overflow. Used by the tensor file
+// readers.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/support/bytes.h"
+
 namespace rldb::runtime {
 
-inline std::uint64_t read_little(std::string_view bytes, std::size_t at, std::size_t size) {
-  std::uint64_t word = 0;
-  for (std::size_t i = size; i-- > 0;) word = word << 8 | static_cast<unsigned char>(bytes[at + i]);
-  return word;
-}
-
-inline void append_little(std::string& out, std::uint64_t word, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) out += static_cast<char>(word >> (8 * i) & 0xFF);
-}
+using support::append_little;
+using support::read_little;
 
 // Bytes of a compact array, or nothing on overflow or a negative dimension.
 inline std::optional<std::size_t> byte_count(const std::vector<std::int64_t>& shape, std::size_t element) {

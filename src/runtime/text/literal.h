@@ -7,20 +7,12 @@
 
 #include "rldb/runtime/dtype.h"
 #include "rldb/runtime/error.h"
+#include "rldb/support/text.h"
 
 namespace rldb::runtime {
 
-inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-inline std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && is_blank(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
+using support::is_blank;
+using support::trim;
 
 // The whole of a text as a number.
 template <class T>

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "rldb/support/bytes.h"
+
 namespace rldb::codegen {
 
 using runtime::DimExpr;
@@ -35,67 +37,29 @@ std::uint64_t checksum(std::string_view bytes) {
   return h;
 }
 
-class Writer {
+class Writer : public support::ByteWriter {
  public:
-  void word(std::uint64_t v) {
-    for (int i = 0; i < 8; ++i) out += char(v >> (8 * i) & 255);
-  }
-  void text(std::string_view s) {
-    word(s.size());
-    out += s;
-  }
   void dtype(DType t) {
-    word(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16);
+    u64(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16);
   }
-  std::string out;
 };
 
-// Every read is checked; after a failed one everything reads as zero and `bad` stays set.
-class Reader {
+class Reader : public support::ByteReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  std::uint64_t word() {
-    if (bytes_.size() - at_ < 8) return fail();
-    std::uint64_t v = 0;
-    for (int i = 0; i < 8; ++i) v |= std::uint64_t(std::uint8_t(bytes_[at_ + std::size_t(i)])) << (8 * i);
-    at_ += 8;
-    return v;
-  }
-  std::string_view text() {
-    const std::uint64_t n = word();
-    if (bad || n > bytes_.size() - at_) {
-      fail();
-      return {};
-    }
-    const std::string_view s = bytes_.substr(at_, n);
-    at_ += n;
-    return s;
-  }
-  // A count of things that take at least `bytes` each.
-  std::size_t count(std::size_t bytes) {
-    const std::uint64_t n = word();
-    if (n > (bytes_.size() - at_) / bytes) return std::size_t(fail());
-    return std::size_t(n);
-  }
+  using ByteReader::ByteReader;
+  std::string_view text() { return raw(u64()); }
   std::uint64_t below(std::uint64_t limit) {
-    const std::uint64_t v = word();
-    return v < limit ? v : fail();
-  }
-  DType dtype() {
-    const std::uint64_t v = word();
-    if (v >> 32 || (v & 255) > std::uint64_t(TypeCode::Float4E2M1FN)) fail();
-    return {TypeCode(v & 255), std::uint8_t(v >> 8 & 255), std::int16_t(v >> 16 & 0xffff)};
-  }
-  bool at_end() const { return at_ == bytes_.size(); }
-  std::uint64_t fail() {
-    bad = true;
+    const std::uint64_t v = u64();
+    if (v < limit) return v;
+    fail("a value out of range");
     return 0;
   }
-  bool bad = false;
-
- private:
-  std::string_view bytes_;
-  std::size_t at_ = 0;
+  DType dtype() {
+    const std::uint64_t v = u64();
+    if (v >> 32 || (v & 255) > std::uint64_t(TypeCode::Float4E2M1FN)) fail("an unknown dtype");
+    return {TypeCode(v & 255), std::uint8_t(v >> 8 & 255), std::int16_t(v >> 16 & 0xffff)};
+  }
+  bool at_end() const { return left() == 0; }
 };
 
 int arity(DimOp::Code code) {
@@ -132,18 +96,18 @@ int arity(DimOp::Code code) {
 DimExpr read_dim(Reader& in, std::size_t variables) {
   DimExpr e;
   e.text = std::string(in.text());
-  const std::size_t n = in.count(16);
+  const std::size_t n = std::size_t(in.count(16, "entries"));
   std::int64_t depth = 0;
-  for (std::size_t i = 0; i < n && !in.bad; ++i) {
+  for (std::size_t i = 0; i < n && in.ok(); ++i) {
     DimOp op{DimOp::Code(in.below(std::uint64_t(DimOp::Code::Select) + 1)), 0};
-    op.value = std::int64_t(in.word());
-    if (op.code == DimOp::Code::Var && (op.value < 0 || std::size_t(op.value) >= variables)) in.fail();
+    op.value = std::int64_t(in.u64());
+    if (op.code == DimOp::Code::Var && (op.value < 0 || std::size_t(op.value) >= variables)) in.fail("damaged");
     depth -= arity(op.code);
-    if (depth < 0) in.fail();
+    if (depth < 0) in.fail("damaged");
     ++depth;
     e.code.push_back(op);
   }
-  if (depth != 1) in.fail();
+  if (depth != 1) in.fail("damaged");
   return e;
 }
 
@@ -151,68 +115,68 @@ DimExpr read_dim(Reader& in, std::size_t variables) {
 
 std::string to_blob(const Artefact& a, std::string_view key) {
   Writer w;
-  w.text(key);
-  w.text(a.signature.name);
+  w.string(key);
+  w.string(a.signature.name);
   w.dtype(a.signature.result);
-  w.word(a.signature.variables.size());
+  w.u64(a.signature.variables.size());
   for (std::size_t i = 0; i < a.signature.variables.size(); ++i) {
-    w.text(a.signature.variables[i]);
+    w.string(a.signature.variables[i]);
     w.dtype(a.signature.variable_dtypes[i]);
   }
-  w.word(a.signature.params.size());
+  w.u64(a.signature.params.size());
   for (const KernelParam& p : a.signature.params) {
-    w.text(p.name);
-    w.word(std::uint64_t(p.is_tensor) | std::uint64_t(p.opaque) << 1 | std::uint64_t(p.may_leave_unwritten) << 2);
+    w.string(p.name);
+    w.u64(std::uint64_t(p.is_tensor) | std::uint64_t(p.opaque) << 1 | std::uint64_t(p.may_leave_unwritten) << 2);
     w.dtype(p.dtype);
-    w.word(std::uint64_t(std::int64_t(p.variable)));
-    w.word(p.shape.size());
+    w.u64(std::uint64_t(std::int64_t(p.variable)));
+    w.u64(p.shape.size());
     for (const DimExpr& e : p.shape) {
-      w.text(e.text);
-      w.word(e.code.size());
+      w.string(e.text);
+      w.u64(e.code.size());
       for (const DimOp& op : e.code) {
-        w.word(std::uint64_t(op.code));
-        w.word(std::uint64_t(op.value));
+        w.u64(std::uint64_t(op.code));
+        w.u64(std::uint64_t(op.value));
       }
     }
   }
-  w.word(a.faults.size());
+  w.u64(a.faults.size());
   for (const FaultRow& f : a.faults) {
-    w.word(std::uint64_t(f.kind));
-    w.text(f.text);
-    w.text(f.note);
+    w.u64(std::uint64_t(f.kind));
+    w.string(f.text);
+    w.string(f.note);
   }
-  w.text(a.symbol);
-  w.text(a.object);
+  w.string(a.symbol);
+  w.string(a.object);
   Writer head;
-  head.out = std::string(kMagic);
-  head.word(checksum(w.out));
-  return head.out + w.out;
+  head.raw(kMagic);
+  head.u64(checksum(w.bytes()));
+  return head.take() + w.bytes();
 }
 
 support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::string_view key) {
   const auto problem = [](std::string text) { return support::Failure(BlobProblem{std::move(text)}); };
   if (!blob.starts_with(kMagic)) return problem("it is not a kernel of rldb");
   Reader head(blob.substr(kMagic.size()));
-  const std::uint64_t sum = head.word();
-  if (head.bad) return problem("it is cut short");
+  const std::uint64_t sum = head.u64();
+  if (!head.ok()) return problem("it is cut short");
   const std::string_view rest = blob.substr(kMagic.size() + 8);
   Reader in(rest);
   // The key first: another version may lay out the rest differently.
   const std::string_view made_for = in.text();
-  if (in.bad) return problem("it is damaged");
+  if (!in.ok()) return problem("it is damaged");
   if (checksum(rest) != sum) return problem("it is damaged (the checksum does not fit)");
   if (made_for != key) return problem("it was made for another CPU or by another version of rldb");
 
   Artefact a;
   a.signature.name = std::string(in.text());
   a.signature.result = in.dtype();
-  const std::size_t variables = in.count(16);
-  for (std::size_t i = 0; i < variables && !in.bad; ++i) {
+  const std::size_t variables = std::size_t(in.count(16, "entries"));
+  for (std::size_t i = 0; i < variables && in.ok(); ++i) {
     a.signature.variables.emplace_back(in.text());
     a.signature.variable_dtypes.push_back(in.dtype());
   }
-  const std::size_t params = in.count(40);
-  for (std::size_t i = 0; i < params && !in.bad; ++i) {
+  const std::size_t params = std::size_t(in.count(40, "entries"));
+  for (std::size_t i = 0; i < params && in.ok(); ++i) {
     KernelParam p;
     p.name = std::string(in.text());
     const std::uint64_t flags = in.below(8);
@@ -220,15 +184,15 @@ support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::str
     p.opaque = flags & 2;
     p.may_leave_unwritten = flags & 4;
     p.dtype = in.dtype();
-    const auto variable = std::int64_t(in.word());
-    if (variable < -1 || variable >= std::int64_t(variables)) in.fail();
+    const auto variable = std::int64_t(in.u64());
+    if (variable < -1 || variable >= std::int64_t(variables)) in.fail("damaged");
     p.variable = int(variable);
-    const std::size_t dims = in.count(16);
-    for (std::size_t d = 0; d < dims && !in.bad; ++d) p.shape.push_back(read_dim(in, variables));
+    const std::size_t dims = std::size_t(in.count(16, "entries"));
+    for (std::size_t d = 0; d < dims && in.ok(); ++d) p.shape.push_back(read_dim(in, variables));
     a.signature.params.push_back(std::move(p));
   }
-  const std::size_t faults = in.count(24);
-  for (std::size_t i = 0; i < faults && !in.bad; ++i) {
+  const std::size_t faults = std::size_t(in.count(24, "entries"));
+  for (std::size_t i = 0; i < faults && in.ok(); ++i) {
     FaultRow f;
     f.kind = runtime::ErrorKind(in.below(std::uint64_t(runtime::ErrorKind::Raised) + 1));
     f.text = std::string(in.text());
@@ -237,7 +201,7 @@ support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::str
   }
   a.symbol = std::string(in.text());
   a.object = std::string(in.text());
-  if (in.bad || !in.at_end()) return problem("it is damaged");
+  if (!in.ok() || !in.at_end()) return problem("it is damaged");
   return a;
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/support/text.h"
+
 namespace rldb::ui {
 
 class Repl;
@@ -47,6 +49,6 @@ const Command* find_bare_verb(std::string_view word);
 
 // Words of an argument text: blanks separate, quotes hold together.
 std::vector<std::string> split_words(std::string_view text);
-std::string_view trim(std::string_view text);
+using support::trim;
 
 }  // namespace rldb::ui

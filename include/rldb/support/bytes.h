@@ -1,5 +1,5 @@
-// Little-endian bytes of `.rlvm` files. The reader never reads past its end: after the first failure it stays failed,
-// returns zeros, and `error()` says where; callers check `ok()` at places where garbage would matter.
+// Little-endian bytes of files. ByteReader never reads past its end: after the first failure it stays failed, returns
+// zeros, and `error()` says where; callers check `ok()` at places where garbage would matter.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,17 @@
 #include <string>
 #include <string_view>
 
-namespace rldb::bytecode {
+namespace rldb::support {
+
+// A word of `size` bytes; the caller has checked that they are there.
+inline std::uint64_t read_little(std::string_view bytes, std::size_t at, std::size_t size) {
+  std::uint64_t word = 0;
+  for (std::size_t i = size; i-- > 0;) word = word << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return word;
+}
+inline void append_little(std::string& out, std::uint64_t word, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) out += static_cast<char>(word >> (8 * i) & 0xFF);
+}
 
 class ByteWriter {
  public:
@@ -27,12 +37,13 @@ class ByteWriter {
     u64(text.size());
     raw(text);
   }
+  const std::string& bytes() const { return out_; }
   std::string take() { return std::move(out_); }
 
  private:
   template <class T>
   void word(T v) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) out_.push_back(char((v >> (8 * i)) & 0xff));
+    append_little(out_, v, sizeof(T));
   }
   std::string out_;
 };
@@ -87,8 +98,7 @@ class ByteReader {
   template <class T>
   T word() {
     if (!have(sizeof(T))) return 0;
-    T v = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) v = T(v | T(T(static_cast<unsigned char>(bytes_[at_ + i])) << (8 * i)));
+    const T v = T(read_little(bytes_, at_, sizeof(T)));
     at_ += sizeof(T);
     return v;
   }
@@ -97,4 +107,4 @@ class ByteReader {
   std::string error_;
 };
 
-}  // namespace rldb::bytecode
+}  // namespace rldb::support
