@@ -129,7 +129,13 @@ Validation validate_versions(session::Session& session, const ir::Module* before
   Validation out;
   for (const ir::ModuleEntry& entry : before->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
-    if (!f || f->is_private() || !ir::isa<ir::Function>(after->find(entry.name))) continue;
+    const auto* g = ir::as<ir::Function>(after->find(entry.name));
+    if (!f || !g || f->is_private()) continue;
+    if (f->params.size() != g->params.size()) {
+      out.not_run.push_back(fmt::format("{} (it takes {} arguments before and {} after)", entry.name, f->params.size(),
+                                        g->params.size()));
+      continue;
+    }
     const Verdict verdict = compare_function(borrowed, before, after, entry.name);
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {}", entry.name, verdict.difference);

@@ -13,9 +13,9 @@
 
 using namespace rldb;
 using namespace rldb::bytecode;
-using support::ByteWriter;
 using runtime::DType;
 using runtime::Value;
+using support::ByteWriter;
 
 namespace {
 
