@@ -43,6 +43,26 @@ support::Failure<Error> bad(std::string_view name, std::string_view what) {
   return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
 }
 
+// The header's bytes, which end early when the work is cancelled: the JSON library does not bear exceptions.
+struct Reading {
+  using difference_type = std::ptrdiff_t;
+  using value_type = char;
+  using pointer = const char*;
+  using reference = const char&;
+  using iterator_category = std::forward_iterator_tag;
+
+  const char* at = nullptr;
+  reference operator*() const { return *at; }
+  Reading& operator++() {
+    ++at;
+    return *this;
+  }
+  Reading operator++(int) { return {at++}; }
+  bool operator==(const Reading& end) const {
+    return at == end.at || support::cancel_flag().load(std::memory_order_relaxed);
+  }
+};
+
 // Integers of a JSON array, all non-negative.
 bool read_sizes(const nlohmann::json& array, std::vector<std::int64_t>& out) {
   if (!array.is_array()) return false;
@@ -94,11 +114,8 @@ Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view n
     return bad(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
   }
   const std::string_view text = bytes.substr(8, length);
-  const auto poll = [](int, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    support::poll();
-    return true;
-  };
-  const auto header = nlohmann::json::parse(text.begin(), text.end(), poll, false);
+  const auto header = nlohmann::json::parse(Reading{text.data()}, Reading{text.data() + text.size()}, nullptr, false);
+  support::poll();
   if (!header.is_object()) return bad(name, "the header is not a JSON object");
   std::vector<std::pair<std::uint64_t, NamedTensors::value_type>> found;  // with the place of the data
   for (const auto& [key, entry] : header.items()) {

@@ -1,4 +1,5 @@
-// What the texts beside this file (see tests/repro/pass_text_test.cc) cannot say: modules that do not verify, index maps.
+// What the texts beside this file (see tests/repro/pass_text_test.cc) cannot say: modules that do not verify, index
+// maps.
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
