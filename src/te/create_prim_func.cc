@@ -95,9 +95,8 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
   if (const auto* c = ir::as<ir::Call>(e)) {
     std::vector<const Expr*> args;
     for (const Expr* a : c->args) args.push_back(a->dtype().is_integral() ? lower(a, ana) : lower_parts(a, ana));
-    const auto* op = ir::as<ir::Op>(c->callee);
     // A condition that always or never holds.
-    if (op && op->name == "tir.if_then_else")
+    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse))
       if (const auto* cond = ir::as<ir::IntImm>(args[0])) return cond->value ? args[1] : args[2];
     return ctx_.call_typed(c->callee, args, c->type, c->attrs);
   }

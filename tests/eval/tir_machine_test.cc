@@ -111,10 +111,10 @@ TEST_CASE("floats round once an operation") {
 }
 
 TEST_CASE("bitwise not of a bool is a bool") {
-  const eval::Intrinsic* f = eval::find_intrinsic("bitwise_not");
-  REQUIRE(f);
+  const eval::IntrinsicFn f = eval::body_of(ir::Intrinsic::BitwiseNot);
+  REQUIRE((f != nullptr));
   const eval::Scalar one = eval::of_int(1), zero = eval::of_int(0);
-  CHECK(f->fn({&one, 1}, DType::Bool(), DType::Bool()).i == 0);
-  CHECK(f->fn({&zero, 1}, DType::Bool(), DType::Bool()).i == 1);
-  CHECK(f->fn({&zero, 1}, DType::Int(8), DType::Int(8)).i == -1);
+  CHECK(f({&one, 1}, DType::Bool(), DType::Bool()).i == 0);
+  CHECK(f({&zero, 1}, DType::Bool(), DType::Bool()).i == 1);
+  CHECK(f({&zero, 1}, DType::Int(8), DType::Int(8)).i == -1);
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/module.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/span.h"
@@ -145,7 +146,7 @@ class Context {
                                   std::span<const Expr* const> results, std::span<const Expr* const> identities);
   const Lambda* lambda(std::span<const Var* const> params, std::span<const Expr* const> results);
   // tir.<name>(args) of the given dtype.
-  const Call* intrin(DType dtype, std::string_view name, std::initializer_list<const Expr*> args);
+  const Call* intrin(DType dtype, Intrinsic id, std::initializer_list<const Expr*> args);
 
   // ---- buffers and statements ----
   const Buffer* buffer(const Buffer& fields);  // kind and id are filled in

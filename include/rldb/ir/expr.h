@@ -16,6 +16,7 @@ namespace rldb::ir {
 
 struct Stmt;
 struct Buffer;
+struct IntrinsicInfo;
 struct SeqExpr;
 
 struct Expr : Node {
@@ -87,6 +88,7 @@ struct ExternFunc : Expr {
 struct Op : Expr {
   RLDB_KIND(Op)
   std::string_view name;
+  const IntrinsicInfo* intrinsic;  // row of the intrinsic of TensorIR that it is; null for everything else
   template <class F>
   void fields(F&& f) const {
     f.data("name", name);

@@ -274,7 +274,7 @@ class RelaxEval {
 
   Result<Value> call_expr(const ir::Call* c, Scope& scope) {
     if (const auto* op = as<ir::Op>(c->callee)) {
-      if (op->name.starts_with("tir.")) return scalar(c, scope);
+      if (ir::is_tir_op(op)) return scalar(c, scope);
       return call_op(op->name, c, scope);
     }
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));

@@ -27,10 +27,9 @@ struct DepthGuard {
   int& depth;
 };
 
-std::string_view short_name(const ir::Call* c) {
-  const auto* op = ir::as<ir::Op>(c->callee);
-  if (!op) return {};
-  return op->name.starts_with("tir.") ? op->name.substr(4) : op->name;
+std::string callee_text(const ir::Call* c) {
+  if (!ir::is_tir_op(c->callee)) return ir::print_expr(c);
+  return "T." + std::string(ir::as<ir::Op>(c->callee)->name.substr(ir::kTirPrefix.size()));
 }
 
 Result<Scalar> scalar_of(const Value& v, DType t) {
@@ -228,34 +227,37 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
   return value.storage->data() + value.byte_offset + std::size_t(at) * value.dtype.bytes() + lane_bytes;
 }
 
+bool is_packed_call(const ir::Expr* e) {
+  return ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked);
+}
+
 Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
-  const std::string_view name = short_name(c);
   const DType result = c->dtype().element();
-  if (name == "if_then_else" && c->args.size() == 3) {
+  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
     RLDB_TRY(const Scalar cond, eval(c->args[0], lane % lanes_of(c->args[0])));
     return eval(c->args[cond.i ? 1 : 2], lane);
   }
-  if (name == "reinterpret" && c->args.size() == 1) {
+  if (ir::is_call_of(c, ir::Intrinsic::Reinterpret)) {
     RLDB_TRY(const Scalar v, eval(c->args[0], lane));
     alignas(8) std::byte bytes[8] = {};
     store(bytes, c->args[0]->dtype().element(), v);
     return load(bytes, result);
   }
-  if (name == "ret" && c->args.size() == 1) return eval(c->args[0], lane);
-  if (name == "tvm_call_packed" || name == "tvm_call_cpacked" || name == "call_packed" || name == "call_cpacked") {
+  const bool is_ret = ir::is_call_of(c, ir::Intrinsic::Ret) && c->args.size() == 1;
+  if (is_ret || ir::is_call_of(c, ir::Intrinsic::Likely)) return eval(c->args[0], lane);
+  if (is_packed_call(c)) {
     RLDB_TRY(const Value v, call_packed(c));
     if (v.is_null()) return Scalar{};
     return scalar_of(v, result.is_void() ? DType::Int(64) : result);
   }
-  const Intrinsic* intrinsic = find_intrinsic(name);
-  if (!intrinsic || std::size_t(intrinsic->arity) > c->args.size())
-    return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `T.{}`",
-                                                    name.empty() ? ir::print_expr(c) : std::string(name)));
+  const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
+  const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(row->id) : nullptr;
+  if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
   Scalar args[3];
-  for (int i = 0; i < intrinsic->arity; ++i) {
+  for (int i = 0; i < row->arity; ++i) {
     RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
   }
-  return intrinsic->fn({args, std::size_t(intrinsic->arity)}, c->args[0]->dtype().element(), result);
+  return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);
 }
 
 Result<Value> ExprEval::as_value(const ir::Expr* e) const {
@@ -270,7 +272,7 @@ Result<Value> ExprEval::as_value(const ir::Expr* e) const {
       }
   }
   // T.tvm_stack_make_array(data, shape, ...): the whole buffer behind `data`.
-  if (const auto* c = ir::as<ir::Call>(e); c && short_name(c) == "tvm_stack_make_array" && !c->args.empty())
+  if (const auto* c = ir::as<ir::Call>(e); c && ir::is_call_of(c, ir::Intrinsic::TvmStackMakeArray) && !c->args.empty())
     return as_value(c->args[0]);
   RLDB_TRY(const Scalar v, eval(e));
   const DType t = e->dtype();

@@ -34,5 +34,7 @@ class ExprEval {
 };
 
 int lanes_of(const ir::Expr* e);
+// A call of a registered packed function.
+bool is_packed_call(const ir::Expr* e);
 
 }  // namespace rldb::eval

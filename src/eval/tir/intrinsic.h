@@ -3,19 +3,14 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "eval/tir/scalar_value.h"
+#include "rldb/ir/intrinsic.h"
 
 namespace rldb::eval {
 
 using IntrinsicFn = Scalar (*)(std::span<const Scalar> args, DType arg_type, DType result_type);
-struct Intrinsic {
-  std::string_view name;  // without "tir."
-  int arity;
-  IntrinsicFn fn;
-};
-// Null when there is none of that name.
-const Intrinsic* find_intrinsic(std::string_view name);
+// Null for those that the evaluator computes in another way, or not at all.
+IntrinsicFn body_of(ir::Intrinsic id);
 
 }  // namespace rldb::eval

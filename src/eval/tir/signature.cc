@@ -92,8 +92,7 @@ class SignatureMaker {
       return append(s->cond, code, depth + 1) && append(s->true_value, code, depth + 1) &&
              append(s->false_value, code, depth + 1) && emit(code, DimOp::Code::Select);
     if (const auto* c = ir::as<ir::Call>(e)) {
-      const auto* op = ir::as<ir::Op>(c->callee);
-      if (!op || op->name != "tir.if_then_else" || c->args.size() != 3) return false;
+      if (!ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return false;
       return append(c->args[0], code, depth + 1) && append(c->args[1], code, depth + 1) &&
              append(c->args[2], code, depth + 1) && emit(code, DimOp::Code::Select);
     }

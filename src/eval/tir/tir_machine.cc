@@ -496,19 +496,17 @@ struct TirMachine::Impl {
 
   Result<Unit> evaluate(const ir::Expr* e) {
     const auto* c = as<ir::Call>(e);
-    const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
-    const std::string_view name = op ? op->name : std::string_view();
-    if (name == "tir.ret") {
+    if (ir::is_call_of(e, ir::Intrinsic::Ret)) {
       if (!c->args.empty()) {
         RLDB_TRY(result, expr().as_value(c->args[0]));
       }
       stack.clear();
       return Unit{};
     }
-    if (name == "tir.break_loop" || name == "tir.continue_loop") return leave_loop(name == "tir.break_loop");
-    if (name == "tir.tvm_storage_sync") return pop_after(Unit{});  // one thread: nothing to wait for
-    if (c && (name == "tir.tvm_call_packed" || name == "tir.call_packed" || name == "tir.tvm_call_cpacked" ||
-              name == "tir.call_cpacked")) {
+    const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
+    if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) return leave_loop(for_good);
+    if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) return pop_after(Unit{});  // one thread: nothing to wait for
+    if (is_packed_call(e)) {
       RLDB_TRY(const Value ignored, expr().call_packed(c));
       (void)ignored;
       return pop_after(Unit{});

@@ -33,11 +33,6 @@ NodeKind opposite(NodeKind kind) {
   }
 }
 
-bool is_intrinsic(const Call* c, std::string_view name, std::size_t args) {
-  const auto* o = as<Op>(c->callee);
-  return o && o->name == name && c->args.size() == args;
-}
-
 }  // namespace
 
 // Children first; index arithmetic goes through the canonical form.
@@ -76,8 +71,8 @@ class Simplifier final : public Rewriter {
     }
     if (const auto* s = as<SelectExpr>(e)) return chosen(e, s->cond, s->true_value, s->false_value);
     if (const auto* c = as<Call>(e)) {
-      if (is_intrinsic(c, "tir.if_then_else", 3)) return chosen(e, c->args[0], c->args[1], c->args[2]);
-      if (is_intrinsic(c, "tir.likely", 1) && isa<IntImm>(c->args[0])) return c->args[0];
+      if (is_call_of(c, Intrinsic::IfThenElse)) return chosen(e, c->args[0], c->args[1], c->args[2]);
+      if (is_call_of(c, Intrinsic::Likely) && isa<IntImm>(c->args[0])) return c->args[0];
       return e;
     }
     if (const auto* c = as<CastExpr>(e))
@@ -178,7 +173,7 @@ void Canonicaliser::assume(const Expr* condition) {
   while (!parts.empty()) {
     const Expr* e = parts.back();
     parts.pop_back();
-    if (const auto* c = as<Call>(e); c && is_intrinsic(c, "tir.likely", 1)) {
+    if (const auto* c = as<Call>(e); c && is_call_of(c, Intrinsic::Likely)) {
       parts.push_back(c->args[0]);
       continue;
     }

@@ -148,22 +148,20 @@ Bounds Canonicaliser::bounds_of_atom(std::uint32_t id) {
 }
 
 Bounds Canonicaliser::bounds_of_call(const Call* c) {
-  const auto* o = as<Op>(c->callee);
-  if (!o) return {};
-  if (o->name == "tir.if_then_else" && c->args.size() == 3) return joined(bounds(c->args[1]), bounds(c->args[2]));
-  if (o->name == "tir.likely" && c->args.size() == 1) return bounds(c->args[0]);
-  if (o->name == "tir.abs" && c->args.size() == 1) {
+  if (is_call_of(c, Intrinsic::IfThenElse)) return joined(bounds(c->args[1]), bounds(c->args[2]));
+  if (is_call_of(c, Intrinsic::Likely)) return bounds(c->args[0]);
+  if (is_call_of(c, Intrinsic::Abs)) {
     const Bounds x = bounds(c->args[0]);
     if (at_least(x, 0)) return x;
     if (at_most(x, 0)) return negated(x);
     const Bounds n = negated(x);
     return {0, x.max && n.max ? End(std::max(*x.max, *n.max)) : std::nullopt};
   }
-  if (o->name == "tir.bitwise_and" && c->args.size() == 2) {
+  if (is_call_of(c, Intrinsic::BitwiseAnd)) {
     for (const Expr* a : c->args)
       if (const auto mask = const_int(a); mask && *mask >= 0) return {0, *mask};
   }
-  if (o->name == "tir.vscale") return {1, std::nullopt};
+  if (is_call_of(c, Intrinsic::Vscale)) return {1, std::nullopt};
   return {};
 }
 

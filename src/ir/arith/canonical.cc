@@ -17,17 +17,6 @@ bool is_index(const Expr* e) {
 
 namespace {
 
-// Intrinsics whose calls give the same value for the same arguments: two of them are one atom.
-bool is_pure_intrinsic(std::string_view name) {
-  static const std::unordered_set<std::string_view> kNames = {
-      "tir.if_then_else", "tir.likely",     "tir.abs",         "tir.fabs",        "tir.exp",        "tir.log",
-      "tir.sqrt",         "tir.rsqrt",      "tir.tanh",        "tir.sigmoid",     "tir.erf",        "tir.sin",
-      "tir.cos",          "tir.pow",        "tir.floor",       "tir.ceil",        "tir.round",      "tir.trunc",
-      "tir.nearbyint",    "tir.shift_left", "tir.shift_right", "tir.bitwise_and", "tir.bitwise_or", "tir.bitwise_xor",
-      "tir.bitwise_not",  "tir.vscale",     "tir.popcount",    "tir.clz",         "tir.isnan",      "tir.reinterpret"};
-  return kNames.count(name) > 0;
-}
-
 // Operators and operands of an expanded product.
 constexpr std::size_t kMaxWritten = 4'000;
 
@@ -48,8 +37,8 @@ bool is_pure_beyond(const Expr* e, Known&& known) {
     if (!isa<Expr>(n) || !pure) return pure;
     if (known(n)) return false;
     if (const auto* c = as<Call>(n)) {
-      const auto* o = as<Op>(c->callee);
-      pure = o && is_pure_intrinsic(o->name);
+      const IntrinsicInfo* row = called_intrinsic(c);
+      pure = row && row->purity == IntrinsicPurity::Pure;
     }
     return pure;
   });

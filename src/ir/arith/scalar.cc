@@ -41,7 +41,7 @@ const Expr* spread(Context& ctx, const Expr* e, DType like) {
   if (e->dtype().lanes == like.lanes) return e;
   const Expr* lanes = ctx.i32(like.lanes);
   if (like.is_scalable())
-    lanes = ctx.binary(NodeKind::Mul, ctx.intrin(DType::Int(32), "vscale", {}), ctx.i32(-like.lanes));
+    lanes = ctx.binary(NodeKind::Mul, ctx.intrin(DType::Int(32), Intrinsic::Vscale, {}), ctx.i32(-like.lanes));
   return ctx.broadcast(e, lanes);
 }
 

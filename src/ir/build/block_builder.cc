@@ -15,11 +15,9 @@ bool is_leaf(const Expr* e) {
     case NodeKind::StringImm:
     case NodeKind::DTypeImm:
       return true;
-    case NodeKind::Call: {
+    case NodeKind::Call:
       // An intrinsic is part of scalar arithmetic.
-      const auto* o = as<Op>(static_cast<const Call*>(e)->callee);
-      return o && o->name.starts_with("tir.");
-    }
+      return is_tir_op(static_cast<const Call*>(e)->callee);
     case NodeKind::TupleGetItem:
     case NodeKind::If:
     case NodeKind::SeqExpr:

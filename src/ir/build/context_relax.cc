@@ -55,7 +55,10 @@ const Op* Context::op(std::string_view name) {
   const auto found = tables_->ops.find(name);
   if (found != tables_->ops.end()) return found->second;
   name = str(name);
-  const auto* made = make_expr<Op>(NodeKind::Op, any_, name);
+  const IntrinsicInfo* intrinsic =
+      name.starts_with(kTirPrefix) ? find_intrinsic(name.substr(kTirPrefix.size())) : nullptr;
+  if (intrinsic && intrinsic->op != name) intrinsic = nullptr;  // another spelling is another Op
+  const auto* made = make_expr<Op>(NodeKind::Op, any_, name, intrinsic);
   tables_->ops.emplace(name, made);
   return made;
 }

@@ -16,11 +16,7 @@ DType scalar_dtype(const Expr* e) {
   return e->dtype();
 }
 
-bool is_vscale(const Expr* e) {
-  const auto* c = as<Call>(e);
-  const auto* o = c ? as<Op>(c->callee) : nullptr;
-  return o && o->name == "tir.vscale";
-}
+bool is_vscale(const Expr* e) { return is_call_of(e, Intrinsic::Vscale); }
 
 // Lanes of a vector made of `lanes` copies: a literal, or a multiple of vscale (negative in DType).
 int vector_lanes(const Expr* lanes) {
@@ -55,7 +51,7 @@ const Expr* Context::literal(DType dtype, double value) {
   if (!dtype.is_scalar()) {
     const Expr* lanes = dtype.lanes > 0
                             ? static_cast<const Expr*>(i32(dtype.lanes))
-                            : binary(NodeKind::Mul, intrin(DType::Int(32), "vscale", {}), i32(-dtype.lanes));
+                            : binary(NodeKind::Mul, intrin(DType::Int(32), Intrinsic::Vscale, {}), i32(-dtype.lanes));
     return broadcast(literal(dtype.element(), value), lanes);
   }
   if (dtype.is_float()) return float_imm(dtype, value);
@@ -131,9 +127,8 @@ const Lambda* Context::lambda(std::span<const Var* const> params, std::span<cons
   return make_expr<Lambda>(NodeKind::Lambda, any_, list(params), list(results));
 }
 
-const Call* Context::intrin(DType dtype, std::string_view name, std::initializer_list<const Expr*> args) {
-  const Op* callee = op("tir." + std::string(name));
-  return call_typed(callee, std::span<const Expr* const>(args.begin(), args.size()), prim(dtype));
+const Call* Context::intrin(DType dtype, Intrinsic id, std::initializer_list<const Expr*> args) {
+  return call_typed(op(info(id).op), std::span<const Expr* const>(args.begin(), args.size()), prim(dtype));
 }
 
 const Buffer* Context::buffer(const Buffer& fields) {

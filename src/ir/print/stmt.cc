@@ -312,8 +312,7 @@ void Printer::evaluate(const Evaluate* s) {
     out_ += ')';
     return;
   }
-  const auto* op = as<Op>(c->callee);
-  if (op != nullptr && (op->name == "tir.ret" || op->name == "tirx.ret") && c->args.size() == 1) {
+  if (is_call_of(c, Intrinsic::Ret) && c->args.size() == 1) {
     out_ += "return ";
     expr(c->args[0]);
     return;

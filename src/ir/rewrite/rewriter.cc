@@ -122,7 +122,7 @@ const Expr* Rewriter::rebuild_call(const Call* call) {
   for (std::size_t i = 0; i < args.size() && !infer; ++i)
     infer = args[i] != call->args[i] &&
             !(isa<Var>(args[i]) && isa<Var>(call->args[i]) && args[i]->type == call->args[i]->type);
-  if (const auto* o = as<Op>(callee); o && o->name.starts_with("tir.")) infer = false;
+  if (is_tir_op(callee)) infer = false;
   if (infer) {
     auto made = ctx_.call(CallSpec{callee, args, attrs, ty_args});
     if (made.ok()) return *made;

@@ -126,7 +126,7 @@ void install(ir::Context& ctx) {
 
 bool is_pure_call(const ir::Call* call) {
   if (const auto* op = ir::as<ir::Op>(call->callee)) {
-    if (op->name.starts_with("tir.")) return true;
+    if (ir::is_tir_op(op)) return true;
     const OpInfo* info = find(op->name);
     // Nothing is known of an operator without a row; taking it as pure keeps dataflow blocks readable.
     return !info || info->purity == Purity::Pure;

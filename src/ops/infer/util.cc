@@ -318,7 +318,7 @@ const Expr* clamp_index(ir::Context& ctx, const Expr* index, const Expr* extent,
     if (p.le(index, ctx.i64(-1)))
       index = ir::add(ctx, index, extent);
     else
-      index = ctx.intrin(index->dtype(), "if_then_else",
+      index = ctx.intrin(index->dtype(), ir::Intrinsic::IfThenElse,
                          {ir::compare(ctx, ir::NodeKind::LT, index, zero), ir::add(ctx, index, extent), index});
     index = p.ana.simplify(index);
   }

@@ -224,7 +224,7 @@ Result<const Expr*> hamming_window(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* turn = ctx.literal(t, 6.283185307179586);
           const Expr* angle = ir::div(ctx, ir::mul(ctx, turn, ir::cast_to(ctx, t, i[0])), ir::cast_to(ctx, t, steps));
-          return ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, "cos", {angle})));
+          return ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, ir::Intrinsic::Cos, {angle})));
         },
         "T_hamming_window")};
   });

@@ -45,15 +45,15 @@ const Expr* nearest_index(Topi& t, const Resize& r, const Expr* place) {
   auto lit = [&](double v) { return t.lit(place->dtype(), v); };
   const Expr* e = nullptr;
   if (r.rounding == "round" || r.rounding.empty())
-    e = t.intrin("round", place);
+    e = t.intrin(ir::Intrinsic::Round, place);
   else if (r.rounding == "round_prefer_floor")
-    e = t.intrin("ceil", ir::sub(ctx, place, lit(0.5)));
+    e = t.intrin(ir::Intrinsic::Ceil, ir::sub(ctx, place, lit(0.5)));
   else if (r.rounding == "round_prefer_ceil")
-    e = t.intrin("floor", ir::add(ctx, place, lit(0.5)));
+    e = t.intrin(ir::Intrinsic::Floor, ir::add(ctx, place, lit(0.5)));
   else if (r.rounding == "floor")
-    e = t.intrin("floor", ir::add(ctx, place, lit(kEpsilon)));
+    e = t.intrin(ir::Intrinsic::Floor, ir::add(ctx, place, lit(kEpsilon)));
   else
-    e = t.intrin("ceil", ir::sub(ctx, place, lit(kEpsilon)));
+    e = t.intrin(ir::Intrinsic::Ceil, ir::sub(ctx, place, lit(kEpsilon)));
   return ctx.cast(DType::Int(64), e);
 }
 
@@ -73,7 +73,7 @@ std::vector<Tap> axis_taps(Topi& t, const Resize& r, const Expr* i, const Expr* 
   DType f = DType::Float(32);
   const Expr* place = source_place(t, r, i, in, out);
   if (r.method == "nearest_neighbor") return {{clamp_to(ctx, nearest_index(t, r, place), in), nullptr, nullptr}};
-  const Expr* low_f = t.intrin("floor", place);
+  const Expr* low_f = t.intrin(ir::Intrinsic::Floor, place);
   const Expr* low = ctx.cast(DType::Int(64), low_f);
   const Expr* w = ir::sub(ctx, place, low_f);
   if (r.method == "linear") {

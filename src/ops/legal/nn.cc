@@ -29,7 +29,7 @@ Tensor selu(Topi& t, Tensor x) {
   DType d = x->dtype;
   return t.map(x, [&](const Expr* e) -> const Expr* {
     const Expr* below = t.ctx.binary(NodeKind::Mul, t.lit(d, 1.6732632423543772),
-                                     t.ctx.binary(NodeKind::Sub, t.intrin("exp", e), t.lit(d, 1)));
+                                     t.ctx.binary(NodeKind::Sub, t.intrin(ir::Intrinsic::Exp, e), t.lit(d, 1)));
     return t.ctx.binary(NodeKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
   });
 }
@@ -60,18 +60,19 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   };
   if (log) {
     Tensor total = g.reduce(
-        outer, [&](Indices i) { return t.intrin("exp", shifted(with(i, k2[0].var), topi::vars(i))); }, k2,
+        outer, [&](Indices i) { return t.intrin(ir::Intrinsic::Exp, shifted(with(i, k2[0].var), topi::vars(i))); }, k2,
         g.sum_reducer(x->dtype), "compute");
     return g.compute(
         x->shape,
         [&](Indices i) -> const Expr* {
           return t.ctx.binary(NodeKind::Sub, shifted(topi::vars(i), without(i)),
-                              t.intrin("log", load(total, without(i))));
+                              t.intrin(ir::Intrinsic::Log, load(total, without(i))));
         },
         "compute", attrs);
   }
   Tensor e = g.compute(
-      x->shape, [&](Indices i) { return t.intrin("exp", shifted(topi::vars(i), without(i))); }, "T_softmax_exp");
+      x->shape, [&](Indices i) { return t.intrin(ir::Intrinsic::Exp, shifted(topi::vars(i), without(i))); },
+      "T_softmax_exp");
   Tensor total = g.reduce(
       outer, [&](Indices i) { return load(e, with(i, k2[0].var)); }, k2, g.sum_reducer(x->dtype), "T_softmax_expsum");
   return g.compute(
@@ -139,9 +140,10 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
     DType d = te.in[0]->dtype;
     return {t.map(te.in[0], [&](const Expr* e) -> const Expr* {
       const Expr* be = te.ctx.binary(NodeKind::Mul, e, t.lit(d, beta));
-      const Expr* soft =
-          te.ctx.binary(NodeKind::Div, t.intrin("log", te.ctx.binary(NodeKind::Add, t.lit(d, 1), t.intrin("exp", be))),
-                        t.lit(d, beta));
+      const Expr* soft = te.ctx.binary(
+          NodeKind::Div,
+          t.intrin(ir::Intrinsic::Log, te.ctx.binary(NodeKind::Add, t.lit(d, 1), t.intrin(ir::Intrinsic::Exp, be))),
+          t.lit(d, beta));
       return te.ctx.select(t.lt(t.lit(d, threshold), be), e, soft);
     })};
   });
@@ -219,8 +221,8 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
             t.ctx.binary(NodeKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
         const Expr* v =
             ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
-        const Expr* e =
-            t.ctx.binary(NodeKind::Mul, diff, t.intrin("rsqrt", t.ctx.binary(NodeKind::Add, v, t.lit(d, epsilon))));
+        const Expr* e = t.ctx.binary(NodeKind::Mul, diff,
+                                     t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(NodeKind::Add, v, t.lit(d, epsilon))));
         ExprList p = param_index(i);
         if (gamma)
           e = t.ctx.binary(NodeKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
@@ -281,8 +283,9 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
         };
         const Expr* mean = mean_of(totals[0]);
         const Expr* variance = t.ctx.binary(NodeKind::Sub, mean_of(totals[1]), t.ctx.binary(NodeKind::Mul, mean, mean));
-        const Expr* e = t.ctx.binary(NodeKind::Mul, t.ctx.binary(NodeKind::Sub, load_as(x, topi::vars(i)), mean),
-                                     t.intrin("rsqrt", t.ctx.binary(NodeKind::Add, variance, t.lit(d, epsilon))));
+        const Expr* e =
+            t.ctx.binary(NodeKind::Mul, t.ctx.binary(NodeKind::Sub, load_as(x, topi::vars(i)), mean),
+                         t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(NodeKind::Add, variance, t.lit(d, epsilon))));
         const ExprList p = param_index(i);
         if (gamma) e = t.ctx.binary(NodeKind::Mul, e, load_as(gamma, p));
         if (beta) e = t.ctx.binary(NodeKind::Add, e, load_as(beta, p));
@@ -367,8 +370,9 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
     Tensor r = g.compute(
         total->shape,
         [&](Indices i) -> const Expr* {
-          return t.intrin("rsqrt", ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), extent_product(t, in, axes, d)),
-                                           t.lit(d, epsilon)));
+          return t.intrin(
+              ir::Intrinsic::Rsqrt,
+              ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), extent_product(t, in, axes, d)), t.lit(d, epsilon)));
         },
         "rsqrt");
     Tensor weight = plain_cast(te.in[1]);
@@ -576,7 +580,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     if (auto s = float_of(scale); s && !scale->is(ir::AttrKind::None)) {
       p = t.binary("multiply", p, t.lit(d, *s));
     } else {
-      const Expr* root = te.ctx.intrin(d, "sqrt", {ir::cast_to(te.ctx, d, dim)});
+      const Expr* root = te.ctx.intrin(d, ir::Intrinsic::Sqrt, {ir::cast_to(te.ctx, d, dim)});
       p = t.binary("divide", p, root);
     }
     if (biased) {
@@ -664,7 +668,7 @@ Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* e = te.ctx.binary(NodeKind::Div, te.graph.load(te.in[0], i),
                                         ir::cast_to(te.ctx, d, quant_param(te, q.params[0], i, axis)));
-          e = te.ctx.binary(NodeKind::Add, t.intrin("round", e),
+          e = te.ctx.binary(NodeKind::Add, t.intrin(ir::Intrinsic::Round, e),
                             ir::cast_to(te.ctx, d, quant_param(te, q.params[1], i, axis)));
           return te.ctx.cast(out,
                              clamp(te.ctx, e, bound(ir::min_value(te.ctx, out)), bound(ir::max_value(te.ctx, out))));

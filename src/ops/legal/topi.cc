@@ -20,13 +20,19 @@ const Expr* Topi::all(const ExprList& conditions) {
   return out;
 }
 
+ir::Intrinsic Topi::named_intrin(std::string_view op) const {
+  const ir::IntrinsicInfo* row = ir::find_intrinsic(op);
+  RLDB_CHECK(row, "no intrinsic has the name of the operator");
+  return row->id;
+}
+
 const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
   DType t = x->dtype();
   bool is_float = t.is_float();
   auto select = [&](const Expr* c, const Expr* a, const Expr* b) -> const Expr* { return ctx.select(c, a, b); };
   if (op == "negative") return ctx.binary(NodeKind::Sub, lit(t, 0), x);
   if (op == "abs")
-    return is_float      ? intrin("fabs", x)
+    return is_float      ? intrin(ir::Intrinsic::Fabs, x)
            : t.is_uint() ? x
                          : select(le(lit(t, 0), x), x, ctx.binary(NodeKind::Sub, lit(t, 0), x));
   if (op == "square") return ctx.binary(NodeKind::Mul, x, x);
@@ -35,15 +41,16 @@ const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
     return select(lt(lit(t, 0), x), lit(t, 1), below);
   }
   if (op == "logical_not") return ctx.not_(t.is_bool() ? x : ne(x, lit(t, 0)));
-  if (op == "bitwise_not") return t.is_bool() ? static_cast<const Expr*>(ctx.not_(x)) : intrin("bitwise_not", x);
+  if (op == "bitwise_not")
+    return t.is_bool() ? static_cast<const Expr*>(ctx.not_(x)) : intrin(ir::Intrinsic::BitwiseNot, x);
   if (op == "isnan" || op == "isinf" || op == "isfinite") {
-    const Expr* nan = ctx.intrin(DType::Bool(), "isnan", {x});
+    const Expr* nan = ctx.intrin(DType::Bool(), ir::Intrinsic::Isnan, {x});
     if (op == "isnan") return nan;
-    const Expr* inf = ctx.intrin(DType::Bool(), "isinf", {x});
+    const Expr* inf = ctx.intrin(DType::Bool(), ir::Intrinsic::Isinf, {x});
     return op == "isinf" ? inf : ir::logical_and(ctx, ctx.not_(inf), ctx.not_(nan));
   }
   if (!is_float && (op == "floor" || op == "ceil" || op == "round" || op == "trunc")) return x;
-  return intrin(op, x);
+  return intrin(named_intrin(op), x);
 }
 
 namespace {
@@ -67,7 +74,7 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
   b = ir::cast_to(ctx, t, b);
   bool is_float = t.is_float();
   auto truth = [&](const Expr* e) { return e->dtype().is_bool() ? e : ne(e, lit(e->dtype(), 0)); };
-  auto call = [&](std::string_view name) -> const Expr* { return ctx.intrin(t, name, {a, b}); };
+  auto call = [&](ir::Intrinsic id) -> const Expr* { return ctx.intrin(t, id, {a, b}); };
   if (op == "add")
     return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::Or, a, b)) : ctx.binary(NodeKind::Add, a, b);
   if (op == "subtract") return ctx.binary(NodeKind::Sub, a, b);
@@ -77,14 +84,17 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
   if (op == "maximum") return ctx.binary(NodeKind::Max, a, b);
   if (op == "minimum") return ctx.binary(NodeKind::Min, a, b);
   if (op == "floor_divide")
-    return is_float ? intrin("floor", ctx.binary(NodeKind::Div, a, b)) : ctx.binary(NodeKind::FloorDiv, a, b);
+    return is_float ? intrin(ir::Intrinsic::Floor, ctx.binary(NodeKind::Div, a, b))
+                    : ctx.binary(NodeKind::FloorDiv, a, b);
   if (op == "floor_mod") {
     if (!is_float) return ctx.binary(NodeKind::FloorMod, a, b);
-    return ctx.binary(NodeKind::Sub, a, ctx.binary(NodeKind::Mul, intrin("floor", ctx.binary(NodeKind::Div, a, b)), b));
+    return ctx.binary(NodeKind::Sub, a,
+                      ctx.binary(NodeKind::Mul, intrin(ir::Intrinsic::Floor, ctx.binary(NodeKind::Div, a, b)), b));
   }
-  if (op == "mod") return is_float ? call("fmod") : static_cast<const Expr*>(ctx.binary(NodeKind::Mod, a, b));
-  if (op == "power") return call("pow");
-  if (op == "atan2") return call("atan2");
+  if (op == "mod")
+    return is_float ? call(ir::Intrinsic::Fmod) : static_cast<const Expr*>(ctx.binary(NodeKind::Mod, a, b));
+  if (op == "power") return call(ir::Intrinsic::Pow);
+  if (op == "atan2") return call(ir::Intrinsic::Atan2);
   if (op == "equal") return ctx.binary(NodeKind::EQ, a, b);
   if (op == "not_equal") return ctx.binary(NodeKind::NE, a, b);
   if (op == "less") return ctx.binary(NodeKind::LT, a, b);
@@ -97,15 +107,15 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
   if (op == "logical_xor") return ctx.binary(NodeKind::NE, truth(a), truth(b));
   if (t.is_bool() && op.starts_with("bitwise_"))
     return ctx.binary(op == "bitwise_and" ? NodeKind::And : op == "bitwise_or" ? NodeKind::Or : NodeKind::NE, a, b);
-  if (op == "left_shift") return call("shift_left");
-  if (op == "right_shift") return call("shift_right");
+  if (op == "left_shift") return call(ir::Intrinsic::ShiftLeft);
+  if (op == "right_shift") return call(ir::Intrinsic::ShiftRight);
   if (op == "log_add_exp") {
     const Expr* top = ctx.binary(NodeKind::Max, a, b);
-    const Expr* ea = intrin("exp", ctx.binary(NodeKind::Sub, a, top));
-    const Expr* eb = intrin("exp", ctx.binary(NodeKind::Sub, b, top));
-    return ctx.binary(NodeKind::Add, top, intrin("log", ctx.binary(NodeKind::Add, ea, eb)));
+    const Expr* ea = intrin(ir::Intrinsic::Exp, ctx.binary(NodeKind::Sub, a, top));
+    const Expr* eb = intrin(ir::Intrinsic::Exp, ctx.binary(NodeKind::Sub, b, top));
+    return ctx.binary(NodeKind::Add, top, intrin(ir::Intrinsic::Log, ctx.binary(NodeKind::Add, ea, eb)));
   }
-  return call(op);
+  return call(named_intrin(op));
 }
 
 Tensor Topi::map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name) {

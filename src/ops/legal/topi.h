@@ -18,9 +18,11 @@ struct Topi {
 
   const Expr* i64(std::int64_t v) { return ctx.i64(v); }
   const Expr* lit(DType t, double v) { return ctx.literal(t, v); }
-  const Expr* intrin(std::string_view name, const Expr* x) { return ctx.intrin(x->dtype(), name, {x}); }
+  const Expr* intrin(ir::Intrinsic id, const Expr* x) { return ctx.intrin(x->dtype(), id, {x}); }
+  // Of the same name as an operator.
+  ir::Intrinsic named_intrin(std::string_view op) const;
   const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b) {
-    return ctx.intrin(a->dtype(), "if_then_else", {cond, a, b});
+    return ctx.intrin(a->dtype(), ir::Intrinsic::IfThenElse, {cond, a, b});
   }
   const Expr* lt(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LT, a, b); }
   const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LE, a, b); }

@@ -67,7 +67,7 @@ class Lifter : public Rewriter {
       args.push_back(lookup(v));
     }
     const Expr* result = substitute(ctx_, e, map);
-    const Stmt* body = ctx_.evaluate(ctx_.intrin(result->dtype(), "ret", {result}));
+    const Stmt* body = ctx_.evaluate(ctx_.intrin(result->dtype(), Intrinsic::Ret, {result}));
     const NamedAttr attrs[] = {ctx_.named("tirx.is_host_func", ctx_.attr(true))};
     const PrimFunc* f = ctx_.prim_func(params, e->type, body, attrs, true);
     ctx_.set_origin(f, e);

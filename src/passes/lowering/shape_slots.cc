@@ -10,10 +10,7 @@ using namespace ir;
 bool is_symbolic(const Expr* e) {
   if (!e || e->type->kind != TypeKind::Prim || isa<IntImm>(e) || isa<FloatImm>(e)) return false;
   if (isa<Var>(e)) return true;
-  if (const auto* call = as<Call>(e)) {
-    const auto* op = as<Op>(call->callee);
-    return op && op->name.starts_with("tir.");
-  }
+  if (const auto* call = as<Call>(e)) return is_tir_op(call->callee);
   return e->kind >= NodeKind::Add && e->kind <= NodeKind::Select;
 }
 

@@ -181,13 +181,11 @@ class KernelVisit {
   }
 
   Interval call(const ir::Call* c) {
-    const auto* op = as<ir::Op>(c->callee);
-    const std::string_view name = op ? op->name : std::string_view();
-    if (name == "tir.if_then_else" && c->args.size() == 3) return choose(c->args[0], c->args[1], c->args[2]);
+    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
     Interval out = unknown();
     for (const ir::Expr* a : c->args)
       if (as<ir::PrimType>(a->type)) out = join(out, value(a));
-    if (name == "tir.likely" && c->args.size() == 1) return value(c->args[0]);
+    if (ir::is_call_of(c, ir::Intrinsic::Likely)) return value(c->args[0]);
     return unknown(std::move(out.leaves));
   }
 

@@ -105,8 +105,7 @@ class Follow {
 
   static bool is_relax_call(const ir::Expr* e) {
     const auto* c = as<ir::Call>(e);
-    const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
-    return c && !(op && op->name.starts_with("tir."));
+    return c && !ir::is_tir_op(c->callee);
   }
 
   Known tuple(ir::Span<const ir::Expr*> items, Scope& scope) {

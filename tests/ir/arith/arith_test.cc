@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: min, max, select") {
   CHECK(same(op(NodeKind::Max, n, c(-3)), n));
   CHECK(same(op(NodeKind::Min, n, c(0)), c(0)));
   CHECK(same(ctx.select(op(NodeKind::GE, n, c(0)), m, k), m));
-  CHECK(same(ctx.intrin(DType::Int(64), "if_then_else", {op(NodeKind::LT, n, c(0)), m, k}), k));
+  CHECK(same(ctx.intrin(DType::Int(64), ir::Intrinsic::IfThenElse, {op(NodeKind::LT, n, c(0)), m, k}), k));
   CHECK(same(ctx.select(op(NodeKind::GE, m, c(0)), k, k), k));
 }
 
@@ -193,9 +193,9 @@ TEST_CASE_FIXTURE(Fixture, "arith: overflow is not undefined") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: two calls with effects are not one") {
-  const Expr* a = ctx.intrin(DType::Int(64), "call_extern", {ctx.string("next")});
-  CHECK_FALSE(equal(a, ctx.intrin(DType::Int(64), "call_extern", {ctx.string("next")})));
-  CHECK(analyzer.simplify(sub(a, ctx.intrin(DType::Int(64), "call_extern", {ctx.string("next")})))->kind ==
+  const Expr* a = ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")});
+  CHECK_FALSE(equal(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})));
+  CHECK(analyzer.simplify(sub(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})))->kind ==
         NodeKind::Sub);
 }
 

@@ -99,8 +99,9 @@ TEST_CASE("allocations by scope") {
   Context& c = s.c;
   const Buffer *local = s.buffer("l", 4, "local"), *shared = s.buffer("s", 4, "shared"),
                *other = s.buffer("o", 4, "wmma.a");
-  const Stmt* body = s.seq({c.alloc_buffer(local), c.alloc_buffer(shared), c.alloc_buffer(other),
-                            c.evaluate(c.intrin(DType::Handle(), "address_of", {c.load(local, s.at(c.i32(1)))}))});
+  const Stmt* body =
+      s.seq({c.alloc_buffer(local), c.alloc_buffer(shared), c.alloc_buffer(other),
+             c.evaluate(c.intrin(DType::Handle(), ir::Intrinsic::AddressOf, {c.load(local, s.at(c.i32(1)))}))});
   CHECK(s.function(body, {}) == R"(    l = T.alloc_local((4,))
     s = T.alloc_shared((4,))
     o = T.alloc_buffer((4,), scope="wmma.a")

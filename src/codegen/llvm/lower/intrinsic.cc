@@ -8,59 +8,52 @@ namespace rldb::codegen {
 
 using ir::as;
 
-namespace {
-
-struct Libm {
-  std::string_view name;  // of the intrinsic
-  const char* f64;
-  const char* f32;
-  int arity;
-};
-// exp10 is a power of ten, as in eval.
-constexpr Libm kLibm[] = {
-    {"exp", "exp", "expf", 1},       {"exp2", "exp2", "exp2f", 1},    {"log", "log", "logf", 1},
-    {"log2", "log2", "log2f", 1},    {"log10", "log10", "log10f", 1}, {"log1p", "log1p", "log1pf", 1},
-    {"tanh", "tanh", "tanhf", 1},    {"erf", "erf", "erff", 1},       {"sin", "sin", "sinf", 1},
-    {"cos", "cos", "cosf", 1},       {"tan", "tan", "tanf", 1},       {"asin", "asin", "asinf", 1},
-    {"acos", "acos", "acosf", 1},    {"atan", "atan", "atanf", 1},    {"sinh", "sinh", "sinhf", 1},
-    {"cosh", "cosh", "coshf", 1},    {"asinh", "asinh", "asinhf", 1}, {"acosh", "acosh", "acoshf", 1},
-    {"atanh", "atanh", "atanhf", 1}, {"pow", "pow", "powf", 2},       {"fmod", "fmod", "fmodf", 2},
-    {"atan2", "atan2", "atan2f", 2}, {"hypot", "hypot", "hypotf", 2}, {"nextafter", "nextafter", "nextafterf", 2},
-};
-
-struct Native {
-  std::string_view name;
-  llvm::Intrinsic::ID id;
-};
-constexpr Native kNative[] = {
-    {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor},     {"ceil", llvm::Intrinsic::ceil},
-    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::nearbyint}, {"nearbyint", llvm::Intrinsic::nearbyint},
-};
-
-bool is_packed(std::string_view name) {
-  return name == "tvm_call_packed" || name == "tvm_call_cpacked" || name == "call_packed" || name == "call_cpacked";
+// By row of intrinsic.def: a row of kind Own without a member function does not compile.
+Lowering::Value* Lowering::intrinsic(const ir::IntrinsicInfo& row, const Operands& in) {
+  using Body = Value* (*)(Lowering&, const Operands&);
+#define RLDB_LLVM_Libm1(f) [](Lowering& l, const Operands& in) { return l.library(#f, in); }
+#define RLDB_LLVM_Libm2(f) RLDB_LLVM_Libm1(f)
+#define RLDB_LLVM_Native(f) [](Lowering& l, const Operands& in) { return l.native(llvm::Intrinsic::f, in); }
+#define RLDB_LLVM_Own(f) [](Lowering& l, const Operands& in) { return l.f(in); }
+#define RLDB_LLVM_Form nullptr
+#define RLDB_LLVM_None nullptr
+  static constexpr Body kBodies[] = {
+#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_LLVM_##evaluate,
+#include "rldb/ir/intrinsic.def"
+  };
+  const Body body = kBodies[std::size_t(row.id)];
+  return body ? body(*this, in) : nullptr;
 }
 
-}  // namespace
-
 Lowering::Value* Lowering::call(const ir::Call* c) {
-  const auto* op = as<ir::Op>(c->callee);
-  if (!op) refuse("there is no code for the call " + where(c));
-  std::string_view name = op->name;
-  if (name.starts_with("tir.")) name.remove_prefix(4);
-  if (name == "if_then_else" && c->args.size() == 3) {
+  if (!as<ir::Op>(c->callee)) refuse("there is no code for the call " + where(c));
+  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
     const bool cheap = speculable(c->args[1]) && speculable(c->args[2]);
     return lazy(
         c->args[0], [&] { return value(c->args[1]); }, [&] { return value(c->args[2]); }, cheap);
   }
-  if (name == "reinterpret" && c->args.size() == 1) return reinterpret(c);
-  if ((name == "likely" || name == "ret") && c->args.size() == 1) return value(c->args[0]);
-  if (is_packed(name)) return call_packed(c);
-  if (c->args.empty()) refuse(fmt::format("there is no code for `T.{}`", name));
-  if (c->args[0]->dtype().is_void() || c->args[0]->dtype().is_handle())
-    refuse(fmt::format("there is no code for `T.{}`", name));
-  if (Value* v = c->args[0]->dtype().is_float() ? float_intrinsic(name, c) : int_intrinsic(name, c)) return v;
-  refuse(fmt::format("there is no code for `T.{}`", name));
+  if (ir::is_call_of(c, ir::Intrinsic::Reinterpret)) return reinterpret(c);
+  const bool is_ret = ir::is_call_of(c, ir::Intrinsic::Ret) && c->args.size() == 1;
+  if (is_ret || ir::is_call_of(c, ir::Intrinsic::Likely)) return value(c->args[0]);
+  if (ir::is_call_of(c, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(c, ir::Intrinsic::TvmCallCpacked))
+    return call_packed(c);
+  const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
+  const bool scalar = !c->args.empty() && !c->args[0]->dtype().is_void() && !c->args[0]->dtype().is_handle();
+  if (row && scalar && row->arity > 0 && std::size_t(row->arity) <= c->args.size())
+    if (Value* made = intrinsic(*row, operands(c, row->arity))) return made;
+  refuse(fmt::format("there is no code for `T.{}`", ir::is_tir_op(c->callee)
+                                                        ? as<ir::Op>(c->callee)->name.substr(ir::kTirPrefix.size())
+                                                        : as<ir::Op>(c->callee)->name));
+}
+
+// The arguments, as many as the row wants, as vectors when one of them is.
+Lowering::Operands Lowering::operands(const ir::Call* c, int count) {
+  Operands in{c, c->args[0]->dtype().element(), {}};
+  for (int i = 0; i < count; ++i) in.values.push_back(value(c->args[std::size_t(i)]));
+  unsigned lanes = 0;
+  for (Value* v : in.values) lanes = std::max(lanes, v->getType()->isVectorTy() ? lanes_of(v) : 0u);
+  for (Value*& v : in.values) v = splat(v, lanes);
+  return in;
 }
 
 // A call of the C library, one lane at a time; LLVM may not reason about it by its name (its rewrites change bits).
@@ -80,89 +73,124 @@ Lowering::Value* Lowering::libm(std::string_view name, std::vector<Value*> args)
   });
 }
 
-Lowering::Value* Lowering::float_intrinsic(std::string_view name, const ir::Call* c) {
-  const DType t = c->args[0]->dtype().element();
-  std::vector<Value*> args;
-  for (const ir::Expr* a : c->args) {
-    if (args.size() == 3) break;
-    args.push_back(value(a));
-  }
-  unsigned lanes = 0;
-  for (Value* a : args) lanes = std::max(lanes, a->getType()->isVectorTy() ? lanes_of(a) : 0u);
-  for (Value*& a : args) a = splat(a, lanes);
-  Value* x = args[0];
-  const bool is_double = x->getType()->getScalarType()->isDoubleTy();
-  const auto constant = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
-  const auto rounded = [&](Value* v) { return round_narrow(v, t); };
-
-  for (const Native& n : kNative)
-    if (n.name == name) return rounded(b_.CreateUnaryIntrinsic(n.id, x));
-  for (const Libm& l : kLibm) {
-    if (l.name != name) continue;
-    if (args.size() < std::size_t(l.arity)) return nullptr;
-    args.resize(std::size_t(l.arity));
-    return rounded(libm(is_double ? l.f64 : l.f32, args));
-  }
-  if (name == "exp10") return rounded(libm(is_double ? "pow" : "powf", {constant(10.0), x}));
-  if (name == "rsqrt") return rounded(b_.CreateFDiv(constant(1.0), b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x)));
-  if (name == "sigmoid") {
-    Value* e = libm(is_double ? "exp" : "expf", {b_.CreateFNeg(x)});
-    return rounded(b_.CreateFDiv(constant(1.0), b_.CreateFAdd(constant(1.0), e)));
-  }
-  if (name == "fabs" || name == "abs") return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-  if (name == "copysign" && args.size() >= 2) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, args[1]);
-  if (name == "fma" && args.size() >= 3)
-    return rounded(b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, args[1], args[2]}));
-  if (name == "ldexp" && args.size() >= 2) {
-    // In double, then rounded, as eval.
-    Value* power = convert(args[1], c->args[1]->dtype(), DType::Int(32));
-    Value* out = per_lane(x, [&](unsigned i) {
-      Value* wide = is_double ? lane(x, i) : b_.CreateFPExt(lane(x, i), b_.getDoubleTy());
-      return b_.CreateCall(helper("ldexp", b_.getDoubleTy(), {b_.getDoubleTy(), b_.getInt32Ty()}, true),
-                           {wide, lane(power, i)});
-    });
-    return convert(out, DType::Float(64), t);
-  }
-  if (name == "isnan") return b_.CreateFCmpUNO(x, x);
-  if (name == "isinf" || name == "isfinite") {
-    Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-    Value* inf = llvm::ConstantFP::getInfinity(x->getType());
-    return name == "isinf" ? b_.CreateFCmpOEQ(size, inf) : b_.CreateFCmpONE(size, inf);
-  }
-  return nullptr;
+// f, or ff for float32 and narrower.
+Lowering::Value* Lowering::library(std::string_view f, const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  return round_narrow(libm(in.is_double() ? std::string(f) : std::string(f) + "f", in.values), in.element);
 }
 
-Lowering::Value* Lowering::int_intrinsic(std::string_view name, const ir::Call* c) {
-  const DType t = c->args[0]->dtype().element();
-  Value* x = value(c->args[0]);
-  Value* y = c->args.size() > 1 ? value(c->args[1]) : nullptr;
-  if (y) unify(x, y);
-  llvm::Type* type = x->getType();
-  const unsigned vector = type->isVectorTy() ? lanes_of(x) : 0;
-  const auto counted = [&](Value* v) { return b_.CreateIntCast(v, value_type(c->dtype().element(), vector), false); };
+Lowering::Value* Lowering::native(llvm::Intrinsic::ID f, const Operands& in) {
+  return in.is_float() ? round_narrow(b_.CreateUnaryIntrinsic(f, in.values[0]), in.element) : nullptr;
+}
 
-  if (name == "abs" || name == "fabs")
-    return t.is_int() ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
-  if (name == "popcount") return counted(b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, x));
-  if (name == "clz") return counted(b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, x, b_.getFalse()));
-  if (name == "bitwise_not") return b_.CreateNot(x);
-  if (name == "isnan" || name == "isinf") return splat(b_.getFalse(), vector);
-  if (name == "isfinite") return splat(b_.getTrue(), vector);
-  if (!y) return nullptr;
-  if (name == "bitwise_and") return b_.CreateAnd(x, y);
-  if (name == "bitwise_or") return b_.CreateOr(x, y);
-  if (name == "bitwise_xor") return b_.CreateXor(x, y);
-  if (name == "shift_left" || name == "shift_right") {
-    // The count is taken modulo 64, in 64 bits, as eval.
-    llvm::Type* word = value_type(DType::Int(64), vector);
-    Value* count = b_.CreateAnd(to_index(y, c->args[1]->dtype().element()), llvm::ConstantInt::get(word, 63));
-    Value* wide = b_.CreateIntCast(x, word, t.is_int());
-    Value* moved = name == "shift_left" ? b_.CreateShl(wide, count)
-                   : t.is_int()         ? b_.CreateAShr(wide, count)
-                                        : b_.CreateLShr(wide, count);
-    return b_.CreateTrunc(moved, type);
-  }
-  return nullptr;
+// ---- of floats ----
+
+Lowering::Value* Lowering::exp10(const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  Value* ten = llvm::ConstantFP::get(in.values[0]->getType(), 10.0);  // a power of ten, as in eval
+  return round_narrow(libm(in.is_double() ? "pow" : "powf", {ten, in.values[0]}), in.element);
+}
+
+Lowering::Value* Lowering::rsqrt(const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  Value* x = in.values[0];
+  Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
+  return round_narrow(b_.CreateFDiv(one, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x)), in.element);
+}
+
+Lowering::Value* Lowering::sigmoid(const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  Value* x = in.values[0];
+  Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
+  Value* e = libm(in.is_double() ? "exp" : "expf", {b_.CreateFNeg(x)});
+  return round_narrow(b_.CreateFDiv(one, b_.CreateFAdd(one, e)), in.element);
+}
+
+Lowering::Value* Lowering::copysign(const Operands& in) {
+  return in.is_float() ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, in.values[0], in.values[1]) : nullptr;
+}
+
+Lowering::Value* Lowering::fma(const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  return round_narrow(b_.CreateIntrinsic(llvm::Intrinsic::fma, {in.values[0]->getType()}, in.values), in.element);
+}
+
+// In double, then rounded, as eval.
+Lowering::Value* Lowering::ldexp(const Operands& in) {
+  if (!in.is_float()) return nullptr;
+  Value* x = in.values[0];
+  Value* power = convert(in.values[1], in.call->args[1]->dtype(), DType::Int(32));
+  Value* out = per_lane(x, [&](unsigned i) {
+    Value* wide = in.is_double() ? lane(x, i) : b_.CreateFPExt(lane(x, i), b_.getDoubleTy());
+    return b_.CreateCall(helper("ldexp", b_.getDoubleTy(), {b_.getDoubleTy(), b_.getInt32Ty()}, true),
+                         {wide, lane(power, i)});
+  });
+  return convert(out, DType::Float(64), in.element);
+}
+
+// ---- of floats and integers ----
+
+Lowering::Value* Lowering::absolute(const Operands& in) {
+  Value* x = in.values[0];
+  if (in.is_float()) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  return in.element.is_int() ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
+}
+
+Lowering::Value* Lowering::is_nan(const Operands& in) {
+  Value* x = in.values[0];
+  return in.is_float() ? b_.CreateFCmpUNO(x, x) : splat(b_.getFalse(), width_of(x));
+}
+
+Lowering::Value* Lowering::is_inf(const Operands& in) {
+  Value* x = in.values[0];
+  if (!in.is_float()) return splat(b_.getFalse(), width_of(x));
+  return b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x),
+                          llvm::ConstantFP::getInfinity(x->getType()));
+}
+
+Lowering::Value* Lowering::is_finite(const Operands& in) {
+  Value* x = in.values[0];
+  if (!in.is_float()) return splat(b_.getTrue(), width_of(x));
+  return b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x),
+                          llvm::ConstantFP::getInfinity(x->getType()));
+}
+
+// ---- of integers ----
+
+Lowering::Value* Lowering::counted(Value* v, const Operands& in) {
+  return b_.CreateIntCast(v, value_type(in.call->dtype().element(), width_of(v)), false);
+}
+Lowering::Value* Lowering::popcount(const Operands& in) {
+  return in.is_float() ? nullptr : counted(b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, in.values[0]), in);
+}
+Lowering::Value* Lowering::clz(const Operands& in) {
+  if (in.is_float()) return nullptr;
+  return counted(b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, in.values[0], b_.getFalse()), in);
+}
+Lowering::Value* Lowering::bit_not(const Operands& in) { return in.is_float() ? nullptr : b_.CreateNot(in.values[0]); }
+Lowering::Value* Lowering::bit_and(const Operands& in) {
+  return in.is_float() ? nullptr : b_.CreateAnd(in.values[0], in.values[1]);
+}
+Lowering::Value* Lowering::bit_or(const Operands& in) {
+  return in.is_float() ? nullptr : b_.CreateOr(in.values[0], in.values[1]);
+}
+Lowering::Value* Lowering::bit_xor(const Operands& in) {
+  return in.is_float() ? nullptr : b_.CreateXor(in.values[0], in.values[1]);
+}
+Lowering::Value* Lowering::shift_left(const Operands& in) { return in.is_float() ? nullptr : shift(in, true); }
+Lowering::Value* Lowering::shift_right(const Operands& in) { return in.is_float() ? nullptr : shift(in, false); }
+
+// The count is taken modulo 64, in 64 bits, as eval.
+Lowering::Value* Lowering::shift(const Operands& in, bool left) {
+  Value* x = in.values[0];
+  llvm::Type* word = value_type(DType::Int(64), width_of(x));
+  Value* count =
+      b_.CreateAnd(to_index(in.values[1], in.call->args[1]->dtype().element()), llvm::ConstantInt::get(word, 63));
+  Value* wide = b_.CreateIntCast(x, word, in.element.is_int());
+  Value* moved = left                  ? b_.CreateShl(wide, count)
+                 : in.element.is_int() ? b_.CreateAShr(wide, count)
+                                       : b_.CreateLShr(wide, count);
+  return b_.CreateTrunc(moved, x->getType());
 }
 
 Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
@@ -198,8 +226,7 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
   Value* rows = on_stack(std::max<std::size_t>(1, 2 * count));
   const auto buffer_of = [&](const ir::Expr* e) -> const ir::Buffer* {
     if (const auto* inner = as<ir::Call>(e)) {
-      const auto* op = as<ir::Op>(inner->callee);
-      if (op && op->name == "tir.tvm_stack_make_array" && !inner->args.empty()) e = inner->args[0];
+      if (ir::is_call_of(inner, ir::Intrinsic::TvmStackMakeArray) && !inner->args.empty()) e = inner->args[0];
     }
     const auto* v = as<ir::Var>(e);
     if (!v) return nullptr;

@@ -175,8 +175,39 @@ class Lowering {
 
   // ---- intrinsics (lower/intrinsic.cc) ----
   Value* call(const ir::Call* c);
-  Value* float_intrinsic(std::string_view name, const ir::Call* c);
-  Value* int_intrinsic(std::string_view name, const ir::Call* c);
+  // Arguments of one; what is no intrinsic of their dtype gives null.
+  struct Operands {
+    const ir::Call* call;
+    DType element;  // of the first
+    std::vector<Value*> values;
+    bool is_float() const { return element.is_float(); }
+    bool is_double() const { return values[0]->getType()->getScalarType()->isDoubleTy(); }
+  };
+  Operands operands(const ir::Call* c, int count);
+  Value* intrinsic(const ir::IntrinsicInfo& row, const Operands& in);
+  Value* library(std::string_view f, const Operands& in);
+  Value* native(llvm::Intrinsic::ID f, const Operands& in);
+  Value* exp10(const Operands& in);
+  Value* rsqrt(const Operands& in);
+  Value* sigmoid(const Operands& in);
+  Value* copysign(const Operands& in);
+  Value* fma(const Operands& in);
+  Value* ldexp(const Operands& in);
+  Value* absolute(const Operands& in);
+  Value* is_nan(const Operands& in);
+  Value* is_inf(const Operands& in);
+  Value* is_finite(const Operands& in);
+  Value* popcount(const Operands& in);
+  Value* clz(const Operands& in);
+  Value* bit_not(const Operands& in);
+  Value* bit_and(const Operands& in);
+  Value* bit_or(const Operands& in);
+  Value* bit_xor(const Operands& in);
+  Value* shift_left(const Operands& in);
+  Value* shift_right(const Operands& in);
+  Value* shift(const Operands& in, bool left);
+  Value* counted(Value* v, const Operands& in);
+  unsigned width_of(Value* v) { return v->getType()->isVectorTy() ? lanes_of(v) : 0; }
   Value* libm(std::string_view name, std::vector<Value*> args);
   Value* reinterpret(const ir::Call* c);
   Value* call_packed(const ir::Call* c);

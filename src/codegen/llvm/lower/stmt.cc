@@ -141,15 +141,13 @@ void Lowering::attr_stmt(const ir::AttrStmt* s) {
 }
 
 void Lowering::evaluate(const ir::Expr* e) {
-  const auto* c = as<ir::Call>(e);
-  const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
-  const std::string_view name = op ? op->name : std::string_view();
-  if (name == "tir.ret") {
-    if (!c->args.empty()) store_result(c->args[0]);
+  const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
+  if (ir::is_call_of(e, ir::Intrinsic::Ret)) {
+    if (const auto* c = as<ir::Call>(e); !c->args.empty()) store_result(c->args[0]);
     b_.CreateRet(b_.getInt32(0));
-  } else if (name == "tir.break_loop" || name == "tir.continue_loop") {
-    leave_loop(name == "tir.break_loop");
-  } else if (name == "tir.tvm_storage_sync") {
+  } else if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) {
+    leave_loop(for_good);
+  } else if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) {
     // One thread: nothing to wait for.
   } else {
     value(e);

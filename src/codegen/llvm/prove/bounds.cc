@@ -219,8 +219,7 @@ void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
   if (depth > 64) return;
   if (const auto* n = as<ir::NotExpr>(cond)) return assume(n->a, !holds, depth + 1);
   if (const auto* c = as<ir::Call>(cond)) {
-    const auto* op = as<ir::Op>(c->callee);
-    if (op && op->name == "tir.likely" && c->args.size() == 1) assume(c->args[0], holds, depth + 1);
+    if (ir::is_call_of(c, ir::Intrinsic::Likely)) assume(c->args[0], holds, depth + 1);
     return;
   }
   const auto* b = as<ir::BinaryExpr>(cond);
@@ -312,8 +311,7 @@ void Analysis::expr(const ir::Expr* e) {
     return expr(l->body);
   }
   if (const auto* c = as<ir::Call>(e)) {
-    const auto* op = as<ir::Op>(c->callee);
-    if (op && op->name == "tir.if_then_else" && c->args.size() == 3) {
+    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
       expr(c->args[0]);
       for (const bool holds : {true, false}) {
         const std::size_t mark = prover_.mark();

@@ -81,9 +81,9 @@ class StatementReader {
       case Kind::ReturnStatement:
         return return_statement(s);
       case Kind::BreakStatement:
-        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), "break_loop", {})), s));
+        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::BreakLoop, {})), s));
       case Kind::ContinueStatement:
-        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), "continue_loop", {})), s));
+        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::ContinueLoop, {})), s));
       case Kind::PassStatement:
         return tir_.emit(at(r_.ctx.evaluate(r_.ctx.i32(0)), s));
       case Kind::UnexpectedIndent:
@@ -550,7 +550,7 @@ class StatementReader {
     const Val v = eval(r_, value);
     if (v.is(ValKind::None)) return;
     const ir::Expr* e = to_scalar(r_, v, value);
-    if (e) tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(e->dtype(), "ret", {e})), s));
+    if (e) tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(e->dtype(), ir::Intrinsic::Ret, {e})), s));
   }
 
   Reader& r_;

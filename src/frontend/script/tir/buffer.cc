@@ -259,7 +259,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     if (e->dtype().lanes == 1) {
       const ir::Expr* lanes = r.ctx.i32(dtype.lanes < 0 ? -dtype.lanes : dtype.lanes);
       if (dtype.is_scalable())
-        lanes = r.ctx.binary(ir::NodeKind::Mul, r.ctx.intrin(ir::DType::Int(32), "vscale", {}), lanes);
+        lanes = r.ctx.binary(ir::NodeKind::Mul, r.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::Vscale, {}), lanes);
       return r.ctx.broadcast(ir::cast_to(r.ctx, dtype.element(), e), lanes);
     }
     r.error(at, diag::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
@@ -365,10 +365,12 @@ Val access_ptr(Reader& r, const ir::Buffer* b, const CallNode& call) {
   }
   if (!size) return {};
   if (offset && !extent) size = ir::sub(r.ctx, size, base);
-  const ir::Expr* tag = r.ctx.call_typed(r.ctx.op("tir.type_annotation"), {}, r.ctx.prim(b->dtype));
+  const ir::Expr* tag =
+      r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::TypeAnnotation).op), {}, r.ctx.prim(b->dtype));
   const ir::Expr* list[] = {tag, b->data, base, size, r.ctx.i32(mask)};
   return Val::of(static_cast<const ir::Expr*>(
-      r.at(r.ctx.call_typed(r.ctx.op("tir.tvm_access_ptr"), list, r.ctx.prim(ir::DType::Handle())), call.node)));
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::TvmAccessPtr).op), list, r.ctx.prim(ir::DType::Handle())),
+           call.node)));
 }
 
 // A.view(shape, dtype): another buffer over the same data.

@@ -414,7 +414,8 @@ Val if_then_else(Reader& r, const Val& cond, const Val& yes, const Val& no, Node
   // TVM decides a constant condition here.
   if (const auto known = ir::const_int(c)) return Val::of(*known ? a : b);
   const ir::Expr* list[] = {c, a, b};
-  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(r.ctx.op("tir.if_then_else"), list, a->type), at)));
+  return Val::of(static_cast<const ir::Expr*>(
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::IfThenElse).op), list, a->type), at)));
 }
 
 const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at) {

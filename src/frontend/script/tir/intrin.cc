@@ -11,15 +11,11 @@ namespace rldb::frontend::script {
 
 namespace {
 
-enum class Rule : std::uint8_t { First, Match, Bool, Int32, Int64, Handle, Void, DTypeFirst, DTypeLast };
+using Rule = ir::IntrinsicDType;
 
 Rule rule_of(std::string_view name) {
-  static const std::unordered_map<std::string_view, Rule> table = {
-#define RLDB_INTRIN(intrin, rule) {intrin, Rule::rule},
-#include "frontend/script/tir/intrin.def"
-  };
-  const auto it = table.find(name);
-  return it == table.end() ? Rule::First : it->second;
+  const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+  return row ? row->dtype : Rule::First;
 }
 
 // Families whose names grow with the hardware: T.ptx.mma.sync, T.cuda.atomic_add, T.warp.copy.
@@ -34,11 +30,10 @@ bool is_device_family(std::string_view path) {
 // A name that neither we nor TVM know is an error when it is near one that is known; else it is kept with a warning.
 bool is_intrinsic(Reader& r, const CallNode& call) {
   static const std::vector<std::string_view> known = [] {
-    std::vector<std::string_view> names = {
-#define RLDB_INTRIN(intrin, rule) intrin,
-#include "frontend/script/tir/intrin.def"
-        "int8",    "int16",   "int32",    "int64", "uint8",   "uint16", "uint32", "uint64",   "float16",
-        "float32", "float64", "bfloat16", "bool",  "boolean", "sblock", "init",   "prim_func"};
+    std::vector<std::string_view> names = {"int8",   "int16",   "int32",   "int64",   "uint8",    "uint16",
+                                           "uint32", "uint64",  "float16", "float32", "float64",  "bfloat16",
+                                           "bool",   "boolean", "sblock",  "init",    "prim_func"};
+    names.insert(names.end(), ir::intrinsic_names().begin(), ir::intrinsic_names().end());
     for (const auto& rows :
          {tir_handlers(), tir_statement_handlers(), tir_buffer_handlers(), tir_loop_handlers(), tir_block_handlers()})
       for (const HandlerRow& row : rows) names.push_back(row.path);
@@ -56,17 +51,9 @@ bool is_intrinsic(Reader& r, const CallNode& call) {
 }
 
 // Kept under TVM's registered name.
-std::string_view registered_name(std::string_view name) {
-  if (name == "call_packed") return "tvm_call_packed";
-  if (name == "call_cpacked") return "tvm_call_cpacked";
-  if (name == "call_packed_lowered") return "tvm_call_packed_lowered";
-  if (name == "call_cpacked_lowered") return "tvm_call_cpacked_lowered";
-  if (name == "Return") return "ret";
-  if (name == "Break") return "break_loop";
-  if (name == "Continue") return "continue_loop";
-  if (name == "power") return "pow";
-  if (name == "abs") return "fabs";
-  return name;
+const ir::Op* registered_op(Reader& r, std::string_view name) {
+  if (const ir::IntrinsicInfo* row = ir::find_intrinsic(name)) return r.ctx.op(row->op);
+  return r.ctx.op(std::string(ir::kTirPrefix) + std::string(name));
 }
 
 struct IntrinsicParts {
@@ -189,9 +176,8 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   const ir::Type* type = p.type            ? p.type
                          : dtype.is_void() ? static_cast<const ir::Type*>(r.ctx.void_type())
                                            : r.ctx.prim(dtype);
-  const std::string full = "tir." + std::string(registered_name(name));
   return Val::of(
-      static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(r.ctx.op(full), p.args, type, p.attrs), call.node)));
+      static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(registered_op(r, name), p.args, type, p.attrs), call.node)));
 }
 
 }  // namespace
@@ -213,7 +199,7 @@ Val call_intrin(Reader& r, const CallNode& call) {
   const auto t = to_dtype(r, *t_value, args.node(0, "dtype"));
   auto name = to_str(r, *name_value, args.node(1, "func_name"));
   if (!t || !name) return {};
-  for (std::string_view prefix : {"tirx.", "tir."})
+  for (std::string_view prefix : {std::string_view("tirx."), ir::kTirPrefix})
     if (name->starts_with(prefix)) name->remove_prefix(prefix.size());
   std::vector<const ir::Expr*> values;
   for (Argument& a : args.all()) {
@@ -227,8 +213,8 @@ Val call_intrin(Reader& r, const CallNode& call) {
   if (rule != Rule::DTypeFirst && rule != Rule::DTypeLast && default_dtype(rule, values) != *t)
     attrs.push_back(r.ctx.named("dtype", dtype_attr(r, *t)));
   const ir::Type* type = t->is_void() ? static_cast<const ir::Type*>(r.ctx.void_type()) : r.ctx.prim(*t);
-  const std::string full = "tir." + std::string(registered_name(*name));
-  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(r.ctx.op(full), values, type, attrs), call.node)));
+  return Val::of(
+      static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(registered_op(r, *name), values, type, attrs), call.node)));
 }
 
 // T.address_of(A[i]) keeps the access as it is.
@@ -249,7 +235,8 @@ Val address_of(Reader& r, const CallNode& call) {
   if (!e) return {};
   const ir::Expr* list[] = {e};
   return Val::of(static_cast<const ir::Expr*>(
-      r.at(r.ctx.call_typed(r.ctx.op("tir.address_of"), list, r.ctx.prim(ir::DType::Handle())), call.node)));
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::AddressOf).op), list, r.ctx.prim(ir::DType::Handle())),
+           call.node)));
 }
 
 Val call_in_tir(Reader& r, const ir::Expr* callee, const CallNode& call) {

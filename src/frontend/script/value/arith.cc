@@ -276,22 +276,22 @@ std::optional<ir::NodeKind> node_of(Op op) {
   }
 }
 
-std::string_view intrinsic_of(Op op) {
+std::optional<ir::Intrinsic> intrinsic_of(Op op) {
   switch (op) {
     case Op::Pow:
-      return "pow";
+      return ir::Intrinsic::Pow;
     case Op::Shl:
-      return "shift_left";
+      return ir::Intrinsic::ShiftLeft;
     case Op::Shr:
-      return "shift_right";
+      return ir::Intrinsic::ShiftRight;
     case Op::BitAnd:
-      return "bitwise_and";
+      return ir::Intrinsic::BitwiseAnd;
     case Op::BitOr:
-      return "bitwise_or";
+      return ir::Intrinsic::BitwiseOr;
     case Op::BitXor:
-      return "bitwise_xor";
+      return ir::Intrinsic::BitwiseXor;
     default:
-      return {};
+      return std::nullopt;
   }
 }
 
@@ -320,14 +320,14 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
     r.report(at.span(), std::move(made).error());
     return {};
   }
-  if (const std::string_view name = intrinsic_of(op); !name.empty()) {
+  if (const auto intrinsic = intrinsic_of(op)) {
     auto matched = ir::match_dtypes(r.ctx, a, b);
     if (!matched.ok()) {
       r.report(at.span(), std::move(matched).error());
       return {};
     }
     return Val::of(static_cast<const ir::Expr*>(
-        r.at(r.ctx.intrin(matched->first->dtype(), name, {matched->first, matched->second}), at)));
+        r.at(r.ctx.intrin(matched->first->dtype(), *intrinsic, {matched->first, matched->second}), at)));
   }
   return r.error(at, diag::BadOperands, at.text(), describe(r, va), describe(r, vb));
 }
@@ -376,7 +376,8 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   if (op == "+") return Val::of(e);
   if (!e->dtype().is_integral() && !e->dtype().is_float())
     return r.error(at, diag::BadOperand, op == "neg" ? "-" : op, describe(r, a));
-  if (op == "~") return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), "bitwise_not", {e}), at)));
+  if (op == "~")
+    return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), ir::Intrinsic::BitwiseNot, {e}), at)));
   // TVM: -x is x * -1; a literal folds.
   auto made = ir::make_binary(r.ctx, ir::NodeKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
   if (made.ok()) return Val::of(r.at(*made, at));

@@ -113,7 +113,7 @@ Val op_call(Reader& r, const CallNode& call) {
   const auto s = v ? to_str(r, *v, args.node(0, "name")) : std::nullopt;
   if (!s) return {};
   return Val::of(static_cast<const ir::Expr*>(
-      r.ctx.op(s->starts_with("tirx.") ? "tir." + std::string(s->substr(5)) : std::string(*s))));
+      r.ctx.op(s->starts_with("tirx.") ? std::string(ir::kTirPrefix) + std::string(s->substr(5)) : std::string(*s))));
 }
 
 Val len_call(Reader& r, const CallNode& call) {
