@@ -5,6 +5,7 @@
 
 #include "ops/legal/legal.h"
 #include "ops/rows.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/text.h"
@@ -32,10 +33,9 @@ const std::vector<Row>& rows() {
     std::vector<Row> out;
     std::string_view family = kNoFamily;
 #define RLDB_OP_FAMILY(name) family = name;
-#define RLDB_OP(name, signature, infer_fn, legal_fn, purity, mixed, doc) \
-  out.push_back(                                                         \
-      {"relax." name, signature, family, infer::infer_fn, legal::legal_fn, Purity::purity, MixedPolicy::mixed, doc});
-#include "rldb/ops/op.def"
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, purity, mixed, traits, doc) \
+  out.push_back({op::id, signature, family, infer::infer_fn, legal::legal_fn, Purity::purity, MixedPolicy::mixed, doc});
+#include "rldb/ir/op/op.def"
     return out;
   }();
   return table;
@@ -194,8 +194,7 @@ const std::vector<OpInfo>& all() { return registry().infos; }
 std::string_view nearest_name(std::string_view name) {
   std::vector<std::string_view> names;
   for (const OpInfo& info : all()) names.push_back(info.short_name());
-  if (name.starts_with("relax.")) name.remove_prefix(6);
-  return source::nearest(name, names);
+  return source::nearest(op::short_name(name), names);
 }
 
 bool is_call_of(const ir::Expr* e, std::string_view name) {

@@ -6,9 +6,9 @@
 namespace rldb::ops {
 
 namespace infer {
-#define RLDB_OP(name, signature, infer_fn, legal_fn, purity, mixed, doc) \
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, purity, mixed, traits, doc) \
   Result<const ir::Type*> infer_fn(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
-#include "rldb/ops/op.def"
+#include "rldb/ir/op/op.def"
 }  // namespace infer
 
 }  // namespace rldb::ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -172,9 +173,9 @@ const Binding* remake_binding(Context& ctx, const Binding* b, const Var* var, co
 }
 
 const Var* killed_by(const Expr* value) {
-  for (const std::string_view op : {"relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object"})
-    if (const Call* call = as_call_of(value, op)) return call->args.empty() ? nullptr : as<Var>(call->args[0]);
-  return nullptr;
+  if (!op::is_call_with(value, op::Trait::Kills)) return nullptr;
+  const Span<const Expr*> args = as<Call>(value)->args;
+  return args.empty() ? nullptr : as<Var>(args[0]);
 }
 
 std::unordered_set<const Var*> killed_variables(const Function* f) {

@@ -164,6 +164,8 @@ TEST_CASE("builtins are found by name, and only by exact name") {
   CHECK(find_builtin("relax.run.unique") == BuiltinId::RunUnique);
   CHECK_FALSE(find_builtin("vm.builtin.match_shap").has_value());
   CHECK_FALSE(find_builtin("").has_value());
+  CHECK(builtin::MatchShape == "vm.builtin.match_shape");
+  CHECK_FALSE(find_builtin(builtin::CallPyFunc).has_value());  // named because lowering calls it, not there
   for (const BuiltinInfo& row : builtins()) {
     CHECK(find_builtin(row.name) == row.id);
     CHECK_FALSE(row.doc.empty());

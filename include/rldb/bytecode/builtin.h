@@ -6,6 +6,14 @@
 #include <span>
 #include <string_view>
 
+// The names as constants: builtin::MatchShape is "vm.builtin.match_shape". Lowering makes calls of them, so passes and
+// the evaluator read them too; a name is written in its row and nowhere else.
+namespace rldb::builtin {
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) inline constexpr std::string_view id = name;
+#define RLDB_ABSENT_BUILTIN(id, name, doc) inline constexpr std::string_view id = name;
+#include "rldb/bytecode/builtin.def"
+}  // namespace rldb::builtin
+
 namespace rldb::bytecode {
 
 enum class BuiltinId : std::uint8_t {

@@ -1,4 +1,4 @@
-// The operator registry: one row an operator in op_*.def says name, arguments, attributes, type inference, body,
+// The operator registry: one row per operator in ir/op/*.def says name, arguments, attributes, type inference, body,
 // purity and a doc line; everything that knows operators (front end, printer, verifier, passes, help, docs) reads it.
 //
 // A row's signature is written in the order of TVM's Python API, which may mix arguments (expressions) and attributes

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/ir/block_builder.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -94,7 +96,7 @@ void FunctionCompiler::binding(const Binding* b) {
   // is a name only; its checks are code already.
   if (!b->is_match_cast() && !isa<Call>(b->value) && !isa<If>(b->value) && !isa<Tuple>(b->value) &&
       !isa<TupleGetItem>(b->value) && !isa<SeqExpr>(b->value))
-    result = emit_call("vm.builtin.copy", {result}, b->value->type);
+    result = emit_call(builtin::Copy, {result}, b->value->type);
   bind(b->var, result);
 }
 
@@ -141,7 +143,7 @@ Arg FunctionCompiler::value(const Expr* e) {
       return tuple(cast<Tuple>(e));
     case NodeKind::TupleGetItem: {
       const auto* get = cast<TupleGetItem>(e);
-      return emit_call("vm.builtin.tuple_getitem", {value(get->tuple), builder_.integer(get->index)}, e->type);
+      return emit_call(builtin::TupleGetItem, {value(get->tuple), builder_.integer(get->index)}, e->type);
     }
     case NodeKind::Call:
       return call(cast<Call>(e));
@@ -245,7 +247,7 @@ Arg FunctionCompiler::shape(const ShapeExpr* s) {
   return builder_.constant(Value::of_shape(std::move(dims)));
 }
 
-Arg FunctionCompiler::tuple(const Tuple* t) { return emit_call("vm.builtin.make_tuple", values(t->items), nullptr); }
+Arg FunctionCompiler::tuple(const Tuple* t) { return emit_call(builtin::MakeTuple, values(t->items), nullptr); }
 
 Arg FunctionCompiler::function_name(const GlobalVar* g) {
   const Expr* f = module_->find(g->name);
@@ -269,14 +271,14 @@ std::vector<Arg> FunctionCompiler::packed_arguments(const Expr* e) {
   if (!type) return {fail(e, "the arguments " + brief(e), "they are not a tuple")};
   Arg whole = value(e);
   for (std::size_t i = 0; i < type->fields.size(); ++i)
-    args.push_back(emit_call("vm.builtin.tuple_getitem", {whole, builder_.integer(std::int64_t(i))}, type->fields[i]));
+    args.push_back(emit_call(builtin::TupleGetItem, {whole, builder_.integer(std::int64_t(i))}, type->fields[i]));
   return args;
 }
 
 Arg FunctionCompiler::conditional(const If* e) {
   bytecode::InstructionDebug outer = debug_;
   RegName merge = is_void(e->type) ? kVoidRegister : fresh();
-  Arg cond = emit_call("vm.builtin.read_if_cond", {value(e->cond)}, nullptr);
+  Arg cond = emit_call(builtin::ReadIfCond, {value(e->cond)}, nullptr);
   VirtualInstruction branch;
   branch.op = Opcode::If;
   branch.reg = cond.value();
@@ -285,7 +287,7 @@ Arg FunctionCompiler::conditional(const If* e) {
     std::size_t first = code_.variables.size();
     Arg result = sequence(body);
     debug_ = outer;
-    if (merge != kVoidRegister) emit_call_to("vm.builtin.copy", {result}, merge);
+    if (merge != kVoidRegister) emit_call_to(builtin::Copy, {result}, merge);
     // Names of a branch end with it.
     for (std::size_t v = first; v < code_.variables.size(); ++v)
       code_.variables[v].end = std::min(code_.variables[v].end, position());
@@ -310,7 +312,7 @@ Arg FunctionCompiler::call(const Call* c) {
   if (const auto* v = as<Var>(c->callee)) {
     std::vector<Arg> args{Arg::vm(), variable(v)};
     for (Arg a : values(c->args)) args.push_back(a);
-    return emit_call("vm.builtin.invoke_closure", std::move(args), c->type);
+    return emit_call(builtin::InvokeClosure, std::move(args), c->type);
   }
   return fail(c, "the call " + brief(c), "its callee is neither a function of the module nor a variable");
 }
@@ -330,27 +332,26 @@ Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
 }
 
 Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
-  if (op == "relax.call_builtin_with_ctx") return call_with_context(c);
-  if (op == "relax.vm.alloc_storage") return alloc_storage(c);
-  if (op == "relax.vm.alloc_tensor") return alloc_tensor(c);
-  if (op == "relax.vm.kill_object") return kill_object(c);
-  if (op.starts_with("relax.inspect.")) {
+  if (op == op::CallBuiltinWithCtx) return call_with_context(c);
+  if (op == op::VmAllocStorage) return alloc_storage(c);
+  if (op == op::VmAllocTensor) return alloc_tensor(c);
+  if (op == op::VmKillObject) return kill_object(c);
+  if (op::has(op, op::Trait::Inspects)) {
     std::vector<Arg> args = values(c->args);
-    args.insert(args.begin() + 1, builder_.constant(Value::of_string(std::string(op.substr(14)))));
-    return emit_call("relax.run.inspect_tensor", std::move(args), c->type);
+    args.insert(args.begin() + 1, builder_.constant(Value::of_string(std::string(op.substr(op.rfind('.') + 1)))));
+    return emit_call(builtin::RunInspect, std::move(args), c->type);
   }
-  if (op == "relax.null_value") return emit_call("vm.builtin.null_value", {}, c->type);
+  if (op == op::NullValue) return emit_call(builtin::NullValue, {}, c->type);
   if (c->args.size() == 2) {
-    if (op == "relax.vm.call_tir_dyn" || op == "relax.make_closure") {
+    if (op == op::VmCallTirDyn || op == op::MakeClosure) {
       std::vector<Arg> args{value(c->args[0])};
       for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
-      return emit_call(op == "relax.make_closure" ? "vm.builtin.make_closure" : "vm.builtin.call_tir_dyn",
-                       std::move(args), c->type);
+      return emit_call(op == op::MakeClosure ? builtin::MakeClosure : builtin::CallTirDyn, std::move(args), c->type);
     }
-    if (op == "relax.invoke_closure" || op == "relax.invoke_pure_closure") {
+    if (op::has(op, op::Trait::CallsClosure)) {
       std::vector<Arg> args{Arg::vm(), value(c->args[0])};
       for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
-      return emit_call("vm.builtin.invoke_closure", std::move(args), c->type);
+      return emit_call(builtin::InvokeClosure, std::move(args), c->type);
     }
   }
   return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op), why_not_lowered(c));
@@ -381,7 +382,7 @@ Arg FunctionCompiler::alloc_storage(const Call* c) {
   if (c->args.size() != 4) return fail(c, brief(c), "it needs a shape, a device index, a dtype and a scope");
   std::vector<Arg> args{Arg::vm()};
   for (Arg a : values(c->args)) args.push_back(a);
-  return emit_call("vm.builtin.alloc_storage", std::move(args), c->type);
+  return emit_call(builtin::AllocStorage, std::move(args), c->type);
 }
 
 // Operands: storage, offset, shape, dtype, and the index of a device whose memory scope goes along.
@@ -394,7 +395,7 @@ Arg FunctionCompiler::alloc_tensor(const Call* c) {
   if (index->value >= 0 && std::size_t(index->value) < module_->vdevices.size())
     args.push_back(
         builder_.constant(Value::of_string(std::string(module_->vdevices[std::size_t(index->value)]->memory_scope))));
-  return emit_call("vm.builtin.alloc_tensor", std::move(args), c->type);
+  return emit_call(builtin::AllocTensor, std::move(args), c->type);
 }
 
 Arg FunctionCompiler::kill_object(const Call* c) {
@@ -402,7 +403,7 @@ Arg FunctionCompiler::kill_object(const Call* c) {
   if (!var) return fail(c, brief(c), "only a variable can be killed");
   Arg victim = variable(var);
   if (victim.kind() == bytecode::ArgKind::Register && !bytecode::is_special(victim.value()))
-    emit_call_to("vm.builtin.null_value", {}, victim.value());
+    emit_call_to(builtin::NullValue, {}, victim.value());
   return Arg::reg(kVoidRegister);
 }
 
@@ -427,14 +428,14 @@ void FunctionCompiler::emit_call_to(std::string_view callee, std::vector<Arg> ar
 
 RegName FunctionCompiler::in_register(Arg a) {
   if (a.kind() == bytecode::ArgKind::Register) return a.value();
-  return emit_call("vm.builtin.copy", {a}, nullptr).value();
+  return emit_call(builtin::Copy, {a}, nullptr).value();
 }
 
 std::size_t FunctionCompiler::emit(VirtualInstruction i) {
   i.debug = debug_;
   // The slots belong to the binding's own call, which is the last instruction that it makes; helpers before it (reading
   // fields of an argument tuple) are rare and do not touch the heap.
-  const bool touches_heap = i.op == Opcode::Call && i.callee != "vm.builtin.tuple_getitem";
+  const bool touches_heap = i.op == Opcode::Call && i.callee != builtin::TupleGetItem;
   if (!touches_heap) {
     i.debug.slots_read.clear();
     i.debug.slots_written.clear();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -123,7 +125,7 @@ void SlotTable::see(const Binding* binding, bytecode::InstructionDebug& debug) {
   if (!call) return;
   if (const auto* f = as<ExternFunc>(call->callee)) return see_call(call, f->symbol, binding->var, debug);
   if (const auto* op = as<Op>(call->callee)) {
-    if (op->name != "relax.call_builtin_with_ctx" || call->args.empty()) return;
+    if (op->name != op::CallBuiltinWithCtx || call->args.empty()) return;
     if (const auto* f = as<ExternFunc>(call->args[0])) see_call(call, f->symbol, binding->var, debug);
     return;
   }
@@ -135,7 +137,7 @@ void SlotTable::see(const Binding* binding, bytecode::InstructionDebug& debug) {
 
 void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* bound,
                          bytecode::InstructionDebug& debug) {
-  if (symbol == "vm.builtin.alloc_shape_heap") {
+  if (symbol == builtin::AllocShapeHeap) {
     if (heap_) return;  // a function that was lowered before it was built has one more; the build's own is the first
     heap_ = bound;
     Span<const Expr*> args = call->args;
@@ -147,9 +149,9 @@ void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* b
     return;
   }
   if (std::none_of(call->args.begin(), call->args.end(), [&](const Expr* a) { return is_heap(a); })) return;
-  if (symbol == "vm.builtin.match_shape") return see_match(call, debug);
-  if (symbol == "vm.builtin.make_shape") return see_make_shape(call, debug);
-  if (symbol == "vm.builtin.match_prim_value" && call->args.size() == 5) {
+  if (symbol == builtin::MatchShape) return see_match(call, debug);
+  if (symbol == builtin::MakeShape) return see_make_shape(call, debug);
+  if (symbol == builtin::MatchPrimValue && call->args.size() == 5) {
     auto code = const_int(call->args[2]), index = const_int(call->args[3]);
     if (!code || !index) return;
     if (*code == 1) {
@@ -160,7 +162,7 @@ void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* b
     }
     if (*code == 3) add_slot(debug.slots_read, *index);
   }
-  if (symbol == "vm.builtin.make_prim_value" && call->args.size() == 3) {
+  if (symbol == builtin::MakePrimValue && call->args.size() == 3) {
     auto code = const_int(call->args[1]), index = const_int(call->args[2]);
     if (code && index && *code == 1) add_slot(debug.slots_read, *index);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
 
 namespace rldb::debug {
@@ -35,7 +36,7 @@ Outcome faulted(vm::Fault f) {
   return o;
 }
 
-constexpr std::string_view kDynamicCall = "vm.builtin.call_tir_dyn";
+constexpr std::string_view kDynamicCall = builtin::CallTirDyn;
 
 // The program's own printing while it is only being repeated.
 class Muted {

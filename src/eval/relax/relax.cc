@@ -9,6 +9,7 @@
 
 #include "eval/relax/relax_op.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/large_stack.h"
@@ -30,6 +31,17 @@ namespace {
 constexpr std::size_t kStackBytes = std::size_t(1) << 30;
 // For what is called from here and does not recurse: expressions, kernels, packed functions.
 constexpr std::size_t kStackReserve = 4 << 20;
+
+// Operators that are calls, and kills: what they do needs the scope, so they are written here; the others have a
+// function.
+bool has_meaning(const op::Row& row) {
+  constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::CallsClosure | op::Trait::CallsPacked | op::Trait::Kills;
+  return row.has(kCore) || row.id == op::Id::MakeClosure || find_relax_op(row.id) != nullptr;
+}
+bool has_meaning(std::string_view name) {
+  const op::Row* row = op::find(name);
+  return row && has_meaning(*row);
+}
 
 struct Scope {
   std::unordered_map<const ir::Var*, Value> values;
@@ -361,32 +373,38 @@ class RelaxEval {
   }
 
   Result<Value> call_op(std::string_view name, const ir::Call* c, Scope& scope) {
-    if (name == "relax.call_tir" || name == "relax.call_tir_with_grad" || name == "relax.call_dps_packed")
-      return call_tir(c, scope);
-    if (name == "relax.call_tir_inplace") return call_tir_inplace(c, scope);
-    if (name == "relax.invoke_closure" || name == "relax.invoke_pure_closure") {
-      RLDB_TRY(const Value callee, eval(c->args[0], scope));
-      RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
-      return call_value(callee, std::move(args));
-    }
-    if (name == "relax.make_closure") {
-      RLDB_TRY(const Value callee, eval(c->args[0], scope));
-      RLDB_TRY(std::vector<Value> captured, inputs_of(c->args[1], scope));
-      runtime::Ref<runtime::Function> f(new runtime::Function(callee.as_function()));
-      f->captured.insert(f->captured.end(), captured.begin(), captured.end());
-      return Value(std::move(f));
-    }
-    if (name == "relax.call_pure_packed" || name == "relax.call_inplace_packed") {
-      RLDB_TRY(std::vector<Value> args, values(c->args.subspan(1), scope));
-      if (const auto* x = as<ir::ExternFunc>(c->args[0])) return call_packed(x->symbol, args);
-      RLDB_TRY(const Value callee, eval(c->args[0], scope));
-      return call_value(callee, std::move(args));
-    }
-    if (is_kill(name)) return kill(c, scope);
-    if (!has_relax_op(name))
+    const op::Row* row = op::find(name);
+    if (!row || !has_meaning(*row))
       return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
+    if (row->id == op::Id::CallTirInplace) return call_tir_inplace(c, scope);
+    if (row->has(op::Trait::CallTir)) return call_tir(c, scope);
+    if (row->has(op::Trait::CallsClosure)) return call_closure(c, scope);
+    if (row->id == op::Id::MakeClosure) return make_closure(c, scope);
+    if (row->has(op::Trait::CallsPacked)) return call_packed_op(c, scope);
+    if (row->has(op::Trait::Kills)) return kill(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
-    return call_relax_op(name, c, args, env_.output);
+    return find_relax_op(row->id)({name, args, env_.output});
+  }
+
+  Result<Value> call_closure(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(const Value callee, eval(c->args[0], scope));
+    RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
+    return call_value(callee, std::move(args));
+  }
+
+  Result<Value> make_closure(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(const Value callee, eval(c->args[0], scope));
+    RLDB_TRY(std::vector<Value> captured, inputs_of(c->args[1], scope));
+    runtime::Ref<runtime::Function> f(new runtime::Function(callee.as_function()));
+    f->captured.insert(f->captured.end(), captured.begin(), captured.end());
+    return Value(std::move(f));
+  }
+
+  Result<Value> call_packed_op(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(std::vector<Value> args, values(c->args.subspan(1), scope));
+    if (const auto* x = as<ir::ExternFunc>(c->args[0])) return call_packed(x->symbol, args);
+    RLDB_TRY(const Value callee, eval(c->args[0], scope));
+    return call_value(callee, std::move(args));
   }
 
   // The variable holds null from here on; other names of the object keep it.
@@ -482,7 +500,7 @@ std::vector<std::string> unsupported(const ir::Module* module, std::string_view 
   ir::walk(f->body, [&](const ir::Node* n) {
     const auto* c = as<ir::Call>(n);
     const auto* op = c ? as<ir::Op>(c->callee) : nullptr;
-    if (op && op->name.starts_with("relax.") && !is_call_family(op->name) && !has_relax_op(op->name) &&
+    if (op && op::is_relax(op->name) && !has_meaning(op->name) &&
         std::find(names.begin(), names.end(), op->name) == names.end())
       names.emplace_back(op->name);
     return true;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+
+#include "rldb/bytecode/builtin.h"
 
 namespace rldb::eval {
 
@@ -167,6 +170,7 @@ Result<Value> view(const std::vector<Value>& args) {
   return Value(std::move(made));
 }
 
+// One field of a tensor's header.
 Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, what));
   if (what == "tensor_ndim") return Value::of_int(t->ndim());
@@ -194,109 +198,103 @@ Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op)
   return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a dtype", op));
 }
 
-Result<Value> memory_op(std::string_view op, const std::vector<Value>& args) {
-  const std::string_view what = op.substr(op.rfind('.') + 1);
-  RLDB_TRY(const DType dtype, dtype_operand(args, op));
-  if (op == "relax.builtin.alloc_tensor") {
-    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
-    RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(args[0].as_shape(), dtype));
-    return Value(std::move(made));
-  }
-  if (what == "alloc_storage") {
-    if (!args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", op));
-    std::int64_t bytes = args[0].as_shape().size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
-    for (const std::int64_t d : args[0].as_shape())
-      if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
-        return fail(ErrorKind::OutOfMemory, fmt::format("`{}` of {}", op, runtime::describe(args[0])));
-    RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
-    return Value(std::move(made));
-  }
+Result<Value> alloc_tensor(const OpCall& c) {
+  RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
+  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", c.op));
+  RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(c.args[0].as_shape(), dtype));
+  return Value(std::move(made));
+}
+
+Result<Value> alloc_storage(const OpCall& c) {
+  RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
+  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", c.op));
+  std::int64_t bytes = c.args[0].as_shape().size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
+  for (const std::int64_t d : c.args[0].as_shape())
+    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
+      return fail(ErrorKind::OutOfMemory, fmt::format("`{}` of {}", c.op, runtime::describe(c.args[0])));
+  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
+  return Value(std::move(made));
+}
+
+Result<Value> tensor_in_storage(const OpCall& c) {
+  RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
+  const std::vector<Value>& args = c.args;
   if (args.size() < 4 || !args[0].is(ValueKind::Storage) || !args[1].is(ValueKind::Int) ||
       !args[2].is(ValueKind::Shape))
-    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a storage, an offset and a shape", op));
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a storage, an offset and a shape", c.op));
   RLDB_TRY(runtime::Ref<Tensor> made,
            Tensor::view(args[0].storage_ref(), std::size_t(args[1].as_int()), args[2].as_shape(), dtype));
   return Value(std::move(made));
 }
 
+Result<Value> reshape(PackedArgs args) {
+  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
+  if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
+  RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
+  if (view->element_count() != t->element_count())
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
+  return Value(std::move(view));
+}
+
+// Rows with the trait Identity: on one device the result is the first argument.
+Result<Value> identity(const OpCall& c) {
+  if (c.args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", c.op));
+  return c.args[0];
+}
+
+// Rows with the trait Inspects.
+Result<Value> inspect_op(const OpCall& c) { return inspect(c.op.substr(c.op.rfind('.') + 1), c.args); }
+
+struct OpRow {
+  op::Id id;
+  OpFn evaluate;
+};
+constexpr OpRow kOps[] = {
+    {op::Id::AssertOp, [](const OpCall& c) { return assert_op(c.args); }},
+    {op::Id::BuiltinAllocTensor, alloc_tensor},
+    {op::Id::MemoryAllocStorage, alloc_storage},
+    {op::Id::MemoryAllocTensor, tensor_in_storage},
+    {op::Id::MemoryView, [](const OpCall& c) { return view(c.args); }},
+    {op::Id::Nonzero, [](const OpCall& c) { return nonzero(c.args); }},
+    {op::Id::NullValue, [](const OpCall&) { return Result<Value>(Value::null()); }},
+    {op::Id::Print, [](const OpCall& c) { return print(c.args, c.output); }},
+    {op::Id::Reshape, [](const OpCall& c) { return reshape(c.args); }},
+    {op::Id::ShapeOf, [](const OpCall& c) { return shape_of(c.args); }},
+    {op::Id::ShapeToTensor, [](const OpCall& c) { return shape_to_tensor(c.args); }},
+    {op::Id::TensorToShape, [](const OpCall& c) { return tensor_to_shape(c.args); }},
+    {op::Id::Unique, [](const OpCall& c) { return unique(c.args); }},
+    {op::Id::VmAllocStorage, alloc_storage},
+    {op::Id::VmAllocTensor, tensor_in_storage},
+};
+
+// One function for each row of op.def, null where the evaluator has no meaning of its own.
+std::array<OpFn, op::kCount> functions_by_row() {
+  std::array<OpFn, op::kCount> out{};
+  for (std::size_t i = 0; i < op::kCount; ++i) {
+    const op::Row& row = op::row(op::Id(i));
+    if (row.has(op::Trait::Identity)) out[i] = identity;
+    if (row.has(op::Trait::Inspects)) out[i] = inspect_op;
+  }
+  for (const OpRow& row : kOps) out[std::size_t(row.id)] = row.evaluate;
+  return out;
+}
+
 }  // namespace
 
-bool is_call_family(std::string_view op) {
-  static constexpr std::string_view kNames[] = {
-      "relax.call_tir",         "relax.call_tir_with_grad", "relax.call_dps_packed",
-      "relax.call_tir_inplace", "relax.invoke_closure",     "relax.invoke_pure_closure",
-      "relax.make_closure",     "relax.call_pure_packed",   "relax.call_inplace_packed"};
-  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
-}
-
-bool is_kill(std::string_view op) {
-  return op == "relax.memory.kill_storage" || op == "relax.memory.kill_tensor" || op == "relax.vm.kill_object";
-}
-
-bool has_relax_op(std::string_view op) {
-  static constexpr std::string_view kNames[] = {"relax.shape_of",
-                                                "relax.tensor_to_shape",
-                                                "relax.shape_to_tensor",
-                                                "relax.nonzero",
-                                                "relax.unique",
-                                                "relax.print",
-                                                "relax.assert_op",
-                                                "relax.null_value",
-                                                "relax.reshape",
-                                                "relax.hint_on_device",
-                                                "relax.to_vdevice",
-                                                "relax.builtin.stop_lift_params",
-                                                "relax.grad.no_grad",
-                                                "relax.grad.start_checkpoint",
-                                                "relax.grad.end_checkpoint",
-                                                "relax.memory.ensure_zero_offset",
-                                                "relax.memory.view",
-                                                "relax.wrap_param",
-                                                "relax.builtin.alloc_tensor",
-                                                "relax.memory.alloc_storage",
-                                                "relax.memory.alloc_tensor",
-                                                "relax.vm.alloc_storage",
-                                                "relax.vm.alloc_tensor"};
-  return op.starts_with("relax.inspect.") || is_kill(op) ||
-         std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
-}
-
-Result<Value> call_relax_op(std::string_view op, const ir::Call*, const std::vector<Value>& args,
-                            runtime::Output* output) {
-  if (op == "relax.shape_of") return shape_of(args);
-  if (op == "relax.tensor_to_shape") return tensor_to_shape(args);
-  if (op == "relax.shape_to_tensor") return shape_to_tensor(args);
-  if (op == "relax.nonzero") return nonzero(args);
-  if (op == "relax.unique") return unique(args);
-  if (op == "relax.print") return print(args, output);
-  if (op == "relax.assert_op") return assert_op(args);
-  if (op == "relax.null_value") return Value::null();
-  if (op == "relax.builtin.alloc_tensor" || op.starts_with("relax.vm.") || op.starts_with("relax.memory.alloc_"))
-    return memory_op(op, args);
-  if (op == "relax.memory.view") return view(args);
-  if (op.starts_with("relax.inspect.")) return inspect(op.substr(14), args);
-  if (op == "relax.reshape") {
-    RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
-    if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
-    RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
-    if (view->element_count() != t->element_count())
-      return fail(ErrorKind::ShapeMismatch,
-                  fmt::format("cannot reshape {} to {}", runtime::describe(args[0]), runtime::describe(args[1])));
-    return Value(std::move(view));
-  }
-  // The rest are identities of their first argument on one device.
-  if (args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", op));
-  return args[0];
+OpFn find_relax_op(op::Id id) {
+  static const std::array<OpFn, op::kCount> functions = functions_by_row();
+  return functions[std::size_t(id)];
 }
 
 std::optional<Result<Value>> call_runtime_function(std::string_view name, PackedArgs args, runtime::Output* output) {
-  if (name == "relax.run.unique") return unique(args);
-  if (name == "relax.run.nonzero") return nonzero(args);
-  if (name == "relax.run.shape_to_tensor") return shape_to_tensor(args);
-  if (name == "relax.run.print") return print(args, output);
-  if (name == "relax.run.assert_op") return assert_op(args);
-  if (name == "vm.builtin.shape_of") return shape_of(args);
-  if (name == "vm.builtin.tensor_to_shape") return tensor_to_shape(args);
+  if (name == builtin::RunUnique) return unique(args);
+  if (name == builtin::RunNonzero) return nonzero(args);
+  if (name == builtin::RunShapeToTensor) return shape_to_tensor(args);
+  if (name == builtin::RunPrint) return print(args, output);
+  if (name == builtin::RunAssert) return assert_op(args);
+  if (name == builtin::ShapeOf) return shape_of(args);
+  if (name == builtin::TensorToShape) return tensor_to_shape(args);
   return std::nullopt;
 }
 

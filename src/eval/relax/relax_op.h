@@ -7,18 +7,22 @@
 #include <string_view>
 #include <vector>
 
-#include "rldb/ir/expr.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/runtime/packed.h"
 
 namespace rldb::eval {
 
-// call_tir and friends, closures, packed calls: known to the evaluator's core.
-bool is_call_family(std::string_view op);
-bool has_relax_op(std::string_view op);
-runtime::Result<runtime::Value> call_relax_op(std::string_view op, const ir::Call* call,
-                                              const std::vector<runtime::Value>& args, runtime::Output* output);
-// Whether it sets its argument, a variable, to null.
-bool is_kill(std::string_view op);
+// A call of an operator whose arguments have values.
+struct OpCall {
+  std::string_view op;  // full name
+  const std::vector<runtime::Value>& args;
+  runtime::Output* output;
+};
+using OpFn = runtime::Result<runtime::Value> (*)(const OpCall& call);
+
+// What a call of the operator computes; null when it has no meaning here. Operators that are calls themselves, and
+// kills, are the evaluator's core (relax.cc).
+OpFn find_relax_op(op::Id id);
 runtime::Result<runtime::Value> unique(runtime::PackedArgs args);  // relax_unique.cc
 // An argument as a flag; false when it is not given.
 bool flag_arg(runtime::PackedArgs args, std::size_t i);

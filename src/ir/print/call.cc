@@ -1,5 +1,6 @@
 // Calls in Relax: operators with their attributes, the call_tir family, packed functions, closures.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_name.h"
 
 namespace rldb::ir::print_detail {
 
@@ -70,7 +71,7 @@ bool gives_dtensor(const Call* c) {
 }  // namespace
 
 void Printer::call_with_out_type(const Call* c, std::string_view op) {
-  r(op == "call_tir" && gives_dtensor(c) ? "dist.call_tir" : op);
+  r(op == short_op::CallTir && gives_dtensor(c) ? "dist.call_tir" : op);
   out_ += '(';
   if (!c->args.empty()) callee(c->args[0]);
   if (c->args.size() > 1) {
@@ -100,8 +101,9 @@ void Printer::call_with_out_type(const Call* c, std::string_view op) {
 namespace {
 
 bool has_out_type(std::string_view op) {
-  return op == "call_tir" || op == "call_dps_packed" || op == "call_tir_inplace" || op == "call_tir_with_grad" ||
-         op == "call_py_func" || op == "dist.call_tir_local_view" || op == "call_tir_local_view";
+  return op == short_op::CallTir || op == short_op::CallDpsPacked || op == short_op::CallTirInplace ||
+         op == short_op::CallTirWithGrad || op == short_op::CallPyFunc || op == short_op::DistCallTirLocalView ||
+         op == "call_tir_local_view";
 }
 
 }  // namespace
@@ -110,7 +112,8 @@ namespace {
 
 // Operators with a parameter that is a shape: in RFC 0089 a tuple.
 bool takes_shape_tuple(std::string_view op) {
-  return op == "reshape" || op == "broadcast_to" || op == "full" || op == "zeros" || op == "ones";
+  return op == short_op::Reshape || op == short_op::BroadcastTo || op == short_op::Full || op == short_op::Zeros ||
+         op == short_op::Ones;
 }
 
 }  // namespace
@@ -121,7 +124,7 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
   out_ += '(';
   bool first = true;
   // The format string is the last in the text, and comes first (print) or second (assert_op) in the IR.
-  std::size_t format = op == "print" ? 0 : op == "assert_op" ? 1 : c->args.size();
+  std::size_t format = op == short_op::Print ? 0 : op == short_op::AssertOp ? 1 : c->args.size();
   for (std::size_t k = 0; k < c->args.size(); ++k) {
     if (k == format) continue;
     comma(first);
@@ -138,7 +141,7 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
     out_ += "format=";
     expr(c->args[format]);
   }
-  if (op == "hint_on_device") {  // the only operator whose attributes are positional in the text
+  if (op == short_op::HintOnDevice) {  // the only operator whose attributes are positional in the text
     for (const NamedAttr& a : c->attrs) {
       comma(first);
       attr(a.value);
@@ -152,7 +155,7 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
 
 void Printer::call(const Call* c) {
   if (const auto* op = as<Op>(c->callee)) {
-    if (op->name.starts_with("relax.")) return call_relax_op(c, op->name.substr(6));
+    if (op::is_relax(op->name)) return call_relax_op(c, op::short_name(op->name));
     return tir_call(c);
   }
   if (in_tir_) return tir_call(c);

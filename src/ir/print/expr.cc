@@ -1,5 +1,6 @@
 // Scalar expressions: operators with Python's precedence and as few parentheses as it allows, literals, accesses.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_name.h"
 
 namespace rldb::ir::print_detail {
 bool Printer::too_deep() {
@@ -57,7 +58,7 @@ bool Printer::is_bare_scalar(const Expr* e) const {
   if (const auto* v = as<Var>(e)) return as<PrimType>(v->type) != nullptr && (symbols_.count(v) != 0 || !names_.has(v));
   if (const auto* c = as<Call>(e)) {
     const auto* op = as<Op>(c->callee);
-    return op != nullptr && !op->name.starts_with("relax.");
+    return op != nullptr && !op::is_relax(op->name);
   }
   return isa<IntImm>(e) || isa<FloatImm>(e) || isa<BinaryExpr>(e) || isa<NotExpr>(e) || isa<CastExpr>(e) ||
          isa<SelectExpr>(e);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir::print_detail {
@@ -21,8 +22,8 @@ bool is_untyped_packed(const Expr* e) {
 
 // Operators that are pure for all one can see from their name.
 bool surely_pure(std::string_view op) {
-  if (op == "print" || op == "assert_op" || op == "invoke_closure" || op.starts_with("call_builtin") ||
-      op.starts_with("call_inplace"))
+  if (op == short_op::Print || op == short_op::AssertOp || op == short_op::InvokeClosure ||
+      op.starts_with("call_builtin") || op.starts_with("call_inplace"))
     return false;
   return op.find('.') == std::string_view::npos || op.starts_with("nn.") || op.starts_with("image.") ||
          op.starts_with("vision.") || op.starts_with("grad.");
@@ -36,7 +37,7 @@ bool looks_impure(const Function* f) {
     const auto* c = as<Call>(n);
     const auto* op = c != nullptr ? as<Op>(c->callee) : nullptr;
     if (c == nullptr || found) return !found;
-    found = op == nullptr || (op->name.starts_with("relax.") && !surely_pure(op->name.substr(6)));
+    found = op == nullptr || (op::is_relax(op->name) && !surely_pure(op::short_name(op->name)));
     return !found;
   });
   return found;
@@ -271,8 +272,7 @@ bool Printer::annotation_shown(const Binding* b) const {
   if (b->var->type == nullptr) return false;
   if (b->is_match_cast()) return opt_.show_all_ty;
   if (rfc() && b->var->type->kind == TypeKind::Any && is_untyped_packed(b->value)) return false;
-  bool droppable =
-      !opt_.show_all_ty || is_call_of(b->value, "relax.call_tir") || is_call_of(b->value, "relax.call_dps_packed");
+  bool droppable = !opt_.show_all_ty || is_call_of(b->value, op::CallTir) || is_call_of(b->value, op::CallDpsPacked);
   return !droppable || b->value->type != b->var->type;
 }
 

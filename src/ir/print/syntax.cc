@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir {
@@ -125,15 +126,15 @@ class Finder {
       if (!bound) add(where_, "ty_args of call_packed");
       return;
     }
-    if (op->name != "relax.call_tir" && op->name != "relax.call_dps_packed") {
+    if (op->name != op::CallTir && op->name != op::CallDpsPacked) {
       add(where_, fmt::format("ty_args of {}", op->name));
       return;
     }
     const auto* x = c->ty_args.size() == 1 ? as<TensorType>(c->ty_args[0]) : nullptr;
     if (x == nullptr) {
-      add(where_, fmt::format("{} with several outputs", op->name.substr(6)));
+      add(where_, fmt::format("{} with several outputs", op::short_name(op->name)));
     } else if (!x->has_shape && x->shape_var == nullptr) {
-      add(where_, fmt::format("{} with an output of unknown shape", op->name.substr(6)));
+      add(where_, fmt::format("{} with an output of unknown shape", op::short_name(op->name)));
     } else {
       type(x);
     }

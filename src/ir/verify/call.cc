@@ -57,14 +57,14 @@ void RelaxVerifier::call(const Call* c) {
     check_type(t);
   }
   call_purity(c);
-  if (name.starts_with("relax.")) call_normal_form(c, name.substr(6));
+  if (op::is_relax(name)) call_normal_form(c, name);
   if (options_.check_types) call_type(c);
 }
 
 void RelaxVerifier::call_purity(const Call* c) {
   bool pure = true;
   if (const auto* op = as<Op>(c->callee)) {
-    if (op->name.starts_with("relax.") && ctx_.typer() != nullptr) pure = ctx_.typer()->is_pure(*c);
+    if (op::is_relax(op->name) && ctx_.typer() != nullptr) pure = ctx_.typer()->is_pure(*c);
   } else if (const auto* g = as<GlobalVar>(c->callee)) {
     const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
     const auto* type = as<FuncType>(g->type);
@@ -89,7 +89,7 @@ void RelaxVerifier::call_type(const Call* c) {
   const CallTyper* typer = ctx_.typer();
   const auto* op = as<Op>(c->callee);
   if (typer == nullptr || op == nullptr || c->type == nullptr) return;
-  if (!op->name.starts_with("relax.") || !typer->is_known(op->name)) return;
+  if (!op::is_relax(op->name) || !typer->is_known(op->name)) return;
   for (const Expr* a : c->args)
     if (a->type == nullptr) return;  // rule 1 has said so
   auto inferred = typer->infer(ctx_, {c->callee, c->args, c->attrs, c->ty_args});
@@ -105,15 +105,16 @@ void RelaxVerifier::call_type(const Call* c) {
   if (contradicts) report_.add(c, diag::VerifyCallType, callee_name(c), print_type(c->type), print_type(got));
 }
 
-void RelaxVerifier::call_normal_form(const Call* c, std::string_view op) {
-  bool family = op == "call_tir" || op == "call_tir_inplace" || op == "call_tir_with_grad" || op == "call_dps_packed";
-  if (family) return call_tir(c, op);
-  if (op == "invoke_closure" || op == "invoke_pure_closure" || op == "make_closure" || op == "call_builtin_with_ctx" ||
-      op == "vm.call_tir_dyn") {
-    if (c->args.size() != 2 || !isa<Tuple>(c->args[1]))
-      report_.add(c, diag::VerifyNormalForm, op, "the arguments must be a tuple written in place");
-  }
-  if (op == "call_pure_packed" || op == "call_inplace_packed") {
+void RelaxVerifier::call_normal_form(const Call* c, std::string_view name) {
+  const op::Row* row = op::find(name);
+  if (row == nullptr) return;
+  const std::string_view op = op::short_name(name);
+  if (row->has(op::Trait::CallTir)) return call_tir(c, row->id, op);
+  const bool takes_tuple = row->has(op::Trait::CallsClosure) || row->id == op::Id::MakeClosure ||
+                           row->id == op::Id::CallBuiltinWithCtx || row->id == op::Id::VmCallTirDyn;
+  if (takes_tuple && (c->args.size() != 2 || !isa<Tuple>(c->args[1])))
+    report_.add(c, diag::VerifyNormalForm, op, "the arguments must be a tuple written in place");
+  if (row->has(op::Trait::CallsPacked)) {
     if (c->args.empty()) {
       report_.add(c, diag::VerifyNormalForm, op, "the function to call is missing");
       return;
@@ -123,14 +124,14 @@ void RelaxVerifier::call_normal_form(const Call* c, std::string_view op) {
   }
 }
 
-void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
+void RelaxVerifier::call_tir(const Call* c, op::Id id, std::string_view op) {
   auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
   if (c->args.size() < 2) return wrong("needs a function and a tuple of arguments");
   if (!isa<Tuple>(c->args[1])) return wrong("the arguments must be a tuple written in place, not a variable");
   if (c->ty_args.size() != 1) return wrong(fmt::format("needs one output type, has {}", c->ty_args.size()));
   const std::size_t before = report_.count();
-  if (op == "call_tir_inplace") inplace(c);
-  if (op == "call_dps_packed" || report_.count() != before) return;
+  if (id == op::Id::CallTirInplace) inplace(c);
+  if (id == op::Id::CallDpsPacked || report_.count() != before) return;
   const auto* g = as<GlobalVar>(c->args[0]);
   if (g == nullptr) return wrong("the function must be a function of the module");
   const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
@@ -140,10 +141,11 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
     if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
     return;
   }
-  call_tir_operands(c, op, g->name, prim);
+  call_tir_operands(c, id, op, g->name, prim);
 }
 
-void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f) {
+void RelaxVerifier::call_tir_operands(const Call* c, op::Id id, std::string_view op, std::string_view name,
+                                      const PrimFunc* f) {
   auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
   std::vector<const Type*> given;
   for (const Expr* a : as<Tuple>(c->args[1])->items) given.push_back(a->type);
@@ -157,7 +159,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
   else
     outputs.push_back(c->ty_args[0]);
   // An output that reuses an argument is not passed again.
-  const Attr* reuse = op == "call_tir_inplace" ? find_attr(c->attrs, "inplace_indices") : nullptr;
+  const Attr* reuse = id == op::Id::CallTirInplace ? find_attr(c->attrs, "inplace_indices") : nullptr;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     bool reused = reuse != nullptr && k < reuse->items.size() && reuse->items[k]->integer >= 0;
     if (!reused) given.push_back(outputs[k]);
@@ -185,7 +187,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
 
 // Rule 17 for call_tir_inplace: which argument each output reuses; -1 is a fresh one.
 void RelaxVerifier::inplace(const Call* c) {
-  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, "call_tir_inplace", text); };
+  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, short_op::CallTirInplace, text); };
   const Attr* indices = find_attr(c->attrs, "inplace_indices");
   if (indices == nullptr || !indices->is(AttrKind::List)) return wrong("inplace_indices is missing");
   Span<const Expr*> args = as<Tuple>(c->args[1])->items;

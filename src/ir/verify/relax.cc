@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/verify/verifier_impl.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
@@ -16,7 +17,7 @@ bool is_operand(const Expr* e) {
     case NodeKind::Call: {
       // Intrinsics over scalars are scalar expressions.
       const auto* op = as<Op>(static_cast<const Call*>(e)->callee);
-      return as<PrimType>(e->type) != nullptr && op != nullptr && !op->name.starts_with("relax.");
+      return as<PrimType>(e->type) != nullptr && op != nullptr && !op::is_relax(op->name);
     }
     case NodeKind::TupleGetItem:
     case NodeKind::If:
@@ -103,7 +104,7 @@ std::string describe_kind(const Expr* e) {
 bool is_device_copy(const Expr* e) {
   const auto* call = as<Call>(e);
   const auto* op = call != nullptr ? as<Op>(call->callee) : nullptr;
-  return op != nullptr && op->name == "relax.to_vdevice";
+  return op != nullptr && op->name == op::ToVdevice;
 }
 
 bool flag(Span<NamedAttr> attrs, std::string_view name) {
@@ -318,8 +319,8 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
   ++depth_;
   const Node* outer = report_.here();
   report_.at(f);
-  if (flag(f->attrs, "relax.force_pure") && !f->is_pure) report_.add(f, diag::VerifyForcePure, name);
-  functions_.push_back({f, name, f->is_pure && !flag(f->attrs, "relax.force_pure")});
+  if (flag(f->attrs, attr_name::ForcePure) && !f->is_pure) report_.add(f, diag::VerifyForcePure, name);
+  functions_.push_back({f, name, f->is_pure && !flag(f->attrs, attr_name::ForcePure)});
   int dataflow = dataflow_depth_;
   dataflow_depth_ = 0;
   open_scope(ScopeKind::Function);

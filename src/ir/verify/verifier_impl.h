@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 
@@ -101,9 +102,9 @@ class RelaxVerifier {
   void call(const Call* c);
   void call_purity(const Call* c);
   void call_type(const Call* c);
-  void call_normal_form(const Call* c, std::string_view op);
-  void call_tir(const Call* c, std::string_view op);
-  void call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f);
+  void call_normal_form(const Call* c, std::string_view name);
+  void call_tir(const Call* c, op::Id id, std::string_view op);
+  void call_tir_operands(const Call* c, op::Id id, std::string_view op, std::string_view name, const PrimFunc* f);
   void inplace(const Call* c);
   bool deep();
 

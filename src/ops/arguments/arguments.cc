@@ -6,6 +6,7 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/arguments/python.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
 
@@ -214,7 +215,7 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
       continue;
     }
     // A number among the indices is an index, not a tensor of the data's dtype.
-    const bool is_index = b.info->name == "relax.take" && arg.name == "indices" && is_number(given);
+    const bool is_index = b.info->name == op::Take && arg.name == "indices" && is_number(given);
     const Expr* e = convert_arg(ctx, is_index ? ArgKind::Prim : arg.kind, *given, dtype);
     if (!e) {
       std::string found = given->attr ? describe(given->attr) : describe(given->expr);
@@ -307,7 +308,7 @@ Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, 
   std::vector<const Expr*> values;
   std::vector<ir::NamedAttr> attrs;
   std::vector<const ir::Type*> types;
-  std::string full = name.starts_with("relax.") ? std::string(name) : "relax." + std::string(name);
+  const std::string full = op::full_name(name);
   for (std::size_t i = 0; i < args.size(); ++i) {
     const CallArg& a = args[i];
     if (!a.keyword.empty()) {
@@ -333,10 +334,10 @@ Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::
   RLDB_TRY(Bound b, bind_args(info, args));
   RLDB_TRY(auto values, bound_args(ctx, b, args));
   RLDB_TRY(auto attrs, bound_attrs(ctx, b, args));
-  fill_gaps(ctx, values, info.name == "relax.memory.view");
+  fill_gaps(ctx, values, info.name == op::MemoryView);
   RLDB_TRY_VOID(finish_arguments(ctx, info, args, values));
   std::string_view name = info.name;
-  if (name == "relax.nn.attention" && values.size() == 4) name = "relax.nn.attention_bias";
+  if (name == op::NnAttention && values.size() == 4) name = op::NnAttentionBias;
   return ir::CallSpec{ctx.op(name), ctx.list(values), ctx.list(attrs), ctx.list(types)};
 }
 
@@ -361,12 +362,12 @@ bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>
 }
 
 Result<ir::CallSpec> normalize_arguments(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
-  std::string_view short_name = name.starts_with("relax.") ? name.substr(6) : name;
+  const std::string_view short_name = op::short_name(name);
   if (CallForm form = find_call_form(short_name)) return form(ctx, short_name, args);
   if (CallForm form = find_composition(short_name)) return form(ctx, short_name, args);
   const OpInfo* info = find(name);
   if (!info) return normalize_unknown(ctx, name, args);
-  if (short_name == "arange") return normalize_arange(ctx, *info, args);
+  if (short_name == short_op::Arange) return normalize_arange(ctx, *info, args);
   return normalize_plain(ctx, *info, adapt_arguments(ctx, short_name, args));
 }
 
@@ -392,11 +393,13 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
     std::string_view name;
   };
   static constexpr std::array kTable{
-      Row{"+", "add"},           Row{"-", "subtract"},    Row{"*", "multiply"},       Row{"/", "divide"},
-      Row{"//", "floor_divide"}, Row{"%", "floor_mod"},   Row{"**", "power"},         Row{"<", "less"},
-      Row{"<=", "less_equal"},   Row{">", "greater"},     Row{">=", "greater_equal"}, Row{"==", "equal"},
-      Row{"!=", "not_equal"},    Row{"&", "bitwise_and"}, Row{"|", "bitwise_or"},     Row{"^", "bitwise_xor"},
-      Row{"~", "bitwise_not"},   Row{"neg", "negative"},  Row{"@", "matmul"},
+      Row{"+", short_op::Add},        Row{"-", short_op::Subtract},      Row{"*", short_op::Multiply},
+      Row{"/", short_op::Divide},     Row{"//", short_op::FloorDivide},  Row{"%", short_op::FloorMod},
+      Row{"**", short_op::Power},     Row{"<", short_op::Less},          Row{"<=", short_op::LessEqual},
+      Row{">", short_op::Greater},    Row{">=", short_op::GreaterEqual}, Row{"==", short_op::Equal},
+      Row{"!=", short_op::NotEqual},  Row{"&", short_op::BitwiseAnd},    Row{"|", short_op::BitwiseOr},
+      Row{"^", short_op::BitwiseXor}, Row{"~", short_op::BitwiseNot},    Row{"neg", short_op::Negative},
+      Row{"@", short_op::Matmul},
   };
   for (const Row& row : kTable) {
     if (row.op != op) continue;

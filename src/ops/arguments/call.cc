@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/arguments/attr_value.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
@@ -113,7 +114,8 @@ Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span
   // The same operator; what makes it distributed is its output type.
   if (name == "dist.call_tir") name = "call_tir";
   RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, "func"), "func", all.data()));
-  if (name == "call_tir" || name == "call_dps_packed" || name == "call_py_func") func = as_function(ctx, func);
+  if (name == short_op::CallTir || name == short_op::CallDpsPacked || name == short_op::CallPyFunc)
+    func = as_function(ctx, func);
   RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
   args = as_tuple(ctx, args);
   std::size_t next = 2;
@@ -193,26 +195,26 @@ Result<ir::CallSpec> call_packed_op(ir::Context& ctx, std::string_view name, std
       if (const Attr* ints = convert_attr(ctx, AttrType::Ints, false, v)) v = ints;
     attrs.push_back(ctx.named(k->keyword, v));
   }
-  return ir::CallSpec{ctx.op("relax." + std::string(name)), ctx.list(args), ctx.list(attrs), ctx.list(p.types)};
+  return ir::CallSpec{ctx.op(op::full_name(name)), ctx.list(args), ctx.list(attrs), ctx.list(p.types)};
 }
 
 // invoke_closure, invoke_pure_closure, call_builtin_with_ctx: function, tuple of arguments.
 Result<ir::CallSpec> call_with_tuple(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   Parts p = take_apart(ctx, all);
-  bool builtin = name == "call_builtin_with_ctx";
+  bool builtin = name == short_op::CallBuiltinWithCtx;
   RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, builtin ? "func" : "closure"), "func", all.data()));
   RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
   if (builtin) func = as_function(ctx, func);
   RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
   return ir::CallSpec{
-      ctx.op("relax." + std::string(name)), ctx.list<const Expr*>({func, as_tuple(ctx, args)}), {}, ctx.list(p.types)};
+      ctx.op(op::full_name(name)), ctx.list<const Expr*>({func, as_tuple(ctx, args)}), {}, ctx.list(p.types)};
 }
 
 // print(a, b, format=...): the format comes first in the call. assert_op(cond, a, b, format=...): second.
 Result<ir::CallSpec> call_with_format(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   Parts p = take_apart(ctx, all);
   std::vector<const Expr*> args;
-  bool assertion = name == "assert_op";
+  bool assertion = name == short_op::AssertOp;
   if (assertion) {
     RLDB_TRY(const Expr* cond, need(ctx, name, pick(p, 0, "condition"), "condition", all.data()));
     args.push_back(cond);
@@ -235,7 +237,7 @@ Result<ir::CallSpec> call_with_format(ir::Context& ctx, std::string_view name, s
       args.push_back(e);
   }
   RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  return ir::CallSpec{ctx.op("relax." + std::string(name)), ctx.list(args), {}, {}};
+  return ir::CallSpec{ctx.op(op::full_name(name)), ctx.list(args), {}, {}};
 }
 
 }  // namespace
@@ -246,21 +248,21 @@ CallForm find_call_form(std::string_view short_name) {
     CallForm form;
   };
   static constexpr std::array kTable{
-      Row{"call_tir", call_dps},
-      Row{"call_tir_inplace", call_dps},
-      Row{"call_tir_with_grad", call_dps},
-      Row{"call_dps_packed", call_dps},
-      Row{"call_py_func", call_dps},
+      Row{short_op::CallTir, call_dps},
+      Row{short_op::CallTirInplace, call_dps},
+      Row{short_op::CallTirWithGrad, call_dps},
+      Row{short_op::CallDpsPacked, call_dps},
+      Row{short_op::CallPyFunc, call_dps},
       Row{"dist.call_tir", call_dps},
-      Row{"dist.call_tir_local_view", call_dps},
+      Row{short_op::DistCallTirLocalView, call_dps},
       Row{"call_packed", call_packed},
-      Row{"call_pure_packed", call_packed_op},
-      Row{"call_inplace_packed", call_packed_op},
-      Row{"invoke_closure", call_with_tuple},
-      Row{"invoke_pure_closure", call_with_tuple},
-      Row{"call_builtin_with_ctx", call_with_tuple},
-      Row{"print", call_with_format},
-      Row{"assert_op", call_with_format},
+      Row{short_op::CallPurePacked, call_packed_op},
+      Row{short_op::CallInplacePacked, call_packed_op},
+      Row{short_op::InvokeClosure, call_with_tuple},
+      Row{short_op::InvokePureClosure, call_with_tuple},
+      Row{short_op::CallBuiltinWithCtx, call_with_tuple},
+      Row{short_op::Print, call_with_format},
+      Row{short_op::AssertOp, call_with_format},
   };
   for (const Row& row : kTable)
     if (row.name == short_name) return row.form;

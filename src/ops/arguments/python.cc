@@ -4,6 +4,7 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/util.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
@@ -176,40 +177,40 @@ CallArg unnamed(const CallArg& a) { return {"", a.expr, a.attr}; }
 // data @ weight.T (+ bias)
 Result<ir::CallSpec> linear(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   RLDB_TRY(auto p, bind(name, args, {"data", "weight", "bias", "out_dtype"}, 2));
-  RLDB_TRY(const Expr* transposed, make_call(ctx, "permute_dims", {unnamed(*p[1])}));
+  RLDB_TRY(const Expr* transposed, make_call(ctx, short_op::PermuteDims, {unnamed(*p[1])}));
   std::vector<CallArg> product{unnamed(*p[0]), {"", transposed, nullptr}};
   if (p[3]) product.push_back({"out_dtype", p[3]->expr, p[3]->attr});
-  if (!p[2]) return normalize_arguments(ctx, "matmul", product);
-  RLDB_TRY(const Expr* x, make_call(ctx, "matmul", product));
+  if (!p[2]) return normalize_arguments(ctx, short_op::Matmul, product);
+  RLDB_TRY(const Expr* x, make_call(ctx, short_op::Matmul, product));
   const std::vector<CallArg> sum{{"", x, nullptr}, unnamed(*p[2])};
-  return normalize_arguments(ctx, "add", sum);
+  return normalize_arguments(ctx, short_op::Add, sum);
 }
 
 // where(mask, full_like(x, value), x)
 Result<ir::CallSpec> masked_fill(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   RLDB_TRY(auto p, bind(name, args, {"x", "mask", "value"}, 3));
-  RLDB_TRY(const Expr* values, make_call(ctx, "full_like", {unnamed(*p[0]), unnamed(*p[2])}));
+  RLDB_TRY(const Expr* values, make_call(ctx, short_op::FullLike, {unnamed(*p[0]), unnamed(*p[2])}));
   const std::vector<CallArg> where{unnamed(*p[1]), {"", values, nullptr}, unnamed(*p[0])};
-  return normalize_arguments(ctx, "where", where);
+  return normalize_arguments(ctx, short_op::Where, where);
 }
 
 }  // namespace
 
 std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view short_name, std::span<const CallArg> args) {
   std::vector<CallArg> out(args.begin(), args.end());
-  if (short_name == "eye") complete_eye(out);
-  if (short_name == "nn.attention_var_len") complete_var_len(out);
-  if (short_name == "index_put" || short_name == "index_tensor") wrap_indices(ctx, out);
-  if (short_name == "layout_transform") drop_empty_separators(out);
+  if (short_name == short_op::Eye) complete_eye(out);
+  if (short_name == short_op::NnAttentionVarLen) complete_var_len(out);
+  if (short_name == short_op::IndexPut || short_name == short_op::IndexTensor) wrap_indices(ctx, out);
+  if (short_name == short_op::LayoutTransform) drop_empty_separators(out);
   return out;
 }
 
 Result<support::Unit> finish_arguments(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
                                        std::vector<const Expr*>& values) {
   const std::string_view name = info.short_name();
-  if (name == "image.resize2d" || name == "image.affine_grid") repeat_size(ctx, values, 2);
-  if (name == "image.resize3d") repeat_size(ctx, values, 3);
-  if (name == "reshape") return complete_target(ctx, info, args, values);
+  if (name == short_op::ImageResize2d || name == short_op::ImageAffineGrid) repeat_size(ctx, values, 2);
+  if (name == short_op::ImageResize3d) repeat_size(ctx, values, 3);
+  if (name == short_op::Reshape) return complete_target(ctx, info, args, values);
   return support::Unit{};
 }
 

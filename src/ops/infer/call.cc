@@ -1,6 +1,7 @@
 // Type inference: calls, storage, devices, collectives.
 #include "ops/infer/util.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 
@@ -8,8 +9,7 @@ namespace rldb::ops::infer {
 
 // The types that the call brings along; Any when it brings none.
 Result<const Type*> ty_args(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  bool dps = info.short_name().starts_with("call_tir") || info.short_name() == "call_dps_packed" ||
-             info.short_name() == "dist.call_tir_local_view";
+  const bool dps = op::has(info.name, op::Trait::CallTir) || info.name == op::DistCallTirLocalView;
   if (dps && call.ty_args.size() != 1)
     return type_error(info,
                       "the call needs exactly one output type (out_ty), it has " + std::to_string(call.ty_args.size()));

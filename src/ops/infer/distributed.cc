@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops {
@@ -116,18 +117,19 @@ std::optional<AxisMap> axis_map(ir::Context& ctx, const OpInfo& info, const ir::
                                 const std::vector<const TensorType*>& in, const TensorType* out) {
   const std::string_view name = info.short_name();
   AxisMap map;
-  if (name == "matmul") {
+  if (name == short_op::Matmul) {
     for (std::size_t i = 0; i < 2; ++i) map.push_back(matmul_axes(in[i], i == 0, out->ndim, in[1 - i]->ndim == 1));
     return map;
   }
-  const bool binary = info.family == "binary" && name != "ewise_fma";
+  const bool binary = info.family == "binary" && name != short_op::EwiseFma;
   if (binary) {
     for (const TensorType* t : in) map.push_back(broadcast_axes(t, out->ndim));
     return map;
   }
-  const bool elementwise = info.family == "unary" || name == "nn.relu" || name == "nn.gelu" || name == "nn.gelu_tanh" ||
-                           name == "nn.silu" || name == "nn.selu" || name == "nn.softmax" || name == "nn.log_softmax" ||
-                           name == "ewise_fma" || name.starts_with("grad.");
+  const bool elementwise = info.family == "unary" || name == short_op::NnRelu || name == short_op::NnGelu ||
+                           name == short_op::NnGeluTanh || name == short_op::NnSilu || name == short_op::NnSelu ||
+                           name == short_op::NnSoftmax || name == short_op::NnLogSoftmax ||
+                           name == short_op::EwiseFma || name.starts_with("grad.");
   if (elementwise) {
     for (const TensorType* t : in) map.push_back(kept_axes(t->ndim));
     return map;
@@ -136,11 +138,11 @@ std::optional<AxisMap> axis_map(ir::Context& ctx, const OpInfo& info, const ir::
     map.push_back(reduced_axes(call, in[0]->ndim));
     return map;
   }
-  if (name == "permute_dims") {
+  if (name == short_op::PermuteDims) {
     map.push_back(permuted_axes(call, in[0]->ndim));
     return map;
   }
-  if (name == "reshape") {
+  if (name == short_op::Reshape) {
     map.push_back(reshaped_axes(ctx, in[0], out));
     return map;
   }

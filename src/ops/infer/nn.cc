@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -319,7 +320,7 @@ struct AttentionDims {
 }  // namespace
 
 Result<const Type*> attention(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  const bool has_bias = info.short_name() == "nn.attention_bias";
+  const bool has_bias = info.short_name() == short_op::NnAttentionBias;
   std::vector<const TensorType*> t;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     RLDB_TRY(t.emplace_back(), tensor_arg(info, call, i));

@@ -1,5 +1,7 @@
 // Legalisation: elementwise operators, casts, where, creation.
 #include "ops/legal/util.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
 
@@ -259,8 +261,8 @@ Result<const Expr*> shape_to_tensor(Legalizer& l, const ir::Call* c) {
   // The dims of a shape variable are not expressions that a function could take: a builtin reads them.
   auto by_builtin = [&]() -> Result<const Expr*> {
     const Type* types[] = {c->type};
-    const Expr* args[] = {ctx.extern_func("relax.run.shape_to_tensor"), c->args[0]};
-    RLDB_TRY(const ir::Call* call, ctx.call({ctx.op("relax.call_pure_packed"), args, {}, types}));
+    const Expr* args[] = {ctx.extern_func(builtin::RunShapeToTensor), c->args[0]};
+    RLDB_TRY(const ir::Call* call, ctx.call({ctx.op(op::CallPurePacked), args, {}, types}));
     return static_cast<const Expr*>(call);
   };
   auto dims = shape_arg_dims(c->args[0]);

@@ -1,6 +1,7 @@
 // Legalisation: resizing, affine grids, anchors.
 #include "ops/layout.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
 
@@ -113,7 +114,7 @@ std::vector<Tap> axis_taps(Topi& t, const Resize& r, const Expr* i, const Expr* 
 Result<const Expr*> resize(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   Resize r;
-  r.letters = op_name(c) == "image.resize3d" ? "DHW" : "HW";
+  r.letters = op_name(c) == short_op::ImageResize3d ? "DHW" : "HW";
   RLDB_TRY(r.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + r.letters));
   r.method = attr_string(spec(c), "method");
   r.transform = attr_string(spec(c), "coordinate_transformation_mode");

@@ -1,5 +1,6 @@
 // Legalisation: slices, gathers and scatters.
 #include "ops/legal/util.h"
+#include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
 
@@ -167,7 +168,7 @@ Result<const Expr*> dynamic_strided_slice(Legalizer& l, const ir::Call* c) {
                  "T_shape_func_strided_slice_dynamic")};
            }));
   const Expr* shape_var = l.blocks().emit(shape);
-  RLDB_TRY(const ir::Call* to_shape, ctx.call("relax.tensor_to_shape", {shape_var}));
+  RLDB_TRY(const ir::Call* to_shape, ctx.call(op::TensorToShape, {shape_var}));
   const Expr* as_shape = l.blocks().emit(to_shape);
   Dims dims;
   for (std::size_t i = 0; i < n; ++i)

@@ -3,6 +3,7 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
@@ -204,7 +205,7 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
     for (te::Tensor t : results) fields.push_back(caller_type(ctx_, t, copies.to_caller, nullptr));
     out_type = fields.size() == 1 ? fields[0] : static_cast<const Type*>(ctx_.tuple_type(fields));
   }
-  RLDB_TRY(const ir::Call* call, ctx_.call("relax.call_tir", {name, ctx_.tuple(call_args)}, {}, {out_type}));
+  RLDB_TRY(const ir::Call* call, ctx_.call(op::CallTir, {name, ctx_.tuple(call_args)}, {}, {out_type}));
   return static_cast<const Expr*>(call);
 }
 

@@ -3,6 +3,8 @@
 //
 // A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
 #include "passes/common.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -20,8 +22,8 @@ enum class CallForm { None, Plain, Inplace };
 CallForm form_of(const Call* call) {
   const auto* op = as<Op>(call->callee);
   if (!op || call->args.size() < 2) return CallForm::None;
-  if (op->name == "relax.call_tir" || op->name == "relax.call_dps_packed") return CallForm::Plain;
-  if (op->name == "relax.call_tir_inplace") return CallForm::Inplace;
+  if (op->name == op::CallTir || op->name == op::CallDpsPacked) return CallForm::Plain;
+  if (op->name == op::CallTirInplace) return CallForm::Inplace;
   return CallForm::None;
 }
 
@@ -75,7 +77,7 @@ class CallRewriter : public Rewriter {
     } else {
       // The old third operand: scalars as a shape, unpacked when it is called.
       args.push_back(call->args[2]);
-      lowered = op_call(ctx_, "relax.vm.call_tir_dyn", {call->args[0], ctx_.tuple(args)}, ctx_.void_type());
+      lowered = op_call(ctx_, op::VmCallTirDyn, {call->args[0], ctx_.tuple(args)}, ctx_.void_type());
     }
     out.push_back(bind_new(ctx_, "_", lowered, call));
     const Expr* value = several ? static_cast<const Expr*>(ctx_.tuple(outputs)) : outputs[0];
@@ -121,7 +123,7 @@ class CallRewriter : public Rewriter {
     if (t && t->shape_var) dims = shape_values(t->shape_var);
     if (!dims && t && t->shape_var && !t->dtype.is_void()) {
       // The shape is a value that nobody knows the dims of (RFC 0089, V1): the machine allocates by it.
-      const Expr* alloc = ctx_.call_typed(ctx_.extern_func("rldb.builtin.alloc_tensor_of_shape"),
+      const Expr* alloc = ctx_.call_typed(ctx_.extern_func(builtin::AllocShaped),
                                           std::vector<const Expr*>{t->shape_var, ctx_.dtype(t->dtype)}, type, {},
                                           std::vector<const Type*>{type});
       return bind_new(ctx_, "alloc", alloc, call);
@@ -135,7 +137,7 @@ class CallRewriter : public Rewriter {
       return nullptr;
     }
     const VDevice* device = t->vdevice;
-    const Call* alloc = op_call(ctx_, "relax.builtin.alloc_tensor",
+    const Call* alloc = op_call(ctx_, op::BuiltinAllocTensor,
                                 {ctx_.shape(*dims), ctx_.dtype(t->dtype), ctx_.i64(device_index(device)),
                                  ctx_.string(device ? device->memory_scope : "global")},
                                 type, {type});

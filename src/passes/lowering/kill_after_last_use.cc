@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -65,9 +66,7 @@ struct Kills {
 };
 using KillsAfter = std::unordered_map<const Binding*, Kills>;
 
-bool is_storage(const Expr* value) {
-  return as_call_of(value, "relax.memory.alloc_storage") || as_call_of(value, "relax.vm.alloc_storage");
-}
+bool is_storage(const Expr* value) { return op::is_call_with(value, op::Trait::Storage); }
 
 // What lives in a register of its own.
 bool in_register(const Type* t) {
@@ -170,9 +169,9 @@ class KillInserter : public Rewriter {
     const auto found = kills_.find(b);
     if (found == kills_.end()) return out;
     const Kills& k = found->second;
-    kill("relax.memory.kill_tensor", k.tensors, b, out);
-    kill("relax.memory.kill_storage", k.storages, b, out);
-    kill("relax.vm.kill_object", k.objects, b, out);
+    kill(op::MemoryKillTensor, k.tensors, b, out);
+    kill(op::MemoryKillStorage, k.storages, b, out);
+    kill(op::VmKillObject, k.objects, b, out);
     return out;
   }
 

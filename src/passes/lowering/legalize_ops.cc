@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "passes/common.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -25,10 +27,10 @@ struct PackedOp {
   bool pure;
 };
 constexpr PackedOp kPackedOps[] = {
-    {"relax.print", "relax.run.print", false},
-    {"relax.assert_op", "relax.run.assert_op", false},
-    {"relax.unique", "relax.run.unique", true},
-    {"relax.nonzero", "relax.run.nonzero", true},
+    {op::Print, builtin::RunPrint, false},
+    {op::AssertOp, builtin::RunAssert, false},
+    {op::Unique, builtin::RunUnique, true},
+    {op::Nonzero, builtin::RunNonzero, true},
 };
 
 // An operator whose legalisation brings in operators is at most a few levels deep.
@@ -94,9 +96,8 @@ class OpLegalizer : public Rewriter {
     const auto* op = as<Op>(call->callee);
     if (!op) return true;
     const std::string_view name = op->name;
-    return std::any_of(options_.skip.begin(), options_.skip.end(), [&](const std::string& s) {
-      return s == name || (name.starts_with("relax.") && s == name.substr(6));
-    });
+    return std::any_of(options_.skip.begin(), options_.skip.end(),
+                       [&](const std::string& s) { return s == name || s == op::short_name(name); });
   }
 
   const Call* as_packed(const Call* call) {
@@ -106,7 +107,7 @@ class OpLegalizer : public Rewriter {
       const Expr* callee = ctx_.extern_func(row.symbol);
       if (row.pure) {
         args.insert(args.begin(), callee);
-        callee = ctx_.op("relax.call_pure_packed");
+        callee = ctx_.op(op::CallPurePacked);
       }
       const Type* const ty_args[] = {call->type};
       const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);

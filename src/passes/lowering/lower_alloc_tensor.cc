@@ -1,6 +1,7 @@
 // LowerAllocTensor: what the memory planner left of R.builtin.alloc_tensor becomes a storage of its own and a tensor
 // at offset 0 of it.
 #include "passes/common.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -23,7 +24,7 @@ class AllocLowerer : public Rewriter {
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out;
     for (const Binding* made : default_binding(b)) {
-      const Call* call = as_call_of(made->value, "relax.builtin.alloc_tensor");
+      const Call* call = as_call_of(made->value, op::BuiltinAllocTensor);
       if (call && call->args.size() >= 3) {
         lower(made, call, out);
       } else {
@@ -47,11 +48,11 @@ class AllocLowerer : public Rewriter {
     const Expr* scope = call->args.size() > 3 ? call->args[3] : ctx_.string("global");
     const Binding* storage =
         bind_new(ctx_, "storage",
-                 op_call(ctx_, "relax.memory.alloc_storage",
+                 op_call(ctx_, op::MemoryAllocStorage,
                          {ctx_.shape(size), call->args[2], scope, ctx_.dtype(DType::UInt(8))}, ctx_.any()),
                  call);
     out.push_back(storage);
-    const Call* tensor = op_call(ctx_, "relax.memory.alloc_tensor",
+    const Call* tensor = op_call(ctx_, op::MemoryAllocTensor,
                                  {storage->var, ctx_.i64(0), call->args[0], dtype, call->args[2]}, call->type);
     ctx_.set_origin(tensor, call);
     out.push_back(remake_binding(ctx_, b, b->var, tensor));

@@ -3,6 +3,8 @@
 //
 // The result type of a closure's call is kept (TVM forgets it), so that what uses it stays well typed.
 #include "passes/common.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -38,8 +40,8 @@ class BuiltinLowerer : public Rewriter {
   const Expr* visit_call(const Call* call) override {
     const auto* made = as<Call>(Rewriter::visit_call(call));
     const auto* op = made ? as<Op>(made->callee) : nullptr;
-    if (!op || !op->name.starts_with("relax.")) return made;
-    const Call* lowered = lower(made, op->name.substr(6));
+    if (!op || !op::is_relax(op->name)) return made;
+    const Call* lowered = lower(made, op->name);
     if (lowered != made) ctx_.set_origin(lowered, call);
     return lowered;
   }
@@ -47,29 +49,29 @@ class BuiltinLowerer : public Rewriter {
  private:
   const Call* lower(const Call* c, std::string_view op) {
     const std::size_t n = c->args.size();
-    if (op == "builtin.alloc_tensor") return fail(c, message(diag::AllocTensorLeft, function_));
-    if (op == "memory.alloc_storage" && n == 4) {
+    if (op == op::BuiltinAllocTensor) return fail(c, message(diag::AllocTensorLeft, function_));
+    if (op == op::MemoryAllocStorage && n == 4) {
       // The storage is bytes whatever the tensors in it hold.
-      return op_call(ctx_, "relax.vm.alloc_storage", {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]},
+      return op_call(ctx_, op::VmAllocStorage, {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]},
                      c->type);
     }
-    if (op == "memory.alloc_tensor") return renamed(c, "relax.vm.alloc_tensor");
-    if (op == "memory.kill_storage" || op == "memory.kill_tensor") return renamed(c, "relax.vm.kill_object");
-    if (op == "memory.view" && n >= 1) return view(c);
-    if (op == "memory.ensure_zero_offset") {
-      return derived(c, "vm.builtin.ensure_zero_offset", "tvm.relax.type.infer_ensure_zero_offset_ty", c->args);
+    if (op == op::MemoryAllocTensor) return renamed(c, op::VmAllocTensor);
+    if (op::has(op, op::Trait::Kills) && op != op::VmKillObject) return renamed(c, op::VmKillObject);
+    if (op == op::MemoryView && n >= 1) return view(c);
+    if (op == op::MemoryEnsureZeroOffset) {
+      return derived(c, builtin::EnsureZeroOffset, "tvm.relax.type.infer_ensure_zero_offset_ty", c->args);
     }
-    if (op == "reshape") return reshape(c);
-    if (op == "shape_of") return packed(c, "vm.builtin.shape_of", c->args);
-    if (op == "tensor_to_shape") return packed(c, "vm.builtin.tensor_to_shape", c->args);
-    if (op == "to_vdevice" && n == 1) return to_device(c);
-    if (op == "vm.call_tir_dyn" && n == 2) return with_tuple(c, "vm.builtin.call_tir_dyn", ctx_.void_type());
-    if (op == "make_closure" && n == 2) return with_tuple(c, "vm.builtin.make_closure", ctx_.any());
-    if (op == "invoke_closure" && n == 2) return invoke_closure(c);
-    if (op == "call_py_func" && n == 2) {
+    if (op == op::Reshape) return reshape(c);
+    if (op == op::ShapeOf) return packed(c, builtin::ShapeOf, c->args);
+    if (op == op::TensorToShape) return packed(c, builtin::TensorToShape, c->args);
+    if (op == op::ToVdevice && n == 1) return to_device(c);
+    if (op == op::VmCallTirDyn && n == 2) return with_tuple(c, builtin::CallTirDyn, ctx_.void_type());
+    if (op == op::MakeClosure && n == 2) return with_tuple(c, builtin::MakeClosure, ctx_.any());
+    if (op == op::InvokeClosure && n == 2) return invoke_closure(c);
+    if (op == op::CallPyFunc && n == 2) {
       const Expr* const both[] = {c->args[0], c->args[1]};
       const Expr* const args[] = {ctx_.tuple(both)};
-      return ctx_.call_typed(ctx_.extern_func("vm.builtin.call_py_func"), args, c->type, c->attrs, c->ty_args);
+      return ctx_.call_typed(ctx_.extern_func(builtin::CallPyFunc), args, c->type, c->attrs, c->ty_args);
     }
     return c;
   }
@@ -95,7 +97,7 @@ class BuiltinLowerer : public Rewriter {
     if (c->args.size() != 2 || c->args[1]->type->kind != TypeKind::Shape) {
       return fail(c, message(diag::PassUnsupported, "R.reshape", "its new shape is not a value of shape type"));
     }
-    return packed(c, "vm.builtin.reshape", c->args);
+    return packed(c, builtin::Reshape, c->args);
   }
 
   // What was left out is the input's own: shape, dtype, offset 0.
@@ -115,7 +117,7 @@ class BuiltinLowerer : public Rewriter {
       args[2] = ctx_.dtype(dtype);
     }
     if (absent(args[3])) args[3] = ctx_.i64(0);
-    return derived(c, "runtime.TVMTensorCreateView", "tvm.relax.type.infer_view_ty", args);
+    return derived(c, builtin::MemoryView, "tvm.relax.type.infer_view_ty", args);
   }
 
   // An optional argument that was not given: nothing, an empty tuple, or a null value.
@@ -129,7 +131,7 @@ class BuiltinLowerer : public Rewriter {
     if (!device) return fail(c, message(diag::PassUnsupported, "R.to_vdevice", "its device is not known"));
     const Expr* const args[] = {c->args[0], ctx_.i64(device_type(device->target_kind)), ctx_.i64(device->device_id),
                                 ctx_.string(device->memory_scope)};
-    return packed(c, "vm.builtin.to_device", args);
+    return packed(c, builtin::ToDevice, args);
   }
 
   // (f, (a, b)) to packed(f, a, b)
@@ -149,8 +151,8 @@ class BuiltinLowerer : public Rewriter {
 
   const Call* invoke_closure(const Call* c) {
     const std::vector<const Expr*> args = spread(c);
-    return op_call(ctx_, "relax.call_builtin_with_ctx",
-                   {ctx_.extern_func("vm.builtin.invoke_closure"), ctx_.tuple(args)}, c->type, {c->type});
+    return op_call(ctx_, op::CallBuiltinWithCtx, {ctx_.extern_func(builtin::InvokeClosure), ctx_.tuple(args)}, c->type,
+                   {c->type});
   }
 
   std::string_view function_;

@@ -1,6 +1,7 @@
 // RemovePurityChecking: pure functions (local ones too) are marked `relax.force_pure`, and the operators that only
 // assert purity give way to what they wrap, so that later passes may insert impure calls anywhere.
 #include "passes/common.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -10,7 +11,7 @@ using namespace ir;
 namespace {
 
 bool is_forced(const Function* f) {
-  const Attr* a = find_attr(f->attrs, "relax.force_pure");
+  const Attr* a = find_attr(f->attrs, attr_name::ForcePure);
   return a && a->integer != 0;
 }
 
@@ -20,7 +21,7 @@ class PurityRemover : public Rewriter {
 
   const Function* remove(const Function* f) {
     const Function* made = rewrite_function(f);
-    if (made->is_pure && !is_forced(made)) made = with_attr(ctx_, made, "relax.force_pure", ctx_.attr(true));
+    if (made->is_pure && !is_forced(made)) made = with_attr(ctx_, made, attr_name::ForcePure, ctx_.attr(true));
     return made;
   }
 
@@ -38,16 +39,12 @@ class PurityRemover : public Rewriter {
 
  private:
   const Expr* unwrap(const Call* call) {
-    const auto* op = as<Op>(call->callee);
-    if (!op || call->args.empty()) return call;
-    if (op->name == "relax.invoke_pure_closure") {
-      return ctx_.call_typed(ctx_.op("relax.invoke_closure"), call->args, call->type, call->attrs, call->ty_args);
+    if (call->args.empty() || !op::is_call_with(call, op::Trait::PureOverride)) return call;
+    if (op::is_call_with(call, op::Trait::CallsClosure)) {
+      return ctx_.call_typed(ctx_.op(op::InvokeClosure), call->args, call->type, call->attrs, call->ty_args);
     }
     // The in-place indices of call_inplace_packed are a promise to the type checker, not an argument.
-    if (op->name == "relax.call_pure_packed" || op->name == "relax.call_inplace_packed") {
-      return ctx_.call_typed(call->args[0], call->args.subspan(1), call->type, {}, call->ty_args);
-    }
-    return call;
+    return ctx_.call_typed(call->args[0], call->args.subspan(1), call->type, {}, call->ty_args);
   }
 };
 

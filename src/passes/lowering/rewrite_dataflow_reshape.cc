@@ -8,6 +8,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -108,7 +109,7 @@ class ReshapeRewriter : public Rewriter {
   }
 
   std::vector<const Binding*> visit_binding(const Binding* b) override {
-    const Call* call = as_call_of(b->value, "relax.call_tir");
+    const Call* call = as_call_of(b->value, op::CallTir);
     if (dataflow_ && b->var->is_dataflow() && !b->is_match_cast() && call) {
       if (const Call* made = reshape(call)) return {remake_binding(ctx_, b, b->var, made)};
     }
@@ -131,7 +132,7 @@ class ReshapeRewriter : public Rewriter {
     if (!in || !in->has_shape || in->dtype != out->dtype || in->dtype.is_void()) return nullptr;
     Analyzer analyzer(ctx_);
     if (!analyzer.prove_equal(product(ctx_, in->shape), product(ctx_, out->shape))) return nullptr;
-    const Call* made = op_call(ctx_, "relax.reshape", {input, ctx_.shape(out->shape)}, call->type);
+    const Call* made = op_call(ctx_, op::Reshape, {input, ctx_.shape(out->shape)}, call->type);
     ctx_.set_origin(made, call);
     return made;
   }

@@ -5,6 +5,7 @@
 // through the cast is never overwritten; and a storage that a branch allocates is not reused outside the branch, where
 // its variable is not defined.
 #include "passes/lowering/storage_plan.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -15,7 +16,7 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kPlanOutput = "relax.memory_plan_dynamic_func_output";
+constexpr std::string_view kPlanOutput = attr_name::PlanDynamicOutput;
 
 class PlanApplier : public Rewriter {
  public:
@@ -24,7 +25,7 @@ class PlanApplier : public Rewriter {
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
-    const Call* call = as_call_of(b->value, "relax.builtin.alloc_tensor");
+    const Call* call = as_call_of(b->value, op::BuiltinAllocTensor);
     if (!call) return default_binding(b);
     if (PlannedStorage* storage = plan_.storage_of(call)) return place(b, call, *storage);
     if (plan_outputs_) return place_output(b, call);
@@ -59,15 +60,15 @@ class PlanApplier : public Rewriter {
     const Expr* const size[] = {bytes};
     const Expr* device = call->args.size() > 2 ? call->args[2] : ctx_.i64(0);
     return bind_new(ctx_, "storage",
-                    op_call(ctx_, "relax.memory.alloc_storage",
+                    op_call(ctx_, op::MemoryAllocStorage,
                             {ctx_.shape(size), device, ctx_.string(scope), ctx_.dtype(dtype)}, ctx_.any()),
                     call);
   }
 
   const Binding* alloc_tensor(const Binding* b, const Call* call, const Var* storage) {
     const Expr* device = call->args.size() > 2 ? call->args[2] : ctx_.i64(0);
-    const Call* made = op_call(ctx_, "relax.memory.alloc_tensor",
-                               {storage, ctx_.i64(0), call->args[0], call->args[1], device}, call->type);
+    const Call* made =
+        op_call(ctx_, op::MemoryAllocTensor, {storage, ctx_.i64(0), call->args[0], call->args[1], device}, call->type);
     ctx_.set_origin(made, call);
     return remake_binding(ctx_, b, b->var, made);
   }

@@ -1,6 +1,8 @@
 #include "passes/lowering/storage_plan.h"
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -19,12 +21,9 @@ constexpr std::int64_t kMatchRange = 16;
 
 // Operators and builtins whose result may be their first argument's memory.
 bool is_view(const Call* call) {
-  if (const auto* op = as<Op>(call->callee)) {
-    return op->name == "relax.reshape" || op->name == "relax.memory.view" ||
-           op->name == "relax.memory.ensure_zero_offset";
-  }
+  if (const auto* op = as<Op>(call->callee)) return op::has(op->name, op::Trait::View);
   const auto* packed = as<ExternFunc>(call->callee);
-  return packed && packed->symbol == "vm.builtin.reshape";
+  return packed && packed->symbol == builtin::Reshape;
 }
 
 }  // namespace
@@ -109,9 +108,9 @@ StoragePlan::Tokens StoragePlan::leaf_of(Token* token) {
 }
 
 StoragePlan::Tokens StoragePlan::visit_call(const Call* call) {
-  if (as_call_of(call, "relax.builtin.alloc_tensor")) return allocate(call);
+  if (as_call_of(call, op::BuiltinAllocTensor)) return allocate(call);
   if (is_view(call) && !call->args.empty()) return tokens_of(call->args[0]);
-  if (as_call_of(call, "relax.vm.call_tir_dyn") && call->args.size() == 2) {
+  if (as_call_of(call, op::VmCallTirDyn) && call->args.size() == 2) {
     use(tokens_of(call->args[1]));
     return nullptr;
   }

@@ -11,7 +11,9 @@
 #include <algorithm>
 
 #include "passes/lowering/shape_slots.h"
+#include "rldb/bytecode/builtin.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
@@ -130,11 +132,10 @@ class ShapeLowerer {
     if (slots_.size() > 0) {
       const Type* type = ctx_.tensor_ndim(1, DType::Int(64));
       const Expr* const size[] = {ctx_.i64(std::int64_t(slots_.size()))};
-      heap_ = emit("shape_heap",
-                   op_call(ctx_, "relax.call_builtin_with_ctx",
-                           {ctx_.extern_func("vm.builtin.alloc_shape_heap"), ctx_.tuple(size)}, type, {type}));
+      heap_ = emit("shape_heap", op_call(ctx_, op::CallBuiltinWithCtx,
+                                         {ctx_.extern_func(builtin::AllocShapeHeap), ctx_.tuple(size)}, type, {type}));
     } else {
-      heap_ = emit("shape_heap", op_call(ctx_, "relax.null_value", {}, ctx_.any()));
+      heap_ = emit("shape_heap", op_call(ctx_, op::NullValue, {}, ctx_.any()));
     }
     std::size_t num_input = function_->params.size();
     if (const Attr* a = find_attr(function_->attrs, "num_input")) num_input = std::size_t(a->integer);
@@ -163,8 +164,7 @@ class ShapeLowerer {
   void bind_scalar(const Var* v) {
     ShapeSlot* slot = v->type->kind == TypeKind::Prim ? slots_.find(v) : nullptr;
     if (!slot || slot->ready) return;
-    emit_check("vm.builtin.match_prim_value",
-               {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), ctx_.string("")});
+    emit_check(builtin::MatchPrimValue, {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), ctx_.string("")});
     slot->ready = true;
     ready_.push_back(slot->index);
     compute();
@@ -298,13 +298,13 @@ class ShapeLowerer {
       std::vector<const Expr*> args{heap_, ctx_.i64(std::int64_t(s->values.size()))};
       for (const Expr* d : s->values) add_load(d, args);
       const Type* type = ctx_.shape_type_ndim(int(s->values.size()));
-      return packed_call(ctx_, "vm.builtin.make_shape", args, type, {type});
+      return packed_call(ctx_, builtin::MakeShape, args, type, {type});
     }
     const auto* v = as<Var>(e);
     if (!is_symbolic(e) || (v && slots_.is_value(v))) return nullptr;
     std::vector<const Expr*> args{heap_};
     add_load(e, args);
-    return packed_call(ctx_, "vm.builtin.make_prim_value", args, e->type, {e->type});
+    return packed_call(ctx_, builtin::MakePrimValue, args, e->type, {e->type});
   }
 
   void add_load(const Expr* e, std::vector<const Expr*>& args) {
@@ -343,7 +343,7 @@ class ShapeLowerer {
       }
       if (skipped) left.push_back(item);
       args.push_back(item.context);
-      if (any) emit_check("vm.builtin.match_shape", args);
+      if (any) emit_check(builtin::MatchShape, args);
     }
     return left;
   }
@@ -415,7 +415,7 @@ class ShapeLowerer {
       case TypeKind::Pointer:
         return;
       case TypeKind::Prim:
-        emit_check("vm.builtin.check_prim_value_info", {get(value), ctx_.dtype(as<PrimType>(type)->dtype), where});
+        emit_check(builtin::CheckPrimValueInfo, {get(value), ctx_.dtype(as<PrimType>(type)->dtype), where});
         return;
       case TypeKind::Shape:
         return check_shape(as<ShapeType>(type), value, always, where, items);
@@ -426,8 +426,7 @@ class ShapeLowerer {
       case TypeKind::Tuple:
         return check_tuple(as<TupleType>(type), value, always, dynamic_only, where, items);
       case TypeKind::Func:
-        if (always || value->type->kind != TypeKind::Func)
-          emit_check("vm.builtin.check_func_info", {get(value), where});
+        if (always || value->type->kind != TypeKind::Func) emit_check(builtin::CheckFuncInfo, {get(value), where});
         return;
     }
   }
@@ -449,7 +448,7 @@ class ShapeLowerer {
   void check_shape(const ShapeType* t, const Expr* value, bool always, const Expr* where,
                    std::vector<MatchItem>& items) {
     if (always || !is_base_of(ctx_, ctx_.shape_type_ndim(t->ndim), value->type))
-      emit_check("vm.builtin.check_shape_info", {get(value), ctx_.i64(t->ndim), where});
+      emit_check(builtin::CheckShapeInfo, {get(value), ctx_.i64(t->ndim), where});
     if (t->has_values) items.push_back({get(value), t->values, where});
   }
 
@@ -458,7 +457,7 @@ class ShapeLowerer {
                     std::vector<MatchItem>& items) {
     if (dynamic_only && t->has_shape && all_int_literals(t->shape)) return;
     if (always || !is_base_of(ctx_, ctx_.tensor_ndim(t->ndim, t->dtype), value->type)) {
-      emit_check("vm.builtin.check_tensor_info", {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), where});
+      emit_check(builtin::CheckTensorInfo, {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), where});
     }
     if (t->has_shape) items.push_back({get(value), t->shape, where});
   }
@@ -472,7 +471,7 @@ class ShapeLowerer {
                               std::to_string(t->fields.size())));
     }
     if (always || !known) {
-      emit_check("vm.builtin.check_tuple_info", {get(value), ctx_.i64(std::int64_t(t->fields.size())), where});
+      emit_check(builtin::CheckTupleInfo, {get(value), ctx_.i64(std::int64_t(t->fields.size())), where});
     }
     for (std::size_t i = 0; i < t->fields.size(); ++i) {
       check(t->fields[i], field(value, i), always, dynamic_only, where, items);
@@ -487,7 +486,7 @@ class ShapeLowerer {
       RLDB_CHECK(made.ok(), "a tuple has its fields");
       return *made;
     }
-    return packed_call(ctx_, "vm.builtin.tuple_getitem", {value, ctx_.i64(std::int64_t(i))}, ctx_.any(), {ctx_.any()});
+    return packed_call(ctx_, builtin::TupleGetItem, {value, ctx_.i64(std::int64_t(i))}, ctx_.any(), {ctx_.any()});
   }
 
   const Expr* get(const Expr* value) {
@@ -501,8 +500,7 @@ class ShapeLowerer {
       RLDB_CHECK(again.ok(), "a tuple has its fields");
       made = *again;
     } else if (const auto* call = as<Call>(value); call && !isa<Var>(call->args[0])) {
-      made =
-          packed_call(ctx_, "vm.builtin.tuple_getitem", {get(call->args[0]), call->args[1]}, ctx_.any(), {ctx_.any()});
+      made = packed_call(ctx_, builtin::TupleGetItem, {get(call->args[0]), call->args[1]}, ctx_.any(), {ctx_.any()});
     }
     const Var* v = emit("gv", made);
     fields_[value] = v;

@@ -5,6 +5,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 
@@ -13,13 +14,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-bool is_allocation(const Expr* value) {
-  for (std::string_view op : {"relax.builtin.alloc_tensor", "relax.memory.alloc_storage", "relax.memory.alloc_tensor",
-                              "relax.vm.alloc_storage", "relax.vm.alloc_tensor"})
-    if (as_call_of(value, op)) return true;
-  return false;
-}
 
 class Merger : public Rewriter {
  public:
@@ -116,7 +110,8 @@ class Merger : public Rewriter {
       collect_vars(b->cast_type, vars);
       return !call_only_ && vars.empty();
     }
-    if (const auto* call = as<Call>(value)) return ops::is_pure_call(call) && !is_allocation(value);
+    if (const auto* call = as<Call>(value))
+      return ops::is_pure_call(call) && !op::is_call_with(value, op::Trait::Allocates);
     return !call_only_ && (isa<Tuple>(value) || isa<TupleGetItem>(value) || isa<ShapeExpr>(value));
   }
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -152,8 +153,8 @@ class Lifter : public Rewriter {
     const auto* type = as<FuncType>(callee->type);
     const bool pure = type && type->pure;
     const Type* result = rewrite_type(call->type);
-    return op_call(ctx_, pure ? "relax.invoke_pure_closure" : "relax.invoke_closure",
-                   {target, ctx_.tuple(rewritten(call->args))}, result, {result});
+    return op_call(ctx_, pure ? op::InvokePureClosure : op::InvokeClosure, {target, ctx_.tuple(rewritten(call->args))},
+                   result, {result});
   }
 
  private:
@@ -171,7 +172,7 @@ class Lifter : public Rewriter {
   }
 
   bool is_closure(const Expr* value, const Type* was) const {
-    if (as_call_of(value, "relax.make_closure")) return true;
+    if (as_call_of(value, op::MakeClosure)) return true;
     if (const auto* v = as<Var>(value)) return closures_.count(v) != 0;
     if (const auto* call = as<Call>(value))
       if (const auto* g = as<GlobalVar>(call->callee)) return closure_functions_.count(g->name) != 0;
@@ -223,7 +224,7 @@ class Lifter : public Rewriter {
       remap(b->var, global);
       return {};
     }
-    const Call* value = op_call(ctx_, "relax.make_closure", {global, ctx_.tuple(environment)}, ctx_.any());
+    const Call* value = op_call(ctx_, op::MakeClosure, {global, ctx_.tuple(environment)}, ctx_.any());
     ctx_.set_origin(value, f);
     const Var* var =
         b->var->is_dataflow() ? ctx_.dataflow_var(b->var->name, ctx_.any()) : ctx_.var(b->var->name, ctx_.any());

@@ -2,6 +2,7 @@
 // kernels that index with them.
 #include "session/inputs/made_up.h"
 
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::session {
@@ -177,15 +178,10 @@ class Follow {
   }
 
   Known call_operator(const ir::Call* c, std::string_view op, Scope& scope) {
-    if (op.starts_with("relax.call_tir") && c->args.size() >= 2) return call_tir(c, scope);
+    if (op::has(op, op::Trait::CallTir) && c->args.size() >= 2) return call_tir(c, scope);
     // Views and the like hold the elements of their first argument.
-    const bool same = op == "relax.reshape" || op == "relax.memory.view" || op == "relax.memory.ensure_zero_offset" ||
-                      op == "relax.to_vdevice" || op == "relax.hint_on_device" ||
-                      op == "relax.builtin.stop_lift_params" || op.starts_with("relax.grad.");
-    if (same && !c->args.empty()) return value(c->args[0], scope);
-    if (op == "relax.call_pure_packed" || c->args.empty()) return {};
-    const bool closure = op == "relax.invoke_closure" || op == "relax.invoke_pure_closure";
-    if (!closure || c->args.size() != 2) return {};
+    if (op::has(op, op::Trait::View | op::Trait::Identity) && !c->args.empty()) return value(c->args[0], scope);
+    if (!op::has(op, op::Trait::CallsClosure) || c->args.size() != 2) return {};
     const Known callee = value(c->args[0], scope);
     const Known args = value(c->args[1], scope);
     return callee.function ? call_function(callee.function, args.fields, &scope) : Known{};

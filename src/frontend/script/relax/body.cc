@@ -12,6 +12,7 @@
 #include "frontend/script/value/types.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/block_builder.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
@@ -293,7 +294,7 @@ class BodyReader {
   static bool is_device_copy(const ir::Expr* e) {
     const auto* call = ir::as<ir::Call>(e);
     const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
-    return op && op->name == "relax.to_vdevice";
+    return op && op->name == op::ToVdevice;
   }
 
   // Each statement may double what the one before it made: what is immense when written out ends here.

@@ -5,6 +5,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_script.h"
@@ -63,9 +64,7 @@ bool make_argument(Reader& r, const Val& v, Node at, ops::CallArg& out) {
   return out.attr != nullptr;
 }
 
-bool is_out_type_op(std::string_view path) {
-  return path == "call_tir" || path == "call_dps_packed" || path == "call_tir_with_grad" || path == "call_tir_inplace";
-}
+bool is_out_type_op(std::string_view path) { return op::has(op::full_name(path), op::Trait::CallTir); }
 
 // RFC 0089: R.call_tir(f, args, shape, dtype="float32"), and output_shape=, output_dtype=.
 // Gives the output type, or null when the call is not of that form.
@@ -111,12 +110,8 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
 // Names that the RFC and older texts use for operators of today.
 std::string_view modern_name(std::string_view path) {
   static const std::unordered_map<std::string_view, std::string_view> table = {
-      {"dot", "matmul"},
-      {"nn.dense", "matmul"},
-      {"relu", "nn.relu"},
-      {"softmax", "nn.softmax"},
-      {"call_tir_dyn", "vm.call_tir_dyn"},
-      {"transpose", "permute_dims"},
+      {"dot", short_op::Matmul},        {"nn.dense", short_op::Matmul},           {"relu", short_op::NnRelu},
+      {"softmax", short_op::NnSoftmax}, {"call_tir_dyn", short_op::VmCallTirDyn}, {"transpose", short_op::PermuteDims},
   };
   const auto it = table.find(path);
   if (it == table.end() || ops::find(path)) return path;
@@ -258,8 +253,9 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
     type_argument.node = call.node;
     from.push_back(&type_argument);
   }
-  if (name == "call_tir" || name == "call_dps_packed" || name == "call_tir_with_grad") inline_tuple(r, given);
-  if (name == "call_tir_inplace") name_inplace_arguments(given);
+  if (name == short_op::CallTir || name == short_op::CallDpsPacked || name == short_op::CallTirWithGrad)
+    inline_tuple(r, given);
+  if (name == short_op::CallTirInplace) name_inplace_arguments(given);
   if (!ops::find(name)) name_type_arguments(given);
   auto spec = ops::normalize_arguments(r.ctx, name, given);
   if (!spec.ok()) {
@@ -326,7 +322,7 @@ const ir::Type* device_copy_type(Reader& r, const ir::Expr* e, Node at) {
   const auto* call = ir::as<ir::Call>(e);
   const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
   const auto* t = ir::as<ir::TensorType>(e->type);
-  if (!op || op->name != "relax.to_vdevice" || !t || !r.module || r.module->vdevices.empty()) return nullptr;
+  if (!op || op->name != op::ToVdevice || !t || !r.module || r.module->vdevices.empty()) return nullptr;
   const ir::Attr* dst = ir::find_attr(call->attrs, "dst_vdevice");
   if (!dst || !dst->is(ir::AttrKind::String)) return nullptr;
   const ir::VDevice* device = read_vdevice(r, Val::of_str(dst->string), at);

@@ -9,6 +9,7 @@
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
 
@@ -62,8 +63,7 @@ Val expr_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
   if (name == "shape") {
     const auto* t = ir::as<ir::TensorType>(e->type);
     if (t && t->has_shape) return tuple_of(r, t->shape);
-    if (const ir::Expr* leaf = t ? as_leaf(r, e, n) : nullptr)
-      return emit_call(r, r.ctx.call("relax.shape_of", {leaf}), n);
+    if (const ir::Expr* leaf = t ? as_leaf(r, e, n) : nullptr) return emit_call(r, r.ctx.call(op::ShapeOf, {leaf}), n);
   }
   return method(r, v, name, n);
 }

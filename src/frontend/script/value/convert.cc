@@ -8,6 +8,7 @@
 #include "frontend/script/value/expr.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/block_builder.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
@@ -166,7 +167,7 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {
       return r.ctx.tuple(items);
     }
     case ValKind::None:
-      return r.at(r.ctx.call_typed(r.ctx.op("relax.null_value"), {}, r.ctx.any()), at);
+      return r.at(r.ctx.call_typed(r.ctx.op(op::NullValue), {}, r.ctx.any()), at);
     case ValKind::Path:
       if (const auto t = try_dtype(v)) return r.ctx.dtype(*t);
       break;

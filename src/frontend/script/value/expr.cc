@@ -11,6 +11,7 @@
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
 
@@ -157,12 +158,15 @@ Path path_of(Reader& r, Node n) {
                                      {"script.relax.", Space::Relax},
                                      {"script.ir.", Space::Ir},
                                      {"script.", Space::Ir},
-                                     {"relax.op.", Space::Relax},
-                                     {"relax.", Space::Relax},
+                                     {op::kPrefix, Space::Relax},
                                      {"tirx.", Space::Tir},
                                      {"tir.", Space::Tir},
                                      {"ir.", Space::Ir}})
-      if (rest.starts_with(prefix)) return {to, rest.substr(prefix.size())};
+      if (rest.starts_with(prefix)) {
+        rest.remove_prefix(prefix.size());
+        if (prefix == op::kPrefix && rest.starts_with("op.")) rest.remove_prefix(3);  // tvm.relax.op.x
+        return {to, rest};
+      }
   }
   if (space == Space::Relax && rest.starts_with("op.")) rest.remove_prefix(3);
   if (space == Space::Tir) rest = full_dtype_name(rest);

@@ -1,0 +1,52 @@
+// What a pass may ask about an operator: the column `traits` of its row. A pass that wants to know which operators
+// allocate, or are views, asks here and keeps no list of names.
+#pragma once
+
+#include <cstdint>
+
+#include "rldb/ir/expr.h"
+#include "rldb/ir/op_name.h"
+
+namespace rldb::op {
+
+enum class Id : std::uint16_t {
+#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) id,
+#include "rldb/ir/op/op.def"
+};
+inline constexpr std::size_t kCount = 0
+#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) +1
+#include "rldb/ir/op/op.def"
+    ;
+
+enum class Trait : std::uint16_t {
+  None = 0,
+  Allocates = 1 << 0,     // each call gives memory of its own: two equal calls are not one
+  Storage = 1 << 1,       // what it gives is raw storage, not a tensor
+  Kills = 1 << 2,         // its argument, a variable, has no value from here on
+  View = 1 << 3,          // the result may be the first argument's memory, with the same elements in order
+  Identity = 1 << 4,      // the result is the first argument, on one device
+  CallTir = 1 << 5,       // calls its first argument with the tuple behind it and with memory for the outputs
+  CallsClosure = 1 << 6,  // calls its first argument, a closure, with the tuple behind it
+  CallsPacked = 1 << 7,   // calls its first argument, a packed function, with the arguments behind it
+  PureOverride = 1 << 8,  // a promise that a call which looks impure is pure
+  Inspects = 1 << 9,      // reads the field of a tensor's header that the last part of its name says
+};
+constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint16_t(a) | std::uint16_t(b)); }
+constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint16_t(a) & std::uint16_t(b)); }
+
+struct Row {
+  Id id;
+  std::string_view name;  // "relax.nn.relu"
+  Trait traits;
+  bool has(Trait any_of) const { return (traits & any_of) != Trait::None; }
+};
+
+// By full name; null for what has no row.
+const Row* find(std::string_view name);
+const Row& row(Id id);
+// The operator has at least one of the traits. One without a row has none.
+bool has(std::string_view name, Trait any_of);
+// The expression is a call of such an operator.
+bool is_call_with(const ir::Expr* e, Trait any_of);
+
+}  // namespace rldb::op
