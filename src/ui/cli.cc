@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "rldb/source/diagnostic.h"
+#include "ui/cache_folder.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
@@ -99,7 +100,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
-  app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
+  app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
+      ->type_name("DIR");
   app.add_option_function<std::string>(
          "--fp",
          [&c](const std::string& mode) {
@@ -245,6 +247,12 @@ int finish(CLI::App& app, const CLI::ParseError& error) {
   return code == 0 ? kGood : kUsage;
 }
 
+// Compiled kernels are kept for the next run, but for tests: those see the same whatever ran before.
+void choose_cache(CommandLine& c) {
+  if (c.cache.empty() && c.subcommand != Subcommand::Test) c.cache = cache_folder("kernels");
+  if (c.cache != "off") c.options.cache_dir = c.cache;
+}
+
 std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, char** argv, int& exit_code) {
   CommandLine c;
   c.subcommand = row.id;
@@ -256,6 +264,7 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
     exit_code = finish(app, error);
     return std::nullopt;
   }
+  choose_cache(c);
   return c;
 }
 
@@ -294,6 +303,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     exit_code = finish(app, error);
     return std::nullopt;
   }
+  choose_cache(c);
   return c;
 }
 

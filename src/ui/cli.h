@@ -21,7 +21,9 @@ enum class Color { Auto, Always, Never };
 struct CommandLine {
   Subcommand subcommand = Subcommand::Repl;
   std::vector<std::string> files;
-  session::Options options;  // engine, dims, seed, tolerance, fp, bounds, syntax, ...
+  session::Options options;
+  std::string cache;  // --cache: a folder, "off", or empty for the default  // engine, dims, seed, tolerance, fp,
+                      // bounds, syntax, ...
   std::vector<std::string> plugins;
   Format format = Format::Text;
   Color color = Color::Auto;

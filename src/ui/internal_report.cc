@@ -6,8 +6,8 @@
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
+#include "ui/cache_folder.h"
 #include "ui/guarded.h"
-#include "ui/report_folder.h"
 
 namespace rldb::ui {
 

@@ -11,7 +11,7 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
-#include "ui/report_folder.h"
+#include "ui/cache_folder.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {

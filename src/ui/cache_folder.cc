@@ -1,4 +1,4 @@
-#include "ui/report_folder.h"
+#include "ui/cache_folder.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -23,16 +23,21 @@ bool make_folders(const std::string& path) {
 
 }  // namespace
 
-std::string new_report_folder(std::string_view kind) {
+std::string cache_folder(std::string_view kind) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return fmt::format("{}/rldb/{}", cache, kind);
   const char* home = std::getenv("HOME");
-  std::string folder = cache && *cache ? std::string(cache) : home && *home ? std::string(home) + "/.cache" : "/tmp";
+  return home && *home == '/' ? fmt::format("{}/.cache/rldb/{}", home, kind) : std::string();
+}
+
+std::string new_report_folder(std::string_view kind) {
+  std::string folder = cache_folder(kind);
+  if (folder.empty()) folder = fmt::format("/tmp/rldb/{}", kind);
   char when[32];
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   ::localtime_r(&now, &parts);
   std::strftime(when, sizeof when, "%Y-%m-%dT%H-%M-%S", &parts);
-  folder += fmt::format("/rldb/{}", kind);
   if (!make_folders(folder)) return {};
   for (int i = 0; i < 1000; ++i) {
     std::string path = fmt::format("{}/{}-{}{}", folder, when, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
