@@ -15,15 +15,17 @@ using runtime::Value;
 
 // Small, prime, a vector's width, one more, and nothing.
 constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
-// Some seconds of the evaluator.
-constexpr std::uint64_t kStatements = 20'000'000;
+// What a run on the evaluator may take: a second or two. Engines are compared on many modules: less.
+constexpr std::uint64_t kStatements = 5'000'000;
+constexpr std::int64_t kEngineDims[] = {1, 7, 0};
+constexpr std::uint64_t kEngineStatements = 1'000'000;
 
 // The session with another module for as long as it lives, and its dims free to set.
 class Borrowed {
  public:
-  explicit Borrowed(session::Session& session)
+  Borrowed(session::Session& session, std::uint64_t statements)
       : session_(session), history_(session.history()), options_(session.options()) {
-    session.options().eval_statements = kStatements;
+    session.options().eval_statements = statements;
   }
   ~Borrowed() {
     session_.history() = std::move(history_);
@@ -53,10 +55,10 @@ class Borrowed {
     return result;
   }
 
-  // The engines to compare on: the evaluator, and the machine.
-  std::vector<session::Engine> engines() const {
+  // The machine's engine: the session's own, unless that is the evaluator.
+  session::Engine machine() const {
     using session::Engine;
-    return {Engine::Eval, options_.engine == Engine::Eval ? Engine::Vm : options_.engine};
+    return options_.engine == Engine::Eval ? Engine::Vm : options_.engine;
   }
   void set_engine(session::Engine engine) { session_.options().engine = engine; }
   void set_dim(std::int64_t dim) { session_.options().default_dim = dim; }
@@ -78,9 +80,17 @@ std::vector<Value> copies(const std::vector<Value>& values) {
   return out;
 }
 
+// A module and what runs it.
+struct Way {
+  const ir::Module* module;
+  session::Engine engine;
+  std::string text;
+};
+
 struct Side {
   session::RunResult result;
   std::string error;
+  bool too_long() const { return result.fault && result.fault->error.kind == runtime::ErrorKind::TooLong; }
 };
 
 struct Case {
@@ -95,9 +105,23 @@ struct Verdict {
   std::string not_run;
 };
 
+// A part that has no value to compare: what it is.
+std::string opaque_part(const Value& v) {
+  using runtime::ValueKind;
+  if (v.is(ValueKind::Tuple))
+    for (const Value& field : v.as_tuple().fields)
+      if (std::string part = opaque_part(field); !part.empty()) return part;
+  const bool opaque = v.is(ValueKind::Function) || v.is(ValueKind::Storage) || v.is(ValueKind::Object);
+  return opaque ? runtime::describe(v) : std::string();
+}
+
 Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance& tolerance) {
   const Side& before = c.before;
+  if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
+  if (before.result.ok && after.result.ok)
+    if (const std::string part = opaque_part(before.result.value); !part.empty())
+      return {{}, "it gives a value that cannot be compared: " + part};
   std::string difference;
   if (!after.result.ok) {
     difference = "ran before, now: " + after.error;
@@ -119,30 +143,38 @@ bool has_open_dims(const ir::Type* t) {
   return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), has_open_dims);
 }
 
-std::span<const std::int64_t> dims_for(const ir::Function* f) {
+// Of the dims to try, those that make a difference.
+std::span<const std::int64_t> dims_for(const ir::Function* f, std::span<const std::int64_t> dims) {
   const bool open =
       std::any_of(f->params.begin(), f->params.end(), [](const ir::Var* p) { return has_open_dims(p->type); });
-  return std::span(kDims).first(open ? std::size(kDims) : 1);
+  return open ? dims : dims.first(1);
 }
 
-// All dims on one side first: a module is built once.
-Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name,
-                         std::span<const std::int64_t> dims) {
+// What one way gives at each of the dims; nothing when inputs cannot be made up.
+std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& way, std::string_view name,
+                                                 std::span<const std::int64_t> dims) {
   std::vector<Case> cases;
+  session.set_engine(way.engine);
   for (const std::int64_t dim : dims) {
     session.set_dim(dim);
-    auto args = session.arguments(before, name);
-    if (!args) return {{}, "its inputs cannot be made up"};
+    auto args = session.arguments(way.module, name);
+    if (!args) return std::nullopt;
     Case c{dim, std::move(*args), {}};
-    c.before.result = session.run(before, name, copies(c.args), c.before.error);
+    c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
     cases.push_back(std::move(c));
+    if (cases.back().before.too_long()) break;
   }
+  return cases;
+}
+
+Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const Way& way, std::string_view name) {
   std::string not_run;
   bool ran = false;
+  session.set_engine(way.engine);
   for (const Case& c : cases) {
     session.set_dim(c.dim);
     Side side;
-    side.result = session.run(after, name, copies(c.args), side.error);
+    if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
     const Verdict verdict = compare_case(c, side, session.tolerance());
     if (!verdict.difference.empty()) return verdict;
     ran = ran || verdict.not_run.empty();
@@ -151,40 +183,53 @@ Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::
   return {{}, ran ? std::string() : not_run};
 }
 
-std::string way(session::Engine engine) {
-  return engine == session::Engine::Eval ? std::string("as it is, on the evaluator")
-                                         : fmt::format("lowered, on engine {}", session::to_string(engine));
+std::string lowered_on(session::Engine engine) {
+  return fmt::format("lowered, on engine {}", session::to_string(engine));
 }
 
+using Pair = std::pair<Way, Way>;
+
 // Adds what became of one function. True: its values differ.
-bool compare_ways(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name,
-                  std::span<const std::int64_t> dims, Validation& out) {
-  std::vector<std::string> missed;
-  bool ran = false;
-  for (const session::Engine engine : session.engines()) {
-    session.set_engine(engine);
-    const Verdict verdict = compare_function(session, before, after, name, dims);
+bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::string_view name,
+                   std::span<const std::int64_t> dims, Validation& out) {
+  std::vector<std::string> missed, reasons;
+  std::optional<std::vector<Case>> cases;
+  const Way* reference = nullptr;  // whose cases these are
+  for (const auto& [before, after] : pairs) {
+    if (!reference || reference->module != before.module || reference->engine != before.engine)
+      cases = reference_cases(session, before, name, dims);
+    reference = &before;
+    const Verdict verdict =
+        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up"};
     if (!verdict.difference.empty()) {
-      out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, way(engine));
+      out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
       return true;
     }
-    ran = ran || verdict.not_run.empty();
-    if (!verdict.not_run.empty()) missed.push_back(fmt::format("{}: {}", way(engine), verdict.not_run));
+    if (verdict.not_run.empty()) continue;
+    missed.push_back(fmt::format("not {}: {}", after.text, verdict.not_run));
+    reasons.push_back(verdict.not_run);
   }
-  if (!ran) {
-    out.not_run.push_back(fmt::format("{} ({})", name, missed.back().substr(missed.back().find(": ") + 2)));
+  if (missed.size() == pairs.size()) {
+    out.not_run.push_back(fmt::format("{} ({})", name, reasons.back()));
     return false;
   }
   out.compared.emplace_back(name);
-  if (!missed.empty()) out.in_part.push_back(fmt::format("{} (not {})", name, missed.front()));
+  if (!missed.empty()) out.in_part.push_back(fmt::format("{} ({})", name, fmt::join(missed, "; ")));
   return false;
 }
+
+constexpr std::string_view kAsItIs = "as it is, on the evaluator";
 
 }  // namespace
 
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after) {
-  Borrowed borrowed(session);
+  Borrowed borrowed(session, kStatements);
   Validation out;
+  const session::Engine machine = borrowed.machine();
+  const std::string lowered = lowered_on(machine);
+  const std::vector<Pair> pairs{
+      {{before, session::Engine::Eval, std::string(kAsItIs)}, {after, session::Engine::Eval, std::string(kAsItIs)}},
+      {{before, machine, lowered}, {after, machine, lowered}}};
   for (const ir::ModuleEntry& entry : before->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     const auto* g = ir::as<ir::Function>(after->find(entry.name));
@@ -194,7 +239,27 @@ Validation validate_versions(session::Session& session, const ir::Module* before
                                         g->params.size()));
       continue;
     }
-    if (compare_ways(borrowed, before, after, entry.name, dims_for(f), out)) return out;
+    if (compare_pairs(borrowed, pairs, entry.name, dims_for(f, kDims), out)) return out;
+  }
+  return out;
+}
+
+Validation validate_engines(session::Session& session) {
+  using session::Engine;
+  Borrowed borrowed(session, kEngineStatements);
+  const ir::Module* module = session.module();
+  const Way reference{module, Engine::Eval, std::string(kAsItIs)};
+  std::vector<Pair> pairs{{reference, {module, Engine::Vm, lowered_on(Engine::Vm)}},
+                          {reference, {module, Engine::Jit, lowered_on(Engine::Jit)}}};
+  source::Diagnostics ignored;
+  const auto build = session.build(ignored);
+  if (build && build->lowered)
+    pairs.push_back({reference, {build->lowered, Engine::Eval, "lowered, on the evaluator"}});
+  Validation out;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f || f->is_private()) continue;
+    if (compare_pairs(borrowed, pairs, entry.name, dims_for(f, kEngineDims), out)) break;
   }
   return out;
 }

@@ -20,6 +20,7 @@ enum class Kind {
   Trace,     // the same, as seen while TVM's tests ran
   Runs,      // an execution gives the recorded values
   Print,     // the text that is printed is TVM's, comment header aside
+  Agree,     // the engines, and the evaluator on lowered code, give the same values; nothing that can run: passed
   Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
 };
 

@@ -104,6 +104,20 @@ void add_spellings(std::vector<Case>& cases) {
   }
 }
 
+// The engines on every module that TVM's tests ran or passed on. `parse` has the same programs.
+void add_agreements(std::vector<Case>& cases) {
+  const std::size_t listed = cases.size();
+  for (std::size_t k = 0; k < listed; ++k) {
+    const std::string& name = cases[k].name;
+    if (cases[k].kind != Kind::Parse || name.starts_with("parse/")) continue;
+    Case c = cases[k];
+    c.kind = Kind::Agree;
+    c.name = "agree/" + name;
+    c.group = "agree " + name.substr(0, name.find('/'));
+    cases.push_back(std::move(c));
+  }
+}
+
 void add_trace(const fs::path& folder, std::vector<Case>& cases) {
   add_modules(folder / "mod", "trace/mod", cases);
   int number = 0;
@@ -160,6 +174,7 @@ std::vector<Case> list_cases(const std::string& root) {
   add_trace(part("trace"), cases);
   add_runs(part("runs"), cases);
   add_spellings(cases);
+  add_agreements(cases);
   return cases;
 }
 

@@ -8,6 +8,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/roundtrip.h"
+#include "rldb/repro/validate.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
@@ -107,6 +108,18 @@ Outcome run_spelling(const Case& c) {
   const std::string difference = repro::roundtrip(session, options, d);
   if (difference.empty()) return {true, {}};
   return failed(d.has_errors() ? difference + ": " + first_error(d, session.sources()) : difference);
+}
+
+Outcome run_agree(const Case& c) {
+  Silent silent;
+  session::Options options;
+  // Kernels fuse multiplication and addition in reductions; the evaluator rounds each.
+  options.tolerance.atol = options.tolerance.rtol = 1e-3;
+  Session session(options, &silent);
+  source::Diagnostics d;
+  if (!session.load_file(c.path, d) || !session.module()) return {true, {}};
+  const repro::Validation v = repro::validate_engines(session);
+  return v.difference.empty() ? Outcome{true, {}} : failed(v.difference);
 }
 
 Outcome run_raises(const Case& c) {
@@ -278,6 +291,8 @@ Outcome run_case(const Case& c) {
       return run_print(c);
     case Kind::Spelling:
       return run_spelling(c);
+    case Kind::Agree:
+      return run_agree(c);
   }
   return failed("?");
 }

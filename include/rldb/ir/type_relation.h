@@ -18,6 +18,9 @@ BaseCheck base_check(Context& ctx, const Type* base, const Type* derived);
 inline bool is_base_of(Context& ctx, const Type* base, const Type* derived) {
   return base_check(ctx, base, derived) == BaseCheck::Pass;
 }
+// The same device by kind, number and memory scope, and by target where both have one: what names a device
+// (`dst_vdevice="cuda:1"`) has no more of its target than the kind. Two nulls are the same.
+bool same_device(const VDevice* a, const VDevice* b);
 // The most precise common base (the type of an `if`).
 const Type* join(Context& ctx, const Type* a, const Type* b);
 // The type without what depends on variables that are not visible: dims go to unknown, ndim stays.

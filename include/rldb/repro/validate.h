@@ -22,6 +22,10 @@ struct Validation {
 // in turn, until values differ. Cancelled leaves the session's history and options as they were.
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after);
 
+// Every public Relax function of the current version, as it is on the evaluator (the reference), lowered on the engines
+// vm and jit, and lowered on the evaluator: a fault of a pass, of the machine or of the code generator is a difference.
+Validation validate_engines(session::Session& session);
+
 // "same values", "nothing was compared", or the difference; then what was not run.
 std::string to_string(const Validation& v);
 

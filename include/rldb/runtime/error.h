@@ -25,6 +25,7 @@ enum class ErrorKind : std::uint8_t {
   BadFile,        // tensor files, executables
   Interrupted,    // ^C or a time-out
   StackOverflow,  // frames over the stated limit
+  TooLong,        // statements over the stated limit
   Raised,         // a packed function reported failure
 };
 

@@ -306,6 +306,9 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
     return emit_call(builtin::RunInspect, std::move(args), c->type);
   }
   if (op == op::NullValue) return emit_call(builtin::NullValue, {}, c->type);
+  // A register of its own: a kill of the argument does not take the result.
+  if (op::has(op, op::Trait::Identity) && !c->args.empty())
+    return emit_call(builtin::Copy, {value(c->args[0])}, c->type);
   if (c->args.size() == 2) {
     if (op == op::VmCallTirDyn || op == op::MakeClosure) {
       std::vector<Arg> args{value(c->args[0])};

@@ -60,9 +60,10 @@ struct Scope {
 // A local function with what it captured.
 class Closure : public runtime::Function {
  public:
-  Closure(const ir::Function* f, std::shared_ptr<const Scope> scope)
-      : runtime::Function("<local>", runtime::PackedFn()), f(f), scope(std::move(scope)) {}
+  Closure(const ir::Function* f, const ir::Var* self, std::shared_ptr<const Scope> scope)
+      : runtime::Function("<local>", runtime::PackedFn()), f(f), self(self), scope(std::move(scope)) {}
   const ir::Function* f;
+  const ir::Var* self;  // what it is bound to, by which it may call itself; null: nothing
   std::shared_ptr<const Scope> scope;
 };
 
@@ -130,7 +131,7 @@ class RelaxEval {
     RLDB_TRY_VOID(machine.start(args));
     while (machine.running()) {
       if (env_.max_statements != 0 && ++statements_ > env_.max_statements)
-        return fail(ErrorKind::Unsupported, fmt::format("it takes more than {} statements", env_.max_statements));
+        return fail(ErrorKind::TooLong, fmt::format("it takes more than {} statements", env_.max_statements));
       auto stepped = machine.step();
       if (!stepped.ok()) {
         runtime::Error error = std::move(stepped).error();
@@ -179,8 +180,12 @@ class RelaxEval {
       return fail(ErrorKind::TypeMismatch, runtime::describe(callee) + " is not callable");
     runtime::Function& f = callee.as_function();
     for (const Value& captured : f.captured) args.push_back(captured);
-    if (const auto* closure = dynamic_cast<const Closure*>(&f))
-      return call(closure->f, f.name, args, closure->scope.get());
+    if (const auto* closure = dynamic_cast<const Closure*>(&f)) {
+      if (!closure->self) return call(closure->f, f.name, args, closure->scope.get());
+      Scope around = *closure->scope;
+      around.values[closure->self] = callee;
+      return call(closure->f, f.name, args, &around);
+    }
     if (f.native) return f.native(args);
     return call_global(f.name, args);
   }
@@ -190,7 +195,8 @@ class RelaxEval {
   Result<Value> sequence(const ir::SeqExpr* seq, Scope& scope) {
     for (const ir::BindingBlock* block : seq->blocks)
       for (const ir::Binding* b : block->bindings) {
-        auto value = eval(b->value, scope);
+        const auto* local = as<ir::Function>(b->value);
+        auto value = local ? Result<Value>(closure_of(local, b->var, scope)) : eval(b->value, scope);
         if (!value.ok()) return support::Failure(at_binding(std::move(value).error(), b));
         if (b->is_match_cast()) {
           for (const bool compound : {false, true}) {
@@ -209,6 +215,10 @@ class RelaxEval {
     if (error.notes.empty() || error.notes.back().find("while computing") == std::string::npos)
       error.notes.push_back(fmt::format("while computing `{}`", b->var->name));
     return error;
+  }
+
+  static Value closure_of(const ir::Function* f, const ir::Var* self, const Scope& scope) {
+    return Value(runtime::Ref<runtime::Function>(new Closure(f, self, std::make_shared<const Scope>(scope))));
   }
 
   Result<Value> eval(const ir::Expr* e, Scope& scope) {
@@ -231,8 +241,7 @@ class RelaxEval {
     }
     if (const auto* i = as<ir::If>(e)) return conditional(i, scope);
     if (const auto* s = as<ir::SeqExpr>(e)) return sequence(s, scope);
-    if (const auto* f = as<ir::Function>(e))
-      return Value(runtime::Ref<runtime::Function>(new Closure(f, std::make_shared<const Scope>(scope))));
+    if (const auto* f = as<ir::Function>(e)) return closure_of(f, nullptr, scope);
     if (const auto* g = as<ir::GlobalVar>(e))
       return Value(runtime::Ref<runtime::Function>(new runtime::Function(std::string(g->name), -1)));
     if (const auto* x = as<ir::ExternFunc>(e)) return extern_value(x);
@@ -504,7 +513,7 @@ class RelaxEval {
                           const std::string& who, bool compound) {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       const auto* v = as<ir::Var>(dims[i]);
-      if (v && !scope.symbols.contains(v)) {
+      if (v && !scope.symbols.contains(v) && !scope.values.contains(v)) {
         scope.symbols[v] = {got[i], fmt::format("{}, dimension {}", who, i)};
         continue;
       }

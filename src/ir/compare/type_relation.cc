@@ -15,11 +15,6 @@ BaseCheck worse(BaseCheck a, BaseCheck b) { return a < b ? a : b; }
 
 bool same_attr(const Attr* a, const Attr* b) { return a == b || (a && b && attr_equal(a, b)); }
 
-bool same_device(const VDevice* a, const VDevice* b) {
-  return a == b || (a && b && a->target_kind == b->target_kind && a->device_id == b->device_id &&
-                    a->memory_scope == b->memory_scope && same_attr(a->target, b->target));
-}
-
 // Checks a base against a derived type. With `binds`, variables of the base (a parameter's type) take what stands in
 // their place in the derived one (an argument's type); types of function parameters bind nothing.
 class Relation {
@@ -286,6 +281,12 @@ class DimSimplifier {
 };
 
 }  // namespace
+
+bool same_device(const VDevice* a, const VDevice* b) {
+  return a == b ||
+         (a && b && a->target_kind == b->target_kind && a->device_id == b->device_id &&
+          a->memory_scope == b->memory_scope && (!a->target || !b->target || same_attr(a->target, b->target)));
+}
 
 BaseCheck base_check(Context& ctx, const Type* base, const Type* derived) {
   RLDB_CHECK(base && derived, "base_check of no type");

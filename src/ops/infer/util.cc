@@ -2,6 +2,7 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_type.h"
 
@@ -238,7 +239,7 @@ const TensorType* on_common_device(const std::vector<const TensorType*>& types) 
   const TensorType* out = nullptr;
   for (const TensorType* t : types) {
     if (!t || !t->vdevice) continue;
-    if (out && out->vdevice != t->vdevice) return nullptr;
+    if (out && !ir::same_device(out->vdevice, t->vdevice)) return nullptr;
     if (!out) out = t;
   }
   return out;
@@ -249,7 +250,7 @@ Result<const TensorType*> on_equal_device(const OpInfo& info, const std::vector<
   for (std::size_t i = 0; i < types.size(); ++i) {
     const TensorType* t = types[i];
     if (!t || !t->vdevice) continue;
-    if (out && out->vdevice != t->vdevice) {
+    if (out && !ir::same_device(out->vdevice, t->vdevice)) {
       auto name = [](const ir::VDevice* v) {
         return std::string(v->target_kind) + ":" + std::to_string(v->device_id) + ":" + std::string(v->memory_scope);
       };

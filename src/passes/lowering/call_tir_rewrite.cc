@@ -22,7 +22,9 @@ enum class CallForm { None, Plain, Inplace };
 CallForm form_of(const Call* call) {
   const auto* op = as<Op>(call->callee);
   if (!op || call->args.size() < 2) return CallForm::None;
-  if (op->name == op::CallTir || op->name == op::CallDpsPacked) return CallForm::Plain;
+  // The gradient was for Gradient; the call is like any other.
+  if (op->name == op::CallTir || op->name == op::CallDpsPacked || op->name == op::CallTirWithGrad)
+    return CallForm::Plain;
   if (op->name == op::CallTirInplace) return CallForm::Inplace;
   return CallForm::None;
 }

@@ -21,7 +21,8 @@ constexpr std::int64_t kMatchRange = 16;
 
 // Operators and builtins whose result may be their first argument's memory.
 bool is_view(const Call* call) {
-  if (const auto* op = as<Op>(call->callee)) return op::has(op->name, op::Trait::View);
+  if (const auto* op = as<Op>(call->callee))
+    return op::has(op->name, op::Trait::View) || op::has(op->name, op::Trait::Identity);
   const auto* packed = as<ExternFunc>(call->callee);
   return packed && packed->symbol == builtin::Reshape;
 }
