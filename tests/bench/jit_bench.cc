@@ -74,7 +74,7 @@ void run_kernel(benchmark::State& state, const std::string& text) {
   ir::Context ctx;
   const ir::PrimFunc* f = parse(ctx, text);
   auto jit = codegen::Jit::create({}).value();
-  auto kernel = f ? jit->add(f, "kernel") : ir::Result<std::shared_ptr<runtime::Kernel>>(nullptr);
+  auto kernel = f ? jit->add(ctx, f, "kernel") : ir::Result<std::shared_ptr<runtime::Kernel>>(nullptr);
   if (!kernel.ok() || !*kernel) return state.SkipWithError("does not compile");
   const auto args = tensors((*kernel)->signature());
   if (!runtime::call_kernel(**kernel, args).ok()) return state.SkipWithError("does not run");
@@ -87,7 +87,7 @@ void jit_compile(benchmark::State& state, const std::string& text) {
   if (!f) return state.SkipWithError("does not parse");
   for (auto _ : state) {
     auto jit = codegen::Jit::create({}).value();
-    if (!jit->add(f, "kernel").ok() || !jit->compile("kernel").ok()) return state.SkipWithError("does not compile");
+    if (!jit->add(ctx, f, "kernel").ok() || !jit->compile("kernel").ok()) return state.SkipWithError("does not compile");
   }
 }
 
