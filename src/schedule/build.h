@@ -44,11 +44,11 @@ class Build {
   E add(E a, E b);
   E scaled(E a, std::int64_t by);
   E plus(E a, std::int64_t n) { return add(a, lit(a, n)); }
-  E blocks(E total, std::int64_t size);               // ceil(total / size)
-  E whole(E total, std::int64_t size);                // floor(total / size)
-  E rest(E total, std::int64_t size);                 // total mod size
-  E part(E total, std::int64_t size, E block);        // how many of `total` are in block number `block`
-  E both(E a, E b);                                   // and; null is true
+  E blocks(E total, std::int64_t size);         // ceil(total / size)
+  E whole(E total, std::int64_t size);          // floor(total / size)
+  E rest(E total, std::int64_t size);           // total mod size
+  E part(E total, std::int64_t size, E block);  // how many of `total` are in block number `block`
+  E both(E a, E b);                             // and; null is true
 
   // ---- statements ----
   // A loop that runs once is its body. The variable has the dtype of the extent.

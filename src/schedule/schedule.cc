@@ -19,7 +19,8 @@ constexpr StepInfo kSteps[] = {
 };
 
 Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
-  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {}, {}};
+  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {},
+          {}};
   for (const ir::PrimParam& p : f->params) {
     if (!p.buffer) continue;
     for (const ir::Expr* d : p.buffer->shape)

@@ -87,7 +87,8 @@ void jit_compile(benchmark::State& state, const std::string& text) {
   if (!f) return state.SkipWithError("does not parse");
   for (auto _ : state) {
     auto jit = codegen::Jit::create({}).value();
-    if (!jit->add(ctx, f, "kernel").ok() || !jit->compile("kernel").ok()) return state.SkipWithError("does not compile");
+    if (!jit->add(ctx, f, "kernel").ok() || !jit->compile("kernel").ok())
+      return state.SkipWithError("does not compile");
   }
 }
 

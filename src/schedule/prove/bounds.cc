@@ -1,9 +1,9 @@
 #include "rldb/schedule/bounds.h"
 
-#include "schedule/prove/poly.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "schedule/prove/poly.h"
 
 namespace rldb::schedule {
 

@@ -1,6 +1,6 @@
-// Elementwise nests: when every buffer of a block has the nest's own shape and is indexed by its variables in order, the
-// nest is one loop over a flat index, whatever its inner extents are. Large outputs are written past the caches, which
-// saves reading them.
+// Elementwise nests: when every buffer of a block has the nest's own shape and is indexed by its variables in order,
+// the nest is one loop over a flat index, whatever its inner extents are. Large outputs are written past the caches,
+// which saves reading them.
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
@@ -120,12 +120,12 @@ class Writer {
     if (e_.loops.size() < 2 && !stream) return {};
     declare();
     std::vector<Stage> out;
-    if (e_.loops.size() > 1 && (scene.all_steps || !stream)) out.push_back({StepId::FlattenElementwise, finished(plain())});
+    if (e_.loops.size() > 1 && (scene.all_steps || !stream))
+      out.push_back({StepId::FlattenElementwise, finished(plain())});
     if (!stream) return out;
     const ir::Stmt* streamed = build_.seq({vectors(), tail()});
     if (!known) {
-      const ir::Expr* test =
-          ir::compare(build_.ctx, ir::NodeKind::GE, total_, build_.lit(total_, large));
+      const ir::Expr* test = ir::compare(build_.ctx, ir::NodeKind::GE, total_, build_.lit(total_, large));
       streamed = build_.ctx.if_stmt(test, streamed, plain());
     }
     out.push_back({StepId::StreamStores, finished(streamed)});

@@ -116,7 +116,8 @@ std::optional<Product> match(const Scene& scene, const ir::ForStmt* loop) {
   // Tiles that fill the register file: 32 registers of 64 bytes, else 16.
   p.nv = 2;
   p.mr = scene.vector_bytes == 64 ? 12 : scene.vector_bytes == 32 ? 6 : 4;
-  if (const auto m = ir::const_int(p.nest.extent(p.i)); m && *m < p.mr) {
+  const auto m = ir::const_int(p.nest.extent(p.i));
+  if (m && *m < p.mr) {
     p.mr = *m;
     if (p.mr <= 4) p.nv = 4;
   }
@@ -126,11 +127,12 @@ std::optional<Product> match(const Scene& scene, const ir::ForStmt* loop) {
 using E = const ir::Expr*;
 using S = const ir::Stmt*;
 
-// A dimension in tiles of `width`, and the tiles in blocks of `per_block`.
+// A dimension, or a stretch of it, in tiles of `width`, and the tiles in blocks of `per_block`.
 struct Dim {
   int loop = -1;
   std::string name;
-  E extent = nullptr;
+  E extent = nullptr;       // of the stretch
+  std::int64_t origin = 0;  // where it begins
   std::int64_t width = 0, per_block = 0;
   E tiles = nullptr;  // in all
   E block = nullptr;  // the current ones
@@ -145,7 +147,8 @@ struct Dim {
 class Writer {
  public:
   Writer(const Scene& scene, const Product& p) : build_(scene.ctx), ctx_(scene.ctx), p_(p) {
-    i_ = dim(p.i, p.mr, std::max<std::int64_t>(1, kRows / p.mr));
+    rows(p.mr);
+    i_ = rows_.front();
     j_ = dim(p.j, p.nr(), std::max<std::int64_t>(1, kColumns / p.nr()));
     k_ = dim(p.k, 1, kDepth);
   }
@@ -174,6 +177,23 @@ class Writer {
     d.per_block = std::min(per_block, ir::const_int(d.tiles).value_or(per_block));
     return d;
   }
+  // Whole tiles, then one of what is left. Where that is not known the last tile has an edge, which is tested for.
+  void rows(std::int64_t width) {
+    rows_ = {dim(p_.i, width, std::max<std::int64_t>(1, kRows / width))};
+    const auto total = ir::const_int(p_.nest.extent(p_.i));
+    const std::int64_t left = total ? *total % width : 0;
+    if (left == 0) return;
+    Dim rest = rows_[0];
+    rest.extent = build_.lit(rest.extent, left);
+    rest.origin = *total - left;
+    rest.width = left;
+    rest.tiles = build_.lit(rest.extent, 1);
+    rows_[0].extent = build_.lit(rest.extent, rest.origin);
+    rows_[0].tiles = build_.lit(rest.extent, rest.origin / width);
+    rows_[0].per_block = std::min(rows_[0].per_block, rest.origin / width);
+    rest.per_block = 1;
+    rows_.push_back(rest);
+  }
   void bind(int n, E value) {
     axes_[p_.nest.axes[std::size_t(n)]->var] = value;
     axes_[p_.nest.loops[std::size_t(n)]->var] = value;
@@ -187,9 +207,9 @@ class Writer {
     };
     a_panel_ = b_panel_ = local_ = nullptr;
     std::vector<const ir::Buffer*> all;
-    if (packed_) all = {b_panel_ = made(p_.b, j_), a_panel_ = made(p_.a, i_)};
+    if (packed_) all = {b_panel_ = made(p_.b, j_), a_panel_ = made(p_.a, rows_[0])};
     if (!registers_) return all;
-    const E shape[] = {build_.lit(i_.extent, i_.width), build_.lit(j_.extent, j_.width)};
+    const E shape[] = {build_.lit(i_.extent, rows_[0].width), build_.lit(j_.extent, j_.width)};
     local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, p_.type, "local");
     all.push_back(local_);
     return all;
@@ -220,6 +240,7 @@ class Writer {
   S over_tiles(Dim& d, const Build::Body& body) {
     return build_.loop(d.name + "_1", build_.part(d.tiles, d.per_block, d.block), [&](E tile) {
       d.start = build_.scaled(build_.add(build_.scaled(d.block, d.per_block), tile), d.width);
+      if (d.origin > 0) d.start = build_.plus(d.start, d.origin);
       return body(tile);
     });
   }
@@ -234,13 +255,16 @@ class Writer {
   S blocks() {
     return over_blocks(j_, [&] {
       return over_blocks(k_, [&] {
-        S pack_b = packed_ ? pack(p_.b, b_panel_, j_) : nullptr;
-        S rows = over_blocks(i_, [&] {
-          S pack_a = packed_ ? pack(p_.a, a_panel_, i_) : nullptr;
-          S tiles = over_tiles(j_, [&](E jt) { return over_tiles(i_, [&](E it) { return tile(it, jt); }); });
-          return build_.seq({pack_a, tiles});
-        });
-        return build_.seq({pack_b, rows});
+        std::vector<S> all{packed_ ? pack(p_.b, b_panel_, j_) : nullptr};
+        for (const Dim& stretch : rows_) {
+          i_ = stretch;
+          all.push_back(over_blocks(i_, [&] {
+            S pack_a = packed_ ? pack(p_.a, a_panel_, i_) : nullptr;
+            S tiles = over_tiles(j_, [&](E jt) { return over_tiles(i_, [&](E it) { return tile(it, jt); }); });
+            return build_.seq({pack_a, tiles});
+          }));
+        }
+        return build_.seq(std::move(all));
       });
     });
   }
@@ -256,21 +280,18 @@ class Writer {
     });
   }
   S copy(const Factor& f, const ir::Buffer* panel, Dim& d, E tile) {
-    const bool contiguous =
-        f.load->indices.back() == p_.nest.axes[std::size_t(d.loop)]->var && is_dense(f.load->buffer);
     return over_depth([&](E kk) {
       const auto one = [&](E r) { return build_.store(panel, factor_at(f, d, r), {tile, kk, r}); };
-      if (vectors_ && contiguous && d.width % p_.lanes == 0) return in_vectors(d.name, d.extent, d.width, one);
-      return build_.loop(d.name + "_2", d.extent, d.width, one,
-                         vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
+      if (vectors_ && d.width % p_.lanes == 0) return in_vectors(d.name, d.extent, d.width, one);
+      return build_.loop(d.name + "_2", d.extent, d.width, one, vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
     });
   }
   S copy_part(const Factor& f, const ir::Buffer* panel, Dim& d, E tile) {
     return over_depth([&](E kk) {
       return build_.loop(d.name + "_2", d.extent, d.width, [&](E r) {
         const E value = factor_at(f, d, r);
-        const E padded = ctx_.intrin(p_.type, ir::Intrinsic::IfThenElse,
-                                     {inside(d, r), value, ctx_.float_imm(p_.type, 0)});
+        const E padded =
+            ctx_.intrin(p_.type, ir::Intrinsic::IfThenElse, {inside(d, r), value, ctx_.float_imm(p_.type, 0)});
         return build_.store(panel, padded, {tile, kk, r});
       });
     });
@@ -329,9 +350,7 @@ class Writer {
     return ctx_.if_stmt(test, f(false), f(true));
   }
 
-  S tile(E it, E jt) {
-    return registers_ ? local_tile(it, jt) : plain_tile(it, jt);
-  }
+  S tile(E it, E jt) { return registers_ ? local_tile(it, jt) : plain_tile(it, jt); }
 
   S plain_tile(E it, E jt) {
     S init = each(true, [&](E, E) { return stored(out(), p_.nest.init->value, indices(), p_.nest.init); });
@@ -399,7 +418,8 @@ class Writer {
   Build build_;
   ir::Context& ctx_;
   const Product& p_;
-  Dim i_, j_, k_;
+  std::vector<Dim> rows_;
+  Dim i_, j_, k_;  // i_: the stretch of rows that is worked on
   bool packed_ = false, registers_ = false, vectors_ = false;
   const ir::Buffer* a_panel_ = nullptr;
   const ir::Buffer* b_panel_ = nullptr;

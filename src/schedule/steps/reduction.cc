@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMaxLoads = 6;
 constexpr std::int64_t kMaxTiles = 4;
 
-// Whether vectors along a loop pay: every load that moves with it does so by one element, or there is only one that does
-// not (then its lanes are gathered, which still hides the latency of the chain of additions).
+// Whether vectors along a loop pay: every load that moves with it does so by one element, or there is only one that
+// does not (then its lanes are gathered, which still hides the latency of the chain of additions).
 bool pays(const ReductionNest& nest, const ir::Var* axis) {
   std::size_t loads = 0, dense = 0, gathered = 0;
   bool simple = true;

@@ -14,9 +14,9 @@ struct Scene {
   ir::Context& ctx;
   unsigned vector_bytes;
   bool noalias;
-  bool all_steps;  // not only the last stage of each nest
-  std::unordered_set<const ir::Buffer*> views;     // targets of match_buffer: their layout is another buffer's
-  std::unordered_set<const ir::Var*> dims;         // dimensions of parameters: not negative
+  bool all_steps;                               // not only the last stage of each nest
+  std::unordered_set<const ir::Buffer*> views;  // targets of match_buffer: their layout is another buffer's
+  std::unordered_set<const ir::Var*> dims;      // dimensions of parameters: not negative
 };
 
 std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop);      // product.cc

@@ -52,7 +52,8 @@ class Jit {
   ir::Result<support::Unit> compile(std::string_view name);
 
   // Text for `:llvm f` and `:asm f`: optimised IR and host assembly.
-  ir::Result<std::string> llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised = true);
+  ir::Result<std::string> llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                  bool optimised = true);
   ir::Result<std::string> assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   // For executables on disk: a blob of relocatable object code, the signature and the CPU it was made for; and the
   // way back, which trusts nothing of the blob's header. The machine code itself is refused when it was made for

@@ -54,9 +54,7 @@ struct Shared {
   std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
-  CompileOptions compile_options() const {
-    return {options.fp, options.check_bounds, options.opt_level};
-  }
+  CompileOptions compile_options() const { return {options.fp, options.check_bounds, options.opt_level}; }
   // What code is made of.
   const ir::PrimFunc* emitted(ir::Context& ctx, const ir::PrimFunc* f) const {
     if (!options.schedule || options.opt_level == 0) return f;
@@ -302,7 +300,8 @@ ir::Result<Unit> Jit::compile(std::string_view name) {
 
 ir::Result<std::string> Jit::llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(), optimised ? TextKind::Optimised : TextKind::Raw);
+  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(),
+                      optimised ? TextKind::Optimised : TextKind::Raw);
 }
 
 ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
@@ -312,7 +311,8 @@ ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, s
 
 ir::Result<std::string> Jit::object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const Artefact made, codegen::compile(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options()));
+  RLDB_TRY(const Artefact made,
+           codegen::compile(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options()));
   return to_blob(made, host().key);
 }
 

@@ -1,5 +1,5 @@
-// Vectorised loops: one iteration a lane, in vector registers. A loop is made so when its lanes do not meet: what one of
-// them stores, no other loads or stores. Other loops that ask for it are left to LLVM, which finds out for itself.
+// Vectorised loops: one iteration a lane, in vector registers. A loop is made so when its lanes do not meet: what one
+// of them stores, no other loads or stores. Other loops that ask for it are left to LLVM, which finds out for itself.
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"

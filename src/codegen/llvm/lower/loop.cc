@@ -67,7 +67,8 @@ bool leaves_loop(const ir::Stmt* s) {
   bool found = false;
   ir::walk(s, [&](const ir::Node* n) {
     const auto* e = as<ir::Call>(n);
-    found = found || (e && (ir::is_call_of(e, ir::Intrinsic::BreakLoop) || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)));
+    found =
+        found || (e && (ir::is_call_of(e, ir::Intrinsic::BreakLoop) || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)));
     return !found;
   });
   return found;
@@ -224,7 +225,8 @@ void Lowering::plain_loop(const ir::ForStmt* loop) {
   }
   std::int64_t chunk = chunk_of(at_most(loop->extent), iterations(loop->body));
   if (chunk > 1 && !llvm::isa<llvm::ConstantInt>(step)) chunk = 1;
-  emit_loop(begin, end, step, loop, [&](Value* iv) { run_body(loop, iv); }, chunk);
+  emit_loop(
+      begin, end, step, loop, [&](Value* iv) { run_body(loop, iv); }, chunk);
 }
 
 bool Lowering::unrolled_loop(const ir::ForStmt* loop) {

@@ -2,8 +2,9 @@
 //
 // Values follow eval's arithmetic: float16, bfloat16 and the float8 family live in SSA as `float` rounded to their
 // format after each operation; bool is i1 in SSA and i8 in memory; integers wrap. Index arithmetic is done in 64 bits.
-// A scalar expression may become a vector when it depends on the variable of a vectorised loop (`vector_loop`), so every
-// helper accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the room.
+// A scalar expression may become a vector when it depends on the variable of a vectorised loop (`vector_loop`), so
+// every helper accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the
+// room.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -16,9 +17,9 @@
 #include <unordered_set>
 
 #include "codegen/llvm/engine/artefact.h"
-#include "rldb/schedule/bounds.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
+#include "rldb/schedule/bounds.h"
 
 namespace rldb::codegen {
 
@@ -280,7 +281,7 @@ class Lowering {
   std::unordered_map<const ir::Var*, Memory> pointers_;
   std::unordered_map<const ir::Buffer*, View> views_;
   schedule::BoundsFacts facts_;
-  bool wide_ = false;     // index arithmetic is done in 64 bits also in checked code
+  bool wide_ = false;  // index arithmetic is done in 64 bits also in checked code
   std::unordered_set<const ir::Var*> match_defined_;
   std::unordered_set<const ir::Buffer*> hoisted_;
   std::vector<Loop> loops_;
@@ -290,8 +291,8 @@ class Lowering {
   std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
   std::uint64_t stack_bytes_ = 0;
   int depth_ = 0;
-  bool contract_ = false;  // where a * b + c may be fused
-  bool noalias_ = false;   // buffers that are parameters do not overlap
+  bool contract_ = false;         // where a * b + c may be fused
+  bool noalias_ = false;          // buffers that are parameters do not overlap
   DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
   // In a vectorised loop: its variable, and how many lanes there are.
   const ir::Var* widened_ = nullptr;

@@ -239,11 +239,18 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
       known = stride != nullptr;
       if (known) step += *c * stride->getSExtValue();
     }
-    if (known && (step == 0 || step == 1) && element_lanes == 1) {
+    if (known && element_lanes == 1) {
       const auto first_lane = restore_later(lane0_, true);
-      out.pointer = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
+      Value* first = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
       out.uniform = step == 0;
       out.lanes = step == 0 ? 1 : widened_lanes_;
+      if (step == 0 || step == 1) {
+        out.pointer = first;
+        return out;
+      }
+      std::vector<llvm::Constant*> offsets;
+      for (unsigned i = 0; i < widened_lanes_; ++i) offsets.push_back(b_.getInt64(std::uint64_t(step) * i));
+      out.pointers = b_.CreateInBoundsGEP(memory, first, llvm::ConstantVector::get(offsets));
       return out;
     }
     Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
