@@ -92,25 +92,23 @@ ir::BufferRegion whole_buffer(ir::Context& ctx, const ir::Buffer* b) {
 
 Build::S Build::block(const ir::ForStmt* from, std::vector<const ir::Buffer*> allocs, S body, bool contract) {
   const Touched touched(from);
-  const auto nest = match_nest(from);
-  const auto* realize = nest ? as<ir::SBlockRealize>(nest->inner) : nullptr;
-  const ir::SBlock* was = realize ? realize->block : nullptr;
+  const ir::SBlock* was = as<ir::SBlockRealize>(match_nest(from)->inner)->block;
   std::vector<ir::BufferRegion> reads, writes;
   for (const ir::Buffer* b : touched.read)
     // What the block initialises itself it does not read from outside.
-    if (!was || !was->init || std::find(touched.written.begin(), touched.written.end(), b) == touched.written.end())
+    if (!was->init || std::find(touched.written.begin(), touched.written.end(), b) == touched.written.end())
       reads.push_back(whole_buffer(ctx, b));
   for (const ir::Buffer* b : touched.written) writes.push_back(whole_buffer(ctx, b));
   ir::SBlock made{};
-  made.name = name_of(was, touched.written.front());
+  made.name = was->name;
   made.reads = ctx.list(reads);
   made.writes = ctx.list(writes);
   made.alloc_buffers = ctx.list(allocs);
-  if (was) made.annotations = was->annotations;
+  made.annotations = was->annotations;
   if (contract) made.annotations = ctx.with_attr(made.annotations, kContract, ctx.attr(1));
   made.body = body;
   const ir::SBlock* block = ctx.sblock(made);
-  if (was) ctx.set_origin(block, was);
+  ctx.set_origin(block, was);
   const ir::Stmt* out = ctx.realize({}, nullptr, block);
   ctx.set_origin(out, from);
   return out;

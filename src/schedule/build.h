@@ -62,7 +62,7 @@ class Build {
     return ctx.store(b, value, {at.begin(), at.size()});
   }
   S seq(std::vector<S> stmts);  // null statements are left out
-  // A block without axes around a scheduled nest. `from` is the nest as it was: it gives the regions and the name.
+  // A block without axes around a scheduled nest. `from` is the nest as it was, around a block that gives the name.
   S block(const ir::ForStmt* from, std::vector<const ir::Buffer*> allocs, S body, bool contract);
 
   ir::Context& ctx;

@@ -108,8 +108,4 @@ std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
 
 bool is_dense(const ir::Buffer* b) { return b->strides.empty() || ir::is_const(b->strides.back(), 1); }
 
-std::string_view name_of(const ir::SBlock* block, const ir::Buffer* written) {
-  return block && !block->name.empty() ? block->name : written->name;
-}
-
 }  // namespace rldb::schedule

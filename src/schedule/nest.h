@@ -36,7 +36,5 @@ std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
 bool mentions(const ir::Node* n, const ir::Var* v);
 // Neighbours in the last dimension are neighbours in memory.
 bool is_dense(const ir::Buffer* b);
-// What steps are said to be about: the block, or the buffer where there is none.
-std::string_view name_of(const ir::SBlock* block, const ir::Buffer* written);
 
 }  // namespace rldb::schedule

@@ -188,7 +188,8 @@ class Writer {
   const ir::Stmt* finished(const ir::Stmt* body) {
     std::vector<const ir::Stmt*> all(declarations_.begin(), declarations_.end());
     all.push_back(body);
-    return build_.block(from_, {}, build_.seq(all), false);
+    const ir::Stmt* made = build_.seq(all);
+    return as<ir::SBlockRealize>(match_nest(from_)->inner) ? build_.block(from_, {}, made, false) : made;
   }
 
   Build build_;
