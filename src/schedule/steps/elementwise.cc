@@ -94,8 +94,8 @@ bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0) {
   if (const auto* c = as<ir::CastExpr>(e)) return c->dtype().bits == 64 && not_negative(scene, c->value, depth + 1);
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b) return false;
-  const bool ring = b->kind == ir::NodeKind::Add || b->kind == ir::NodeKind::Mul;
-  if (!ring && b->kind != ir::NodeKind::FloorDiv && b->kind != ir::NodeKind::Min) return false;
+  const bool ring = b->kind == ir::BinaryKind::Add || b->kind == ir::BinaryKind::Mul;
+  if (!ring && b->kind != ir::BinaryKind::FloorDiv && b->kind != ir::BinaryKind::Min) return false;
   return (!ring || e->dtype().bits == 64) && not_negative(scene, b->a, depth + 1) &&
          not_negative(scene, b->b, depth + 1);
 }
@@ -125,7 +125,7 @@ class Writer {
     if (!stream) return out;
     const ir::Stmt* streamed = build_.seq({vectors(), tail()});
     if (!known) {
-      const ir::Expr* test = ir::compare(build_.ctx, ir::NodeKind::GE, total_, build_.lit(total_, large));
+      const ir::Expr* test = ir::compare(build_.ctx, ir::BinaryKind::GE, total_, build_.lit(total_, large));
       streamed = build_.ctx.if_stmt(test, streamed, plain());
     }
     out.push_back({StepId::StreamStores, finished(streamed)});

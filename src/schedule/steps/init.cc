@@ -106,7 +106,7 @@ class Writer {
     const ir::Expr* some = nullptr;
     for (const ir::ForStmt* l : r_.loops)
       if (r_.reduce.contains(l->var) && !runs(l->extent))
-        some = build_.both(some, ir::compare(build_.ctx, ir::NodeKind::GT, l->extent, build_.lit(l->extent, 0)));
+        some = build_.both(some, ir::compare(build_.ctx, ir::BinaryKind::GT, l->extent, build_.lit(l->extent, 0)));
     if (some) init = build_.ctx.if_stmt(some, init);
     return build_.seq({init, update_nest(loop)});
   }

@@ -11,7 +11,7 @@
 namespace rldb::schedule {
 
 using ir::as;
-using ir::NodeKind;
+using ir::BinaryKind;
 using runtime::DType;
 
 namespace {
@@ -66,10 +66,10 @@ bool match_update(Product& p) {
     return l && l->buffer == update->buffer;
   };
   p.sum = as<ir::BinaryExpr>(update->value);
-  if (!p.sum || p.sum->kind != NodeKind::Add) return false;
+  if (!p.sum || p.sum->kind != BinaryKind::Add) return false;
   const ir::Expr* term = is_out(p.sum->a) ? p.sum->b : is_out(p.sum->b) ? p.sum->a : nullptr;
   p.product = as<ir::BinaryExpr>(term);
-  if (!p.product || p.product->kind != NodeKind::Mul) return false;
+  if (!p.product || p.product->kind != BinaryKind::Mul) return false;
   p.a = {p.product->a, operand(p.product->a)};
   p.b = {p.product->b, operand(p.product->b)};
   return p.a.load && p.b.load && !is_out(p.a.load) && !is_out(p.b.load);
@@ -303,12 +303,12 @@ class Writer {
   // Element r of the current tile is one of the dimension's; null: always.
   E inside(const Dim& d, E r) {
     if (d.divides()) return nullptr;
-    return ir::compare(ctx_, NodeKind::LT, build_.add(d.start, r), d.extent);
+    return ir::compare(ctx_, BinaryKind::LT, build_.add(d.start, r), d.extent);
   }
   // All of the current tile is; null: always.
   E whole(const Dim& d) {
     if (d.divides()) return nullptr;
-    return ir::compare(ctx_, NodeKind::LE, build_.plus(d.start, d.width), d.extent);
+    return ir::compare(ctx_, BinaryKind::LE, build_.plus(d.start, d.width), d.extent);
   }
 
   // ---- tiles ----
@@ -390,7 +390,7 @@ class Writer {
   // `first` in the first block of k, `later` in the others.
   S first_only(S first, S later) {
     if (ir::is_const(k_.block, 0)) return first;
-    return ctx_.if_stmt(ir::compare(ctx_, NodeKind::EQ, k_.block, build_.lit(k_.block, 0)), first, later);
+    return ctx_.if_stmt(ir::compare(ctx_, BinaryKind::EQ, k_.block, build_.lit(k_.block, 0)), first, later);
   }
 
   S stored(const ir::Buffer* b, E value, const std::vector<E>& at, const ir::Node* from) {
@@ -410,9 +410,9 @@ class Writer {
       return f.load == p_.a.load ? build_.load(a_panel_, {it, kk, r}) : build_.load(b_panel_, {jt, kk, x});
     };
     const bool a_first = p_.product->a == p_.a.expr;
-    const E product = ctx_.binary(NodeKind::Mul, value(a_first ? p_.a : p_.b), value(a_first ? p_.b : p_.a));
+    const E product = ctx_.binary(BinaryKind::Mul, value(a_first ? p_.a : p_.b), value(a_first ? p_.b : p_.a));
     const bool product_first = p_.sum->a == p_.product;
-    return ctx_.binary(NodeKind::Add, product_first ? product : so_far, product_first ? so_far : product);
+    return ctx_.binary(BinaryKind::Add, product_first ? product : so_far, product_first ? so_far : product);
   }
 
   Build build_;

@@ -34,7 +34,7 @@ bool pays(const ReductionNest& nest, const ir::Var* axis) {
       const bool last = i + 1 == l->indices.size();
       const auto* sum = as<ir::BinaryExpr>(l->indices[i]);
       const bool plus =
-          l->indices[i] == axis || (sum && sum->kind == ir::NodeKind::Add && (sum->a == axis || sum->b == axis));
+          l->indices[i] == axis || (sum && sum->kind == ir::BinaryKind::Add && (sum->a == axis || sum->b == axis));
       ++(last && plus ? dense : gathered);
     }
     return simple;
@@ -82,7 +82,7 @@ class Writer {
       const ir::Expr* some = nullptr;
       for (std::size_t n = 0; n < r_.nest.loops.size(); ++n)
         if (const ir::Expr* e = r_.nest.extent(int(n)); r_.nest.is_reduce(int(n)) && !runs(e))
-          some = build_.both(some, ir::compare(build_.ctx, ir::NodeKind::GT, e, build_.lit(e, 0)));
+          some = build_.both(some, ir::compare(build_.ctx, ir::BinaryKind::GT, e, build_.lit(e, 0)));
       if (some) body = build_.ctx.if_stmt(some, body);
       out.push_back({step, build_.block(from, allocs_, body, true)});
     }

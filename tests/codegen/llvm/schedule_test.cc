@@ -250,6 +250,31 @@ def kernel(A: T.Buffer((17,), "float32"), B: T.Buffer((17,), "float32"), I: T.Bu
   }
 }
 
+TEST_CASE("conditions in lanes are lazy") {
+  for (const char* body : {
+           "if k > 2 and 8 // A[i] > 1:\n            B[i] = A[i]",
+           "if A[i] == 0 or 8 % A[i] == 0:\n            B[i] = A[i]\n        else:\n            B[i] = k",
+           "B[i] = T.if_then_else(k > 2, 8 // T.max(A[i], 1), A[i])",
+           "B[i] = T.if_then_else(A[i] != 0, 8 // A[i], k)",
+           "if k > 2:\n            B[i] = A[i] + 1\n        else:\n            B[i] = 8 // k",
+       })
+    for (const std::int64_t k : {0, 3}) {
+      CAPTURE(body);
+      CAPTURE(k);
+      Case c;
+      c.symbols = {{"k", k}};
+      CHECK(both(fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), k: T.int32):
+    T.func_attr({{"tirx.noalias": True}})
+    for i in T.vectorized(16):
+        {}
+)",
+                             body),
+                 c) == "");
+    }
+}
+
 TEST_CASE("vectorised and unrolled loops are made as they are written") {
   const auto text = [](const std::string& loops) {
     Text t(fmt::format(R"(

@@ -8,7 +8,7 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 
@@ -30,11 +30,11 @@ std::optional<std::int64_t> step_of(const ir::Expr* e, const StepOf& of, int dep
     const auto x = step_of(b->a, of, depth + 1);
     const auto y = step_of(b->b, of, depth + 1);
     if (!x || !y) return std::nullopt;
-    if (b->kind == NodeKind::Add) return *x + *y;
-    if (b->kind == NodeKind::Sub) return *x - *y;
-    if (*x == 0 && *y == 0) return 0;
-    if (b->kind != NodeKind::Mul) return std::nullopt;
     std::int64_t made = 0;
+    if (b->kind == BinaryKind::Add && !__builtin_add_overflow(*x, *y, &made)) return made;
+    if (b->kind == BinaryKind::Sub && !__builtin_sub_overflow(*x, *y, &made)) return made;
+    if (*x == 0 && *y == 0) return 0;
+    if (b->kind != BinaryKind::Mul) return std::nullopt;
     const auto k = ir::const_int(b->b), l = ir::const_int(b->a);
     if (k && !__builtin_mul_overflow(*x, *k, &made)) return made;
     if (l && !__builtin_mul_overflow(*y, *l, &made)) return made;
@@ -198,8 +198,8 @@ bool Lowering::multiple_of(const ir::Expr* e, unsigned n, int depth) {
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b) return false;
   const auto part = [&](const ir::Expr* x) { return multiple_of(x, n, depth + 1); };
-  if (b->kind == NodeKind::Mul) return part(b->a) || part(b->b);
-  return (b->kind == NodeKind::Add || b->kind == NodeKind::Sub) && part(b->a) && part(b->b);
+  if (b->kind == BinaryKind::Mul) return part(b->a) || part(b->b);
+  return (b->kind == BinaryKind::Add || b->kind == BinaryKind::Sub) && part(b->a) && part(b->b);
 }
 
 }  // namespace rldb::codegen

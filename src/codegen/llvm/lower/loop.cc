@@ -22,7 +22,7 @@ constexpr std::uint64_t kMaxUnrolledInAll = 4 * kMaxUnrolled;
 std::optional<std::int64_t> at_most(const ir::Expr* extent, int depth = 0) {
   if (const auto n = ir::const_int(extent)) return n;
   const auto* b = as<ir::BinaryExpr>(extent);
-  if (!b || b->kind != ir::NodeKind::Min || depth > 16) return std::nullopt;
+  if (!b || b->kind != ir::BinaryKind::Min || depth > 16) return std::nullopt;
   const auto x = at_most(b->a, depth + 1), y = at_most(b->b, depth + 1);
   return x && y ? std::min(*x, *y) : x ? x : y;
 }

@@ -10,7 +10,6 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::NodeKind;
 using runtime::ErrorKind;
 
 // ---- types ----
