@@ -171,7 +171,9 @@ class Writer {
     Dim d;
     d.loop = loop;
     d.name = std::string(p_.nest.loops[std::size_t(loop)]->var->name);
+    // What is not known is counted in 64 bits: the index of a row past the end may not fit into 32.
     d.extent = p_.nest.extent(loop);
+    if (!ir::const_int(d.extent)) d.extent = ir::cast_to(ctx_, DType::Int(64), d.extent);
     d.width = width;
     d.tiles = width == 1 ? d.extent : build_.blocks(d.extent, width);
     d.per_block = std::min(per_block, ir::const_int(d.tiles).value_or(per_block));

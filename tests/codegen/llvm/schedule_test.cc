@@ -203,6 +203,32 @@ TEST_CASE("the steps of the default schedule, as texts") {
   CHECK(files > 0);
 }
 
+TEST_CASE("sizes of 32 bits that are not known") {
+  Text t(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer(("m", "kk"), "float32"), B: T.Buffer(("kk", "n"), "float32"), C: T.Buffer(("m", "n"), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    m = T.int32()
+    kk = T.int32()
+    n = T.int32()
+    for i, j, k in T.grid(m, n, kk):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)");
+  REQUIRE_MESSAGE(t.f, t.problem);
+  schedule::Options options;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  REQUIRE(result.steps.size() == 4);
+  CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
+  check_verifies(t.ctx, result.func);
+  check_text(result.func, ir::print_function("kernel", result.func));
+  check_values(t.ctx, t.f, result.func, {{"m", 13}, {"n", 35}, {"kk", 260}});
+}
+
 TEST_CASE("outputs that no cache holds are the same, written past the caches or not") {
   for (const char* type : {"float32", "int16"}) {
     CAPTURE(type);
