@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -11,16 +13,21 @@ namespace {
 
 using runtime::Value;
 
-constexpr std::int64_t kDims[] = {1, 2, 7};
+// Small, prime, a vector's width, one more, and nothing.
+constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
+// Some seconds of the evaluator.
+constexpr std::uint64_t kStatements = 20'000'000;
 
 // The session with another module for as long as it lives, and its dims free to set.
 class Borrowed {
  public:
   explicit Borrowed(session::Session& session)
-      : session_(session), history_(session.history()), default_dim_(session.options().default_dim) {}
+      : session_(session), history_(session.history()), options_(session.options()) {
+    session.options().eval_statements = kStatements;
+  }
   ~Borrowed() {
     session_.history() = std::move(history_);
-    session_.options().default_dim = default_dim_;
+    session_.options() = std::move(options_);
   }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
@@ -46,13 +53,19 @@ class Borrowed {
     return result;
   }
 
+  // The engines to compare on: the evaluator, and the machine.
+  std::vector<session::Engine> engines() const {
+    using session::Engine;
+    return {Engine::Eval, options_.engine == Engine::Eval ? Engine::Vm : options_.engine};
+  }
+  void set_engine(session::Engine engine) { session_.options().engine = engine; }
   void set_dim(std::int64_t dim) { session_.options().default_dim = dim; }
   const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
 
  private:
   session::Session& session_;
   passes::History history_;
-  std::int64_t default_dim_;
+  session::Options options_;
 };
 
 // Programs may write to their arguments (in-place calls): each run gets its own copies.
@@ -97,10 +110,26 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   return {difference, {}};
 }
 
+// Some type of a parameter leaves a dimension to be chosen.
+bool has_open_dims(const ir::Type* t) {
+  if (t->has_vars) return true;
+  if (const auto* tensor = ir::as<ir::TensorType>(t)) return !tensor->has_shape;
+  if (const auto* shape = ir::as<ir::ShapeType>(t)) return !shape->has_values;
+  const auto* tuple = ir::as<ir::TupleType>(t);
+  return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), has_open_dims);
+}
+
+std::span<const std::int64_t> dims_for(const ir::Function* f) {
+  const bool open =
+      std::any_of(f->params.begin(), f->params.end(), [](const ir::Var* p) { return has_open_dims(p->type); });
+  return std::span(kDims).first(open ? std::size(kDims) : 1);
+}
+
 // All dims on one side first: a module is built once.
-Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name) {
+Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name,
+                         std::span<const std::int64_t> dims) {
   std::vector<Case> cases;
-  for (const std::int64_t dim : kDims) {
+  for (const std::int64_t dim : dims) {
     session.set_dim(dim);
     auto args = session.arguments(before, name);
     if (!args) return {{}, "its inputs cannot be made up"};
@@ -122,6 +151,35 @@ Verdict compare_function(Borrowed& session, const ir::Module* before, const ir::
   return {{}, ran ? std::string() : not_run};
 }
 
+std::string way(session::Engine engine) {
+  return engine == session::Engine::Eval ? std::string("as it is, on the evaluator")
+                                         : fmt::format("lowered, on engine {}", session::to_string(engine));
+}
+
+// Adds what became of one function. True: its values differ.
+bool compare_ways(Borrowed& session, const ir::Module* before, const ir::Module* after, std::string_view name,
+                  std::span<const std::int64_t> dims, Validation& out) {
+  std::vector<std::string> missed;
+  bool ran = false;
+  for (const session::Engine engine : session.engines()) {
+    session.set_engine(engine);
+    const Verdict verdict = compare_function(session, before, after, name, dims);
+    if (!verdict.difference.empty()) {
+      out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, way(engine));
+      return true;
+    }
+    ran = ran || verdict.not_run.empty();
+    if (!verdict.not_run.empty()) missed.push_back(fmt::format("{}: {}", way(engine), verdict.not_run));
+  }
+  if (!ran) {
+    out.not_run.push_back(fmt::format("{} ({})", name, missed.back().substr(missed.back().find(": ") + 2)));
+    return false;
+  }
+  out.compared.emplace_back(name);
+  if (!missed.empty()) out.in_part.push_back(fmt::format("{} (not {})", name, missed.front()));
+  return false;
+}
+
 }  // namespace
 
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after) {
@@ -136,15 +194,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
                                         g->params.size()));
       continue;
     }
-    const Verdict verdict = compare_function(borrowed, before, after, entry.name);
-    if (!verdict.difference.empty()) {
-      out.difference = fmt::format("`{}` {}", entry.name, verdict.difference);
-      return out;
-    }
-    if (verdict.not_run.empty())
-      out.compared.emplace_back(entry.name);
-    else
-      out.not_run.push_back(fmt::format("{} ({})", entry.name, verdict.not_run));
+    if (compare_ways(borrowed, before, after, entry.name, dims_for(f), out)) return out;
   }
   return out;
 }
@@ -152,6 +202,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
 std::string to_string(const Validation& v) {
   if (!v.difference.empty()) return v.difference;
   std::string text = v.compared.empty() ? "nothing was compared" : "same values";
+  if (!v.in_part.empty()) text += fmt::format("; in part: {}", fmt::join(v.in_part, ", "));
   if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
   return text;
 }

@@ -13,21 +13,6 @@ namespace rldb::session {
 
 namespace {
 
-// VMShapeLower wants no local functions (RFC 0089 section 4.3: the build takes any valid module).
-bool has_local_functions(const ir::Module* module) {
-  for (const ir::ModuleEntry& entry : module->entries) {
-    const auto* f = ir::as<ir::Function>(entry.function);
-    if (!f) continue;
-    bool found = false;
-    ir::walk(f->body, [&](const ir::Node* n) {
-      found = found || ir::isa<ir::Function>(n);
-      return !found;
-    });
-    if (found) return true;
-  }
-  return false;
-}
-
 bool same_jit(const codegen::JitOptions& a, const codegen::JitOptions& b) {
   return a.fp == b.fp && a.check_bounds == b.check_bounds && a.opt_level == b.opt_level && a.schedule == b.schedule &&
          a.cache_dir == b.cache_dir;
@@ -89,7 +74,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   // Where accesses are not tested, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   const bool current = e.build && e.build_engine == options_.engine && e.build->source == module() &&
-                       (!e.jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
+                       (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
     out.add({}, no_module("build"));
@@ -107,7 +92,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   auto build = std::make_shared<BuildWithKernels>();
   build->source = module;
 
-  auto pipeline = passes::parse_pipeline(has_local_functions(module) ? "LambdaLift,minimum" : "minimum");
+  auto pipeline = passes::parse_pipeline("minimum");
   if (!pipeline.ok()) {
     out.add({}, std::move(pipeline).error());
     return nullptr;

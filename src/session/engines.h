@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
@@ -27,6 +29,13 @@ struct Session::Engines {
   std::shared_ptr<const Build> view;
   const ir::Module* kernels = nullptr;
   bool build_trusted = false;
+
+  // What the evaluator runs of a version: operators legalised, nothing else.
+  const ir::Module* evaluated = nullptr;
+  const ir::Module* evaluable = nullptr;
+
+  // Programs of operators that were met while running, by text and types of operands.
+  std::unordered_map<std::string, std::shared_ptr<const Build>> operators;
 
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };

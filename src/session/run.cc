@@ -45,32 +45,64 @@ std::shared_ptr<const Build> Session::viewable(Diagnostics& out) {
 }
 
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
+  if (options_.engine == Engine::Eval && !loaded_executable_) {
+    const ir::Module* module = evaluable(out);
+    return module ? run_evaluator(module, function, args, out) : RunResult{};
+  }
   auto built = runnable(out);
   if (!built) return {};
   return run_build(*built, function, args, out);
 }
 
-RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
-                             Diagnostics& out) {
+const ir::Module* Session::evaluable(Diagnostics& out) {
+  Engines& e = *engines_;
+  if (e.evaluable && e.evaluated == module()) return e.evaluable;
+  if (!module()) {
+    out.add({}, no_module("run"));
+    return nullptr;
+  }
+  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
+  passes::PassEnv env{*ctx_, out};
+  passes::RunOptions run;
+  run.verify_each = options_.verify_each;
+  auto legal = pipeline.ok() ? passes::run_pipeline(env, module(), pipeline.value(), run)
+                             : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
+  if (!legal.ok()) {
+    out.add({}, std::move(legal).error());
+    return nullptr;
+  }
+  e.evaluated = module();
+  return e.evaluable = legal.value();
+}
+
+RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
+                                 Diagnostics& out) {
+  eval::EvalEnv env;
+  env.module = module;
+  env.context = ctx_.get();
+  env.registry = &registry_;
+  env.output = output_;
+  env.max_statements = options_.eval_statements;
+  env.interrupt = &support::cancel_flag();
   RunResult result;
   const std::uint64_t begin = now_ns();
-  if (options_.engine == Engine::Eval && build.legal) {
-    eval::EvalEnv env;
-    env.module = build.legal;
-    env.registry = &registry_;
-    env.output = output_;
-    env.interrupt = &support::cancel_flag();
-    auto value = eval::call_function(env, function, args);
-    result.nanoseconds = now_ns() - begin;
-    result.ok = value.ok();
-    if (value.ok()) {
-      result.value = std::move(value).value();
-    } else {
-      result.fault = vm::Fault{value.error(), -1, std::string(function), -1, {}};
-      report(*result.fault, nullptr, out);
-    }
-    return result;
+  auto value = eval::call_function(env, function, args);
+  result.nanoseconds = now_ns() - begin;
+  result.ok = value.ok();
+  if (value.ok()) {
+    result.value = std::move(value).value();
+  } else {
+    result.fault = vm::Fault{value.error(), -1, std::string(function), -1, {}};
+    report(*result.fault, nullptr, out);
   }
+  return result;
+}
+
+RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
+                             Diagnostics& out) {
+  if (options_.engine == Engine::Eval && build.legal) return run_evaluator(build.legal, function, args, out);
+  RunResult result;
+  const std::uint64_t begin = now_ns();
   vm::Machine machine(build.program);
   auto started = machine.start(function, args);
   if (!started.ok()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
@@ -35,6 +36,9 @@ Session::Session(Options options, runtime::Output* output)
       engines_(std::make_unique<Engines>()) {
   ops::install(*ctx_);
   runtime::register_test_functions(registry_, *output_);
+  registry_.register_function(
+      std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
+      "an operator whose operands' types are known only when it runs");
   isolation_ = std::make_shared<runtime::Isolation>();
   isolation_->on = &options_.isolate;
   isolation_->interrupt = &support::cancel_flag();

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "rldb/source/diagnostic.h"
+#include "ui/cache_folder.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
@@ -99,7 +100,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
-  app.add_option("--cache", c.options.cache_dir, "folder for compiled kernels")->type_name("DIR");
+  app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
+      ->type_name("DIR");
   app.add_option_function<std::string>(
          "--fp",
          [&c](const std::string& mode) {
@@ -118,12 +120,24 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->required()->type_name("PIPELINE");
   app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
   app.add_flag("--print-ir-after-change", c.print_ir_after_change, "print the module after each pass that changed it");
-  app.add_option("--print-changed", c.print_changed, "diff: show what each pass changed")
-      ->check(CLI::IsMember({"diff"}))
+  const auto passes = [&](const char* name, std::vector<std::string>& to, const char* doc) {
+    app.add_option(name, to, doc)->delimiter(',')->allow_extra_args(false)->type_name("PASS,...");
+  };
+  passes("--print-ir-before", c.print_ir_before, "print the module before these passes");
+  passes("--print-ir-after", c.print_ir_after, "print the module after these passes");
+  app.add_flag_callback(
+      "--print-ir-before-all", [&c] { c.print_ir_before = {"*"}; }, "print the module before each pass");
+  app.add_flag_callback(
+      "--print-ir-after-all", [&c] { c.print_ir_after = {"*"}; }, "print the module after each pass");
+  app.add_option("--print-changed", c.print_changed,
+                 "what each pass changed: diff, cdiff (coloured), or quiet: the module, and nothing where none changed")
+      ->check(CLI::IsMember({"diff", "cdiff", "quiet"}))
       ->type_name("HOW");
   app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
   app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
-  app.add_option("--opt-bisect-limit", c.bisect_limit, "run only the first N passes")->type_name("N");
+  app.add_option("--opt-bisect-limit", c.bisect_limit,
+                 "run only the first N passes, and list which ran; -1: run and list all")
+      ->type_name("N");
   app.add_option("--dump-ir-to", c.dump_ir_to, "write NNN_Pass.py after each pass")->type_name("DIR");
   app.add_flag("--time-passes", c.time_passes, "print the time of each pass");
 }
@@ -233,6 +247,12 @@ int finish(CLI::App& app, const CLI::ParseError& error) {
   return code == 0 ? kGood : kUsage;
 }
 
+// Compiled kernels are kept for the next run, but for tests: those see the same whatever ran before.
+void choose_cache(CommandLine& c) {
+  if (c.cache.empty() && c.subcommand != Subcommand::Test) c.cache = cache_folder("kernels");
+  if (c.cache != "off") c.options.cache_dir = c.cache;
+}
+
 std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, char** argv, int& exit_code) {
   CommandLine c;
   c.subcommand = row.id;
@@ -244,6 +264,7 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
     exit_code = finish(app, error);
     return std::nullopt;
   }
+  choose_cache(c);
   return c;
 }
 
@@ -282,6 +303,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     exit_code = finish(app, error);
     return std::nullopt;
   }
+  choose_cache(c);
   return c;
 }
 

@@ -21,7 +21,9 @@ enum class Color { Auto, Always, Never };
 struct CommandLine {
   Subcommand subcommand = Subcommand::Repl;
   std::vector<std::string> files;
-  session::Options options;  // engine, dims, seed, tolerance, fp, bounds, syntax, ...
+  session::Options options;
+  std::string cache;  // --cache: a folder, "off", or empty for the default  // engine, dims, seed, tolerance, fp,
+                      // bounds, syntax, ...
   std::vector<std::string> plugins;
   Format format = Format::Text;
   Color color = Color::Auto;
@@ -44,11 +46,14 @@ struct CommandLine {
   // opt
   std::string passes;
   std::string output;
+  // Names of passes, without options; "*" for all.
+  std::vector<std::string> print_ir_before;
+  std::vector<std::string> print_ir_after;
   bool print_ir_after_change = false;
-  std::string print_changed;  // "", "diff", "full"
+  std::string print_changed;  // "", "diff", "cdiff", "quiet"
   bool verify_each = true;
   bool validate_each = false;
-  int bisect_limit = -1;
+  std::optional<int> bisect_limit;  // -1: all, and say which number each pass has
   std::string dump_ir_to;
   bool time_passes = false;
   // run

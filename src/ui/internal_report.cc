@@ -1,16 +1,12 @@
 // The report of a bug of rldb's: one script that shows it again, with the values it needs beside it.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <ctime>
 
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
+#include "ui/cache_folder.h"
 #include "ui/guarded.h"
 
 namespace rldb::ui {
@@ -18,33 +14,6 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::size_t kMostValueBytes = std::size_t(64) << 20;
-
-bool make_folders(const std::string& path) {
-  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), 0700) != 0 && !support::file_exists(part)) return false;
-    if (at == std::string::npos) return true;
-  }
-}
-
-// A folder of its own for each report.
-std::string report_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::string folder = cache && *cache ? std::string(cache) : home && *home ? std::string(home) + "/.cache" : "/tmp";
-  char when[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  std::strftime(when, sizeof when, "%Y-%m-%dT%H-%M-%S", &parts);
-  folder += "/rldb/internal-errors";
-  if (!make_folders(folder)) return {};
-  for (int i = 0; i < 1000; ++i) {
-    std::string path = fmt::format("{}/{}-{}{}", folder, when, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
-    if (::mkdir(path.c_str(), 0700) == 0) return path;
-  }
-  return {};
-}
 
 // `:input` lines that bring the session's values back; what has no literal is said in a comment.
 std::string value_lines(const session::Session& session, const std::string& folder) {
@@ -104,7 +73,7 @@ template <class More>
 std::string write_report(const std::string& what, const std::string& last_resort, const More& more) {
   const support::MemoryLimitExempt exempt;
   try {
-    const std::string folder = report_folder();
+    const std::string folder = new_report_folder("internal-errors");
     if (folder.empty()) return {};
     std::string text = commented("rldb met a bug of its own: " + what);
     try {

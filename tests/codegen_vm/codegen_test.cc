@@ -4,6 +4,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/codegen/vm/compile.h"
+#include "rldb/source/diagnostic_codegen.h"
 #include "rldb/vm/machine.h"
 
 using namespace rldb;
@@ -307,8 +308,9 @@ TEST_CASE("what has no code is diagnosed, all of it") {
   Context& c = w.ctx;
   const Var* x = c.var("x", c.any());
   const Var* n = c.var("n", c.int64());
-  w.begin({x});
-  w.bind("a", w.op("relax.nn.relu", {x}));
+  const Var* y = c.var("y", c.tensor(std::vector<const Expr*>{c.i64(2)}, runtime::DType::Float(32)));
+  w.begin({x, y});
+  w.bind("a", w.op("relax.nn.relu", {y}));
   w.bind("b", c.shape(std::vector<const Expr*>{n}));
   w.bind("c", w.packed("f", {c.binary(BinaryKind::Add, n, c.i64(1))}));
   w.bind("d", w.packed("f", {n}));
@@ -328,6 +330,18 @@ TEST_CASE("what has no code is diagnosed, all of it") {
   CHECK(has(3, "variable `n`"));
   CHECK(has(4, "the module does not have it"));
   CHECK(has(5, "device index"));
+}
+
+TEST_CASE("an operator over open types is called by its text") {
+  Writer w;
+  const Var* x = w.ctx.var("x", w.ctx.any());
+  w.begin({x});
+  w.bind("a", w.op("relax.nn.relu", {x}));
+  w.end("main", x);
+  Executable exe = w.good();
+  CHECK(exe.find_function(builtin::CallOperator) >= 0);
+  REQUIRE(w.diagnostics.all().size() == 1);
+  CHECK(w.diagnostics.all()[0].id == diag::OperatorAtRunTime);
 }
 
 TEST_CASE("registers are reused: a long chain needs a few") {

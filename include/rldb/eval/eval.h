@@ -62,10 +62,12 @@ class TirMachine {
 // Relax, whole functions. `module` has to be legal (no operator without a meaning here): see `unsupported`.
 struct EvalEnv {
   const ir::Module* module = nullptr;
+  ir::Context* context = nullptr;  // the module's; null: operators that were not legalised cannot be handed on
   const runtime::PackedRegistry* registry = nullptr;
   runtime::Output* output = nullptr;
   std::atomic<bool>* interrupt = nullptr;
-  std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
+  std::uint64_t max_statements = 0;  // of kernels, over all calls; 0: any number
+  std::size_t max_depth = 100'000;   // calls; as many as the machine has frames (vm::Limits)
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
 // Names of operators in a function that the evaluator cannot give a meaning.

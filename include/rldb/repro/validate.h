@@ -1,4 +1,7 @@
 // Validation of a pass: the module before and after, run on the same made-up inputs at boundary dims, must agree.
+//
+// Both sides run twice: on the evaluator as they are, so that a fault of one of the lowering passes cannot hide on both
+// sides, and on the machine, lowered and (engine jit) compiled.
 #pragma once
 
 #include <string>
@@ -12,10 +15,11 @@ struct Validation {
   std::string difference;             // the first one: function, dims, where and both values; empty: none was seen
   std::vector<std::string> compared;  // functions that ran to their ends on both sides, at one choice of dims at least
   std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be made up)`
+  std::vector<std::string> in_part;   // of `compared`, what ran in one of the two ways only, with the reason
 };
 
-// Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2 and 7 in turn,
-// until values differ. Cancelled leaves the session's history and options as they were.
+// Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2, 7, 16, 17 and 0
+// in turn, until values differ. Cancelled leaves the session's history and options as they were.
 Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after);
 
 // "same values", "nothing was compared", or the difference; then what was not run.

@@ -31,6 +31,7 @@ struct Options {
   std::int64_t default_dim = 4;              // for symbolic dims that nobody gave
   std::map<std::string, std::int64_t> dims;  // --dim n=7
   bool verify_each = true;
+  std::uint64_t eval_statements = 0;  // limit of a run on the evaluator; 0: none
   runtime::Tolerance tolerance;
   ir::PrintOptions print;
 };

@@ -217,6 +217,14 @@ class Session {
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);
+  // The module with its operators as kernels, which is all that the evaluator wants; kept until the version changes.
+  const ir::Module* evaluable(Diagnostics& out);
+  RunResult run_evaluator(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
+                          Diagnostics& out);
+  // `rldb.call_operator` (operator.cc).
+  runtime::Result<runtime::Value> call_operator(runtime::PackedArgs args);
+  std::shared_ptr<const Build> build_operator(const std::string& text, const std::vector<NamedValue>& names,
+                                              Diagnostics& out);
   std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,
                                          const std::vector<NamedValue>& values, source::Span span, Diagnostics& out);
 

@@ -22,6 +22,10 @@ ir::Result<bytecode::Executable> compile_vm(ir::Context& ctx, const ir::Module* 
   if (std::size_t errors = out.error_count() - before; errors > 0)
     return support::Failure(source::message(diag::CodegenUnsupported, fmt::format("module `{}`", module->name),
                                             fmt::format("{} error{} in it", errors, errors == 1 ? "" : "s")));
+  if (const auto& open = compiler.operators_at_run_time(); !open.empty()) {
+    const std::string which = open.size() == 1 ? "an operator" : fmt::format("{} operators", open.size());
+    out.add(ctx.span_of(open.front()), source::message(diag::OperatorAtRunTime, which));
+  }
   bytecode::Executable exe = builder.finish();
   auto verified = bytecode::verify(exe);
   RLDB_CHECK(verified.ok(), verified.ok() ? std::string() : verified.error().message);

@@ -5,6 +5,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -317,7 +318,17 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
       return emit_call(builtin::InvokeClosure, std::move(args), c->type);
     }
   }
-  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op), why_not_lowered(c));
+  std::string refusal = why_not_lowered(c);
+  if (!refusal.empty() && has_open_operand(c)) return at_run_time(c);
+  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op), std::move(refusal));
+}
+
+// The operands' types are known when it runs: then the operator gets its code.
+Arg FunctionCompiler::at_run_time(const Call* c) {
+  at_run_time_.push_back(c);
+  std::vector<Arg> args{builder_.constant(Value::of_string(operator_text(ctx_, c)))};
+  for (Arg a : values(c->args)) args.push_back(a);
+  return emit_call(builtin::CallOperator, std::move(args), c->type);
 }
 
 // What legalisation has against a call that is still an operator; empty when it has nothing against it.

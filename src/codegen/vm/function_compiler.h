@@ -20,6 +20,8 @@ class FunctionCompiler {
       : ctx_(ctx), module_(module), builder_(builder), out_(out), slots_(module, nullptr) {}
 
   VirtualCode compile(std::string_view name, const ir::Function* f);
+  // Operators so far whose code is made when they run.
+  const std::vector<const ir::Call*>& operators_at_run_time() const { return at_run_time_; }
 
  private:
   // What a binding's instructions say in debug info.
@@ -63,6 +65,7 @@ class FunctionCompiler {
   std::size_t position() const { return code_.instructions.size(); }
 
   Arg fail(const ir::Node* at, std::string what, std::string why, std::string note = {});
+  bytecode::Arg at_run_time(const ir::Call* c);
   std::string why_not_lowered(const ir::Call* c);
 
   ir::Context& ctx_;
@@ -70,6 +73,7 @@ class FunctionCompiler {
   bytecode::ExecutableBuilder& builder_;
   source::Diagnostics& out_;
   SlotTable slots_;
+  std::vector<const ir::Call*> at_run_time_;
   VirtualCode code_;
   std::unordered_map<const ir::Var*, Arg> registers_;
   std::unordered_map<const char*, Arg> strings_;  // constants by their interned text: thousands of checks share one

@@ -11,6 +11,7 @@
 #include "eval/relax/relax_op.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/large_stack.h"
@@ -128,6 +129,8 @@ class RelaxEval {
     TirMachine machine(f, env_.registry);
     RLDB_TRY_VOID(machine.start(args));
     while (machine.running()) {
+      if (env_.max_statements != 0 && ++statements_ > env_.max_statements)
+        return fail(ErrorKind::Unsupported, fmt::format("it takes more than {} statements", env_.max_statements));
       auto stepped = machine.step();
       if (!stepped.ok()) {
         runtime::Error error = std::move(stepped).error();
@@ -329,21 +332,25 @@ class RelaxEval {
   // Allocates every output of the call's type, runs, and gives what was allocated.
   template <class Run>
   Result<Value> destination_passing(const ir::Call* c, std::vector<Value> args, Scope& scope, Run run) {
-    const ir::Type* out = c->ty_args.empty() ? c->type : c->ty_args[0];
-    if (const auto* tuple = as<ir::TupleType>(out)) {
-      std::vector<Value> outputs;
-      for (const ir::Type* t : tuple->fields) {
-        RLDB_TRY(Value v, allocate(t, scope));
-        outputs.push_back(v);
-        args.push_back(std::move(v));
-      }
-      RLDB_TRY_VOID(run(args));
-      return Value::of_tuple(std::move(outputs));
-    }
-    RLDB_TRY(Value output, allocate(out, scope));
-    args.push_back(output);
+    RLDB_TRY(Value output, allocate_output(c->ty_args.empty() ? c->type : c->ty_args[0], args, scope));
     RLDB_TRY_VOID(run(args));
     return output;
+  }
+
+  // The leaves of a tuple are arguments of their own, in order.
+  Result<Value> allocate_output(const ir::Type* type, std::vector<Value>& args, Scope& scope) {
+    const auto* tuple = as<ir::TupleType>(type);
+    if (!tuple) {
+      RLDB_TRY(Value made, allocate(type, scope));
+      args.push_back(made);
+      return made;
+    }
+    std::vector<Value> fields;
+    for (const ir::Type* t : tuple->fields) {
+      RLDB_TRY(Value field, allocate_output(t, args, scope));
+      fields.push_back(std::move(field));
+    }
+    return Value::of_tuple(std::move(fields));
   }
 
   Result<Value> call_tir(const ir::Call* c, Scope& scope) {
@@ -394,8 +401,7 @@ class RelaxEval {
 
   Result<Value> call_op(std::string_view name, const ir::Call* c, Scope& scope) {
     const op::Row* row = op::find(name);
-    if (!row || !has_meaning(*row))
-      return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
+    if (!row || !has_meaning(*row)) return call_unknown(name, c, scope);
     if (row->id == op::Id::CallTirInplace) return call_tir_inplace(c, scope);
     if (row->has(op::Trait::CallTir)) return call_tir(c, scope);
     if (row->has(op::Trait::CallsClosure)) return call_closure(c, scope);
@@ -406,6 +412,16 @@ class RelaxEval {
     if (row->id == op::Id::VmCallTirDyn) return call_tir_dyn(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return find_relax_op(row->id)({name, args, env_.output});
+  }
+
+  // An operator that was not legalised because its operands' types are open gets its code now, if somebody makes it.
+  Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
+    const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
+    if (!f || !env_.context || !ir::has_open_operand(c))
+      return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
+    RLDB_TRY(std::vector<Value> args, values(c->args, scope));
+    args.insert(args.begin(), Value::of_string(ir::operator_text(*env_.context, c)));
+    return f->function->native(args);
   }
 
   // The last argument is a shape whose dims are trailing scalars of the kernel.
@@ -516,6 +532,7 @@ class RelaxEval {
 
   const EvalEnv& env_;
   std::size_t depth_ = 0;
+  std::uint64_t statements_ = 0;  // of kernels so far
 };
 
 }  // namespace

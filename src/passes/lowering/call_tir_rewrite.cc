@@ -65,11 +65,8 @@ class CallRewriter : public Rewriter {
         outputs.push_back(reused);
         continue;
       }
-      const Binding* alloc = allocate(fields[i], call, b);
-      if (!alloc) return;
-      out.push_back(alloc);
-      outputs.push_back(alloc->var);
-      args.push_back(alloc->var);
+      outputs.push_back(output(fields[i], call, b, args, out));
+      if (!outputs.back()) return;
     }
     const Call* lowered = nullptr;
     if (call->args.size() == 2) {
@@ -83,6 +80,27 @@ class CallRewriter : public Rewriter {
     const Expr* value = several ? static_cast<const Expr*>(ctx_.tuple(outputs)) : outputs[0];
     if (several) ctx_.set_origin(value, call);
     out.push_back(remake_binding(ctx_, b, b->var, value));
+  }
+
+  // Allocates an output, or the leaves of a tuple in order, which become arguments. Null: diagnosed.
+  const Expr* output(const Type* type, const Call* call, const Binding* b, std::vector<const Expr*>& args,
+                     std::vector<const Binding*>& out) {
+    const auto* tuple = as<TupleType>(type);
+    if (!tuple) {
+      const Binding* alloc = allocate(type, call, b);
+      if (!alloc) return nullptr;
+      out.push_back(alloc);
+      args.push_back(alloc->var);
+      return alloc->var;
+    }
+    std::vector<const Expr*> items;
+    for (const Type* field : tuple->fields) {
+      items.push_back(output(field, call, b, args, out));
+      if (!items.back()) return nullptr;
+    }
+    const Expr* made = ctx_.tuple(items);
+    ctx_.set_origin(made, call);
+    return made;
   }
 
   // The fields of the argument tuple, those of nested tuples in place.

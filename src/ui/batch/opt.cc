@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_general.h"
+#include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/cache_folder.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
@@ -21,17 +24,40 @@ class PassObserver {
       : line_(line), session_(session), console_(console) {}
 
   bool ok() const { return ok_; }
+  // False: values were to be validated, and no function of some pass ran on both sides.
+  bool could_tell() const { return !nothing_ran_; }
+
+  void before(const passes::PassInvocation& pass, const ir::Module* module) {
+    if (line_.bisect_limit) announce(pass, true);
+    if (is_named(line_.print_ir_before, pass)) print_ir("before", passes::to_string(pass), module);
+  }
+
+  // A pass behind the limit.
+  void left_out(const passes::PassInvocation& pass) { announce(pass, false); }
 
   void after(const passes::PassRecord& record) {
     records_.push_back(record);
     if (!record.after) return;
     const bool changed = !record.changed.empty();
     const std::string name = passes::to_string(record.pass);
-    if (line_.print_ir_after_change && changed)
-      console_.error(fmt::format("# IR after {}\n{}\n", name, ir::print(record.after, line_.options.print)));
-    if (!line_.print_changed.empty()) print_diff(record, name, changed);
+    const bool wanted = is_named(line_.print_ir_after, record.pass);
+    const bool on_change = line_.print_ir_after_change || line_.print_changed == "quiet";
+    if (wanted || (on_change && changed)) print_ir("after", name, record.after);
+    if (line_.print_changed == "diff" || line_.print_changed == "cdiff") print_diff(record, name, changed);
     if (!line_.dump_ir_to.empty()) dump(record);
     if (line_.validate_each && changed) validate(record, name);
+  }
+
+  // Writes the module that the failing pass was given, and says how to see the failure again.
+  void write_reproducer() {
+    if (records_.empty()) return;
+    const passes::PassRecord& failed = records_.back();
+    ir::PrintOptions print = line_.options.print;
+    print.show_meta = true;
+    const std::string folder = new_report_folder("failed-passes");
+    const std::string path = folder + "/before.py";
+    if (folder.empty() || !support::write_file(path, ir::print(failed.before, print)).ok()) return;
+    console_.print_error("note: `rldb opt {} --passes='{}'` shows it again\n", path, passes::to_string(failed.pass));
   }
 
   void print_times() const {
@@ -45,13 +71,27 @@ class PassObserver {
   }
 
  private:
+  static bool is_named(const std::vector<std::string>& names, const passes::PassInvocation& pass) {
+    const std::string_view name = passes::info(pass.id).name;
+    return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return n == "*" || n == name; });
+  }
+
+  void print_ir(std::string_view when, const std::string& name, const ir::Module* module) {
+    console_.error(fmt::format("# IR {} {}\n{}\n", when, name, ir::print(module, line_.options.print)));
+  }
+
+  // LLVM's words, which scripts look for.
+  void announce(const passes::PassInvocation& pass, bool runs) {
+    console_.print_error("BISECT: {}running pass ({}) {}\n", runs ? "" : "NOT ", ++announced_, passes::to_string(pass));
+  }
+
   void print_diff(const passes::PassRecord& record, const std::string& name, bool changed) {
     if (!changed) {
       console_.print_error("# {}: no change\n", name);
       return;
     }
     DiffOptions options;
-    options.color = console_.color();
+    options.color = console_.color() || line_.print_changed == "cdiff";
     console_.print_error("# {} changed {}\n", name, fmt::join(record.changed, ", "));
     console_.error(unified_diff(ir::print(record.before, line_.options.print),
                                 ir::print(record.after, line_.options.print), "before " + name, "after " + name,
@@ -77,40 +117,67 @@ class PassObserver {
     const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
     console_.print_error("# validate {}: {}\n", name, repro::to_string(result));
     if (!result.difference.empty()) ok_ = false;
+    nothing_ran_ = nothing_ran_ || result.compared.empty();
   }
 
   const CommandLine& line_;
   session::Session& session_;
   Console& console_;
   std::vector<passes::PassRecord> records_;
+  int announced_ = 0;
   bool ok_ = true;
+  bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
+
+// `--print-ir-before=X` of a pass that there is not would print nothing, as if X did not run.
+bool names_passes(const CommandLine& line, source::Message& wrong) {
+  for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
+    for (const std::string& name : *names)
+      if (name != "*")
+        if (auto parsed = passes::parse_pipeline(name); !parsed.ok()) {
+          wrong = std::move(parsed).error();
+          return false;
+        }
+  return true;
+}
 
 }  // namespace
 
 int batch_opt(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
-  if (auto parsed = passes::parse_pipeline(line.passes); !parsed.ok()) {
+  auto pipeline = passes::parse_pipeline(line.passes);
+  source::Message wrong_name;
+  if (!pipeline.ok() || !names_passes(line, wrong_name)) {
     source::Diagnostics diagnostics;
-    diagnostics.add({}, std::move(parsed).error());
+    diagnostics.add({}, pipeline.ok() ? std::move(wrong_name) : std::move(pipeline).error());
     report(diagnostics, *session, line, console);
     return kUsage;
   }
   PassObserver observer(line, *session, console);
   passes::RunOptions run;
   run.verify_each = line.verify_each;
-  run.bisect_limit = line.bisect_limit;
+  run.bisect_limit = line.bisect_limit.value_or(-1);
+  run.before = [&](const passes::PassInvocation& pass, const ir::Module* module) {
+    observer.before(pass, module);
+    return true;
+  };
   run.after = [&](const passes::PassRecord& record) { observer.after(record); };
   source::Diagnostics diagnostics;
   const bool ok = session->run_passes(line.passes, diagnostics, run);
   if (!ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (run.bisect_limit >= 0)
+    for (std::size_t i = std::size_t(run.bisect_limit); i < pipeline->size(); ++i) observer.left_out((*pipeline)[i]);
   if (line.time_passes) observer.print_times();
-  if (!ok) return kFailed;
+  if (!ok) {
+    observer.write_reproducer();
+    return kFailed;
+  }
   ir::PrintOptions print = line.options.print;
   print.show_meta = !line.output.empty();
   if (!write_output(line.output, ir::print(session->module(), print), console)) return kUsage;
-  return observer.ok() ? kGood : kFailed;
+  if (!observer.ok()) return kFailed;
+  return observer.could_tell() ? kGood : kCannotTell;
 }
 
 }  // namespace rldb::ui

@@ -143,8 +143,38 @@ TEST_CASE("the cache on disk: used, and written anew when damaged") {
   options.check_bounds = false;
   CHECK_FALSE(run());
   CHECK(folder.files().size() == 2);
-  options.cache_dir = folder.path + "/no/such/folder";
+  // The folder is made when there is something to keep, and for this user alone.
+  options.cache_dir = folder.path + "/made/for/it";
   CHECK_FALSE(run());
+  CHECK(run());
+  CHECK((std::filesystem::status(options.cache_dir).permissions() & std::filesystem::perms::others_all) ==
+        std::filesystem::perms::none);
+  options.cache_dir = "/dev/null/folder";
+  CHECK_FALSE(run());
+  CHECK_FALSE(run());
+}
+
+TEST_CASE("the cache on disk is bounded: what was not used for the longest time is removed") {
+  Folder folder;
+  JitOptions options;
+  options.cache_dir = folder.path;
+  const auto compile = [&](const std::string& constant) {
+    std::string text(kAdd);
+    const auto at = text.find(" + ");
+    REQUIRE(at != std::string::npos);
+    Text t(text.replace(at, 3, " + T.float32(" + constant + ") + "));
+    auto jit = Jit::create(options).value();
+    REQUIRE(jit->add(t.ctx, t.f, "add").ok());
+    REQUIRE(jit->compile("add").ok());
+    return jit->stats()[0].from_cache;
+  };
+  CHECK_FALSE(compile("1"));
+  const auto one = std::filesystem::file_size(folder.files()[0]);
+  options.cache_bytes = one * 4;
+  for (const char* constant : {"2", "3", "4", "5", "6", "7", "8"}) CHECK_FALSE(compile(constant));
+  CHECK(folder.files().size() <= 4);
+  CHECK(compile("8"));
+  CHECK_FALSE(compile("1"));
 }
 
 TEST_CASE("object code goes out and comes back, and damaged code is refused") {

@@ -30,8 +30,9 @@ struct JitOptions {
   int opt_level = 3;
   bool schedule = true;   // what is not scheduled yet gets the default schedule (rldb/schedule/schedule.h) first
   std::string cache_dir;  // empty: memory only
-  const runtime::PackedRegistry* registry = nullptr;  // T.call_packed inside kernels
-  std::atomic<bool>* interrupt = nullptr;             // polled in loops that run long
+  std::uint64_t cache_bytes = std::uint64_t(256) << 20;  // limit of that folder
+  const runtime::PackedRegistry* registry = nullptr;     // T.call_packed inside kernels
+  std::atomic<bool>* interrupt = nullptr;                // polled in loops that run long
 };
 
 struct KernelStats {

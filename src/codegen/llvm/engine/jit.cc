@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "codegen/llvm/engine/cache.h"
 #include "codegen/llvm/engine/compile.h"
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
@@ -20,7 +21,6 @@
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/file.h"
 #include "rldb/support/memory.h"
 
 namespace rldb::codegen {
@@ -36,12 +36,6 @@ using support::Unit;
 
 namespace {
 
-std::uint64_t fnv(std::string_view bytes) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : bytes) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
-  return h;
-}
-
 // Code in memory.
 struct Code {
   runtime::KernelEntry entry = nullptr;
@@ -50,7 +44,10 @@ struct Code {
 
 // What kernels share with their Jit, and keep alive.
 struct Shared {
+  explicit Shared(JitOptions o) : options(std::move(o)), cache(options.cache_dir, options.cache_bytes) {}
+
   JitOptions options;
+  KernelCache cache;
   std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
@@ -122,9 +119,10 @@ class JitKernel : public runtime::Kernel {
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
       code_ = std::move(linked).value();
-      // Failing to write a cache costs time later, nothing else.
-      if (!shared_->options.cache_dir.empty())
-        (void)support::write_file(cache_path(key), to_blob(made, key), support::Durable::No);
+      if (shared_->cache.enabled()) {
+        const std::string stored = shared_->cache.full_key(key);
+        shared_->cache.write(stored, to_blob(made, stored));
+      }
     }
     shared_->code.emplace(key, code_);
     stats.compiled = true;
@@ -243,15 +241,12 @@ class JitKernel : public runtime::Kernel {
     return error;
   }
 
-  std::string cache_path(std::string_view key) const {
-    return fmt::format("{}/{:016x}.kernel", shared_->options.cache_dir, fnv(key));
-  }
   // A file that is damaged or made for another machine is as good as none: it is written anew.
   bool load_cached(const std::string& key) {
-    if (shared_->options.cache_dir.empty()) return false;
-    auto bytes = support::read_own_file(cache_path(key));
-    if (!bytes.ok()) return false;
-    auto read = from_blob(bytes.value(), key);
+    const std::string stored = shared_->cache.full_key(key);
+    const auto bytes = shared_->cache.read(stored);
+    if (!bytes) return false;
+    auto read = from_blob(*bytes, stored);
     if (!read.ok()) return false;
     auto linked = shared_->link(read.value());
     if (!linked.ok()) return false;
@@ -270,7 +265,7 @@ class JitKernel : public runtime::Kernel {
 }  // namespace
 
 struct Jit::Impl {
-  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+  std::shared_ptr<Shared> shared;  // made by create
   std::map<std::string, std::shared_ptr<JitKernel>, std::less<>> kernels;
 };
 
@@ -279,7 +274,7 @@ Jit::~Jit() = default;
 
 ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
   std::unique_ptr<Jit> made(new Jit());
-  made->impl_->shared->options = std::move(options);
+  made->impl_->shared = std::make_shared<Shared>(std::move(options));
   return made;
 }
 

@@ -243,6 +243,7 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   const std::string name = version_name(history, *before);
   if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesDiffer, name, result.difference));
   if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
+  if (!result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
   if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
   repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;

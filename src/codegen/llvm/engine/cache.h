@@ -1,0 +1,41 @@
+// Compiled kernels on disk: one file per kernel, named by the hash of its key. Shared by processes: a file is replaced
+// in one step, and one that is cut, damaged, of another key or of another user is as good as none.
+//
+// The folder is made, private, when the first kernel is written. It is bounded: when it is over its limit, the files
+// that were not used for the longest time are removed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rldb::codegen {
+
+// FNV-1a: names files and cached code.
+std::uint64_t fnv(std::string_view bytes);
+
+class KernelCache {
+ public:
+  // An empty folder: nothing is kept.
+  // `limit`: bytes of the folder.
+  KernelCache(std::string folder, std::uint64_t limit);
+
+  bool enabled() const { return !folder_.empty(); }
+  // The key of a kernel with the identity of this program in it: other code of rldb may make other code of a kernel.
+  std::string full_key(std::string_view key) const;
+  std::optional<std::string> read(std::string_view full_key) const;
+  // Failing to write costs time later, nothing else.
+  void write(std::string_view full_key, std::string_view blob);
+
+ private:
+  std::string path(std::string_view full_key) const;
+  void trim() const;
+
+  std::string folder_;
+  std::string program_;
+  std::uint64_t limit_;
+  std::uint64_t since_trim_;  // bytes written; a process that writes little looks at the folder once
+};
+
+}  // namespace rldb::codegen

@@ -1,0 +1,126 @@
+// Operators that get their code when they run: `rldb.call_operator`, the function behind operators whose operands'
+// types are open (RFC 0089 section 4.2: what the types do not say is left to the run time). The operator's text is read
+// over the operands' actual types and built like an entry at the prompt; programs are kept by text and types.
+#include <fmt/format.h>
+
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/operator_text.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+#include "session/engines.h"
+
+namespace rldb::session {
+
+using runtime::ErrorKind;
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+constexpr std::string_view kOperatorFunction = "__operator__";
+
+// The operator's text with its operands spelled out: what a legalisation reads (dims, numbers, names) is a literal, a
+// tensor is a name.
+class Spelling {
+ public:
+  Result<std::string> text(std::string text, PackedArgs operands) {
+    for (std::size_t i = operands.size(); i-- > 0;) {
+      RLDB_TRY(const std::string spelled, spell(operands[i]));
+      const std::string name = ir::operand_name(i);
+      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + spelled.size()))
+        text.replace(at, name.size(), spelled);
+    }
+    return text;
+  }
+  std::vector<std::pair<std::string, Value>> tensors;
+
+ private:
+  Result<std::string> spell(const Value& v) {
+    switch (v.kind()) {
+      case ValueKind::Tensor:
+        tensors.emplace_back(fmt::format("tensor_{}_", tensors.size()), v);
+        return tensors.back().first;
+      case ValueKind::Tuple: {
+        std::string fields;
+        for (const Value& f : v.as_tuple().fields) {
+          RLDB_TRY(const std::string field, spell(f));
+          fields += field + ", ";
+        }
+        return fields.empty() ? std::string("R.tuple()") : "(" + fields + ")";
+      }
+      case ValueKind::Shape:
+        return fmt::format("R.shape([{}])", fmt::join(v.as_shape(), ", "));
+      case ValueKind::Int:
+        return fmt::format("R.prim_value({})", v.as_int());
+      case ValueKind::Bool:
+        return fmt::format("R.prim_value({})", v.as_int() != 0 ? "True" : "False");
+      case ValueKind::Float:
+        return fmt::format("R.prim_value(T.float64({:.17g}))", v.as_float());
+      case ValueKind::DType:
+        return fmt::format("R.dtype(\"{}\")", runtime::to_string(v.as_dtype()));
+      case ValueKind::Null:
+      case ValueKind::String:
+      case ValueKind::Storage:
+      case ValueKind::Function:
+      case ValueKind::Object:
+        break;
+    }
+    return runtime::fail(ErrorKind::Unsupported, fmt::format("{} is no operand of an operator", runtime::describe(v)));
+  }
+};
+
+}  // namespace
+
+Result<Value> Session::call_operator(PackedArgs args) {
+  if (args.empty() || !args[0].is(ValueKind::String))
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} wants an operator's text", builtin::CallOperator));
+  Spelling spelling;
+  RLDB_TRY(const std::string text, spelling.text(args[0].as_string(), args.subspan(1)));
+  std::vector<Value> operands;
+  std::string key = fmt::format("{} {} {}", int(options_.engine), options_.check_bounds, text);
+  std::vector<NamedValue> names;
+  for (auto& [name, value] : spelling.tensors) {
+    names.push_back({name, value, ctx_->var(name, type_of_value(*ctx_, value))});
+    key += " " + ir::print_type(names.back().var->type);
+    operands.push_back(value);
+  }
+  std::shared_ptr<const Build>& program = engines_->operators[key];
+  Diagnostics found;
+  const auto failed = [&]() -> support::Failure<runtime::Error> {
+    support::poll_cause();
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error) return runtime::fail(ErrorKind::Unsupported, d.message);
+    return runtime::fail(ErrorKind::Unsupported, text);
+  };
+  if (!program) {
+    program = build_operator(text, names, found);
+    if (!program) return failed();
+  }
+  RunResult result = run_build(*program, kOperatorFunction, operands, found);
+  if (result.fault) return support::Failure(std::move(result.fault->error));
+  if (!result.ok) return failed();
+  return std::move(result.value);
+}
+
+std::shared_ptr<const Build> Session::build_operator(const std::string& text, const std::vector<NamedValue>& names,
+                                                     Diagnostics& out) {
+  const source::FileId file = sources_.add("<operator>", text);
+  const auto parsed = frontend::parse_input(*ctx_, sources_, file, environment(nullptr, names), out);
+  if (!parsed.ok || parsed.items.size() != 1 || !parsed.items[0].value) return nullptr;
+  std::vector<const ir::Var*> params;
+  for (const NamedValue& n : names) params.push_back(n.var);
+  const ir::Var* result = ctx_->var("result", parsed.items[0].value->body->type);
+  std::vector<const ir::BindingBlock*> blocks(parsed.items[0].value->blocks.begin(),
+                                              parsed.items[0].value->blocks.end());
+  const std::vector<const ir::Binding*> bindings{ctx_->binding(result, parsed.items[0].value->body)};
+  blocks.push_back(ctx_->block(bindings));
+  const std::vector<ir::NamedAttr> attrs{ctx_->named("global_symbol", ctx_->attr(kOperatorFunction))};
+  ir::ModuleBuilder builder(*ctx_);
+  builder.set(kOperatorFunction, ctx_->function(params, ctx_->seq(blocks, result), result->type, false, attrs));
+  return build_module(builder.build(), out);
+}
+
+}  // namespace rldb::session

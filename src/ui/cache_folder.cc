@@ -1,0 +1,49 @@
+#include "ui/cache_folder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "rldb/support/file.h"
+
+namespace rldb::ui {
+
+namespace {
+
+bool make_folders(const std::string& path) {
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) != 0 && !support::file_exists(part)) return false;
+    if (at == std::string::npos) return true;
+  }
+}
+
+}  // namespace
+
+std::string cache_folder(std::string_view kind) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return fmt::format("{}/rldb/{}", cache, kind);
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? fmt::format("{}/.cache/rldb/{}", home, kind) : std::string();
+}
+
+std::string new_report_folder(std::string_view kind) {
+  std::string folder = cache_folder(kind);
+  if (folder.empty()) folder = fmt::format("/tmp/rldb/{}", kind);
+  char when[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::strftime(when, sizeof when, "%Y-%m-%dT%H-%M-%S", &parts);
+  if (!make_folders(folder)) return {};
+  for (int i = 0; i < 1000; ++i) {
+    std::string path = fmt::format("{}/{}-{}{}", folder, when, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
+    if (::mkdir(path.c_str(), 0700) == 0) return path;
+  }
+  return {};
+}
+
+}  // namespace rldb::ui

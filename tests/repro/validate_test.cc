@@ -1,0 +1,58 @@
+// Validation must be able to fail, and must not call values the same that it has not seen.
+#include "rldb/repro/validate.h"
+
+#include <doctest/doctest.h>
+
+using namespace rldb;
+
+namespace {
+
+struct Quiet : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+std::string body(const std::string& value) {
+  return "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((\"n\",), \"int32\")) -> "
+         "R.Tensor((\"n\",), "
+         "\"int32\"):\n        y = " +
+         value + "\n        return y\n";
+}
+
+repro::Validation compare(const std::string& before, const std::string& after) {
+  Quiet quiet;
+  session::Options options;
+  options.engine = session::Engine::Vm;
+  session::Session s(options, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("before.py", before, d));
+  const ir::Module* first = s.module();
+  REQUIRE(s.load_text("after.py", after, d));
+  return repro::validate_versions(s, first, s.module());
+}
+
+}  // namespace
+
+TEST_CASE("validation: equal programs are the same, both ways they ran") {
+  const repro::Validation v = compare(body("R.add(x, x)"), body("R.multiply(x, R.const(2, \"int32\"))"));
+  CHECK(v.difference.empty());
+  CHECK(v.compared == std::vector<std::string>{"main"});
+  CHECK(v.in_part.empty());
+  CHECK(v.not_run.empty());
+}
+
+TEST_CASE("validation: another value is found, with the function, the dims and the way it ran") {
+  const repro::Validation v = compare(body("R.add(x, x)"), body("R.add(x, R.const(1, \"int32\"))"));
+  CHECK(v.difference.find("`main` with symbolic dims 1") == 0);
+  CHECK(v.difference.find("on the evaluator") != std::string::npos);
+}
+
+TEST_CASE("validation: what cannot run is not the same") {
+  const std::string unknown = body("R.call_packed(\"nobody.has.it\", x, sinfo_args=(R.Tensor((\"n\",), \"int32\"),))");
+  std::string impure = unknown;
+  impure.replace(impure.find("@R.function"), 11, "@R.function(pure=False)");
+  const repro::Validation v = compare(impure, impure);
+  CHECK(v.difference.empty());
+  CHECK(v.compared.empty());
+  REQUIRE(v.not_run.size() == 1);
+  CHECK(v.not_run[0].find("fails before and after") != std::string::npos);
+}
