@@ -51,7 +51,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
     if (engine == Engine::Jit) {
       codegen::Jit* compiler = jit(out);
       if (!compiler) return false;
-      auto kernel = compiler->add(f, entry.name);
+      auto kernel = compiler->add(*ctx_, f, entry.name);
       if (kernel.ok()) {
         table.set(std::string(entry.name), options_.check_bounds ? *kernel : guarded(*kernel));
         continue;

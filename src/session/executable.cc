@@ -106,7 +106,7 @@ bool Session::add_kernels_of_file(bytecode::Executable& exe, const ir::Module* l
     if (!f) continue;
     kernels.set(entry.name, entry.function);
     any = true;
-    auto object = compiler->object_code(f, entry.name);
+    auto object = compiler->object_code(*ctx_, f, entry.name);
     if (object.ok())
       exe.kernels[std::string(entry.name)] = std::move(object).value();
     else

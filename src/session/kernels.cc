@@ -32,7 +32,7 @@ std::optional<std::string> Session::kernel_text(std::string_view name, KernelTex
   const ir::PrimFunc* f = find_kernel(name, out);
   codegen::Jit* compiler = f ? jit(out) : nullptr;
   if (!compiler) return std::nullopt;
-  auto text = what == KernelText::Llvm ? compiler->llvm_ir(f, name) : compiler->assembly(f, name);
+  auto text = what == KernelText::Llvm ? compiler->llvm_ir(*ctx_, f, name) : compiler->assembly(*ctx_, f, name);
   if (text.ok()) return std::move(text).value();
   out.add(ctx_->span_of(f), std::move(text).error());
   return std::nullopt;
@@ -42,7 +42,7 @@ bool Session::compile_kernel(std::string_view name, Diagnostics& out) {
   const ir::PrimFunc* f = find_kernel(name, out);
   codegen::Jit* compiler = f ? jit(out) : nullptr;
   if (!compiler) return false;
-  auto added = compiler->add(f, name);
+  auto added = compiler->add(*ctx_, f, name);
   if (!added.ok()) {
     out.add(ctx_->span_of(f), std::move(added).error());
     return false;

@@ -57,6 +57,23 @@ def kernel(A: T.Buffer(({0},), "float32"), B: T.Buffer(({0},), "float32"), C: T.
                      n, expr);
 }
 
+// A reduction of A (and W) into B.
+std::string reduction_text(const char* a, const char* w, const char* b, const char* loops, const char* extents,
+                           const char* axes, const char* kinds, const char* place, const char* term) {
+  return fmt::format(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer({0}, "float32"), W: T.Buffer({1}, "float32"), B: T.Buffer({2}, "float32")):
+    T.func_attr({{"tirx.noalias": True}})
+    for {3} in T.grid({4}):
+        with T.sblock("reduce"):
+            {5} = T.axis.remap("{6}", [{3}])
+            with T.init():
+                B[{7}] = T.float32(0)
+            B[{7}] = {8}
+)",
+                     a, w, b, loops, extents, axes, kinds, place, term);
+}
+
 std::vector<runtime::Value> tensors(const runtime::KernelSignature& s) {
   std::vector<runtime::Value> out;
   for (const auto& p : s.params) {
@@ -74,7 +91,7 @@ void run_kernel(benchmark::State& state, const std::string& text) {
   ir::Context ctx;
   const ir::PrimFunc* f = parse(ctx, text);
   auto jit = codegen::Jit::create({}).value();
-  auto kernel = f ? jit->add(f, "kernel") : ir::Result<std::shared_ptr<runtime::Kernel>>(nullptr);
+  auto kernel = f ? jit->add(ctx, f, "kernel") : ir::Result<std::shared_ptr<runtime::Kernel>>(nullptr);
   if (!kernel.ok() || !*kernel) return state.SkipWithError("does not compile");
   const auto args = tensors((*kernel)->signature());
   if (!runtime::call_kernel(**kernel, args).ok()) return state.SkipWithError("does not run");
@@ -87,7 +104,8 @@ void jit_compile(benchmark::State& state, const std::string& text) {
   if (!f) return state.SkipWithError("does not parse");
   for (auto _ : state) {
     auto jit = codegen::Jit::create({}).value();
-    if (!jit->add(f, "kernel").ok() || !jit->compile("kernel").ok()) return state.SkipWithError("does not compile");
+    if (!jit->add(ctx, f, "kernel").ok() || !jit->compile("kernel").ok())
+      return state.SkipWithError("does not compile");
   }
 }
 
@@ -114,6 +132,27 @@ void matmul_openblas(benchmark::State& state) {
 }
 BENCHMARK(matmul_openblas)->Arg(1024)->Arg(256)->Arg(64)->Unit(benchmark::kMillisecond);
 #endif
+
+void conv_jit(benchmark::State& state) {
+  run_kernel(state, reduction_text("(64, 58, 58)", "(64, 64, 3, 3)", "(64, 56, 56)", "o, h, w, c, y, x",
+                                   "64, 56, 56, 64, 3, 3", "vo, vh, vw, vc, vy, vx", "SSSRRR", "vo, vh, vw",
+                                   "B[vo, vh, vw] + A[vc, vh + vy, vw + vx] * W[vo, vc, vy, vx]"));
+}
+BENCHMARK(conv_jit)->Unit(benchmark::kMillisecond);
+
+void pool_jit(benchmark::State& state) {
+  run_kernel(state, reduction_text("(64, 114, 114)", "(1,)", "(64, 112, 112)", "c, h, w, y, x", "64, 112, 112, 3, 3",
+                                   "vc, vh, vw, vy, vx", "SSSRR", "vc, vh, vw",
+                                   "T.max(B[vc, vh, vw], A[vc, vh + vy, vw + vx])"));
+}
+BENCHMARK(pool_jit)->Unit(benchmark::kMillisecond);
+
+void sum_jit(benchmark::State& state, const char* term) {
+  run_kernel(state,
+             reduction_text("(1024, 1024)", "(1,)", "(1024,)", "i, k", "1024, 1024", "vi, vk", "SR", "vi", term));
+}
+BENCHMARK_CAPTURE(sum_jit, outer, "B[vi] + A[vk, vi]")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sum_jit, inner, "B[vi] + A[vi, vk]")->Unit(benchmark::kMillisecond);
 
 constexpr std::int64_t kElements = 16 << 20;
 

@@ -152,6 +152,8 @@ class Session {
   std::vector<KernelState> kernel_states() const;
   // Of a PrimFunc of the module or of what it lowers to (legalised operators, shape functions). Empty: diagnosed.
   enum class KernelText { Llvm, Assembly };
+  // A PrimFunc of the module or of its build.
+  const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
   bool compile_kernel(std::string_view name, Diagnostics& out);
 
@@ -202,7 +204,6 @@ class Session {
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);
-  const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
   // Of a loaded executable (executable.cc).
   bool open_executable(const std::string& path, std::string_view bytes, Diagnostics& out);

@@ -86,7 +86,7 @@ std::string both(const std::string& text, const Case& c) {
   JitOptions options = c.jit;
   options.registry = c.registry;
   auto jit = Jit::create(options).value();
-  auto kernel = jit->add(t.f, "kernel");
+  auto kernel = jit->add(t.ctx, t.f, "kernel");
   if (!kernel.ok()) return "not compiled: " + kernel.error().text;
   auto reference = eval::make_eval_kernel(t.f, signature.value(), c.registry, nullptr);
   const Outcome wanted = run(*reference, args);
@@ -112,7 +112,7 @@ std::string jit_error(const std::string& text, const Case& c) {
   JitOptions options = c.jit;
   options.registry = c.registry;
   auto jit = Jit::create(options).value();
-  auto kernel = jit->add(t.f, "kernel");
+  auto kernel = jit->add(t.ctx, t.f, "kernel");
   if (!kernel.ok()) return kernel.error().text;
   const Outcome got = run(**kernel, make_arguments((*kernel)->signature(), c));
   if (!got.error) return {};

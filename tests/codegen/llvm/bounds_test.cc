@@ -1,5 +1,5 @@
 // Checked code: what is proved costs nothing, what is not is tested, and both engines say the same.
-#include "codegen/llvm/prove/bounds.h"
+#include "rldb/schedule/bounds.h"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ namespace {
 int tests_left(const std::string& text) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem);
-  const codegen::BoundsFacts facts = codegen::prove_bounds(t.f);
+  const schedule::BoundsFacts facts = schedule::prove_bounds(t.f);
   int left = 0;
   for (const auto& [node, bad] : facts.unproved) left += bad != 0;
   return left + int(facts.loose.size());

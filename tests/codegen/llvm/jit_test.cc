@@ -60,7 +60,7 @@ std::vector<Value> three(std::int64_t n) {
 TEST_CASE("a kernel is compiled at its first run and outlives its Jit") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();
-  auto kernel = jit->add(t.f, "add").value();
+  auto kernel = jit->add(t.ctx, t.f, "add").value();
   REQUIRE(jit->stats().size() == 1);
   CHECK_FALSE(jit->stats()[0].compiled);
   auto args = three(5);
@@ -77,7 +77,7 @@ TEST_CASE("a kernel is compiled at its first run and outlives its Jit") {
 TEST_CASE("arguments are checked before the code runs") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();
-  auto kernel = jit->add(t.f, "add").value();
+  auto kernel = jit->add(t.ctx, t.f, "add").value();
   auto args = three(5);
   args[1] = three(6)[1];
   auto done = runtime::call_kernel(*kernel, args);
@@ -88,9 +88,9 @@ TEST_CASE("arguments are checked before the code runs") {
 TEST_CASE("the code can be read") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();
-  const auto raw = jit->llvm_ir(t.f, "add", false);
-  const auto optimised = jit->llvm_ir(t.f, "add");
-  const auto assembly = jit->assembly(t.f, "add");
+  const auto raw = jit->llvm_ir(t.ctx, t.f, "add", false);
+  const auto optimised = jit->llvm_ir(t.ctx, t.f, "add");
+  const auto assembly = jit->assembly(t.ctx, t.f, "add");
   REQUIRE(raw.ok());
   REQUIRE(optimised.ok());
   REQUIRE(assembly.ok());
@@ -103,8 +103,8 @@ TEST_CASE("the code can be read") {
 TEST_CASE("equal kernels share their code") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();
-  REQUIRE(jit->add(t.f, "one").ok());
-  REQUIRE(jit->add(t.f, "two").ok());
+  REQUIRE(jit->add(t.ctx, t.f, "one").ok());
+  REQUIRE(jit->add(t.ctx, t.f, "two").ok());
   REQUIRE(jit->compile("one").ok());
   REQUIRE(jit->compile("two").ok());
   CHECK_FALSE(jit->stats()[0].from_cache);
@@ -119,7 +119,7 @@ TEST_CASE("the cache on disk: used, and written anew when damaged") {
   options.cache_dir = folder.path;
   const auto run = [&] {
     auto jit = Jit::create(options).value();
-    auto kernel = jit->add(t.f, "add").value();
+    auto kernel = jit->add(t.ctx, t.f, "add").value();
     auto args = three(100);
     REQUIRE(runtime::call_kernel(*kernel, args).ok());
     CHECK(args[2].as_tensor().at(99) == 3);
@@ -164,7 +164,7 @@ TEST_CASE("the cache on disk is bounded: what was not used for the longest time 
     REQUIRE(at != std::string::npos);
     Text t(text.replace(at, 3, " + T.float32(" + constant + ") + "));
     auto jit = Jit::create(options).value();
-    REQUIRE(jit->add(t.f, "add").ok());
+    REQUIRE(jit->add(t.ctx, t.f, "add").ok());
     REQUIRE(jit->compile("add").ok());
     return jit->stats()[0].from_cache;
   };
@@ -180,7 +180,7 @@ TEST_CASE("the cache on disk is bounded: what was not used for the longest time 
 TEST_CASE("object code goes out and comes back, and damaged code is refused") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();
-  const std::string blob = jit->object_code(t.f, "add").value();
+  const std::string blob = jit->object_code(t.ctx, t.f, "add").value();
   auto other = Jit::create({}).value();
   auto kernel = other->add_object(blob, "add");
   REQUIRE(kernel.ok());
@@ -398,7 +398,7 @@ def kernel(A: T.Buffer(("n", 3), "float32"), B: T.Buffer(("n", 3), "float32"), C
 )");
   REQUIRE_MESSAGE(t.f, t.problem);
   auto jit = Jit::create({}).value();
-  auto kernel = jit->add(t.f, "add").value();
+  auto kernel = jit->add(t.ctx, t.f, "add").value();
   const auto f32 = runtime::DType::Float(32);
   const std::int64_t n = (std::int64_t(32) << 20) / 12 + 7;
   const std::vector<Value> inputs{tensor({n, 3}, f32, 1), tensor({n, 3}, f32, 2)};
@@ -505,7 +505,7 @@ TEST_CASE("compilation is cancelled, and the process goes on") {
   Text t("\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\")):\n" + body);
   REQUIRE_MESSAGE(t.f, t.problem);
   auto jit = Jit::create({}).value();
-  REQUIRE(jit->add(t.f, "kernel").ok());
+  REQUIRE(jit->add(t.ctx, t.f, "kernel").ok());
   std::chrono::steady_clock::time_point asked;
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -569,7 +569,7 @@ TEST_CASE("divisions, remainders and shifts out of the ordinary: both engines sa
       REQUIRE_MESSAGE(t.f, t.problem);
       auto signature = eval::signature_of(t.f, "kernel").value();
       auto jit = Jit::create({}).value();
-      auto compiled = jit->add(t.f, "kernel");
+      auto compiled = jit->add(t.ctx, t.f, "kernel");
       REQUIRE(compiled.ok());
       auto reference = eval::make_eval_kernel(t.f, signature, nullptr, nullptr);
       const bool divides = std::string(op).find("shift") == std::string::npos;

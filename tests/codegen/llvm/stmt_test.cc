@@ -237,7 +237,7 @@ TEST_CASE("a scheduled product is the unscheduled one bit for bit") {
     rldb::codegen::JitOptions options;
     options.schedule = schedule;
     auto jit = rldb::codegen::Jit::create(options).value();
-    auto kernel = jit->add(t.f, "kernel").value();
+    auto kernel = jit->add(t.ctx, t.f, "kernel").value();
     auto args = make_arguments(kernel->signature(), c);
     REQUIRE(rldb::runtime::call_kernel(*kernel, args).ok());
     results.push_back(args[2]);

@@ -1,4 +1,4 @@
-// Jit: TensorIR -> loops -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
+// Jit: TensorIR -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
 //
 // Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
 // made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments);
@@ -28,7 +28,7 @@ struct JitOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = true;  // every access is proved to be in bounds or tested
   int opt_level = 3;
-  bool schedule = true;   // the default schedule (tiling, vectorisation) for loops it recognises
+  bool schedule = true;   // what is not scheduled yet gets the default schedule (rldb/schedule/schedule.h) first
   std::string cache_dir;  // empty: memory only
   std::uint64_t cache_bytes = std::uint64_t(256) << 20;  // limit of that folder
   const runtime::PackedRegistry* registry = nullptr;     // T.call_packed inside kernels
@@ -48,18 +48,19 @@ class Jit {
   static ir::Result<std::unique_ptr<Jit>> create(JitOptions options);
   ~Jit();
 
-  // Cheap: the code is made at the kernel's first run (or by `compile`).
-  ir::Result<std::shared_ptr<runtime::Kernel>> add(const ir::PrimFunc* f, std::string_view name);
+  // Cheap: the code is made at the kernel's first run (or by `compile`). Scheduled functions are made in the Context.
+  ir::Result<std::shared_ptr<runtime::Kernel>> add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   ir::Result<support::Unit> compile(std::string_view name);
 
   // Text for `:llvm f` and `:asm f`: optimised IR and host assembly.
-  ir::Result<std::string> llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised = true);
-  ir::Result<std::string> assembly(const ir::PrimFunc* f, std::string_view name);
+  ir::Result<std::string> llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                  bool optimised = true);
+  ir::Result<std::string> assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   // For executables on disk: a blob of relocatable object code, the signature and the CPU it was made for; and the
   // way back, which trusts nothing of the blob's header. The machine code itself is refused when it was made for
   // another CPU or is damaged, and is as good as whoever made it: the session asks for it only when the user trusts the
   // file.
-  ir::Result<std::string> object_code(const ir::PrimFunc* f, std::string_view name);
+  ir::Result<std::string> object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view blob, std::string_view name);
 
   std::vector<KernelStats> stats() const;

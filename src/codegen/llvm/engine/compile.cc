@@ -20,6 +20,7 @@
 
 #include "codegen/llvm/engine/job.h"
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/memory.h"
 
@@ -101,7 +102,6 @@ class Compilation {
     LowerOptions wanted;
     wanted.fp = options_.fp;
     wanted.check_bounds = options_.check_bounds;
-    wanted.schedule = options_.schedule && options_.opt_level > 0;
     wanted.vector_bytes = host().vector_bytes;
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
@@ -182,11 +182,7 @@ const Host& host() {
     std::sort(sorted.begin(), sorted.end());
     for (const auto& [name, on] : sorted) features.AddFeature(name, on);
     h.features = features.getString();
-    const auto on = [&](const char* name) {
-      const auto it = have.find(name);
-      return it != have.end() && it->getValue();
-    };
-    h.vector_bytes = on("avx512f") && on("avx512vl") && on("avx512dq") && on("avx512bw") ? 64 : on("avx2") ? 32 : 16;
+    h.vector_bytes = schedule::host_vector_bytes();
     h.key = fmt::format("{};{};{};{}", kFormatVersion, LLVM_VERSION_STRING, h.cpu, h.features);
     return h;
   }();

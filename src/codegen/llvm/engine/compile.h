@@ -17,7 +17,6 @@ const Host& host();
 struct CompileOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
-  bool schedule = true;
   int opt_level = 3;
 };
 

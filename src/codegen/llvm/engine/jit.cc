@@ -18,6 +18,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
@@ -50,8 +51,13 @@ struct Shared {
   std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
-  CompileOptions compile_options() const {
-    return {options.fp, options.check_bounds, options.schedule, options.opt_level};
+  CompileOptions compile_options() const { return {options.fp, options.check_bounds, options.opt_level}; }
+  // What code is made of.
+  const ir::PrimFunc* emitted(ir::Context& ctx, const ir::PrimFunc* f) const {
+    if (!options.schedule || options.opt_level == 0) return f;
+    schedule::Options wanted;
+    wanted.require_proof = options.check_bounds;
+    return schedule::default_schedule(ctx, f, wanted).func;
   }
   std::string cache_key(const ir::PrimFunc* f) const {
     // Names count, because faults speak of them; the function's own does not.
@@ -92,8 +98,9 @@ const char* signal_text(int signal) {
 
 class JitKernel : public runtime::Kernel {
  public:
-  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, KernelSignature signature)
-      : shared_(std::move(shared)), f_(f), signature_(std::move(signature)) {
+  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, const ir::PrimFunc* emitted,
+            KernelSignature signature)
+      : shared_(std::move(shared)), f_(f), emitted_(emitted), signature_(std::move(signature)) {
     stats.name = signature_.name;
   }
 
@@ -108,7 +115,7 @@ class JitKernel : public runtime::Kernel {
       code_ = it->second;
       stats.from_cache = true;
     } else if (!load_cached(key)) {
-      RLDB_TRY(const Artefact made, codegen::compile(f_, signature_, shared_->compile_options()));
+      RLDB_TRY(const Artefact made, codegen::compile(emitted_, signature_, shared_->compile_options()));
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
       code_ = std::move(linked).value();
@@ -249,7 +256,8 @@ class JitKernel : public runtime::Kernel {
   }
 
   std::shared_ptr<Shared> shared_;
-  const ir::PrimFunc* f_;  // null: from object code
+  const ir::PrimFunc* f_;        // null: from object code
+  const ir::PrimFunc* emitted_;  // the same, scheduled
   KernelSignature signature_;
   std::shared_ptr<const Code> code_;
 };
@@ -270,10 +278,11 @@ ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
   return made;
 }
 
-ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(const ir::PrimFunc* f, std::string_view name) {
+ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY_VOID(check_lowers(f, signature, impl_->shared->compile_options()));
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, std::move(signature));
+  const ir::PrimFunc* emitted = impl_->shared->emitted(ctx, f);
+  RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, emitted, std::move(signature));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));
 }
@@ -284,19 +293,21 @@ ir::Result<Unit> Jit::compile(std::string_view name) {
   return it->second->compile();
 }
 
-ir::Result<std::string> Jit::llvm_ir(const ir::PrimFunc* f, std::string_view name, bool optimised) {
+ir::Result<std::string> Jit::llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  return compile_text(f, signature, impl_->shared->compile_options(), optimised ? TextKind::Optimised : TextKind::Raw);
+  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(),
+                      optimised ? TextKind::Optimised : TextKind::Raw);
 }
 
-ir::Result<std::string> Jit::assembly(const ir::PrimFunc* f, std::string_view name) {
+ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  return compile_text(f, signature, impl_->shared->compile_options(), TextKind::Assembly);
+  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(), TextKind::Assembly);
 }
 
-ir::Result<std::string> Jit::object_code(const ir::PrimFunc* f, std::string_view name) {
+ir::Result<std::string> Jit::object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const Artefact made, codegen::compile(f, signature, impl_->shared->compile_options()));
+  RLDB_TRY(const Artefact made,
+           codegen::compile(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options()));
   return to_blob(made, host().key);
 }
 
@@ -305,7 +316,7 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view bl
   if (!read.ok()) return Failure(source::message(diag::KernelObject, name, read.error().text));
   Artefact made = std::move(read).value();
   made.signature.name = std::string(name);
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, made.signature);
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, nullptr, made.signature);
   RLDB_TRY_VOID(kernel->use(made));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
-#include "codegen/llvm/schedule/schedule.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/schedule/schedule.h"
 
 namespace rldb::codegen {
 
@@ -210,7 +210,6 @@ void Lowering::block(const ir::SBlock* b, const ir::SBlockRealize* realize) {
   Block* end = nullptr;
   Value* first = nullptr;  // every reduction axis is at its start; null: known to be
   const std::size_t scope = scope_.size();
-  const bool skip_init = init_done_.contains(b);
   if (realize) {
     if (!ir::is_const(realize->predicate, 1)) {
       Value* on = condition(realize->predicate);
@@ -224,23 +223,23 @@ void Lowering::block(const ir::SBlock* b, const ir::SBlockRealize* realize) {
       bind(axis.var, realize->iter_values[i]);
       // An axis that is a loop by another name says nothing new in a fault.
       if (!as<ir::Var>(realize->iter_values[i])) scope_.push_back(axis.var);
-      if (axis.kind != ir::IterKind::Reduce || !b->init || skip_init) continue;
+      if (axis.kind != ir::IterKind::Reduce || !b->init) continue;
       Value* at_start = b_.CreateICmpEQ(vars_[axis.var].wide, index(axis.dom.min));
       first = first ? b_.CreateAnd(first, at_start) : at_start;
     }
   }
   for (const ir::Buffer* buffer : b->alloc_buffers) allocate_buffer(buffer);
   for (const ir::MatchBufferRegion& m : b->match_buffers) match_region(m);
-  block_body(b, first, skip_init);
+  block_body(b, first);
   scope_.resize(scope);
   if (!end) return;
   if (!terminated()) b_.CreateBr(end);
   b_.SetInsertPoint(end);
 }
 
-void Lowering::block_body(const ir::SBlock* b, Value* init_condition, bool skip_init) {
+void Lowering::block_body(const ir::SBlock* b, Value* init_condition) {
   const bool contract = contract_;
-  if (b->init && !skip_init) {
+  if (b->init) {
     Block* go = nullptr;
     if (init_condition) {
       Block* init = new_block("init");
@@ -254,135 +253,9 @@ void Lowering::block_body(const ir::SBlock* b, Value* init_condition, bool skip_
       b_.SetInsertPoint(go);
     }
   }
-  contract_ = contract_ || b->init != nullptr;
+  contract_ = contract_ || b->init != nullptr || schedule::has_flag(b->annotations, schedule::kContract);
   stmt(b->body);
   contract_ = contract;
-}
-
-namespace {
-
-// Iterations of the loops from `n` on; an extent that is not known is a loop that looks at the interrupt itself.
-std::int64_t inner_of(const std::vector<const ir::ForStmt*>& loops, std::size_t n) {
-  std::int64_t total = 1;
-  for (; n < loops.size(); ++n)
-    if (__builtin_mul_overflow(total, std::max<std::int64_t>(ir::const_int(loops[n]->extent).value_or(64), 1), &total))
-      return INT64_MAX;
-  return total;
-}
-
-}  // namespace
-
-// Moves the init of a reduction before its outermost reduction loop, so that the hot loop has no test in it. Only where
-// the effect is exactly the same: a perfect nest of loops, axes that are those loops, no predicate, and, when spatial
-// loops lie inside, elements that are written once each and read nowhere else.
-bool Lowering::hoist_init(const ir::ForStmt* loop) {
-  std::vector<const ir::ForStmt*> nest;
-  const ir::Stmt* at = loop;
-  while (const auto* l = as<ir::ForStmt>(at)) {
-    if (l->step || l->for_kind == ir::ForKind::ThreadBinding) return false;
-    nest.push_back(l);
-    at = l->body;
-  }
-  const auto* realize = as<ir::SBlockRealize>(at);
-  if (!realize || !realize->block->init || !ir::is_const(realize->predicate, 1)) return false;
-  const ir::SBlock* b = realize->block;
-  if (init_done_.contains(b) || !b->alloc_buffers.empty() || !b->match_buffers.empty()) return false;
-
-  std::unordered_set<const ir::Var*> reduce;
-  for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
-    const ir::IterVar& axis = b->iter_vars[i];
-    if (axis.kind != ir::IterKind::Reduce) continue;
-    const auto* v = as<ir::Var>(realize->iter_values[i]);
-    if (!v || !reduce.insert(v).second) return false;
-    const auto it = std::find_if(nest.begin(), nest.end(), [&](const ir::ForStmt* l) { return l->var == v; });
-    if (it == nest.end() || !ir::expr_equal((*it)->min, axis.dom.min)) return false;
-  }
-  if (!reduce.contains(loop->var)) return false;
-
-  std::vector<const ir::ForStmt*> spatial;
-  for (std::size_t n = 0; n < nest.size(); ++n) {
-    if (!reduce.contains(nest[n]->var)) spatial.push_back(nest[n]);
-    // Bounds of loops inside may not move with the loops above them.
-    for (std::size_t m = 0; m < n; ++m)
-      if (mentions(nest[n]->min, nest[m]->var) || mentions(nest[n]->extent, nest[m]->var)) return false;
-  }
-  for (std::size_t i = 0; i < b->iter_vars.size(); ++i)
-    if (b->iter_vars[i].kind != ir::IterKind::Reduce)
-      for (const ir::Var* r : reduce)
-        if (mentions(realize->iter_values[i], r)) return false;
-
-  std::vector<const ir::BufferStore*> inits;
-  bool simple = true;
-  ir::walk(b->init, [&](const ir::Node* n) {
-    if (const auto* s = as<ir::BufferStore>(n))
-      inits.push_back(s);
-    else if (as<ir::Stmt>(n) && !as<ir::SeqStmt>(n))
-      simple = false;
-    else if (as<ir::BufferLoad>(n))
-      simple = false;
-    return true;
-  });
-  if (!simple || inits.empty()) return false;
-  if (!spatial.empty()) {
-    for (const ir::ForStmt* s : spatial) {
-      const ir::Var* axis = nullptr;
-      for (std::size_t i = 0; i < b->iter_vars.size(); ++i)
-        if (realize->iter_values[i] == s->var) axis = b->iter_vars[i].var;
-      if (!axis) return false;
-      for (const ir::BufferStore* st : inits)
-        if (std::find(st->indices.begin(), st->indices.end(), axis) == st->indices.end()) return false;
-    }
-    const auto same_place = [&](const ir::Buffer* buffer, ir::Span<const ir::Expr*> indices) {
-      for (const ir::BufferStore* st : inits) {
-        if (st->buffer->data != buffer->data) continue;
-        if (st->buffer != buffer || st->indices.size() != indices.size()) return false;
-        for (std::size_t i = 0; i < indices.size(); ++i)
-          if (!ir::expr_equal(indices[i], st->indices[i])) return false;
-      }
-      return true;
-    };
-    ir::walk(b->body, [&](const ir::Node* n) {
-      if (const auto* l = as<ir::BufferLoad>(n)) simple = simple && same_place(l->buffer, l->indices);
-      if (const auto* s = as<ir::BufferStore>(n)) simple = simple && same_place(s->buffer, s->indices);
-      return simple;
-    });
-    if (!simple) return false;
-  }
-
-  // No iteration, no init.
-  Value* some = b_.getTrue();
-  for (const ir::ForStmt* l : nest)
-    if (reduce.contains(l->var)) some = b_.CreateAnd(some, b_.CreateICmpSGT(index(l->extent), i64(0)));
-  Block* init = new_block("init");
-  Block* after = new_block("reduce");
-  b_.CreateCondBr(some, init, after);
-  b_.SetInsertPoint(init);
-  const std::function<void(std::size_t)> emit = [&](std::size_t n) {
-    if (n < spatial.size()) {
-      Value* begin = index(spatial[n]->min);
-      Value* end = b_.CreateAdd(begin, index(spatial[n]->extent), "", false, true);
-      emit_loop(
-          begin, end, i64(1), spatial[n]->var->name,
-          [&](Value* iv) {
-            vars_[spatial[n]->var] = {b_.CreateTrunc(iv, value_type(spatial[n]->var->dtype())), iv, nullptr,
-                                      non_negative(spatial[n]->min)};
-            scope_.push_back(spatial[n]->var);
-            emit(n + 1);
-            scope_.pop_back();
-          },
-          nullptr, chunk_of(ir::const_int(spatial[n]->extent), inner_of(spatial, n + 1)));
-      return;
-    }
-    for (std::size_t i = 0; i < b->iter_vars.size(); ++i)
-      bind(b->iter_vars[i].var,
-           b->iter_vars[i].kind == ir::IterKind::Reduce ? b->iter_vars[i].dom.min : realize->iter_values[i]);
-    stmt(b->init);
-  };
-  emit(0);
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  init_done_.insert(b);
-  return true;
 }
 
 }  // namespace rldb::codegen

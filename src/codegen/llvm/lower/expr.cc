@@ -65,7 +65,10 @@ Lowering::Value* Lowering::literal_float(double v, DType t) {
 }
 
 Lowering::Value* Lowering::variable(const ir::Var* v) {
-  if (const auto it = vars_.find(v); it != vars_.end()) return it->second.value;
+  if (const auto it = vars_.find(v); it != vars_.end()) {
+    if (lane0_ && it->second.base) return b_.CreateTrunc(it->second.base, value_type(v->dtype()));
+    return it->second.value;
+  }
   if (const auto it = pointers_.find(v); it != pointers_.end()) return it->second.base;
   refuse(fmt::format("`{}` has no value here", v->name));
 }
@@ -210,6 +213,8 @@ Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
 Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
   const bool is_and = e->kind == BinaryKind::And;
   Value* a = condition(e->a);
+  // Lanes that differ in b decide for themselves.
+  if (widened_ && lane_step(e->b) != 0) a = splat(a, widened_lanes_);
   if (speculable(e->b) || a->getType()->isVectorTy()) {
     if (!speculable(e->b)) {
       // Lanes that `a` decides are off for b.
@@ -479,6 +484,7 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
   if (const auto* i = as<ir::IntImm>(e)) return i64(i->value);
   if (const auto* v = as<ir::Var>(e)) {
     const auto it = vars_.find(v);
+    if (it != vars_.end() && lane0_ && it->second.base) return it->second.base;
     if (it != vars_.end() && it->second.wide) return it->second.wide;
   }
   if (!checked() || wide_) {
@@ -509,20 +515,6 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
 Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
   const auto wide = restore_later(wide_, true);
   return index(e);
-}
-
-// The index of lane 0, for accesses that move with the widened variable.
-Lowering::Value* Lowering::base_index(const ir::Expr* e) {
-  if (!widened_) return index(e);
-  const auto saved = vars_;
-  for (auto& [var, v] : vars_) {
-    if (!v.base) continue;
-    v.wide = v.base;
-    v.value = b_.CreateTrunc(v.base, value_type(var->dtype()));
-  }
-  Value* out = index(e);
-  vars_ = saved;
-  return out;
 }
 
 bool Lowering::non_negative(const ir::Expr* e, int depth) {

@@ -6,6 +6,7 @@
 
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/printer.h"
+#include "rldb/schedule/schedule.h"
 
 namespace rldb::codegen {
 
@@ -38,7 +39,7 @@ llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result,
 }
 
 Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
-  facts_ = prove_bounds(f);
+  facts_ = schedule::prove_bounds(f);
   result_ = signature.result;
   make_entry(f, signature);
   hoist_allocations(f);
@@ -55,12 +56,7 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
 void Lowering::make_entry(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* word = b_.getInt64Ty();
-  const auto* noalias_attr = ir::find_attr(f->attrs, "tirx.noalias");
-  if (!noalias_attr) noalias_attr = ir::find_attr(f->attrs, "tir.noalias");
-  if (noalias_attr) {
-    const auto* e = noalias_attr->is(ir::AttrKind::Expr) ? ir::as<ir::IntImm>(noalias_attr->node) : nullptr;
-    noalias_ = e ? e->value != 0 : noalias_attr->integer != 0;
-  }
+  noalias_ = schedule::is_noalias(f);
 
   std::vector<llvm::Type*> types;
   for (const auto& p : signature.params) {

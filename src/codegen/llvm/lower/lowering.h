@@ -2,8 +2,9 @@
 //
 // Values follow eval's arithmetic: float16, bfloat16 and the float8 family live in SSA as `float` rounded to their
 // format after each operation; bool is i1 in SSA and i8 in memory; integers wrap. Index arithmetic is done in 64 bits.
-// A scalar expression may become a vector when it depends on a widened loop variable (see `widen`), so every helper
-// accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the room.
+// A scalar expression may become a vector when it depends on the variable of a vectorised loop (`vector_loop`), so
+// every helper accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the
+// room.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -16,9 +17,9 @@
 #include <unordered_set>
 
 #include "codegen/llvm/engine/artefact.h"
-#include "codegen/llvm/prove/bounds.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
+#include "rldb/schedule/bounds.h"
 
 namespace rldb::codegen {
 
@@ -32,7 +33,6 @@ struct Refused {
 struct LowerOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
-  bool schedule = true;
   unsigned vector_bytes = 32;  // of the host's vectors
 };
 
@@ -79,12 +79,10 @@ struct Memory {
 struct VarValue {
   llvm::Value* value = nullptr;  // in the variable's own type
   llvm::Value* wide = nullptr;   // i64, for integers
-  llvm::Value* base = nullptr;   // widened variables: i64 of lane 0
+  llvm::Value* base = nullptr;   // of lanes: i64 of lane 0
   bool non_negative = false;
-  std::optional<std::int64_t> lane_step;  // widened: what one lane more adds, when it is the same for all
+  std::optional<std::int64_t> lane_step;  // of lanes: what one lane more adds, when it is the same for all
 };
-
-struct MatmulEmitter;
 
 class Lowering {
  public:
@@ -92,7 +90,6 @@ class Lowering {
   Lowered run(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
 
  private:
-  friend struct MatmulEmitter;
   using Value = llvm::Value;
   using Block = llvm::BasicBlock;
 
@@ -107,50 +104,56 @@ class Lowering {
 
   // ---- statements (lower/stmt.cc) ----
   void stmt(const ir::Stmt* s);
-  void for_loop(const ir::ForStmt* loop);
-  bool scheduled(const ir::ForStmt* loop);
-  // `chunk`: looks at the interrupt each time so many iterations are done; 0: never.
-  void emit_loop(Value* begin, Value* end, Value* step, std::string_view name, const std::function<void(Value*)>& body,
-                 const ir::ForStmt* source = nullptr, std::int64_t chunk = 0);
-  // A chunk for a loop of that extent around that many iterations.
-  static std::int64_t chunk_of(std::optional<std::int64_t> extent, std::int64_t inner);
   void while_loop(const ir::WhileStmt* s);
   void if_stmt(const ir::IfThenElse* s);
+  void masked_if(const ir::IfThenElse* s, Value* c);
   void bind(const ir::Var* v, const ir::Expr* e);
   void assert_stmt(const ir::AssertStmt* s);
   void attr_stmt(const ir::AttrStmt* s);
   void evaluate(const ir::Expr* e);
   void leave_loop(bool for_good);
   void poll();
+  void start_dead_block();
+
+  // ---- loops (lower/loop.cc) ----
+  void for_loop(const ir::ForStmt* loop);
+  void plain_loop(const ir::ForStmt* loop);
+  bool unrolled_loop(const ir::ForStmt* loop);
+  void nontemporal_loop(const ir::ForStmt* loop);
+  // `chunk`: looks at the interrupt each time so many iterations are done; 0: never.
+  void emit_loop(Value* begin, Value* end, Value* step, const ir::ForStmt* source,
+                 const std::function<void(Value*)>& body, std::int64_t chunk);
+  void run_body(const ir::ForStmt* loop, Value* iv);
   // Whether the unrolling that a loop asks for is within bounds; counts what it makes.
   bool may_unroll(const ir::ForStmt* loop);
   std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
   void attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source);
-  void start_dead_block();
+
+  // ---- vectorised loops (lower/lanes.cc) ----
+  bool vector_loop(const ir::ForStmt* loop);
+  bool may_widen(const ir::ForStmt* loop);
+  bool may_alias(const ir::Buffer* a, const ir::Buffer* b) const;
+  // What one lane more adds to an expression, when it is the same for all lanes.
+  std::optional<std::int64_t> lane_step(const ir::Expr* e);
+  // The expression, at lane 0, is a multiple of n.
+  bool multiple_of(const ir::Expr* e, unsigned n, int depth = 0);
 
   // ---- blocks and allocations (lower/block.cc) ----
   void block(const ir::SBlock* b, const ir::SBlockRealize* realize);
-  void block_body(const ir::SBlock* b, Value* init_condition, bool skip_init);
+  void block_body(const ir::SBlock* b, Value* init_condition);
   void allocate_buffer(const ir::Buffer* b);
   void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
   Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack);
   std::vector<Value*> storage_extents(const ir::Buffer* b);
   void match_region(const ir::MatchBufferRegion& m);
-  bool hoist_init(const ir::ForStmt* loop);
   void decl_buffer(const ir::DeclBuffer* s);
   void allocate_const(const ir::AllocateConstStmt* s);
 
-  // ---- schedule ----
-  bool matmul(const ir::ForStmt* loop);           // schedule/matmul.cc
-  bool tiled_reduction(const ir::ForStmt* loop);  // schedule/reduce.cc
-  bool flat_loop(const ir::ForStmt* loop);        // schedule/flat.cc
-
   // ---- expressions (lower/expr.cc) ----
   Value* value(const ir::Expr* e);
-  Value* index(const ir::Expr* e);       // i64, or a vector of i64 under widening
+  Value* index(const ir::Expr* e);       // i64, or a vector of i64 in a vectorised loop
   Value* wide_index(const ir::Expr* e);  // the same, in 64 bits throughout
-  Value* base_index(const ir::Expr* e);  // i64: index of lane 0
   Value* condition(const ir::Expr* e);   // i1
   Value* variable(const ir::Var* v);
   Value* binary(const ir::BinaryExpr* e);
@@ -233,9 +236,9 @@ class Lowering {
                     Value* mask);
   void check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask);
   void check_whole(const ir::Buffer* b, const View& v);
-  bool proved(const void* node, std::size_t dim) const { return trusted_ || facts_.proved(node, dim); }
-  bool wide(const void* node, std::size_t dim) const { return trusted_ || facts_.wide(node, dim); }
-  bool checked() const { return options_.check_bounds && !trusted_; }
+  bool proved(const void* node, std::size_t dim) const { return facts_.proved(node, dim); }
+  bool wide(const void* node, std::size_t dim) const { return facts_.wide(node, dim); }
+  bool checked() const { return options_.check_bounds; }
   Value* masked(Value* bad, Value*& at, Value* mask);
   void fault_in_lanes(Value* bad, Value* at, std::string text, std::vector<Value*> values);
   Value* from_memory(Value* v, DType t);
@@ -244,7 +247,8 @@ class Lowering {
   llvm::Type* value_type(DType t);   // in SSA, without lanes
   llvm::Type* value_type(DType t, unsigned lanes);
   llvm::Align alignment(DType t);
-  std::optional<std::int64_t> coefficient(const ir::Expr* e, const ir::Var* v, int depth = 0);
+  // Where a vector is stored is aligned to the machine's vectors.
+  bool on_vector(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes);
 
   // ---- faults ----
   // Leaves the function with a fault when `bad` (i1) holds.
@@ -277,12 +281,9 @@ class Lowering {
   std::unordered_map<const ir::Var*, VarValue> vars_;
   std::unordered_map<const ir::Var*, Memory> pointers_;
   std::unordered_map<const ir::Buffer*, View> views_;
-  BoundsFacts facts_;
-  bool wide_ = false;     // index arithmetic is done in 64 bits also in checked code
-  bool trusted_ = false;  // under a schedule: its accesses are proved
+  schedule::BoundsFacts facts_;
+  bool wide_ = false;  // index arithmetic is done in 64 bits also in checked code
   std::unordered_set<const ir::Var*> match_defined_;
-  std::unordered_set<const ir::SBlock*> init_done_;
-  std::unordered_set<const ir::ForStmt*> schedule_done_;
   std::unordered_set<const ir::Buffer*> hoisted_;
   std::vector<Loop> loops_;
   std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
@@ -291,21 +292,17 @@ class Lowering {
   std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
   std::uint64_t stack_bytes_ = 0;
   int depth_ = 0;
-  bool contract_ = false;  // inside the update of a reduction: a * b + c may be fused
-  const ir::Var* widened_ = nullptr;
-  unsigned widened_lanes_ = 0;
-  Value* mask_ = nullptr;         // under widening: lanes that are on; null: all
+  bool contract_ = false;         // where a * b + c may be fused
   bool noalias_ = false;          // buffers that are parameters do not overlap
   DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
-  // Under a tiled reduction: the element of this buffer is in a register.
-  const ir::Buffer* accumulator_buffer_ = nullptr;
-  Value* accumulator_ = nullptr;
-  // Under a flat loop: buffers that are indexed by the loops' variables in order are indexed by this instead.
-  std::unordered_set<const ir::Buffer*> flat_buffers_;
-  Value* flat_index_ = nullptr;
-  unsigned flat_lanes_ = 1;      // elements from flat_index_ on that are worked on at once
-  bool stream_ = false;          // stores go past the caches
-  bool finished_loops_ = false;  // loops are as they should be: not to be vectorised or unrolled
+  // In a vectorised loop: its variable, and how many lanes there are.
+  const ir::Var* widened_ = nullptr;
+  unsigned widened_lanes_ = 0;
+  Value* mask_ = nullptr;  // lanes that are on; null: all
+  bool lane0_ = false;     // variables of lanes have the value of the first
+  std::unordered_map<const ir::ForStmt*, bool> widens_;
+  bool as_written_ = false;  // code since the loop began was unrolled or vectorised as the text says
+  bool stream_ = false;      // vectors are stored past the caches
 };
 
 }  // namespace rldb::codegen

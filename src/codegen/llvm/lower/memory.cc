@@ -10,7 +10,6 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::BinaryKind;
 using runtime::ErrorKind;
 
 // ---- types ----
@@ -108,42 +107,6 @@ const View& Lowering::view(const ir::Buffer* b) {
   return it->second;
 }
 
-// c of e == c * v + (what does not depend on v); nullopt when it has no such form.
-std::optional<std::int64_t> Lowering::coefficient(const ir::Expr* e, const ir::Var* v, int depth) {
-  if (depth > 40) return std::nullopt;
-  if (e == v) return 1;
-  if (const auto* var = as<ir::Var>(e)) {
-    const auto it = vars_.find(var);
-    if (it == vars_.end() || !it->second.wide || !it->second.wide->getType()->isVectorTy()) return 0;
-    return it->second.lane_step;
-  }
-  if (as<ir::IntImm>(e)) return 0;
-  if (const auto* c = as<ir::CastExpr>(e)) {
-    if (c->dtype().is_int() && c->value->dtype().is_int() && c->dtype().bits >= c->value->dtype().bits)
-      return coefficient(c->value, v, depth + 1);
-  }
-  if (const auto* b = as<ir::BinaryExpr>(e); b && e->dtype().is_int()) {
-    const auto x = coefficient(b->a, v, depth + 1);
-    const auto y = coefficient(b->b, v, depth + 1);
-    if (!x || !y) return std::nullopt;
-    if (b->kind == BinaryKind::Add) return *x + *y;
-    if (b->kind == BinaryKind::Sub) return *x - *y;
-    if (*x == 0 && *y == 0) return 0;
-    if (b->kind != BinaryKind::Mul) return std::nullopt;
-    if (const auto k = ir::const_int(b->b)) return *x * *k;
-    if (const auto k = ir::const_int(b->a)) return *y * *k;
-    return std::nullopt;
-  }
-  bool depends = false;
-  ir::walk(e, [&](const ir::Node* n) {
-    const auto* var = as<ir::Var>(n);
-    const auto it = var ? vars_.find(var) : vars_.end();
-    if (n == v || (it != vars_.end() && it->second.value && it->second.value->getType()->isVectorTy())) depends = true;
-    return !depends;
-  });
-  return depends ? std::nullopt : std::optional<std::int64_t>(0);
-}
-
 void Lowering::check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,
                             Value* mask) {
   for (std::size_t i = 0; i < indices.size() && i < v.shape.size(); ++i) {
@@ -233,12 +196,6 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
   Access out;
   out.lanes = lanes;
 
-  if (flat_index_ && flat_buffers_.contains(b) && !indices.empty()) {
-    out.pointer = b_.CreateInBoundsGEP(memory, v.base, flat_index_);
-    out.lanes = flat_lanes_;
-    return out;
-  }
-
   const auto flat_of = [&](auto&& one_index) {
     Value* flat = v.offset;
     for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -269,25 +226,33 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
     return b_.CreateInBoundsGEP(memory, v.base, flat);
   };
 
-  // Under widening: how far one lane is from the next.
+  // In a vectorised loop: how far one lane is from the next.
   if (widened_) {
     std::int64_t step = 0;
     bool known = true;
     for (std::size_t i = 0; i < indices.size() && known; ++i) {
-      const auto c = coefficient(indices[i], widened_);
+      const auto c = lane_step(indices[i]);
       known = c.has_value();
       if (!known || *c == 0) continue;
       const auto* stride = llvm::dyn_cast<llvm::ConstantInt>(v.strides[i]);
       known = stride != nullptr;
       if (known) step += *c * stride->getSExtValue();
     }
-    if (known && (step == 0 || step == 1) && element_lanes == 1) {
-      out.pointer = element(flat_of([&](std::size_t i) { return base_index(indices[i]); }));
+    if (known && element_lanes == 1) {
+      const auto first_lane = restore_later(lane0_, true);
+      Value* first = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
       out.uniform = step == 0;
       out.lanes = step == 0 ? 1 : widened_lanes_;
+      if (step == 0 || step == 1) {
+        out.pointer = first;
+        return out;
+      }
+      std::vector<llvm::Constant*> offsets;
+      for (unsigned i = 0; i < widened_lanes_; ++i) offsets.push_back(b_.getInt64(std::uint64_t(step) * i));
+      out.pointers = b_.CreateInBoundsGEP(memory, first, llvm::ConstantVector::get(offsets));
       return out;
     }
-    Value* flat = flat_of([&](std::size_t i) { return index(indices[i]); });
+    Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
     if (!flat->getType()->isVectorTy()) {
       out.pointer = element(flat);
       out.uniform = true;
@@ -302,10 +267,7 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
   unsigned index_lanes = 1;
   for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
   if (index_lanes == 1) {
-    // Under a streamed flat loop an index that was itself loaded is a vector.
-    Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
-    (flat->getType()->isVectorTy() ? out.pointers : out.pointer) = element(flat);
-    if (out.pointers) out.lanes = lanes_of(flat);
+    out.pointer = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
     return out;
   }
   // One ramp of stride 1 in a dense last dimension is one piece of memory.
@@ -343,7 +305,6 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
 // ---- loads and stores ----
 
 Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
-  if (l->buffer == accumulator_buffer_) return accumulator_;
   const DType element = l->buffer->dtype.element();
   Value* mask = l->predicate ? condition(l->predicate) : mask_;
   Access at = access(l, l->buffer, l->indices, unsigned(lanes_of(l)), mask);
@@ -381,6 +342,12 @@ Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
   return from_memory(phi, element);
 }
 
+bool Lowering::on_vector(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes) {
+  const View& v = view(b);
+  return indices.size() == 1 && v.last_stride == 1 && !v.offset &&
+         b->dtype.element().bytes() * lanes == options_.vector_bytes && multiple_of(indices[0], lanes);
+}
+
 void Lowering::store(const ir::BufferStore* s) {
   Value* v = value(s->value);
   Value* mask = s->predicate ? condition(s->predicate) : mask_;
@@ -401,7 +368,7 @@ void Lowering::store_value(const void* node, const ir::Buffer* b, ir::Span<const
     Value* all = splat(to_memory(v, element), at.lanes);
     if (mask)
       b_.CreateMaskedStore(all, at.pointer, alignment(element), splat(mask, at.lanes));
-    else if (stream_)
+    else if (stream_ && on_vector(b, indices, at.lanes))
       b_.CreateAlignedStore(all, at.pointer, llvm::Align(options_.vector_bytes))
           ->setMetadata(llvm::LLVMContext::MD_nontemporal,
                         llvm::MDNode::get(c_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));

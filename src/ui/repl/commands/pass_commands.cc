@@ -3,6 +3,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
+#include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
@@ -152,6 +153,82 @@ Status command_Bookmark(Repl& repl, std::string_view rest) {
   if (repl.session().history().size() == 0) return repl.fail(source::message(diag::NoProgram));
   repl.session().history().bookmark(std::string(rest));
   repl.print("version {} is {}\n", repl.session().history().position(), rest);
+  return Status::Good;
+}
+
+namespace {
+
+struct ScheduleRequest {
+  std::string kernel;
+  std::optional<std::size_t> step;
+  schedule::Options options;
+};
+
+std::optional<ScheduleRequest> read_schedule(std::string_view rest) {
+  ScheduleRequest r;
+  for (const std::string& word : split_words(rest)) {
+    const std::string_view text = word;
+    if (text.starts_with("--step=")) {
+      r.step = parse_count(text.substr(7));
+      if (!r.step || *r.step == 0) return std::nullopt;
+    } else if (text.starts_with("--vector-bytes=")) {
+      const auto bytes = parse_count(text.substr(15));
+      if (!bytes || (*bytes != 16 && *bytes != 32 && *bytes != 64)) return std::nullopt;
+      r.options.vector_bytes = unsigned(*bytes);
+    } else if (text.starts_with("-") || !r.kernel.empty()) {
+      return std::nullopt;
+    } else {
+      r.kernel = word;
+    }
+  }
+  if (r.kernel.empty()) return std::nullopt;
+  return r;
+}
+
+void print_steps(Repl& repl, const std::string& kernel, const ir::PrimFunc* f, const schedule::Result& result) {
+  const ir::PrintOptions& print = repl.session().options().print;
+  DiffOptions options;
+  options.color = repl.console().color();
+  std::string before = ir::print_function(kernel, f, print), before_name = "as it is";
+  for (std::size_t i = 0; i < result.steps.size(); ++i) {
+    const schedule::Step& step = result.steps[i];
+    const schedule::StepInfo& info = schedule::info_of(step.id);
+    const std::string after = ir::print_function(kernel, step.after, print);
+    const std::string name = fmt::format("after step {}", i + 1);
+    repl.print("step {}: {} of `{}`: {}\n", i + 1, info.name, step.block, info.doc);
+    repl.console().write(unified_diff(before, after, before_name, name, options));
+    before = after;
+    before_name = name;
+  }
+}
+
+}  // namespace
+
+Status command_Schedule(Repl& repl, std::string_view rest) {
+  auto request = read_schedule(rest);
+  if (!request) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const ir::PrimFunc* f = repl.session().find_kernel(request->kernel, diagnostics);
+  repl.report(diagnostics);
+  if (!f) return Status::Failed;
+  if (schedule::is_scheduled(f)) {
+    repl.print("`{}` is scheduled: code is made of it as it is\n", request->kernel);
+    return Status::Good;
+  }
+  request->options.require_proof = repl.session().options().check_bounds;
+  request->options.record = true;
+  const schedule::Result result = schedule::default_schedule(repl.session().context(), f, request->options);
+  if (request->step && *request->step > result.steps.size())
+    return repl.fail(
+        source::message(diag::NoSuchThing, "step", fmt::format("{} of {}", *request->step, result.steps.size())));
+  if (request->step) {
+    const ir::PrimFunc* after = result.steps[*request->step - 1].after;
+    repl.console().write(ir::print_function(request->kernel, after, repl.session().options().print) + "\n");
+  } else if (result.steps.empty()) {
+    repl.print("no step of the default schedule fits `{}`: its loops stay as they are\n", request->kernel);
+  } else {
+    print_steps(repl, request->kernel, f, result);
+  }
   return Status::Good;
 }
 

@@ -13,7 +13,7 @@
 
 #include "rldb/ir/context.h"
 
-namespace rldb::codegen {
+namespace rldb::schedule {
 
 struct BoundsFacts {
   // By BufferLoad, BufferStore or MatchBufferRegion: a bit for each dimension that is not proved. What is not in here
@@ -45,4 +45,4 @@ struct BoundsFacts {
 
 BoundsFacts prove_bounds(const ir::PrimFunc* f);
 
-}  // namespace rldb::codegen
+}  // namespace rldb::schedule

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace rldb::codegen {
+namespace rldb::schedule {
 
 using Symbol = std::int32_t;
 
@@ -37,6 +37,8 @@ class Poly {
   const std::vector<std::pair<Monomial, std::int64_t>>& terms() const { return terms_; }
   // What v is multiplied by, when v stands in no power above the first.
   std::optional<Poly> coefficient(Symbol v) const;
+  // A polynomial of integers that is never negative exactly when this one is, with coefficients as small as can be.
+  Poly tightened() const;
   // With `by` in the place of v, which stands in no power above the first.
   Poly with(Symbol v, const Poly& by) const;
 
@@ -89,4 +91,4 @@ class Prover {
   int budget_ = 2'000'000;  // left in all
 };
 
-}  // namespace rldb::codegen
+}  // namespace rldb::schedule

@@ -1,14 +1,19 @@
-#include "codegen/llvm/schedule/schedule.h"
+#include "schedule/nest.h"
 
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
 
-namespace rldb::codegen {
+namespace rldb::schedule {
 
 using ir::as;
+
+namespace {
+constexpr std::size_t kMaxLoops = 32;
+}
 
 bool mentions(const ir::Node* n, const ir::Var* v) {
   bool found = false;
@@ -25,29 +30,40 @@ int ReductionNest::loop_of(const ir::Expr* axis) const {
   return -1;
 }
 
-std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
-  ReductionNest n;
+std::optional<LoopNest> match_nest(const ir::ForStmt* loop) {
+  LoopNest n;
   const ir::Stmt* at = loop;
   while (const auto* l = as<ir::ForStmt>(at)) {
     const bool plain = l->for_kind == ir::ForKind::Serial || l->for_kind == ir::ForKind::Parallel;
-    if (l->step || !plain || !ir::is_const(l->min, 0)) return std::nullopt;
+    if (l->step || !plain || !l->annotations.empty() || !ir::is_const(l->min, 0)) return std::nullopt;
+    support::poll();
+    if (n.loops.size() == kMaxLoops) return std::nullopt;
+    for (const ir::ForStmt* outer : n.loops)
+      if (mentions(l->extent, outer->var)) return std::nullopt;
     n.loops.push_back(l);
     at = l->body;
   }
-  n.realize = as<ir::SBlockRealize>(at);
-  if (!n.realize || !ir::is_const(n.realize->predicate, 1)) return std::nullopt;
-  const ir::SBlock* b = n.realize->block;
+  n.inner = at;
+  return n;
+}
+
+std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
+  auto nest = match_nest(loop);
+  const auto* realize = nest ? as<ir::SBlockRealize>(nest->inner) : nullptr;
+  if (!realize || !ir::is_const(realize->predicate, 1)) return std::nullopt;
+  ReductionNest n;
+  n.loops = std::move(nest->loops);
+  n.block = realize->block;
+  const ir::SBlock* b = n.block;
   if (!b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty()) return std::nullopt;
   if (b->iter_vars.size() != n.loops.size()) return std::nullopt;
   for (const ir::ForStmt* l : n.loops) {
-    const auto it = std::find(n.realize->iter_values.begin(), n.realize->iter_values.end(), l->var);
-    if (it == n.realize->iter_values.end()) return std::nullopt;
-    const ir::IterVar& axis = b->iter_vars[std::size_t(it - n.realize->iter_values.begin())];
-    if (!ir::is_const(axis.dom.min, 0)) return std::nullopt;
+    const auto it = std::find(realize->iter_values.begin(), realize->iter_values.end(), l->var);
+    if (it == realize->iter_values.end()) return std::nullopt;
+    const ir::IterVar& axis = b->iter_vars[std::size_t(it - realize->iter_values.begin())];
+    if (!ir::is_const(axis.dom.min, 0) || axis.var->dtype() != l->var->dtype()) return std::nullopt;
     if (axis.kind != ir::IterKind::Reduce && axis.kind != ir::IterKind::Spatial) return std::nullopt;
     n.axes.push_back(&axis);
-    for (const ir::ForStmt* other : n.loops)
-      if (mentions(l->extent, other->var)) return std::nullopt;
   }
   n.init = as<ir::BufferStore>(b->init);
   n.update = as<ir::BufferStore>(b->body);
@@ -90,4 +106,6 @@ std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
   return n;
 }
 
-}  // namespace rldb::codegen
+bool is_dense(const ir::Buffer* b) { return b->strides.empty() || ir::is_const(b->strides.back(), 1); }
+
+}  // namespace rldb::schedule

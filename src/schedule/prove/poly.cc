@@ -1,9 +1,9 @@
-#include "codegen/llvm/prove/poly.h"
+#include "schedule/prove/poly.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace rldb::codegen {
+namespace rldb::schedule {
 
 namespace {
 
@@ -190,8 +190,26 @@ bool Prover::plainly(const Poly& p) const {
   return true;
 }
 
-bool Prover::prove(const Poly& p, int depth) {
-  if (!p.valid() || --steps_ < 0 || depth > kMaxDepth) return false;
+// Of an integer g * r + c it is the same to say that r + floor(c / g) >= 0.
+Poly Poly::tightened() const {
+  std::int64_t g = 0, rest = 0;
+  for (const auto& [m, c] : terms_) {
+    if (c == INT64_MIN) return *this;
+    if (m.degree > 0)
+      g = std::gcd(g, c);
+    else
+      rest = c;
+  }
+  if (g <= 1) return *this;
+  Poly out;
+  for (const auto& [m, c] : terms_)
+    if (m.degree > 0) out.add(m, c / g);
+  return out + Poly(rest >= 0 ? rest / g : -((-rest + g - 1) / g));
+}
+
+bool Prover::prove(const Poly& given, int depth) {
+  if (!given.valid() || --steps_ < 0 || depth > kMaxDepth) return false;
+  const Poly p = given.tightened();
   if (const auto c = p.constant()) return *c >= 0;
   if (plainly(p)) return true;
   const Symbol v = p.highest();
@@ -261,4 +279,4 @@ Poly Prover::floor_div(const Poly& a, const Poly& b) {
   return whole + Poly::of(it->second);
 }
 
-}  // namespace rldb::codegen
+}  // namespace rldb::schedule

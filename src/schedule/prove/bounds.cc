@@ -1,11 +1,11 @@
-#include "codegen/llvm/prove/bounds.h"
+#include "rldb/schedule/bounds.h"
 
-#include "codegen/llvm/prove/poly.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "schedule/prove/poly.h"
 
-namespace rldb::codegen {
+namespace rldb::schedule {
 
 using ir::as;
 using ir::BinaryKind;
@@ -608,4 +608,4 @@ BoundsFacts prove_bounds(const ir::PrimFunc* f) {
   return facts;
 }
 
-}  // namespace rldb::codegen
+}  // namespace rldb::schedule

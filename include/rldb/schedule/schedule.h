@@ -1,0 +1,63 @@
+// The default schedule: PrimFunc -> PrimFunc, in named steps that are recorded.
+//
+// What comes out is TensorIR like any other: it verifies, prints, reads back, runs on eval and is stepped, and code
+// generation emits what it says (`T.vectorized`, `T.unroll`, local buffers, pragmas). Each step leaves every value as
+// it was, bit for bit: no reduction is reassociated. The result is marked `tirx.is_scheduled` and never scheduled
+// again. Users: passes (DefaultSchedule), codegen_llvm, session (`:schedule`).
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::schedule {
+
+enum class StepId : std::uint8_t {
+#define RLDB_STEP(Id, Name, Doc) Id,
+#include "rldb/schedule/step.def"
+};
+
+struct StepInfo {
+  StepId id;
+  std::string_view name;
+  std::string_view doc;
+};
+std::span<const StepInfo> step_table();
+const StepInfo& info_of(StepId id);
+
+struct Options {
+  unsigned vector_bytes = 0;  // of the vectors of the machine it is for; 0: this machine
+  // Only nests whose accesses are all proved to be in bounds are changed, and the result's are proved too.
+  bool require_proof = true;
+  bool record = false;  // the steps, each with the function after it
+};
+
+struct Step {
+  StepId id;
+  std::string_view block;  // the block, or the buffer that is written, that it is about
+  const ir::PrimFunc* after;
+};
+
+struct Result {
+  const ir::PrimFunc* func;
+  std::vector<Step> steps;  // empty unless recorded; the last one's function is `func`
+};
+
+// A function that is scheduled already comes back as it is, without steps.
+Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options);
+
+// Bytes of this machine's vectors: 64, 32 or 16.
+unsigned host_vector_bytes();
+
+// ---- what functions and statements say to schedules and to code generation ----
+inline constexpr std::string_view kIsScheduled = "tirx.is_scheduled";   // of a function: emit it as it is written
+inline constexpr std::string_view kContract = "pragma_fp_contract";     // of a block: `a * b + c` may round once
+inline constexpr std::string_view kNontemporal = "pragma_nontemporal";  // of a loop: its stores go past the caches
+bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name);
+bool is_scheduled(const ir::PrimFunc* f);
+// Buffers that are parameters do not overlap.
+bool is_noalias(const ir::PrimFunc* f);
+
+}  // namespace rldb::schedule

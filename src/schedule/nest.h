@@ -1,0 +1,40 @@
+// Loop nests as the steps see them: loops, the axes they are, the store inside. Internal to the room.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "rldb/ir/stmt.h"
+
+namespace rldb::schedule {
+
+// A perfect nest of plain loops from zero, outermost first, none of whose extents depends on another's variable.
+// `inner` is what stands inside.
+struct LoopNest {
+  std::vector<const ir::ForStmt*> loops;
+  const ir::Stmt* inner = nullptr;
+};
+std::optional<LoopNest> match_nest(const ir::ForStmt* loop);
+
+struct ReductionNest {
+  std::vector<const ir::ForStmt*> loops;  // outermost first; each is exactly one axis
+  std::vector<const ir::IterVar*> axes;   // of the loop with the same index
+  const ir::SBlock* block = nullptr;
+  const ir::BufferStore* init = nullptr;
+  const ir::BufferStore* update = nullptr;
+
+  // The loop of an axis variable, or -1.
+  int loop_of(const ir::Expr* axis) const;
+  bool is_reduce(int loop) const { return axes[std::size_t(loop)]->kind == ir::IterKind::Reduce; }
+  const ir::Expr* extent(int loop) const { return loops[std::size_t(loop)]->extent; }
+};
+
+// A nest around a block whose axes are its loops, whose init and body are one store each to the same element, indexed
+// by its spatial axes, each once; the body reads that buffer there only.
+std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
+
+bool mentions(const ir::Node* n, const ir::Var* v);
+// Neighbours in the last dimension are neighbours in memory.
+bool is_dense(const ir::Buffer* b);
+
+}  // namespace rldb::schedule

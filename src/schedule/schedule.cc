@@ -1,0 +1,188 @@
+// Which nests get which schedule, in what order, and whether the result is kept.
+#include "rldb/schedule/schedule.h"
+
+#include <utility>
+
+#include "rldb/ir/scalar.h"
+#include "rldb/schedule/bounds.h"
+#include "schedule/steps/steps.h"
+
+namespace rldb::schedule {
+
+using ir::as;
+
+namespace {
+
+constexpr StepInfo kSteps[] = {
+#define RLDB_STEP(Id, Name, Doc) {StepId::Id, Name, Doc},
+#include "rldb/schedule/step.def"
+};
+
+Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
+  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {},
+          {}};
+  for (const ir::PrimParam& p : f->params) {
+    if (!p.buffer) continue;
+    for (const ir::Expr* d : p.buffer->shape)
+      if (const auto* v = as<ir::Var>(d)) s.dims.insert(v);
+  }
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* b = as<ir::SBlock>(n))
+      for (const ir::MatchBufferRegion& m : b->match_buffers) s.views.insert(m.buffer);
+    return as<ir::Stmt>(n) != nullptr;
+  });
+  return s;
+}
+
+struct Scheduled {
+  const ir::ForStmt* loop;
+  std::string_view about;
+  std::vector<Stage> stages;
+};
+
+// The nests that get a schedule, outermost first. Of those that are `barred` only the init is hoisted.
+class Finder : public ir::Rewriter {
+ public:
+  Finder(const Scene& scene, const BoundsFacts* facts, const std::unordered_set<const ir::ForStmt*>& barred)
+      : Rewriter(scene.ctx), scene_(scene), facts_(facts), barred_(barred) {}
+  std::vector<Scheduled> found;
+
+ protected:
+  const ir::Expr* visit_expr(const ir::Expr* e) override { return e; }
+  const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
+    const auto* loop = as<ir::ForStmt>(s);
+    if (!loop) return Rewriter::visit_stmt(s);
+    const bool outer = std::exchange(only_init_, only_init_ || barred_.contains(loop));
+    if (!find(loop)) Rewriter::visit_stmt(s);
+    only_init_ = outer;
+    return s;
+  }
+
+ private:
+  bool find(const ir::ForStmt* loop) {
+    std::vector<Stage> stages;
+    if (!only_init_ && (!facts_ || facts_->all_proved(loop)))
+      for (const auto schedule : {schedule_product, schedule_reduction, schedule_elementwise})
+        if (stages.empty()) stages = schedule(scene_, loop);
+    if (stages.empty()) stages = hoist_init(scene_, loop);
+    if (stages.empty()) return false;
+    found.push_back({loop, about(loop), std::move(stages)});
+    return true;
+  }
+  static std::string_view about(const ir::ForStmt* loop) {
+    std::string_view name = loop->var->name;
+    bool found = false;
+    ir::walk(loop, [&](const ir::Node* n) {
+      if (const auto* b = as<ir::SBlock>(n); b && !found) name = b->name, found = true;
+      if (const auto* st = as<ir::BufferStore>(n); st && !found) name = st->buffer->name, found = true;
+      return !found;
+    });
+    return name;
+  }
+
+  const Scene& scene_;
+  const BoundsFacts* facts_;
+  const std::unordered_set<const ir::ForStmt*>& barred_;
+  bool only_init_ = false;
+};
+
+class Replace : public ir::Rewriter {
+ public:
+  using Rewriter::Rewriter;
+  std::unordered_map<const ir::Stmt*, const ir::Stmt*> made;
+
+ protected:
+  const ir::Expr* visit_expr(const ir::Expr* e) override { return e; }
+  const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
+    const auto it = made.find(s);
+    return it == made.end() ? Rewriter::visit_stmt(s) : it->second;
+  }
+};
+
+const ir::PrimFunc* marked(ir::Context& ctx, const ir::PrimFunc* f) {
+  const ir::PrimFunc* made =
+      ctx.prim_func(f->params, f->ret_type, f->body, ctx.with_attr(f->attrs, kIsScheduled, ctx.attr(true)), f->s_tir);
+  ctx.set_origin(made, f);
+  return made;
+}
+
+const ir::PrimFunc* apply(ir::Context& ctx, const ir::PrimFunc* f, const std::vector<Scheduled>& nests) {
+  Replace r(ctx);
+  for (const Scheduled& n : nests) r.made[n.loop] = n.stages.back().stmt;
+  return r.rewrite_prim_func(f);
+}
+
+// One function a step: nests before it are done, nests after it are as they were.
+std::vector<Step> steps_of(ir::Context& ctx, const ir::PrimFunc* f, const std::vector<Scheduled>& nests) {
+  std::vector<Step> steps;
+  Replace r(ctx);
+  for (const Scheduled& n : nests)
+    for (const Stage& stage : n.stages) {
+      r.made[n.loop] = stage.stmt;
+      steps.push_back({stage.id, n.about, r.rewrite_prim_func(f)});
+    }
+  return steps;
+}
+
+}  // namespace
+
+std::span<const StepInfo> step_table() { return kSteps; }
+const StepInfo& info_of(StepId id) { return kSteps[std::size_t(id)]; }
+
+bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name) {
+  const ir::Attr* a = ir::find_attr(attrs, name);
+  if (!a) return false;
+  const auto* e = a->is(ir::AttrKind::Expr) ? as<ir::IntImm>(a->node) : nullptr;
+  return e ? e->value != 0 : a->integer != 0;
+}
+bool is_scheduled(const ir::PrimFunc* f) {
+  return has_flag(f->attrs, kIsScheduled) || has_flag(f->attrs, "tir.is_scheduled");
+}
+bool is_noalias(const ir::PrimFunc* f) {
+  return has_flag(f->attrs, "tirx.noalias") ||
+         (!ir::find_attr(f->attrs, "tirx.noalias") && has_flag(f->attrs, "tir.noalias"));
+}
+
+unsigned host_vector_bytes() {
+#if defined(__x86_64__)
+  static const unsigned bytes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")
+                                    ? 64
+                                : __builtin_cpu_supports("avx2") ? 32
+                                                                 : 16;
+  return bytes;
+#else
+  return 16;
+#endif
+}
+
+Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
+  if (is_scheduled(f)) return {f, {}};
+  const Scene scene = scene_of(ctx, f, options);
+  const BoundsFacts before = options.require_proof ? prove_bounds(f) : BoundsFacts{};
+  std::unordered_set<const ir::ForStmt*> barred;
+  const auto find = [&] {
+    Finder finder(scene, options.require_proof ? &before : nullptr, barred);
+    finder.rewrite(f->body);
+    return std::move(finder.found);
+  };
+  std::vector<Scheduled> nests = find();
+  const ir::PrimFunc* made = apply(ctx, f, nests);
+  if (options.require_proof) {
+    // A form that would have to be tested is worse than the loops as they were.
+    const BoundsFacts after = prove_bounds(made);
+    for (const Scheduled& n : nests)
+      if (n.stages.back().id != StepId::HoistInit && !after.all_proved(n.stages.back().stmt)) barred.insert(n.loop);
+    if (!barred.empty()) {
+      nests = find();
+      made = apply(ctx, f, nests);
+    }
+  }
+  made = marked(ctx, made);
+  std::vector<Step> steps;
+  if (options.record) steps = steps_of(ctx, f, nests);
+  if (!steps.empty()) steps.back().after = made;
+  return {made, std::move(steps)};
+}
+
+}  // namespace rldb::schedule

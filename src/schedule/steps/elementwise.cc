@@ -1,0 +1,215 @@
+// Elementwise nests: when every buffer of a block has the nest's own shape and is indexed by its variables in order,
+// the nest is one loop over a flat index, whatever its inner extents are. Large outputs are written past the caches,
+// which saves reading them.
+#include <algorithm>
+
+#include "rldb/ir/equal.h"
+#include "rldb/ir/scalar.h"
+#include "schedule/steps/steps.h"
+
+namespace rldb::schedule {
+
+using ir::as;
+using ir::DType;
+
+namespace {
+
+constexpr std::int64_t kStreamBytes = 32 << 20;
+
+struct Elementwise {
+  std::vector<const ir::ForStmt*> loops;
+  std::vector<const ir::Var*> axes;
+  const ir::BufferStore* store = nullptr;
+  std::vector<const ir::Buffer*> flat;  // indexed by the axes in order
+};
+
+// The loops and the axes that they are; without a block the axes are the loops' variables.
+bool match_axes(const ir::ForStmt* loop, Elementwise& e) {
+  const auto nest = match_nest(loop);
+  if (!nest) return false;
+  e.loops = nest->loops;
+  const ir::Stmt* at = nest->inner;
+  for (const ir::ForStmt* l : e.loops) e.axes.push_back(l->var);
+  if (const auto* realize = as<ir::SBlockRealize>(at)) {
+    const ir::SBlock* b = realize->block;
+    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1))
+      return false;
+    if (b->iter_vars.size() != e.loops.size()) return false;
+    for (std::size_t i = 0; i < e.loops.size(); ++i) {
+      const ir::IterVar& axis = b->iter_vars[i];
+      if (realize->iter_values[i] != e.loops[i]->var || axis.kind == ir::IterKind::Reduce) return false;
+      if (axis.var->dtype() != e.loops[i]->var->dtype()) return false;
+      e.axes[i] = axis.var;
+    }
+    at = b->body;
+  }
+  e.store = as<ir::BufferStore>(at);
+  return e.store && !e.store->predicate;
+}
+
+class Matcher {
+ public:
+  Matcher(const Scene& scene, Elementwise& e) : scene_(scene), e_(e) {}
+
+  bool run() {
+    if (!whole(e_.store->buffer, e_.store->indices)) return false;
+    bool fits = true;
+    std::vector<const ir::Buffer*> other;
+    ir::walk(e_.store->value, [&](const ir::Node* n) {
+      if (const auto* l = as<ir::BufferLoad>(n)) {
+        if (!l->predicate && whole(l->buffer, l->indices)) return false;
+        other.push_back(l->buffer);
+      }
+      if (const auto* v = as<ir::Var>(n)) fits = fits && !is_axis(v);
+      return fits;
+    });
+    return fits && std::none_of(other.begin(), other.end(), [&](const ir::Buffer* b) { return is_flat(b); });
+  }
+
+ private:
+  bool is_flat(const ir::Buffer* b) const { return std::find(e_.flat.begin(), e_.flat.end(), b) != e_.flat.end(); }
+  bool is_axis(const ir::Var* v) const {
+    return std::find(e_.axes.begin(), e_.axes.end(), v) != e_.axes.end() ||
+           std::any_of(e_.loops.begin(), e_.loops.end(), [&](const ir::ForStmt* l) { return l->var == v; });
+  }
+  // An access of the axes in order to a compact buffer of the nest's shape.
+  bool whole(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
+    if (indices.size() != e_.axes.size() || !b->strides.empty() || b->dtype.lanes != 1) return false;
+    if (scene_.views.contains(b) || (b->elem_offset && !ir::is_const(b->elem_offset, 0))) return false;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      if (indices[i] != e_.axes[i] || !ir::expr_equal(b->shape[i], e_.loops[i]->extent)) return false;
+    if (!is_flat(b)) e_.flat.push_back(b);
+    return true;
+  }
+
+  const Scene& scene_;
+  Elementwise& e_;
+};
+
+// Never negative, as the dimensions of parameters tell.
+bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0) {
+  if (depth > 16) return false;
+  if (const auto n = ir::const_int(e)) return *n >= 0;
+  if (const auto* v = as<ir::Var>(e)) return scene.dims.contains(v);
+  if (const auto* c = as<ir::CastExpr>(e)) return c->dtype().bits == 64 && not_negative(scene, c->value, depth + 1);
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b) return false;
+  const bool ring = b->kind == ir::BinaryKind::Add || b->kind == ir::BinaryKind::Mul;
+  if (!ring && b->kind != ir::BinaryKind::FloorDiv && b->kind != ir::BinaryKind::Min) return false;
+  return (!ring || e->dtype().bits == 64) && not_negative(scene, b->a, depth + 1) &&
+         not_negative(scene, b->b, depth + 1);
+}
+
+class Writer {
+ public:
+  Writer(const Scene& scene, const Elementwise& e, const ir::ForStmt* from)
+      : build_(scene.ctx), e_(e), from_(from), lanes_(scene.vector_bytes / std::max<std::size_t>(1, out().bytes())) {
+    total_ = scene.ctx.i64(1);
+    if (e.loops.size() == 1)
+      total_ = e.loops[0]->extent;
+    else
+      for (const ir::ForStmt* l : e.loops)
+        total_ = ir::mul(scene.ctx, total_, ir::cast_to(scene.ctx, DType::Int(64), l->extent));
+  }
+
+  std::vector<Stage> run(const Scene& scene) {
+    const auto known = ir::const_int(total_);
+    const bool whole_vectors = lanes_ > 1 && out().bytes() * lanes_ == scene.vector_bytes && !out().is_bool();
+    const std::int64_t large = kStreamBytes / std::int64_t(std::max<std::size_t>(1, out().bytes()));
+    const bool stream = scene.noalias && whole_vectors && (!known || *known >= large);
+    if (e_.loops.size() < 2 && !stream) return {};
+    declare();
+    std::vector<Stage> out;
+    if (e_.loops.size() > 1 && (scene.all_steps || !stream))
+      out.push_back({StepId::FlattenElementwise, finished(plain())});
+    if (!stream) return out;
+    const ir::Stmt* streamed = build_.seq({vectors(), tail()});
+    if (!known) {
+      const ir::Expr* test = ir::compare(build_.ctx, ir::BinaryKind::GE, total_, build_.lit(total_, large));
+      streamed = build_.ctx.if_stmt(test, streamed, plain());
+    }
+    out.push_back({StepId::StreamStores, finished(streamed)});
+    return out;
+  }
+
+ private:
+  DType out() const { return e_.store->buffer->dtype; }
+
+  // The flat buffers lie over the same memory.
+  void declare() {
+    for (const ir::Buffer* b : e_.flat) {
+      if (e_.loops.size() == 1) {
+        flat_[b] = b;
+        continue;
+      }
+      ir::Buffer fields = *b;
+      fields.name = build_.ctx.str(std::string(b->name) + "_flat");
+      fields.shape = build_.ctx.list({total_});
+      fields.axis_separators = {};
+      flat_[b] = build_.ctx.buffer(fields);
+      declarations_.push_back(build_.ctx.decl_buffer(flat_[b], b->data));
+    }
+  }
+
+  const ir::Stmt* body(const ir::Expr* index) {
+    Retarget values(build_.ctx, {}, [&](const ir::BufferLoad* l) -> const ir::Expr* {
+      const auto it = flat_.find(l->buffer);
+      return it == flat_.end() ? nullptr : build_.ctx.load(it->second, {&index, 1});
+    });
+    const ir::Expr* value = values.rewrite(e_.store->value);
+    const ir::Stmt* made = build_.ctx.store(flat_.at(e_.store->buffer), value, {&index, 1});
+    build_.ctx.set_origin(made, e_.store);
+    return made;
+  }
+
+  const ir::Stmt* plain() {
+    return build_.loop("i", total_, [&](const ir::Expr* i) { return body(i); });
+  }
+  const ir::Stmt* vectors() {
+    const ir::NamedAttr stream[] = {build_.ctx.named(kNontemporal, build_.ctx.attr(1))};
+    const auto n = std::int64_t(lanes_);
+    return build_.loop(
+        "i_0", build_.whole(total_, n),
+        [&](const ir::Expr* i) {
+          return build_.loop(
+              "i_1", total_, n, [&](const ir::Expr* l) { return body(build_.add(build_.scaled(i, n), l)); },
+              ir::ForKind::Vectorized);
+        },
+        ir::ForKind::Serial, stream);
+  }
+  // What is left after whole vectors.
+  const ir::Stmt* tail() {
+    const auto n = std::int64_t(lanes_);
+    if (ir::is_const(build_.rest(total_, n), 0)) return nullptr;
+    const ir::Expr* start = build_.scaled(build_.whole(total_, n), n);
+    return build_.loop("i", build_.rest(total_, n), [&](const ir::Expr* i) { return body(build_.add(start, i)); });
+  }
+
+  const ir::Stmt* finished(const ir::Stmt* body) {
+    std::vector<const ir::Stmt*> all(declarations_.begin(), declarations_.end());
+    all.push_back(body);
+    const ir::Stmt* made = build_.seq(all);
+    return as<ir::SBlockRealize>(match_nest(from_)->inner) ? build_.block(from_, {}, made, false) : made;
+  }
+
+  Build build_;
+  const Elementwise& e_;
+  const ir::ForStmt* from_;
+  std::size_t lanes_;
+  const ir::Expr* total_ = nullptr;
+  std::unordered_map<const ir::Buffer*, const ir::Buffer*> flat_;
+  std::vector<const ir::Stmt*> declarations_;
+};
+
+}  // namespace
+
+std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
+  Elementwise e;
+  if (!match_axes(loop, e) || !Matcher(scene, e).run()) return {};
+  // The product of extents is the number of iterations only when none is negative.
+  for (const ir::ForStmt* l : e.loops)
+    if (e.loops.size() > 1 && !not_negative(scene, l->extent)) return {};
+  return Writer(scene, e, loop).run(scene);
+}
+
+}  // namespace rldb::schedule

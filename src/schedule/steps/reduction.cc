@@ -1,0 +1,218 @@
+// Reductions whose outputs are neighbours: vectors of outputs stay in registers while the reduction loops run, so that
+// each output still accumulates in the text's order (convolutions, sums over outer axes, products of odd shapes).
+#include "rldb/ir/scalar.h"
+#include "schedule/steps/steps.h"
+
+namespace rldb::schedule {
+
+using ir::as;
+
+namespace {
+
+constexpr std::size_t kMaxLoads = 6;
+constexpr std::int64_t kMaxTiles = 4;
+
+// Whether vectors along a loop pay: every load that moves with it does so by one element, or there is only one that
+// does not (then its lanes are gathered, which still hides the latency of the chain of additions).
+bool pays(const ReductionNest& nest, const ir::Var* axis) {
+  std::size_t loads = 0, dense = 0, gathered = 0;
+  bool simple = true;
+  ir::walk(nest.update->value, [&](const ir::Node* n) {
+    if (const auto* c = as<ir::Call>(n)) {
+      const auto* op = as<ir::Op>(c->callee);
+      const bool packed = !op || op->name.find("call") != std::string_view::npos;
+      if (packed) simple = false;
+    }
+    if (as<ir::LetExpr>(n) || as<ir::Ramp>(n) || as<ir::Broadcast>(n) || as<ir::Shuffle>(n)) simple = false;
+    const auto* l = as<ir::BufferLoad>(n);
+    if (!l || l->buffer == nest.update->buffer) return simple;
+    ++loads;
+    if (l->buffer->dtype.lanes != 1) simple = false;
+    for (std::size_t i = 0; i < l->indices.size(); ++i) {
+      if (!mentions(l->indices[i], axis)) continue;
+      // Dense: the axis plus something in the last index.
+      const bool last = i + 1 == l->indices.size();
+      const auto* sum = as<ir::BinaryExpr>(l->indices[i]);
+      const bool plus =
+          l->indices[i] == axis || (sum && sum->kind == ir::BinaryKind::Add && (sum->a == axis || sum->b == axis));
+      ++(last && plus ? dense : gathered);
+    }
+    return simple;
+  });
+  return simple && loads <= kMaxLoads && (dense > 0 ? gathered == 0 : gathered == 1);
+}
+
+struct Reduction {
+  ReductionNest nest;
+  int j = -1;  // the loop along which vectors lie
+  std::int64_t lanes = 0;
+  std::int64_t tiles = 0;  // vectors that are worked on at once
+};
+
+std::optional<Reduction> match(const Scene& scene, const ir::ForStmt* loop) {
+  auto nest = match_reduction(loop);
+  if (!nest) return std::nullopt;
+  Reduction r;
+  r.nest = std::move(*nest);
+  const ir::Buffer* out = r.nest.update->buffer;
+  r.j = r.nest.loop_of(r.nest.update->indices.back());
+  if (r.j < 0 || !is_dense(out) || scene.views.contains(out)) return std::nullopt;
+  if (!pays(r.nest, r.nest.axes[std::size_t(r.j)]->var)) return std::nullopt;
+  const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
+  r.lanes = std::max<std::int64_t>(scene.vector_bytes / width, 2);
+  const std::int64_t extent = ir::const_int(r.nest.extent(r.j)).value_or(1 << 20);
+  if (extent < r.lanes) return std::nullopt;
+  r.tiles = extent >= r.lanes * kMaxTiles ? kMaxTiles : extent >= r.lanes * 2 ? 2 : 1;
+  return r;
+}
+
+class Writer {
+ public:
+  Writer(const Scene& scene, const Reduction& r) : build_(scene.ctx), r_(r) {}
+
+  std::vector<Stage> run(const ir::ForStmt* from, bool all) {
+    std::vector<Stage> out;
+    for (const StepId step : {StepId::Tile, StepId::CacheWrite, StepId::Vectorize}) {
+      if (!all && step != StepId::Vectorize) continue;
+      registers_ = step != StepId::Tile;
+      vectors_ = step == StepId::Vectorize;
+      allocs_.clear();
+      const ir::Stmt* body = around(0);
+      // No iteration, no init.
+      const ir::Expr* some = nullptr;
+      for (std::size_t n = 0; n < r_.nest.loops.size(); ++n)
+        if (const ir::Expr* e = r_.nest.extent(int(n)); r_.nest.is_reduce(int(n)) && !runs(e))
+          some = build_.both(some, ir::compare(build_.ctx, ir::BinaryKind::GT, e, build_.lit(e, 0)));
+      if (some) body = build_.ctx.if_stmt(some, body);
+      out.push_back({step, build_.block(from, allocs_, body, true)});
+    }
+    return out;
+  }
+
+ private:
+  using E = const ir::Expr*;
+  using S = const ir::Stmt*;
+
+  void bind(std::size_t n, E value) {
+    axes_[r_.nest.axes[n]->var] = value;
+    axes_[r_.nest.loops[n]->var] = value;
+  }
+  std::string name(std::size_t n) const { return std::string(r_.nest.loops[n]->var->name); }
+
+  // The spatial loops but for j, then the tiles of j.
+  S around(std::size_t n) {
+    while (n < r_.nest.loops.size() && (r_.nest.is_reduce(int(n)) || int(n) == r_.j)) ++n;
+    if (n == r_.nest.loops.size()) return tiles();
+    const auto body = [&](E v) {
+      bind(n, v);
+      return around(n + 1);
+    };
+    return build_.loop(name(n), r_.nest.loops[n]->extent, body, r_.nest.loops[n]->for_kind);
+  }
+
+  // As many tiles as fit, then single vectors, then single elements.
+  S tiles() {
+    const E total = r_.nest.extent(r_.j);
+    const std::int64_t wide = r_.lanes * r_.tiles;
+    std::vector<S> out{tile_loop(build_.lit(total, 0), build_.whole(total, wide), r_.tiles, r_.lanes)};
+    if (r_.tiles > 1)
+      out.push_back(tile_loop(build_.scaled(build_.whole(total, wide), wide),
+                              build_.whole(build_.rest(total, wide), r_.lanes), 1, r_.lanes));
+    out.push_back(
+        tile_loop(build_.scaled(build_.whole(total, r_.lanes), r_.lanes), build_.rest(total, r_.lanes), 1, 1));
+    return build_.seq(out);
+  }
+
+  S tile_loop(E start, E count, std::int64_t vectors, std::int64_t lanes) {
+    if (ir::is_const(count, 0)) return nullptr;
+    return build_.loop(name(std::size_t(r_.j)) + "_0", count, [&](E block) {
+      const E at = build_.add(start, build_.scaled(block, vectors * lanes));
+      return tile(at, vectors, lanes);
+    });
+  }
+
+  // The elements of a tile: `f` of where in the tile and of the value of j.
+  using ElementFn = std::function<S(E in_tile)>;
+  S each(E at, std::int64_t vectors, std::int64_t lanes, const ElementFn& f) {
+    const std::string j = name(std::size_t(r_.j));
+    const auto element = [&](E x) {
+      bind(std::size_t(r_.j), build_.add(at, x));
+      return f(x);
+    };
+    if (!vectors_ || lanes == 1) return build_.loop(j + "_1", at, vectors * lanes, element);
+    return build_.loop(
+        j + "_1", at, vectors,
+        [&](E u) {
+          return build_.loop(
+              j + "_2", at, lanes, [&](E l) { return element(build_.add(build_.scaled(u, lanes), l)); },
+              ir::ForKind::Vectorized);
+        },
+        ir::ForKind::Unrolled);
+  }
+
+  S tile(E at, std::int64_t vectors, std::int64_t lanes) {
+    ir::Context& ctx = build_.ctx;
+    const ir::BufferStore* update = r_.nest.update;
+    const ir::Buffer* local = nullptr;
+    if (registers_) {
+      const E shape = build_.lit(at, vectors * lanes);
+      local = ctx.buffer(ctx.str(std::string(update->buffer->name) + "_local"), {&shape, 1}, update->buffer->dtype,
+                         "local");
+      allocs_.push_back(local);
+    }
+    const auto place = [&](E x) {  // of an element while it is worked on
+      return local ? std::vector<E>{x} : indices();
+    };
+    const ir::Buffer* work = local ? local : update->buffer;
+    const auto store = [&](const ir::Buffer* b, E v, const std::vector<E>& at_indices, const ir::Node* from) {
+      S made = ctx.store(b, v, at_indices);
+      ctx.set_origin(made, from);
+      return made;
+    };
+    S init = each(at, vectors, lanes, [&](E x) { return store(work, r_.nest.init->value, place(x), r_.nest.init); });
+    S sum = reduce(0, [&] {
+      return each(at, vectors, lanes, [&](E x) {
+        Retarget value(ctx, axes_, [&](const ir::BufferLoad* l) -> E {
+          return local && l->buffer == update->buffer ? ctx.load(local, place(x)) : nullptr;
+        });
+        return store(work, value.rewrite(update->value), place(x), update);
+      });
+    });
+    S back = local ? each(at, vectors, lanes,
+                          [&](E x) { return store(update->buffer, ctx.load(local, place(x)), indices(), update); })
+                   : nullptr;
+    return build_.seq({init, sum, back});
+  }
+
+  std::vector<E> indices() {
+    std::vector<E> out;
+    for (const ir::Expr* e : r_.nest.update->indices) out.push_back(ir::substitute(build_.ctx, e, axes_));
+    return out;
+  }
+
+  S reduce(std::size_t n, const std::function<S()>& inner) {
+    while (n < r_.nest.loops.size() && !r_.nest.is_reduce(int(n))) ++n;
+    if (n == r_.nest.loops.size()) return inner();
+    return build_.loop(name(n), r_.nest.loops[n]->extent, [&](E v) {
+      bind(n, v);
+      return reduce(n + 1, inner);
+    });
+  }
+
+  Build build_;
+  const Reduction& r_;
+  bool registers_ = false, vectors_ = false;
+  ir::VarMap axes_;
+  std::vector<const ir::Buffer*> allocs_;
+};
+
+}  // namespace
+
+std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop) {
+  if (!scene.noalias) return {};
+  const auto r = match(scene, loop);
+  if (!r) return {};
+  return Writer(scene, *r).run(loop, scene.all_steps);
+}
+
+}  // namespace rldb::schedule

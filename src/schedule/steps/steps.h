@@ -1,0 +1,27 @@
+// The schedules, one file each: what they recognise, and what stands in the nest's place after each of their steps.
+// An empty list: not theirs. Internal to the room.
+#pragma once
+
+#include <unordered_set>
+
+#include "schedule/build.h"
+#include "schedule/nest.h"
+
+namespace rldb::schedule {
+
+// What the steps know of the function and of the machine.
+struct Scene {
+  ir::Context& ctx;
+  unsigned vector_bytes;
+  bool noalias;
+  bool all_steps;                               // not only the last stage of each nest
+  std::unordered_set<const ir::Buffer*> views;  // targets of match_buffer: their layout is another buffer's
+  std::unordered_set<const ir::Var*> dims;      // dimensions of parameters: not negative
+};
+
+std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop);      // product.cc
+std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
+std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
+std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop);            // init.cc
+
+}  // namespace rldb::schedule

@@ -1,0 +1,329 @@
+// The steps of the default schedule by example: tests/schedule/*.txt. A file holds cases:
+//
+//   # CASE what the case is about
+//   # VECTOR 16                   (bytes of the vectors that it is for)
+//   # DIM n=7 m=3                 (values of the symbolic dimensions; several lines: run with each)
+//   <kernel>
+//   # STEP tile of mm             (written by RLDB_BLESS=1, once a step)
+//   <kernel after it>
+//
+// Each step's function has to verify and to print as a text that reads back to itself, and to leave the values of the
+// kernel as it was, bit for bit: on eval, and from machine code that is made of both as they are written.
+#include "rldb/schedule/schedule.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "codegen/llvm/both_engines.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/ir/walk.h"
+#include "rldb/schedule/bounds.h"
+#include "rldb/support/file.h"
+#include "rldb/support/text.h"
+
+using namespace rldb;
+using namespace rldb::codegen::testing;
+
+namespace {
+
+struct StepText {
+  std::string title;
+  std::string text;
+};
+
+struct StepCase {
+  std::string name;
+  unsigned vector_bytes = 16;
+  std::vector<std::map<std::string, std::int64_t>> dims;
+  std::string kernel;
+  std::vector<StepText> steps;
+};
+
+bool take(std::string_view line, std::string_view mark, std::string& rest) {
+  if (!line.starts_with(mark)) return false;
+  rest = std::string(support::trim(line.substr(mark.size())));
+  return true;
+}
+
+std::map<std::string, std::int64_t> read_dims(const std::string& text) {
+  std::map<std::string, std::int64_t> out;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    const std::size_t at = word.find('=');
+    REQUIRE(at != std::string::npos);
+    out[word.substr(0, at)] = std::stoll(word.substr(at + 1));
+  }
+  return out;
+}
+
+std::vector<StepCase> read_cases(const std::string& text) {
+  std::vector<StepCase> cases;
+  std::istringstream in(text);
+  std::string* into = nullptr;
+  for (std::string line, rest; std::getline(in, line);) {
+    if (take(line, "# CASE ", rest)) {
+      cases.push_back({rest, 16, {}, {}, {}});
+      into = &cases.back().kernel;
+    } else if (take(line, "# VECTOR ", rest)) {
+      cases.back().vector_bytes = unsigned(std::stoul(rest));
+    } else if (take(line, "# DIM ", rest)) {
+      cases.back().dims.push_back(read_dims(rest));
+    } else if (take(line, "# STEP ", rest)) {
+      cases.back().steps.push_back({rest, {}});
+      into = &cases.back().steps.back().text;
+    } else if (into) {
+      *into += line + "\n";
+    }
+  }
+  return cases;
+}
+
+std::string trimmed(const std::string& text) { return std::string(support::trim(text)); }
+
+std::vector<runtime::Value> run(runtime::Kernel& kernel, const std::vector<runtime::Value>& args) {
+  std::vector<runtime::Value> copies;
+  for (const runtime::Value& v : args) copies.push_back(runtime::deep_copy(v).value());
+  const auto done = runtime::call_kernel(kernel, copies);
+  if (!done.ok()) FAIL_CHECK(done.error().message);
+  return copies;
+}
+
+// What a function leaves in its arguments, on the evaluator and from machine code of it as it is written.
+std::vector<std::vector<runtime::Value>> values(ir::Context& ctx, const ir::PrimFunc* f,
+                                                const std::map<std::string, std::int64_t>& dims) {
+  auto signature = eval::signature_of(f, "kernel").value();
+  Case c;
+  c.symbols = dims;
+  const std::vector<runtime::Value> args = make_arguments(signature, c);
+  codegen::JitOptions options;
+  options.schedule = false;
+  auto jit = codegen::Jit::create(options).value();
+  auto compiled = jit->add(ctx, f, "kernel");
+  REQUIRE_MESSAGE(compiled.ok(), compiled.error().text);
+  auto evaluated = eval::make_eval_kernel(f, signature, nullptr, nullptr);
+  return {run(*evaluated, args), run(**compiled, args)};
+}
+
+void check_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after,
+                  const std::map<std::string, std::int64_t>& dims) {
+  const auto wanted = values(ctx, before, dims), got = values(ctx, after, dims);
+  for (std::size_t engine = 0; engine < wanted.size(); ++engine)
+    for (std::size_t i = 0; i < wanted[engine].size(); ++i)
+      CHECK_MESSAGE(runtime::compare(got[engine][i], wanted[engine][i], {0, 0, true}) == "",
+                    (engine == 0 ? "eval" : "jit"), ", argument ", i);
+}
+
+void check_text(const ir::PrimFunc* f, const std::string& text) {
+  Text again("from tvm.script import tirx as T\n" + text);
+  REQUIRE_MESSAGE(again.f, again.problem, "\n", text);
+  const auto difference = ir::first_difference(f, again.f);
+  const std::string where = difference ? difference->path + ": " + difference->left + " | " + difference->right : "";
+  CHECK(where == "");
+}
+
+void check_verifies(ir::Context& ctx, const ir::PrimFunc* f) {
+  ir::ModuleBuilder builder(ctx);
+  builder.set("kernel", f);
+  source::Diagnostics out;
+  ir::verify(ctx, builder.build(), out);
+  CHECK(out.all().empty());
+}
+
+// The steps as they are now.
+std::vector<StepText> check_case(const StepCase& c) {
+  Text t(c.kernel);
+  REQUIRE_MESSAGE(t.f, t.problem);
+  schedule::Options options;
+  options.vector_bytes = c.vector_bytes;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  std::vector<StepText> out;
+  for (const schedule::Step& step : result.steps) {
+    const std::string title = fmt::format("{} of {}", schedule::info_of(step.id).name, step.block);
+    const std::string name = c.name + ", " + title;
+    CAPTURE(name);
+    const std::string text = ir::print_function("kernel", step.after);
+    check_verifies(t.ctx, step.after);
+    check_text(step.after, text);
+    for (const auto& dims : c.dims) check_values(t.ctx, t.f, step.after, dims);
+    out.push_back({title, text});
+  }
+  // The last one is what code is made of: nothing in it is tested that was not before, and it is not scheduled again.
+  CHECK(schedule::is_scheduled(result.func));
+  CHECK(schedule::default_schedule(t.ctx, result.func, options).func == result.func);
+  if (schedule::prove_bounds(t.f).all_proved(t.f->body))
+    CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
+  // Without a record the same comes out.
+  options.record = false;
+  CHECK(ir::structural_equal(schedule::default_schedule(t.ctx, t.f, options).func, result.func));
+  return out;
+}
+
+void check_file(const std::string& path, bool bless) {
+  const std::string text = support::read_file(path).value();
+  std::string blessed;
+  for (const StepCase& c : read_cases(text)) {
+    CAPTURE(c.name);
+    const std::vector<StepText> steps = check_case(c);
+    blessed += fmt::format("# CASE {}\n# VECTOR {}\n", c.name, c.vector_bytes);
+    for (const auto& dims : c.dims) {
+      blessed += "# DIM";
+      for (const auto& [name, value] : dims) blessed += fmt::format(" {}={}", name, value);
+      blessed += "\n";
+    }
+    blessed += trimmed(c.kernel) + "\n";
+    for (const StepText& s : steps) blessed += fmt::format("# STEP {}\n{}\n", s.title, trimmed(s.text));
+    if (bless) continue;
+    REQUIRE_MESSAGE(steps.size() == c.steps.size(), "RLDB_BLESS=1 writes what came out");
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      CHECK(steps[i].title == c.steps[i].title);
+      CHECK(trimmed(steps[i].text) == trimmed(c.steps[i].text));
+    }
+  }
+  if (bless) REQUIRE(support::write_file(path, blessed).ok());
+}
+
+}  // namespace
+
+TEST_CASE("the steps of the default schedule, as texts") {
+  const bool bless = std::getenv("RLDB_BLESS") != nullptr;
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(RLDB_SOURCE_DIR) + "/tests/schedule")) {
+    if (entry.path().extension() != ".txt") continue;
+    ++files;
+    CAPTURE(entry.path().string());
+    check_file(entry.path().string(), bless);
+  }
+  CHECK(files > 0);
+}
+
+TEST_CASE("sizes of 32 bits that are not known") {
+  Text t(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer(("m", "kk"), "float32"), B: T.Buffer(("kk", "n"), "float32"), C: T.Buffer(("m", "n"), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    m = T.int32()
+    kk = T.int32()
+    n = T.int32()
+    for i, j, k in T.grid(m, n, kk):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)");
+  REQUIRE_MESSAGE(t.f, t.problem);
+  schedule::Options options;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  REQUIRE(result.steps.size() == 4);
+  CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
+  check_verifies(t.ctx, result.func);
+  check_text(result.func, ir::print_function("kernel", result.func));
+  check_values(t.ctx, t.f, result.func, {{"m", 13}, {"n", 35}, {"kk", 260}});
+}
+
+TEST_CASE("outputs that no cache holds are the same, written past the caches or not") {
+  for (const char* type : {"float32", "int16"}) {
+    CAPTURE(type);
+    Text t(fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer(("n", "m"), "{0}"), B: T.Buffer(("n", "m"), "{0}")):
+    T.func_attr({{"tirx.noalias": True}})
+    n = T.int64()
+    m = T.int64()
+    for i, j in T.grid(n, m):
+        B[i, j] = A[i, j] + A[i, j]
+)",
+                       type));
+    REQUIRE_MESSAGE(t.f, t.problem);
+    Case c;
+    c.symbols = {{"n", 4099}, {"m", 4101}};
+    std::vector<runtime::Value> results;
+    for (const bool schedule : {true, false}) {
+      codegen::JitOptions options;
+      options.schedule = schedule;
+      auto jit = codegen::Jit::create(options).value();
+      auto kernel = jit->add(t.ctx, t.f, "kernel").value();
+      const std::string text = jit->llvm_ir(t.ctx, t.f, "kernel").value();
+      CHECK((text.find("!nontemporal") != std::string::npos) == schedule);
+      auto args = make_arguments(kernel->signature(), c);
+      REQUIRE(runtime::call_kernel(*kernel, args).ok());
+      results.push_back(args[1]);
+    }
+    CHECK(runtime::compare(results[0], results[1], {0, 0, true}) == "");
+  }
+}
+
+TEST_CASE("lanes that meet are done one after the other") {
+  // Each of these reads what an earlier iteration has written, or may.
+  for (const char* body :
+       {"A[i + 1] = A[i]", "A[0] = A[0] + A[i + 1]", "A[i // 2] = B[i]", "B[T.max(I[i], 0) % 17] = A[i]"}) {
+    CAPTURE(body);
+    CHECK(both(fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer((17,), "float32"), B: T.Buffer((17,), "float32"), I: T.Buffer((17,), "int32")):
+    for i in T.vectorized(16):
+        {}
+)",
+                           body)) == "");
+  }
+}
+
+TEST_CASE("conditions in lanes are lazy") {
+  for (const char* body : {
+           "if k > 2 and 8 // A[i] > 1:\n            B[i] = A[i]",
+           "if A[i] == 0 or 8 % A[i] == 0:\n            B[i] = A[i]\n        else:\n            B[i] = k",
+           "B[i] = T.if_then_else(k > 2, 8 // T.max(A[i], 1), A[i])",
+           "B[i] = T.if_then_else(A[i] != 0, 8 // A[i], k)",
+           "if k > 2:\n            B[i] = A[i] + 1\n        else:\n            B[i] = 8 // k",
+       })
+    for (const std::int64_t k : {0, 3}) {
+      CAPTURE(body);
+      CAPTURE(k);
+      Case c;
+      c.symbols = {{"k", k}};
+      CHECK(both(fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), k: T.int32):
+    T.func_attr({{"tirx.noalias": True}})
+    for i in T.vectorized(16):
+        {}
+)",
+                             body),
+                 c) == "");
+    }
+}
+
+TEST_CASE("vectorised and unrolled loops are made as they are written") {
+  const auto text = [](const std::string& loops) {
+    Text t(fmt::format(R"(
+@T.prim_func
+def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.func_attr({{"tirx.noalias": True}})
+{}
+)",
+                       loops));
+    REQUIRE_MESSAGE(t.f, t.problem);
+    codegen::JitOptions options;
+    options.opt_level = 0;
+    return codegen::Jit::create(options).value()->llvm_ir(t.ctx, t.f, "kernel", false).value();
+  };
+  const std::string lanes = text(R"(
+    for i in range(8):
+        for l in T.vectorized(8):
+            if i * 8 + l < 50:
+                B[i * 8 + l] = A[i * 8 + l] + T.float32(1))");
+  CHECK(lanes.find("llvm.masked.load.v8f32") != std::string::npos);
+  CHECK(lanes.find("llvm.masked.store.v8f32") != std::string::npos);
+  const std::string copies = text(R"(
+    for i in T.unroll(3):
+        B[i] = A[i])");
+  CHECK(copies.find("br i1") == std::string::npos);
+}
