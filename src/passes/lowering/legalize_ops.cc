@@ -138,8 +138,8 @@ class OpLegalizer : public Rewriter {
 
 // Already one kernel, or somebody else's to compile.
 bool is_left_alone(const Function* f) {
-  const Attr* primitive = find_attr(f->attrs, "Primitive");
-  return (primitive && primitive->integer != 0) || find_attr(f->attrs, "Composite") || find_attr(f->attrs, "Codegen");
+  return is_set(f->attrs, fn_attr::kPrimitive) || find_attr(f->attrs, fn_attr::kComposite) ||
+         find_attr(f->attrs, fn_attr::kCodegen);
 }
 
 }  // namespace
