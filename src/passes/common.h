@@ -69,8 +69,6 @@ const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
 const ir::Function* without_dataflow(ir::Context& ctx, const ir::Function* f);
 // Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
 const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
-// The module without the functions that neither public ones nor `entries` reach.
-const ir::Module* remove_unreached(ir::Context& ctx, const ir::Module* module, const std::vector<std::string>& entries);
 // The same binding with another variable or value.
 const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
 
@@ -93,6 +91,8 @@ const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::E
 std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
 bool all_int_literals(ir::Span<const ir::Expr*> values);
 bool is_void(const ir::Type* t);
+// DLPack's number of a device, by the kind of its target.
+std::int64_t device_type_of(std::string_view target_kind);
 // Symbolic variables that a value of this type binds: dims and scalars that are a variable.
 void bound_symbols(const ir::Type* t, std::unordered_set<const ir::Var*>& out);
 

@@ -51,6 +51,8 @@ struct CommandLine {
   int bisect_limit = -1;
   std::string dump_ir_to;
   bool time_passes = false;
+  // build
+  bool optimise = false;
   // run
   std::vector<std::string> inputs;
   std::string expected_output;

@@ -110,4 +110,34 @@ class PatternMatch {
 
 bool match(const Pattern& p, const ir::Expr* e, const BoundValues& bound, PatternMatch& out);
 
+// Patterns that are tied together by who reads whom: what a tree cannot say, as of two matmuls of one operand.
+class PatternGraph {
+ public:
+  // `producer` is an operand of the call `reader`: the one at `index`, or any. A tuple of operands counts as they do.
+  void used_by(const Pattern& producer, const Pattern& reader, int index = -1) { add(producer, reader, index, false); }
+  // And nobody else reads it.
+  void only_used_by(const Pattern& producer, const Pattern& reader, int index = -1) {
+    add(producer, reader, index, true);
+  }
+
+  // The first match in a block, by the order of its bindings: a variable of its own for each pattern, those that the
+  // block only reads included. Empty when there is none.
+  using Match = std::unordered_map<const PatternNode*, const ir::Var*>;
+  Match match(const ir::BindingBlock* block) const;
+
+ private:
+  friend class GraphMatcher;
+  struct Use {
+    std::size_t producer;
+    std::size_t reader;
+    int index;
+    bool only;
+  };
+  void add(const Pattern& producer, const Pattern& reader, int index, bool only);
+  std::size_t node_of(const Pattern& p);
+
+  std::vector<Pattern> nodes_;
+  std::vector<Use> uses_;
+};
+
 }  // namespace rldb::passes

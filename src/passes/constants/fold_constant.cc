@@ -74,6 +74,9 @@ class ConstantFolder : public Rewriter {
   const Expr* visit_call(const Call* call) override {
     const Expr* made = Rewriter::visit_call(call);
     const auto* again = as<Call>(made);
+    // What is known now shows that the call fails when it runs: that is for the run to say.
+    if (made != call && again && isa<Op>(again->callee) && !is_tir_op(again->callee))
+      failing_ = failing_ || !ctx_.call(CallSpec{again->callee, again->args, again->attrs, again->ty_args}).ok();
     if (!again || shapes_.empty() || !isa<Op>(again->callee) || op::is_call_with(again, op::Trait::CallTir))
       return made;
     std::vector<const Expr*> args(again->args.begin(), again->args.end());
@@ -86,8 +89,12 @@ class ConstantFolder : public Rewriter {
     }
     if (!changed) return made;
     auto better = ctx_.call(CallSpec{again->callee, args, again->attrs, again->ty_args});
+    failing_ = failing_ || !better.ok();
     return better.ok() ? *better : made;
   }
+
+ public:
+  bool found_failing_call() const { return failing_; }
 
  private:
   // A value that is known better than it was gives its variable a better type.
@@ -188,6 +195,7 @@ class ConstantFolder : public Rewriter {
   ops::Legalizer legalizer_;
   std::unordered_map<const Var*, const Expr*> shapes_;  // variables that are bound to a shape
   bool dataflow_ = false;
+  bool failing_ = false;
 };
 
 }  // namespace
@@ -195,7 +203,9 @@ class ConstantFolder : public Rewriter {
 Result<const Module*> fold_constant(PassEnv& env, const Module* module, const PassOptions&) {
   if (!env.kernels) return Failure(message(diag::PassUnsupported, "constants", "nothing here can run a kernel"));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return remove_dead_bindings(env.ctx, ConstantFolder(env, module).rewrite_function(f));
+    ConstantFolder folder(env, module);
+    const Function* made = folder.rewrite_function(f);
+    return folder.found_failing_call() ? f : remove_dead_bindings(env.ctx, made);
   });
 }
 

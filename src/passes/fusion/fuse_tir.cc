@@ -141,7 +141,7 @@ Result<const Module*> fuse_tir(PassEnv& env, const Module* module, const PassOpt
       continue;
     }
     const Function* made = KernelCaller(env.ctx, fused).rewrite_function(f);
-    if (made != f) builder.set(e.name, made);
+    if (made != f) builder.set(e.name, canonicalize(env.ctx, made));
   }
   return dead_code_elimination(env, fused.empty() ? module : builder.build(), {});
 }

@@ -94,6 +94,12 @@ class Grouper : public Rewriter {
 
   Result<const Function*> run(const Function* f) {
     known_ = symbols_of_parameters(f);
+    walk(f->body, [&](const Node* n) {
+      const auto* b = as<Binding>(n);
+      const auto* shape = b && !b->is_match_cast() ? as<ShapeExpr>(b->value) : nullptr;
+      if (shape && all_int_literals(shape->values)) shapes_[b->var] = shape;
+      return true;
+    });
     const Function* made = rewrite_function(f);
     if (error_) return Failure(std::move(*error_));
     return made;
@@ -137,7 +143,7 @@ class Grouper : public Rewriter {
     for (std::size_t i = 0; i < block->bindings.size(); ++i) {
       const std::size_t unit = units.unit_of(i);
       if (units[unit].group == kAlone) continue;
-      functions.try_emplace(unit, ctx_, lift_constants_).first->second.append(block->bindings[i]);
+      functions.try_emplace(unit, ctx_, shapes_, lift_constants_).first->second.append(block->bindings[i]);
     }
     for (std::size_t i = 0; i < block->bindings.size(); ++i)
       for (const BlockRead& r : reads.of(i)) {
@@ -202,6 +208,7 @@ class Grouper : public Rewriter {
   FunctionTable& table_;
   bool lift_constants_;
   std::unordered_set<const Var*> known_;
+  StaticShapes shapes_;
   std::optional<source::Message> error_;
 };
 

@@ -107,15 +107,17 @@ void GroupFunction::append_call(const Call* call) {
   if (isa<Var>(callee)) read(callee, true);
 }
 
-// Scalars stay where they are: their variables are symbols.
+// Scalars stay where they are, their variables are symbols; so do shapes without variables.
 void GroupFunction::read(const Expr* e, bool whole) {
   if (const auto* tuple = as<Tuple>(e)) {
     for (const Expr* item : tuple->items) read(item, whole);
     return;
   }
   const auto* v = as<Var>(e);
+  if (v && shapes_.count(v) && !defined_.count(v)) return inlined_.push_back(v);
   const bool named = v != nullptr && !defined_.count(v);
-  const bool unnamed = isa<ShapeExpr>(e) || (lift_constants_ && isa<Constant>(e));
+  const auto* shape = as<ShapeExpr>(e);
+  const bool unnamed = (shape && !all_int_literals(shape->values)) || (lift_constants_ && isa<Constant>(e));
   if (e->type->kind == TypeKind::Prim || (!named && !unnamed)) return;
   const auto [found, fresh] = parameter_of_.try_emplace(e, parameters_.size());
   if (fresh) {
@@ -137,6 +139,7 @@ const Function* GroupFunction::make(Span<NamedAttr> attrs) {
     ctx_.set_origin(own, v);
     maker.put(v, own);
   }
+  for (const Var* v : inlined_) maker.put(v, shapes_.at(v));
   std::vector<const Var*> params;
   const auto param = [&](const Expr* argument, const std::string& name, const Node* from) {
     const Var* p = ctx_.var(name, maker.rewrite_type(argument->type));

@@ -1,7 +1,7 @@
 // A group of bindings on its way to a function of its own.
 //
 // What the group reads and does not compute becomes a parameter, in the order of reading: variables under their names,
-// constants and shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes those fields. Symbolic
+// constants and symbolic shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes those fields. Symbolic
 // variables that no parameter's type gives a value come last, in one shape `tir_vars`. The function has variables of
 // its own throughout. Names, order and types are TVM's: the result is compared with its.
 #pragma once
@@ -15,10 +15,14 @@
 
 namespace rldb::passes {
 
+// Variables that are bound to a shape without variables: a function that reads one has the shape itself.
+using StaticShapes = std::unordered_map<const ir::Var*, const ir::Expr*>;
+
 class GroupFunction {
  public:
   // `lift_constants`: constants become parameters; otherwise they stay in the function.
-  GroupFunction(ir::Context& ctx, bool lift_constants) : ctx_(ctx), lift_constants_(lift_constants) {}
+  GroupFunction(ir::Context& ctx, const StaticShapes& shapes, bool lift_constants)
+      : ctx_(ctx), shapes_(shapes), lift_constants_(lift_constants) {}
 
   void append(const ir::Binding* b);
   // Somebody outside of the group reads the variable, which the group computes.
@@ -47,6 +51,7 @@ class GroupFunction {
   void add_symbols(const ir::Expr* value, const ir::Type* type);
 
   ir::Context& ctx_;
+  const StaticShapes& shapes_;
   bool lift_constants_;
   std::string name_ = "fused";
   std::vector<const ir::Binding*> bindings_;
@@ -56,6 +61,7 @@ class GroupFunction {
   std::vector<Parameter> parameters_;
   std::unordered_map<const ir::Expr*, std::size_t> parameter_of_;
   int unnamed_ = 0;
+  std::vector<const ir::Var*> inlined_;  // of shapes_
   std::vector<const ir::Var*> symbols_;  // in the order of meeting
   std::unordered_set<const ir::Var*> seen_symbols_;
   std::vector<const ir::Expr*> arguments_;

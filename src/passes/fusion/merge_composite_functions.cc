@@ -250,7 +250,7 @@ Result<const Module*> merge_composite_functions(PassEnv& env, const Module* modu
     builder.set(e.name, made);
     changed = true;
   }
-  return changed ? remove_unreached(ctx, builder.build(), {}) : module;
+  return changed ? dead_code_elimination(env, builder.build(), {}) : module;
 }
 
 }  // namespace rldb::passes

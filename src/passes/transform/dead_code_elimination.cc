@@ -129,8 +129,6 @@ bool is_public(const Expr* f) {
   return true;  // extern and Python functions: somebody else may call them
 }
 
-}  // namespace
-
 const Module* remove_unreached(Context& ctx, const Module* module, const std::vector<std::string>& entries) {
   std::vector<std::string_view> roots(entries.begin(), entries.end());
   for (const ModuleEntry& e : module->entries)
@@ -138,6 +136,8 @@ const Module* remove_unreached(Context& ctx, const Module* module, const std::ve
   const Module* reached = reachable_from(ctx, module, roots);
   return reached->entries.size() == module->entries.size() ? module : reached;
 }
+
+}  // namespace
 
 const Function* remove_dead_bindings(Context& ctx, const Function* f) { return Sweeper(ctx).run(f); }
 

@@ -6,6 +6,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/codegen_marks.h"
 #include "rldb/passes/pass.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
@@ -271,7 +272,8 @@ const ir::Module* Session::legalised(std::string_view function) {
   if (!pipeline.ok()) return nullptr;
   Diagnostics ignored;
   passes::PassEnv env{*ctx_, ignored};
-  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
+  const ir::Module* reached = ir::reachable_from(*ctx_, module(), roots);
+  auto done = passes::run_pipeline(env, passes::without_codegen_marks(*ctx_, reached), pipeline.value());
   return done.ok() ? done.value() : nullptr;
 }
 
