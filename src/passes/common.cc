@@ -125,8 +125,13 @@ const Function* with_attr(Context& ctx, const Function* f, std::string_view name
 }
 
 const Function* refine_result(Context& ctx, const Function* f) {
+  return is_base_of(ctx, f->ret_type, f->body->body->type) ? derive_result(ctx, f) : f;
+}
+
+const Function* derive_result(Context& ctx, const Function* f) {
   const Type* actual = f->body->body->type;
-  if (actual == f->ret_type || !is_base_of(ctx, f->ret_type, actual)) return f;
+  const bool says_more = is_base_of(ctx, f->ret_type, actual);
+  if (actual == f->ret_type || (!says_more && is_base_of(ctx, actual, f->ret_type))) return f;
   std::vector<const Var*> known;
   for (const Var* p : f->params) collect_vars(p->type, known);
   std::vector<const Var*> used;

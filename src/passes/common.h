@@ -59,6 +59,9 @@ const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::stri
 // The declared result type gives way to the body's when that says more in terms of the signature, as TVM does whenever
 // it makes a function.
 const ir::Function* refine_result(ir::Context& ctx, const ir::Function* f);
+// The declared result type becomes the body's wherever the signature can express that and the body's is not
+// just less precise; so also where the two contradict.
+const ir::Function* derive_result(ir::Context& ctx, const ir::Function* f);
 // A sequence in normal form: empty blocks dropped, neighbours of one kind merged.
 const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
                             const ir::Node* origin);

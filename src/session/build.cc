@@ -5,7 +5,6 @@
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
-#include "rldb/passes/codegen_marks.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
@@ -124,7 +123,6 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
 std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Diagnostics& out) {
   auto build = std::make_shared<BuildWithKernels>();
   build->source = module;
-  module = passes::without_codegen_marks(*ctx_, module);
 
   auto pipeline = passes::parse_pipeline(has_local_functions(module) ? "LambdaLift,minimum" : "minimum");
   if (!pipeline.ok()) {

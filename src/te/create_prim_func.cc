@@ -11,7 +11,7 @@ namespace rldb::te {
 namespace {
 
 using ir::IterVar;
-using ir::NodeKind;
+
 using ir::Stmt;
 
 // Names of one function's buffers and blocks, made unique with a number.
@@ -83,7 +83,7 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
   if (const auto* b = ir::as<ir::BinaryExpr>(e)) {
     const Expr* x = lower_parts(b->a, ana);
     const Expr* y = lower_parts(b->b, ana);
-    return x == b->a && y == b->b ? e : ctx_.binary(b->kind, x, y);
+    return x == b->a && y == b->b ? e : ctx_.binary(b->op(), x, y);
   }
   if (const auto* n = ir::as<ir::NotExpr>(e)) return ctx_.not_(lower_parts(n->a, ana));
   if (const auto* c = ir::as<ir::CastExpr>(e)) {

@@ -10,7 +10,7 @@
 namespace rldb::te {
 namespace {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 using ir::Stmt;
 
 // Inclusive; null: nothing is known of that end.
@@ -95,22 +95,22 @@ Interval Detector::eval_binary(const ir::BinaryExpr* b) {
   auto both = [&](const Expr* p, const Expr* q, auto f) -> const Expr* { return p && q ? f(ctx_, p, q) : nullptr; };
   auto constant = ir::const_int(b->b);
   auto non_negative = [&](const Expr* e) {
-    return ana_.prove(ir::compare(ctx_, NodeKind::GE, e, ctx_.int_imm(e->dtype(), 0)));
+    return ana_.prove(ir::compare(ctx_, BinaryKind::GE, e, ctx_.int_imm(e->dtype(), 0)));
   };
-  if (b->kind == NodeKind::Add) return {both(x.min, y.min, ir::add), both(x.max, y.max, ir::add)};
-  if (b->kind == NodeKind::Sub) return {both(x.min, y.max, ir::sub), both(x.max, y.min, ir::sub)};
+  if (b->kind == BinaryKind::Add) return {both(x.min, y.min, ir::add), both(x.max, y.max, ir::add)};
+  if (b->kind == BinaryKind::Sub) return {both(x.min, y.max, ir::sub), both(x.max, y.min, ir::sub)};
   // One known side bounds a minimum from above and a maximum from below.
   auto either = [&](const Expr* p, const Expr* q, auto f) { return p && q ? f(ctx_, p, q) : p ? p : q; };
-  if (b->kind == NodeKind::Min) return {both(x.min, y.min, ir::min), either(x.max, y.max, ir::min)};
-  if (b->kind == NodeKind::Max) return {either(x.min, y.min, ir::max), both(x.max, y.max, ir::max)};
-  if (b->kind == NodeKind::Mul) {
+  if (b->kind == BinaryKind::Min) return {both(x.min, y.min, ir::min), either(x.max, y.max, ir::min)};
+  if (b->kind == BinaryKind::Max) return {either(x.min, y.min, ir::max), both(x.max, y.max, ir::max)};
+  if (b->kind == BinaryKind::Mul) {
     if (y.is_point() && non_negative(y.min)) return {both(x.min, y.min, ir::mul), both(x.max, y.min, ir::mul)};
     if (y.is_point() && constant) return {both(x.max, y.min, ir::mul), both(x.min, y.min, ir::mul)};
     if (x.is_point() && non_negative(x.min)) return {both(x.min, y.min, ir::mul), both(x.min, y.max, ir::mul)};
   }
-  if (b->kind == NodeKind::FloorDiv && constant && *constant > 0)
+  if (b->kind == BinaryKind::FloorDiv && constant && *constant > 0)
     return {both(x.min, y.min, ir::floor_div), both(x.max, y.min, ir::floor_div)};
-  if (b->kind == NodeKind::FloorMod && y.is_point())
+  if (b->kind == BinaryKind::FloorMod && y.is_point())
     return {ctx_.int_imm(b->dtype(), 0), ir::sub(ctx_, y.min, ctx_.int_imm(b->dtype(), 1))};
   return {};
 }
@@ -120,12 +120,12 @@ Interval Detector::join(const Interval& a, const Interval& b) {
       (a.min == b.min || ir::expr_equal(a.min, b.min) || ana_.prove_equal(a.min, b.min)))
     return a;
   if (!a.min || !a.max || !b.min || !b.max) return {};
-  auto pick = [&](const Expr* x, const Expr* y, NodeKind op) {
-    if (ana_.prove(ir::compare(ctx_, NodeKind::LE, x, y))) return op == NodeKind::Min ? x : y;
-    if (ana_.prove(ir::compare(ctx_, NodeKind::LE, y, x))) return op == NodeKind::Min ? y : x;
-    return op == NodeKind::Min ? ir::min(ctx_, x, y) : ir::max(ctx_, x, y);
+  auto pick = [&](const Expr* x, const Expr* y, BinaryKind op) {
+    if (ana_.prove(ir::compare(ctx_, BinaryKind::LE, x, y))) return op == BinaryKind::Min ? x : y;
+    if (ana_.prove(ir::compare(ctx_, BinaryKind::LE, y, x))) return op == BinaryKind::Min ? y : x;
+    return op == BinaryKind::Min ? ir::min(ctx_, x, y) : ir::max(ctx_, x, y);
   };
-  return {pick(a.min, b.min, NodeKind::Min), pick(a.max, b.max, NodeKind::Max)};
+  return {pick(a.min, b.min, BinaryKind::Min), pick(a.max, b.max, BinaryKind::Max)};
 }
 
 void Detector::touch(std::vector<Access>& where, const ir::Buffer* b, std::vector<Interval> dims) {

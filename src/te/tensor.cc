@@ -136,23 +136,24 @@ const ir::CommReducer* make_reducer(ir::Context& ctx, DType t, Combine combine, 
 
 const ir::CommReducer* Graph::sum_reducer(DType t) {
   return make_reducer(
-      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::Add, a, b); }, ctx_.literal(t, 0));
+      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::BinaryKind::Add, a, b); }, ctx_.literal(t, 0));
 }
 const ir::CommReducer* Graph::prod_reducer(DType t) {
   return make_reducer(
-      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::Mul, a, b); }, ctx_.literal(t, 1));
+      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::BinaryKind::Mul, a, b); }, ctx_.literal(t, 1));
 }
 const ir::CommReducer* Graph::all_reducer() {
   return make_reducer(
-      ctx_, DType::Bool(), [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::And, a, b); }, ctx_.bool_imm(true));
+      ctx_, DType::Bool(), [&](auto* a, auto* b) { return ctx_.binary(ir::BinaryKind::And, a, b); },
+      ctx_.bool_imm(true));
 }
 const ir::CommReducer* Graph::min_reducer(DType t) {
   return make_reducer(
-      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::Min, a, b); }, ir::max_value(ctx_, t));
+      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::BinaryKind::Min, a, b); }, ir::max_value(ctx_, t));
 }
 const ir::CommReducer* Graph::max_reducer(DType t) {
   return make_reducer(
-      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::NodeKind::Max, a, b); }, ir::min_value(ctx_, t));
+      ctx_, t, [&](auto* a, auto* b) { return ctx_.binary(ir::BinaryKind::Max, a, b); }, ir::min_value(ctx_, t));
 }
 
 }  // namespace rldb::te

@@ -217,7 +217,7 @@ TEST_CASE("the shape heap's slots get their names back") {
   Context& c = w.ctx;
   const Var* n = c.var("n", c.int64());
   const Var* m = c.var("m", c.int64());
-  const Expr* twice = c.binary(NodeKind::Mul, n, c.i64(2));
+  const Expr* twice = c.binary(BinaryKind::Mul, n, c.i64(2));
   const Type* xt = c.tensor(std::vector<const Expr*>{n, c.i64(4)}, runtime::DType::Float(32));
   const Type* yt = c.tensor(std::vector<const Expr*>{m}, runtime::DType::Float(32));
   const Var* x = c.var("x", xt);
@@ -226,7 +226,7 @@ TEST_CASE("the shape heap's slots get their names back") {
   // shape_func(H): H[1] = H[0] * 2
   const Buffer* h = c.buffer("H", std::vector<const Expr*>{c.i64(3)}, runtime::DType::Int(64));
   const Expr* h0 = c.load(h, std::vector<const Expr*>{c.i64(0)});
-  const Stmt* body = c.store(h, c.binary(NodeKind::Mul, h0, c.i64(2)), std::vector<const Expr*>{c.i64(1)});
+  const Stmt* body = c.store(h, c.binary(BinaryKind::Mul, h0, c.i64(2)), std::vector<const Expr*>{c.i64(1)});
   w.module.set("shape_func", c.prim_func(std::vector<PrimParam>{{h->data, h}}, c.void_type(), body, {}));
 
   const Type* heap_type = c.tensor_ndim(1, runtime::DType::Int(64));
@@ -310,7 +310,7 @@ TEST_CASE("what has no code is diagnosed, all of it") {
   w.begin({x});
   w.bind("a", w.op("relax.nn.relu", {x}));
   w.bind("b", c.shape(std::vector<const Expr*>{n}));
-  w.bind("c", w.packed("f", {c.binary(NodeKind::Add, n, c.i64(1))}));
+  w.bind("c", w.packed("f", {c.binary(BinaryKind::Add, n, c.i64(1))}));
   w.bind("d", w.packed("f", {n}));
   w.bind("e", c.call_typed(c.global_var("nowhere", c.any()), std::vector<const Expr*>{x}, c.any()));
   w.bind("g", w.op("relax.vm.alloc_tensor", {x}));

@@ -25,7 +25,7 @@ const ir::PrimFunc* shifted_copy(ir::Context& ctx, std::int64_t shift) {
   const ir::Buffer* out = ctx.buffer("B", shape, DType::Int(32));
   const ir::Var* i = ctx.var("i", ctx.int64());
   const std::vector<const ir::Expr*> at{i};
-  const std::vector<const ir::Expr*> from{ctx.binary(ir::NodeKind::Add, i, ctx.i64(shift))};
+  const std::vector<const ir::Expr*> from{ctx.binary(ir::BinaryKind::Add, i, ctx.i64(shift))};
   const ir::Stmt* store = ctx.store(out, ctx.load(in, from), at);
   const ir::Stmt* loop = ctx.for_stmt(i, ctx.i64(0), n, ir::ForKind::Serial, store);
   const std::vector<ir::PrimParam> params{{in->data, in}, {out->data, out}};
@@ -82,27 +82,27 @@ TEST_CASE("wrong arguments are refused") {
 
 TEST_CASE("integer arithmetic is TVM's") {
   using eval::of_int;
-  const auto op = [](ir::NodeKind k, std::int64_t a, std::int64_t b, DType t) {
+  const auto op = [](ir::BinaryKind k, std::int64_t a, std::int64_t b, DType t) {
     return eval::binary(k, of_int(a), of_int(b), t);
   };
   const DType i32 = DType::Int(32), i64 = DType::Int(64), u8 = DType::UInt(8);
-  CHECK(op(ir::NodeKind::FloorDiv, -7, 2, i32)->i == -4);
-  CHECK(op(ir::NodeKind::Div, -7, 2, i32)->i == -3);
-  CHECK(op(ir::NodeKind::FloorMod, -7, 2, i32)->i == 1);
-  CHECK(op(ir::NodeKind::Mod, -7, 2, i32)->i == -1);
-  CHECK(op(ir::NodeKind::FloorMod, 7, -2, i32)->i == -1);
-  CHECK(op(ir::NodeKind::Add, 2147483647, 1, i32)->i == -2147483648LL);
-  CHECK(op(ir::NodeKind::Sub, 0, 1, u8)->i == 255);
-  CHECK(op(ir::NodeKind::FloorDiv, INT64_MIN, -1, i64)->i == INT64_MIN);
-  CHECK(op(ir::NodeKind::FloorMod, INT64_MIN, -1, i64)->i == 0);
-  CHECK(!op(ir::NodeKind::FloorDiv, 1, 0, i64).ok());
-  CHECK(!op(ir::NodeKind::FloorMod, 1, 0, u8).ok());
-  CHECK(op(ir::NodeKind::LT, -1, 1, DType::UInt(64))->i == 0);
+  CHECK(op(ir::BinaryKind::FloorDiv, -7, 2, i32)->i == -4);
+  CHECK(op(ir::BinaryKind::Div, -7, 2, i32)->i == -3);
+  CHECK(op(ir::BinaryKind::FloorMod, -7, 2, i32)->i == 1);
+  CHECK(op(ir::BinaryKind::Mod, -7, 2, i32)->i == -1);
+  CHECK(op(ir::BinaryKind::FloorMod, 7, -2, i32)->i == -1);
+  CHECK(op(ir::BinaryKind::Add, 2147483647, 1, i32)->i == -2147483648LL);
+  CHECK(op(ir::BinaryKind::Sub, 0, 1, u8)->i == 255);
+  CHECK(op(ir::BinaryKind::FloorDiv, INT64_MIN, -1, i64)->i == INT64_MIN);
+  CHECK(op(ir::BinaryKind::FloorMod, INT64_MIN, -1, i64)->i == 0);
+  CHECK(!op(ir::BinaryKind::FloorDiv, 1, 0, i64).ok());
+  CHECK(!op(ir::BinaryKind::FloorMod, 1, 0, u8).ok());
+  CHECK(op(ir::BinaryKind::LT, -1, 1, DType::UInt(64))->i == 0);
 }
 
 TEST_CASE("floats round once an operation") {
   const auto add = [](double a, double b, DType t) {
-    return eval::binary(ir::NodeKind::Add, eval::of_float(a), eval::of_float(b), t)->f;
+    return eval::binary(ir::BinaryKind::Add, eval::of_float(a), eval::of_float(b), t)->f;
   };
   CHECK(add(1.0, 1e-8, DType::Float(32)) == 1.0);
   CHECK(add(1.0, 1e-8, DType::Float(64)) == 1.0 + 1e-8);

@@ -22,7 +22,7 @@ TEST_CASE("te: two stages allocate the one between") {
   te::Tensor a = g.placeholder(shape, DType::Float(32), "A");
   te::Tensor b = g.compute(
       shape,
-      [&](te::Indices i) { return ctx.binary(ir::NodeKind::Add, g.load(a, i), ctx.literal(DType::Float(32), 1)); },
+      [&](te::Indices i) { return ctx.binary(ir::BinaryKind::Add, g.load(a, i), ctx.literal(DType::Float(32), 1)); },
       "B");
   ir::IterVar k[] = {g.reduce_axis(ctx.i64(4))};
   const Expr* row[] = {n};

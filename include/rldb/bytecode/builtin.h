@@ -16,6 +16,11 @@ namespace rldb::builtin {
 
 namespace rldb::bytecode {
 
+// What a (code, value) pair of match_shape, match_prim_value and of make_shape, make_prim_value asks for
+// (TVM: MatchShapeCode, MakeShapeCode in its VM's builtins). Written by lowering, executed by the machine.
+enum class MatchShapeCode : std::int64_t { AssertEqualToImm = 0, StoreToHeap = 1, NoOp = 2, AssertEqualToLoad = 3 };
+enum class MakeShapeCode : std::int64_t { UseImm = 0, LoadShape = 1 };
+
 enum class BuiltinId : std::uint8_t {
 #define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) id,
 #include "rldb/bytecode/builtin.def"

@@ -132,7 +132,7 @@ class Context {
   // The literal of any dtype.
   const Expr* literal(DType dtype, double value);
   // As given: no folding, no conversion; CHECKs that dtypes agree. scalar.h has the folding, converting forms.
-  const BinaryExpr* binary(NodeKind kind, const Expr* a, const Expr* b);
+  const BinaryExpr* binary(BinaryKind kind, const Expr* a, const Expr* b);
   const NotExpr* not_(const Expr* a);
   const CastExpr* cast(DType dtype, const Expr* value);
   const SelectExpr* select(const Expr* cond, const Expr* t, const Expr* f);

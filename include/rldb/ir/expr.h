@@ -22,6 +22,9 @@ struct SeqExpr;
 struct Expr : Node {
   RLDB_KINDS(Var, Lambda)
   const Type* type;
+  ExprKind expr_kind() const {
+    return kind >= NodeKind::Add && kind <= NodeKind::Or ? ExprKind::Binary : ExprKind(kind);
+  }
   // dtype of a scalar expression; void for anything else.
   DType dtype() const {
     const auto* p = as<PrimType>(type);
@@ -269,6 +272,7 @@ struct FloatImm : Expr {
 };
 struct BinaryExpr : Expr {
   RLDB_KINDS(Add, Or)
+  BinaryKind op() const { return BinaryKind(kind); }
   const Expr* a;
   const Expr* b;
   template <class F>

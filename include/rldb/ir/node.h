@@ -20,6 +20,28 @@ enum class NodeKind : std::uint8_t {
 };
 std::string_view to_string(NodeKind kind);
 
+// The same kinds by group, for switches that are complete without naming what cannot come: an operator of two operands
+// is one ExprKind, and a BinaryKind says which. Values are NodeKind's.
+enum class BinaryKind : std::uint8_t {
+#define RLDB_BINARY(Kind, Struct, doc) Kind = std::uint8_t(NodeKind::Kind),
+#include "rldb/ir/node.def"
+};
+enum class ExprKind : std::uint8_t {
+#define RLDB_EXPR(Kind, Struct, doc) Kind = std::uint8_t(NodeKind::Kind),
+#include "rldb/ir/node.def"
+  Binary = std::uint8_t(NodeKind::Add),
+};
+enum class StmtKind : std::uint8_t {
+#define RLDB_STMT(Kind, Struct, doc) Kind = std::uint8_t(NodeKind::Kind),
+#include "rldb/ir/node.def"
+};
+constexpr NodeKind node_kind(BinaryKind kind) { return NodeKind(kind); }
+inline std::string_view to_string(BinaryKind kind) { return to_string(node_kind(kind)); }
+constexpr bool operator==(NodeKind a, BinaryKind b) { return a == node_kind(b); }
+
+constexpr bool is_comparison(BinaryKind kind) { return kind >= BinaryKind::EQ && kind <= BinaryKind::GE; }
+constexpr bool is_logic(BinaryKind kind) { return kind == BinaryKind::And || kind == BinaryKind::Or; }
+
 template <class T>
 using Span = std::span<const T>;
 

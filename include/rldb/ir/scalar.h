@@ -10,7 +10,7 @@ namespace rldb::ir {
 
 // Both to the dtype that TVM's binary operators would use. Message when there is none (handle, lanes differ).
 Result<std::pair<const Expr*, const Expr*>> match_dtypes(Context& ctx, const Expr* a, const Expr* b);
-Result<const Expr*> make_binary(Context& ctx, NodeKind kind, const Expr* a, const Expr* b);  // match, fold
+Result<const Expr*> make_binary(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b);  // match, fold
 
 // The same for operands that are known to agree after conversion; CHECKs.
 const Expr* add(Context& ctx, const Expr* a, const Expr* b);
@@ -21,7 +21,7 @@ const Expr* floor_div(Context& ctx, const Expr* a, const Expr* b);
 const Expr* floor_mod(Context& ctx, const Expr* a, const Expr* b);
 const Expr* min(Context& ctx, const Expr* a, const Expr* b);
 const Expr* max(Context& ctx, const Expr* a, const Expr* b);
-const Expr* compare(Context& ctx, NodeKind kind, const Expr* a, const Expr* b);
+const Expr* compare(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b);
 const Expr* logical_and(Context& ctx, const Expr* a, const Expr* b);
 const Expr* logical_or(Context& ctx, const Expr* a, const Expr* b);
 const Expr* logical_not(Context& ctx, const Expr* a);

@@ -8,6 +8,7 @@ namespace rldb::ir {
 
 struct Stmt : Node {
   RLDB_KINDS(Bind, SBlockRealize)
+  StmtKind stmt_kind() const { return StmtKind(kind); }
 };
 
 struct Range {

@@ -50,8 +50,7 @@ VirtualCode FunctionCompiler::compile(std::string_view name, const Function* f) 
   code_.name = name;
   code_.debug.node = f->id;
   code_.debug.span = ctx_.span_of(f);
-  slots_ = SlotTable(module_);
-  slots_.set_parameters(f->params);
+  slots_ = SlotTable(module_, f);
   registers_.clear();
   for (const Var* p : f->params) {
     code_.params.emplace_back(p->name);
@@ -119,97 +118,61 @@ Arg FunctionCompiler::value(const Expr* e) {
     int& depth;
     ~Leave() { --depth; }
   } leave{depth_};
-  switch (e->kind) {
-    case NodeKind::Var:
-    case NodeKind::DataflowVar:
+  switch (e->expr_kind()) {
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
       return variable(cast<Var>(e));
-    case NodeKind::Constant:
+    case ExprKind::Constant:
       return constant(cast<Constant>(e));
-    case NodeKind::IntImm:
+    case ExprKind::IntImm:
       return builder_.integer(cast<IntImm>(e)->value);
-    case NodeKind::FloatImm:
+    case ExprKind::FloatImm:
       return builder_.constant(Value::of_float(cast<FloatImm>(e)->value));
-    case NodeKind::StringImm:
+    case ExprKind::StringImm:
       return string(cast<StringImm>(e)->value);
-    case NodeKind::DTypeImm:
+    case ExprKind::DTypeImm:
       return builder_.constant(Value::of_dtype(cast<DTypeImm>(e)->value));
-    case NodeKind::ShapeExpr:
+    case ExprKind::ShapeExpr:
       return shape(cast<ShapeExpr>(e));
-    case NodeKind::GlobalVar:
+    case ExprKind::GlobalVar:
       return function_name(cast<GlobalVar>(e));
-    case NodeKind::ExternFunc:
+    case ExprKind::ExternFunc:
       return builder_.constant_function(cast<ExternFunc>(e)->symbol);
-    case NodeKind::Tuple:
+    case ExprKind::Tuple:
       return tuple(cast<Tuple>(e));
-    case NodeKind::TupleGetItem: {
+    case ExprKind::TupleGetItem: {
       const auto* get = cast<TupleGetItem>(e);
       return emit_call(builtin::TupleGetItem, {value(get->tuple), builder_.integer(get->index)}, e->type);
     }
-    case NodeKind::Call:
+    case ExprKind::Call:
       return call(cast<Call>(e));
-    case NodeKind::If:
+    case ExprKind::If:
       return conditional(cast<If>(e));
-    case NodeKind::SeqExpr:
+    case ExprKind::SeqExpr:
       return sequence(cast<SeqExpr>(e));
-    case NodeKind::Function:
+    case ExprKind::Function:
       return fail(e, "a local function", "it must be lifted into the module first (LambdaLift)");
-    case NodeKind::MetaConstant:
+    case ExprKind::MetaConstant:
       return fail(e, "a constant of a metadata section", "the text did not bring the section");
-    case NodeKind::Op:
+    case ExprKind::Op:
       return fail(e, brief(e), "an operator is not a value");
-    case NodeKind::PrimFunc:
-    case NodeKind::OpaqueFunc:
+    case ExprKind::PrimFunc:
+    case ExprKind::OpaqueFunc:
       return fail(e, "a function inside an expression", "it must be a function of the module");
-    case NodeKind::Add:
-    case NodeKind::Sub:
-    case NodeKind::Mul:
-    case NodeKind::Div:
-    case NodeKind::Mod:
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
-    case NodeKind::Min:
-    case NodeKind::Max:
-    case NodeKind::EQ:
-    case NodeKind::NE:
-    case NodeKind::LT:
-    case NodeKind::LE:
-    case NodeKind::GT:
-    case NodeKind::GE:
-    case NodeKind::And:
-    case NodeKind::Or:
-    case NodeKind::Not:
-    case NodeKind::Cast:
-    case NodeKind::Select:
-    case NodeKind::Let:
+    case ExprKind::Binary:
+    case ExprKind::Not:
+    case ExprKind::Cast:
+    case ExprKind::Select:
+    case ExprKind::Let:
       return fail(e, "the scalar expression " + brief(e),
                   "ComputePrimValue and VMShapeLower have not turned it into code");
-    case NodeKind::BufferLoad:
-    case NodeKind::ProducerLoad:
-    case NodeKind::Ramp:
-    case NodeKind::Broadcast:
-    case NodeKind::Shuffle:
-    case NodeKind::CommReducer:
-    case NodeKind::Lambda:
-    case NodeKind::Bind:
-    case NodeKind::Attr:
-    case NodeKind::Assert:
-    case NodeKind::BufferStore:
-    case NodeKind::AllocBuffer:
-    case NodeKind::DeclBuffer:
-    case NodeKind::Allocate:
-    case NodeKind::AllocateConst:
-    case NodeKind::For:
-    case NodeKind::While:
-    case NodeKind::IfThenElse:
-    case NodeKind::Seq:
-    case NodeKind::Evaluate:
-    case NodeKind::SBlock:
-    case NodeKind::SBlockRealize:
-    case NodeKind::Buffer:
-    case NodeKind::VarBinding:
-    case NodeKind::MatchCast:
-    case NodeKind::BindingBlock:
-    case NodeKind::DataflowBlock:
+    case ExprKind::BufferLoad:
+    case ExprKind::ProducerLoad:
+    case ExprKind::Ramp:
+    case ExprKind::Broadcast:
+    case ExprKind::Shuffle:
+    case ExprKind::CommReducer:
+    case ExprKind::Lambda:
       return fail(e, "a " + std::string(to_string(e->kind)), "it has no place in a Relax function");
   }
   RLDB_UNREACHABLE("node kind");

@@ -17,7 +17,7 @@ class FunctionCompiler {
   // `builder` gets the constants and the table entries that the code mentions; the code itself is emitted later.
   FunctionCompiler(ir::Context& ctx, const ir::Module* module, bytecode::ExecutableBuilder& builder,
                    source::Diagnostics& out)
-      : ctx_(ctx), module_(module), builder_(builder), out_(out), slots_(module) {}
+      : ctx_(ctx), module_(module), builder_(builder), out_(out), slots_(module, nullptr) {}
 
   VirtualCode compile(std::string_view name, const ir::Function* f);
 

@@ -15,20 +15,14 @@ namespace rldb::codegen {
 namespace {
 
 using namespace ir;
+using bytecode::MakeShapeCode;
+using bytecode::MatchShapeCode;
 
 // The dims of a value's type, when they are known.
 Span<const Expr*> dims_of(const Type* type) {
   if (const auto* t = as<TensorType>(type); t && t->has_shape) return t->shape;
   if (const auto* s = as<ShapeType>(type); s && s->has_values) return s->values;
   return {};
-}
-
-// "x" of `ErrorContext(fn=main, loc=param[0], param=x, annotation=...)`.
-std::string_view context_field(std::string_view context, std::string_view key) {
-  std::size_t at = context.find(key);
-  if (at == std::string_view::npos) return {};
-  std::string_view rest = context.substr(at + key.size());
-  return rest.substr(0, rest.find_first_of(",)"));
 }
 
 // An expression of a computing PrimFunc, with heap loads replaced by what their slots stand for.
@@ -45,10 +39,10 @@ class TextOf {
         return slots_[std::size_t(*index)].text;
     }
     if (const auto* b = as<BinaryExpr>(e)) {
-      if (const char* sign = infix(b->kind))
+      if (const char* sign = infix(b->op()))
         return fmt::format("{} {} {}", operand(b->a, depth), sign, operand(b->b, depth));
-      if (b->kind == NodeKind::Min || b->kind == NodeKind::Max)
-        return fmt::format("{}({}, {})", b->kind == NodeKind::Min ? "min" : "max", text(b->a, depth + 1),
+      if (b->kind == BinaryKind::Min || b->kind == BinaryKind::Max)
+        return fmt::format("{}({}, {})", b->kind == BinaryKind::Min ? "min" : "max", text(b->a, depth + 1),
                            text(b->b, depth + 1));
     }
     if (const auto* c = as<CastExpr>(e)) return text(c->value, depth + 1);
@@ -61,13 +55,13 @@ class TextOf {
     std::string t = text(e, depth + 1);
     return t.find(' ') == std::string::npos ? t : "(" + t + ")";
   }
-  static const char* infix(NodeKind kind) {
+  static const char* infix(BinaryKind kind) {
     // Only arithmetic stands in shapes; anything else is printed as it is.
-    if (kind == NodeKind::Add) return "+";
-    if (kind == NodeKind::Sub) return "-";
-    if (kind == NodeKind::Mul) return "*";
-    if (kind == NodeKind::Div || kind == NodeKind::FloorDiv) return "//";
-    if (kind == NodeKind::Mod || kind == NodeKind::FloorMod) return "%";
+    if (kind == BinaryKind::Add) return "+";
+    if (kind == BinaryKind::Sub) return "-";
+    if (kind == BinaryKind::Mul) return "*";
+    if (kind == BinaryKind::Div || kind == BinaryKind::FloorDiv) return "//";
+    if (kind == BinaryKind::Mod || kind == BinaryKind::FloorMod) return "%";
     return nullptr;
   }
   const Buffer* heap_;
@@ -93,6 +87,7 @@ void SlotTable::name(std::int64_t index, const Expr* value) {
   if (!s || !value || !s->text.empty()) return;
   s->text = print_expr(value);
   s->is_variable = isa<Var>(value);
+  named_.insert(value);
 }
 
 void SlotTable::store(std::int64_t index, const Expr* value, std::string bound_by) {
@@ -102,19 +97,27 @@ void SlotTable::store(std::int64_t index, const Expr* value, std::string bound_b
   if (s->bound_by.empty()) s->bound_by = std::move(bound_by);
 }
 
-std::string SlotTable::place(const Expr* matched, std::string_view context, std::size_t dimension) const {
-  std::string of;
-  std::string_view param = context_field(context, "param=");
-  const auto* var = as<Var>(matched);
-  const bool is_param = var && std::find(params_.begin(), params_.end(), var) != params_.end();
-  if (!param.empty())
-    of = fmt::format("parameter `{}`", param);
-  else if (is_param)
+bool SlotTable::is_parameter(const Expr* e) const {
+  const auto& params = function_->params;
+  return std::find(params.begin(), params.end(), e) != params.end();
+}
+
+// The tuple that `e` is a field of, or a field of a field; itself when it is none.
+const Expr* SlotTable::root_of(const Expr* e) const {
+  for (auto field = fields_.find(e); field != fields_.end(); field = fields_.find(e)) e = field->second.first;
+  return e;
+}
+
+std::string SlotTable::place(const Expr* matched, std::size_t dimension) const {
+  const Expr* root = root_of(matched);
+  const auto* var = as<Var>(root);
+  std::string of = "match_cast";
+  if (is_parameter(root))
     of = fmt::format("parameter `{}`", var->name);
-  else if (context.find("loc=return") != std::string_view::npos)
+  else if (root == function_->body->body)
     of = "the return value";
-  else
-    of = var ? fmt::format("match_cast of `{}`", var->name) : "match_cast";
+  else if (var)
+    of = fmt::format("match_cast of `{}`", var->name);
   return fmt::format("{}, dimension {}", of, dimension);
 }
 
@@ -154,37 +157,35 @@ void SlotTable::see_call(const Call* call, std::string_view symbol, const Var* b
   if (symbol == builtin::MatchPrimValue && call->args.size() == 5) {
     auto code = const_int(call->args[2]), index = const_int(call->args[3]);
     if (!code || !index) return;
-    if (*code == 1) {
+    if (MatchShapeCode(*code) == MatchShapeCode::StoreToHeap) {
       add_slot(debug.slots_written, *index);
       const auto* var = as<Var>(call->args[0]);
-      const bool is_param = var && std::find(params_.begin(), params_.end(), var) != params_.end();
+      const bool is_param = is_parameter(call->args[0]);
       store(*index, call->args[0], var ? fmt::format("{}`{}`", is_param ? "parameter " : "", var->name) : "a scalar");
     }
-    if (*code == 3) add_slot(debug.slots_read, *index);
+    if (MatchShapeCode(*code) == MatchShapeCode::AssertEqualToLoad) add_slot(debug.slots_read, *index);
   }
   if (symbol == builtin::MakePrimValue && call->args.size() == 3) {
     auto code = const_int(call->args[1]), index = const_int(call->args[2]);
-    if (code && index && *code == 1) add_slot(debug.slots_read, *index);
+    if (code && index && MakeShapeCode(*code) == MakeShapeCode::LoadShape) add_slot(debug.slots_read, *index);
   }
 }
 
 void SlotTable::see_match(const Call* call, bytecode::InstructionDebug& debug) {
   if (call->args.size() < 4) return;
-  std::string_view context;
-  if (const auto* s = as<StringImm>(call->args.back())) context = s->value;
   Span<const Expr*> dims = dims_of(call->args[0]->type);
   std::size_t pairs = (call->args.size() - 4) / 2;
   for (std::size_t d = 0; d < pairs; ++d) {
     auto code = const_int(call->args[3 + 2 * d]), index = const_int(call->args[4 + 2 * d]);
     if (!code || !index) continue;
-    if (*code == 3) add_slot(debug.slots_read, *index);
-    if (*code != 1) continue;
+    if (MatchShapeCode(*code) == MatchShapeCode::AssertEqualToLoad) add_slot(debug.slots_read, *index);
+    if (MatchShapeCode(*code) != MatchShapeCode::StoreToHeap) continue;
     add_slot(debug.slots_written, *index);
     const Expr* symbol = d < dims.size() ? dims[d] : nullptr;
-    // A match_cast gives dims to a value whose own type does not have them (or has others).
-    const bool from_cast = context.find("match_cast") != std::string_view::npos || !symbol;
+    // Each symbol has one slot. A value that brings none, or one that has its slot, gets another from a match_cast.
+    const bool from_cast = !symbol || named_.contains(symbol);
     if (from_cast) pending_.push_back({call->args[0], d, *index});
-    store(*index, from_cast ? nullptr : symbol, place(call->args[0], context, d));
+    store(*index, from_cast ? nullptr : symbol, place(call->args[0], d));
   }
 }
 
@@ -226,7 +227,7 @@ void SlotTable::see_make_shape(const Call* call, bytecode::InstructionDebug& deb
   std::size_t pairs = (call->args.size() - 2) / 2;
   for (std::size_t d = 0; d < pairs; ++d) {
     auto code = const_int(call->args[2 + 2 * d]), index = const_int(call->args[3 + 2 * d]);
-    if (!code || !index || *code != 1) continue;
+    if (!code || !index || MakeShapeCode(*code) != MakeShapeCode::LoadShape) continue;
     add_slot(debug.slots_read, *index);
     if (d < dims.size()) name(*index, dims[d]);
   }

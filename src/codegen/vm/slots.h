@@ -1,11 +1,14 @@
-// SlotTable: what the slots of a function's shape heap stand for, read back from lowered code.
+// SlotTable: what the slots of a function's shape heap stand for, found from lowered code.
 //
-// VMShapeLower leaves numbers; the types beside them still say the symbols. A store by match_shape names its dimension
+// VMShapeLower leaves numbers; the types beside them still have the symbols. A store by match_shape names its dimension
 // through the type of what is matched (or of the match_cast that follows), a make_shape through its result type, a
 // computing PrimFunc through its body. Also tells which slots a call reads and writes.
+// Why not a table that VMShapeLower writes: a module that was read lowered, or lowered by TVM, has none, and two ways
+// of knowing the same would have to agree.
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "rldb/bytecode/debug_info.h"
@@ -15,14 +18,13 @@ namespace rldb::codegen {
 
 class SlotTable {
  public:
-  explicit SlotTable(const ir::Module* module) : module_(module) {}
+  SlotTable(const ir::Module* module, const ir::Function* function) : module_(module), function_(function) {}
 
   bool is_heap(const ir::Expr* e) const { return heap_ && e == heap_; }
   const ir::Var* heap() const { return heap_; }
 
   // Every binding of the function in order. Fills slots_read and slots_written of the call's instruction.
   void see(const ir::Binding* binding, bytecode::InstructionDebug& debug);
-  void set_parameters(ir::Span<const ir::Var*> params) { params_ = params; }
   // Slots whose text was never found are "slot N".
   std::vector<bytecode::SlotDebug> finish();
 
@@ -42,13 +44,16 @@ class SlotTable {
   void name(std::int64_t index, const ir::Expr* value);
   void store(std::int64_t index, const ir::Expr* value, std::string bound_by);
   const ir::Type* type_inside(const ir::Type* type, const ir::Expr* of, const ir::Expr* part) const;
-  std::string place(const ir::Expr* matched, std::string_view context, std::size_t dimension) const;
+  bool is_parameter(const ir::Expr* e) const;
+  const ir::Expr* root_of(const ir::Expr* e) const;
+  std::string place(const ir::Expr* matched, std::size_t dimension) const;
 
   const ir::Module* module_;
-  ir::Span<const ir::Var*> params_;
+  const ir::Function* function_;
   const ir::Var* heap_ = nullptr;
   std::vector<bytecode::SlotDebug> slots_;
   std::vector<Store> pending_;
+  std::set<const ir::Expr*> named_;  // symbols and expressions that have their slot
   // Variables that are fields of others: matches of a tuple go field by field.
   std::map<const ir::Expr*, std::pair<const ir::Expr*, std::int64_t>> fields_;
 };

@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
@@ -36,7 +37,9 @@ constexpr std::size_t kStackReserve = 4 << 20;
 // function.
 bool has_meaning(const op::Row& row) {
   constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::CallsClosure | op::Trait::CallsPacked | op::Trait::Kills;
-  return row.has(kCore) || row.id == op::Id::MakeClosure || find_relax_op(row.id) != nullptr;
+  const bool core = row.has(kCore) || row.id == op::Id::MakeClosure || row.id == op::Id::CallBuiltinWithCtx ||
+                    row.id == op::Id::VmCallTirDyn;
+  return core || find_relax_op(row.id) != nullptr;
 }
 bool has_meaning(std::string_view name) {
   const op::Row* row = op::find(name);
@@ -139,9 +142,33 @@ class RelaxEval {
 
   Result<Value> call_packed(std::string_view name, PackedArgs args) {
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
+    if (const auto id = bytecode::find_builtin(name)) {
+      if (auto own = call_lowered(*id, args)) return std::move(*own);
+      if (auto own = call_back(*id, args)) return std::move(*own);
+    }
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(name) : nullptr;
     if (f) return f->function->native(args);
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
+  }
+
+  // Builtins of lowered programs that call or make functions; without the machine that they are given there.
+  std::optional<Result<Value>> call_back(bytecode::BuiltinId id, PackedArgs args) {
+    if (id == bytecode::BuiltinId::InvokeClosure && !args.empty())
+      return call_value(args[0], {args.begin() + 1, args.end()});
+    if (id == bytecode::BuiltinId::MakeClosure && !args.empty() && args[0].is(ValueKind::Function))
+      return closure_over(args[0].as_function(), args.subspan(1));
+    if (id == bytecode::BuiltinId::CallTirDyn && args.size() >= 2 && args.back().is(ValueKind::Shape)) {
+      std::vector<Value> all(args.begin() + 1, args.end() - 1);
+      for (const std::int64_t d : args.back().as_shape()) all.push_back(Value::of_int(d));
+      return call_value(args[0], std::move(all));
+    }
+    return std::nullopt;
+  }
+
+  static Result<Value> closure_over(const runtime::Function& callee, PackedArgs captured) {
+    runtime::Ref<runtime::Function> f(new runtime::Function(callee));
+    f->captured.insert(f->captured.end(), captured.begin(), captured.end());
+    return Value(std::move(f));
   }
 
   Result<Value> call_value(const Value& callee, std::vector<Value> args) {
@@ -226,14 +253,7 @@ class RelaxEval {
 
   Result<Value> conditional(const ir::If* e, Scope& scope) {
     RLDB_TRY(const Value c, eval(e->cond, scope));
-    bool taken = false;
-    if (c.is(ValueKind::Int) || c.is(ValueKind::Bool)) {
-      taken = c.as_int() != 0;
-    } else if (c.is(ValueKind::Tensor) && c.as_tensor().ndim() == 0 && c.as_tensor().dtype().is_integral()) {
-      taken = runtime::load_as_int(c.as_tensor().data(), c.as_tensor().dtype()) != 0;
-    } else {
-      return fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(c)));
-    }
+    RLDB_TRY(const bool taken, condition_of(c));
     Scope inner = scope;  // what a branch binds is not seen outside; what it kills is dead
     Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner);
     for (auto& [var, value] : scope.values)
@@ -380,10 +400,23 @@ class RelaxEval {
     if (row->has(op::Trait::CallTir)) return call_tir(c, scope);
     if (row->has(op::Trait::CallsClosure)) return call_closure(c, scope);
     if (row->id == op::Id::MakeClosure) return make_closure(c, scope);
-    if (row->has(op::Trait::CallsPacked)) return call_packed_op(c, scope);
+    const bool with_machine = row->id == op::Id::CallBuiltinWithCtx;
+    if (with_machine || row->has(op::Trait::CallsPacked)) return call_packed_op(c, with_machine, scope);
     if (row->has(op::Trait::Kills)) return kill(c, scope);
+    if (row->id == op::Id::VmCallTirDyn) return call_tir_dyn(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return find_relax_op(row->id)({name, args, env_.output});
+  }
+
+  // The last argument is a shape whose dims are trailing scalars of the kernel.
+  Result<Value> call_tir_dyn(const ir::Call* c, Scope& scope) {
+    RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
+    if (!args.empty() && args.back().is(ValueKind::Shape)) {
+      const Value dims = std::move(args.back());
+      args.pop_back();
+      for (const std::int64_t d : dims.as_shape()) args.push_back(Value::of_int(d));
+    }
+    return run_callee(c->args[0], args);
   }
 
   Result<Value> call_closure(const ir::Call* c, Scope& scope) {
@@ -395,13 +428,13 @@ class RelaxEval {
   Result<Value> make_closure(const ir::Call* c, Scope& scope) {
     RLDB_TRY(const Value callee, eval(c->args[0], scope));
     RLDB_TRY(std::vector<Value> captured, inputs_of(c->args[1], scope));
-    runtime::Ref<runtime::Function> f(new runtime::Function(callee.as_function()));
-    f->captured.insert(f->captured.end(), captured.begin(), captured.end());
-    return Value(std::move(f));
+    return closure_over(callee.as_function(), captured);
   }
 
-  Result<Value> call_packed_op(const ir::Call* c, Scope& scope) {
-    RLDB_TRY(std::vector<Value> args, values(c->args.subspan(1), scope));
+  Result<Value> call_packed_op(const ir::Call* c, bool with_machine, Scope& scope) {
+    // call_builtin_with_ctx has its arguments in a tuple; the machine comes before them there.
+    const auto* tuple = with_machine && c->args.size() == 2 ? as<ir::Tuple>(c->args[1]) : nullptr;
+    RLDB_TRY(std::vector<Value> args, values(tuple ? tuple->items : c->args.subspan(1), scope));
     if (const auto* x = as<ir::ExternFunc>(c->args[0])) return call_packed(x->symbol, args);
     RLDB_TRY(const Value callee, eval(c->args[0], scope));
     return call_value(callee, std::move(args));

@@ -9,7 +9,7 @@
 
 namespace rldb::eval {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 using runtime::ErrorKind;
 using runtime::fail;
 using runtime::Result;
@@ -136,10 +136,10 @@ Result<Scalar> ExprEval::eval(const ir::Expr* e, int lane) const {
   if (const auto* f = ir::as<ir::FloatImm>(e)) return of_float(round_to(f->value, f->dtype().element()));
   if (const auto* b = ir::as<ir::BinaryExpr>(e)) {
     RLDB_TRY(const Scalar x, eval(b->a, lane));
-    if (e->kind == NodeKind::And && !x.i) return of_int(0);
-    if (e->kind == NodeKind::Or && x.i) return of_int(1);
+    if (e->kind == BinaryKind::And && !x.i) return of_int(0);
+    if (e->kind == BinaryKind::Or && x.i) return of_int(1);
     RLDB_TRY(const Scalar y, eval(b->b, lane));
-    return binary(e->kind, x, y, b->a->dtype().element());
+    return binary(b->op(), x, y, b->a->dtype().element());
   }
   if (const auto* l = ir::as<ir::BufferLoad>(e)) {
     if (l->predicate) {
@@ -158,10 +158,9 @@ Result<Scalar> ExprEval::eval(const ir::Expr* e, int lane) const {
     return convert(x, c->value->dtype().element(), c->dtype().element());
   }
   if (const auto* s = ir::as<ir::SelectExpr>(e)) {
+    // Only the side that is wanted: the other may load from outside of its buffer (TVM: RewriteUnsafeSelect).
     RLDB_TRY(const Scalar c, eval(s->cond, lane));
-    RLDB_TRY(const Scalar t, eval(s->true_value, lane));
-    RLDB_TRY(const Scalar f, eval(s->false_value, lane));
-    return c.i ? t : f;
+    return eval(c.i ? s->true_value : s->false_value, lane);
   }
   if (const auto* r = ir::as<ir::Ramp>(e)) {
     const int inner = lanes_of(r->base);

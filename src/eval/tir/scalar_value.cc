@@ -7,7 +7,7 @@
 
 namespace rldb::eval {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 std::int64_t wrap(std::int64_t value, DType t) {
   if (t.is_bool()) return value != 0;
@@ -93,101 +93,102 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
 
 namespace {
 
-runtime::Result<Scalar> float_binary(NodeKind kind, double a, double b, DType t) {
+runtime::Result<Scalar> float_binary(BinaryKind kind, double a, double b, DType t) {
   const auto rounded = [&](double v) { return of_float(round_to(v, t)); };
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       return rounded(a + b);
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       return rounded(a - b);
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return rounded(a * b);
-    case NodeKind::Div:
+    case BinaryKind::Div:
       return rounded(a / b);
-    case NodeKind::Mod:
+    case BinaryKind::Mod:
       return rounded(std::fmod(a, b));
-    case NodeKind::FloorDiv:
+    case BinaryKind::FloorDiv:
       return rounded(std::floor(a / b));
-    case NodeKind::FloorMod:
+    case BinaryKind::FloorMod:
       return rounded(a - std::floor(a / b) * b);
     // TVM lowers min and max of floats to a compare and a select: the second operand wins when one is NaN.
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return of_float(a < b ? a : b);
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return of_float(a > b ? a : b);
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return of_int(a == b);
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return of_int(a != b);
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return of_int(a < b);
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return of_int(a <= b);
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return of_int(a > b);
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return of_int(a >= b);
-    default:  // And, Or have no float form; other kinds are not binary
-      return runtime::fail(runtime::ErrorKind::Unsupported, "a logical operator on floats");
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  return runtime::fail(runtime::ErrorKind::Unsupported, "a logical operator on floats");
 }
 
-runtime::Result<Scalar> divide(NodeKind kind, std::int64_t a, std::int64_t b, DType t) {
+runtime::Result<Scalar> divide(BinaryKind kind, std::int64_t a, std::int64_t b, DType t) {
   if (b == 0) return runtime::fail(runtime::ErrorKind::Raised, "integer division by zero");
   if (t.is_uint()) {
     const auto ua = std::uint64_t(a), ub = std::uint64_t(b);
-    const bool remainder = kind == NodeKind::Mod || kind == NodeKind::FloorMod;
+    const bool remainder = kind == BinaryKind::Mod || kind == BinaryKind::FloorMod;
     return of_int(std::int64_t(remainder ? ua % ub : ua / ub));
   }
-  if (kind == NodeKind::FloorDiv) return of_int(wrap(floor_div(a, b), t));
-  if (kind == NodeKind::FloorMod) return of_int(floor_mod(a, b));
-  if (b == -1) return of_int(kind == NodeKind::Mod ? 0 : wrap(std::int64_t(0 - std::uint64_t(a)), t));
-  return of_int(kind == NodeKind::Mod ? a % b : wrap(a / b, t));
+  if (kind == BinaryKind::FloorDiv) return of_int(wrap(floor_div(a, b), t));
+  if (kind == BinaryKind::FloorMod) return of_int(floor_mod(a, b));
+  if (b == -1) return of_int(kind == BinaryKind::Mod ? 0 : wrap(std::int64_t(0 - std::uint64_t(a)), t));
+  return of_int(kind == BinaryKind::Mod ? a % b : wrap(a / b, t));
 }
 
-runtime::Result<Scalar> int_binary(NodeKind kind, std::int64_t a, std::int64_t b, DType t) {
+runtime::Result<Scalar> int_binary(BinaryKind kind, std::int64_t a, std::int64_t b, DType t) {
   const auto ua = std::uint64_t(a), ub = std::uint64_t(b);
   const bool less = t.is_uint() ? ua < ub : a < b;
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       return of_int(wrap(std::int64_t(ua + ub), t));
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       return of_int(wrap(std::int64_t(ua - ub), t));
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return of_int(wrap(std::int64_t(ua * ub), t));
-    case NodeKind::Div:
-    case NodeKind::Mod:
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
       return divide(kind, a, b, t);
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return of_int(less ? a : b);
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return of_int(less ? b : a);
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return of_int(a == b);
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return of_int(a != b);
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return of_int(less);
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return of_int(less || a == b);
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return of_int(!less && a != b);
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return of_int(!less);
-    case NodeKind::And:
+    case BinaryKind::And:
       return of_int(a != 0 && b != 0);
-    case NodeKind::Or:
+    case BinaryKind::Or:
       return of_int(a != 0 || b != 0);
-    default:  // other kinds are not binary
-      return runtime::fail(runtime::ErrorKind::Unsupported, "an operator that is not binary");
   }
+  RLDB_UNREACHABLE("every binary kind has its case");
 }
 
 }  // namespace
 
-runtime::Result<Scalar> binary(NodeKind kind, Scalar a, Scalar b, DType t) {
+runtime::Result<Scalar> binary(BinaryKind kind, Scalar a, Scalar b, DType t) {
   return t.is_float() ? float_binary(kind, a.f, b.f, t) : int_binary(kind, a.i, b.i, t);
 }
 

@@ -31,7 +31,7 @@ void store(void* data, DType t, Scalar v);
 std::string to_text(Scalar v, DType t);
 
 // `kind` is one of Add .. Or; `t` is the operands' dtype. Division by an integer zero is an error.
-runtime::Result<Scalar> binary(ir::NodeKind kind, Scalar a, Scalar b, DType t);
+runtime::Result<Scalar> binary(ir::BinaryKind kind, Scalar a, Scalar b, DType t);
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b);  // b != 0
 std::int64_t floor_mod(std::int64_t a, std::int64_t b);

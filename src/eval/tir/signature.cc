@@ -97,7 +97,7 @@ class SignatureMaker {
              append(c->args[2], code, depth + 1) && emit(code, DimOp::Code::Select);
     }
     const auto* b = ir::as<ir::BinaryExpr>(e);
-    const auto it = b ? kCodes.find(b->kind) : kCodes.end();
+    const auto it = b ? kCodes.find(b->op()) : kCodes.end();
     if (it == kCodes.end()) return false;
     return append(b->a, code, depth + 1) && append(b->b, code, depth + 1) && emit(code, it->second);
   }
@@ -107,29 +107,29 @@ class SignatureMaker {
     return true;
   }
 
-  static const std::unordered_map<ir::NodeKind, DimOp::Code> kCodes;
+  static const std::unordered_map<ir::BinaryKind, DimOp::Code> kCodes;
   runtime::KernelSignature signature_;
   std::unordered_map<const ir::Var*, std::size_t> indices_;
 };
 
-const std::unordered_map<ir::NodeKind, DimOp::Code> SignatureMaker::kCodes{
-    {ir::NodeKind::Add, DimOp::Code::Add},
-    {ir::NodeKind::Sub, DimOp::Code::Sub},
-    {ir::NodeKind::Mul, DimOp::Code::Mul},
-    {ir::NodeKind::Div, DimOp::Code::TruncDiv},
-    {ir::NodeKind::Mod, DimOp::Code::TruncMod},
-    {ir::NodeKind::FloorDiv, DimOp::Code::FloorDiv},
-    {ir::NodeKind::FloorMod, DimOp::Code::FloorMod},
-    {ir::NodeKind::Min, DimOp::Code::Min},
-    {ir::NodeKind::Max, DimOp::Code::Max},
-    {ir::NodeKind::EQ, DimOp::Code::Eq},
-    {ir::NodeKind::NE, DimOp::Code::Ne},
-    {ir::NodeKind::LT, DimOp::Code::Lt},
-    {ir::NodeKind::LE, DimOp::Code::Le},
-    {ir::NodeKind::GT, DimOp::Code::Gt},
-    {ir::NodeKind::GE, DimOp::Code::Ge},
-    {ir::NodeKind::And, DimOp::Code::And},
-    {ir::NodeKind::Or, DimOp::Code::Or},
+const std::unordered_map<ir::BinaryKind, DimOp::Code> SignatureMaker::kCodes{
+    {ir::BinaryKind::Add, DimOp::Code::Add},
+    {ir::BinaryKind::Sub, DimOp::Code::Sub},
+    {ir::BinaryKind::Mul, DimOp::Code::Mul},
+    {ir::BinaryKind::Div, DimOp::Code::TruncDiv},
+    {ir::BinaryKind::Mod, DimOp::Code::TruncMod},
+    {ir::BinaryKind::FloorDiv, DimOp::Code::FloorDiv},
+    {ir::BinaryKind::FloorMod, DimOp::Code::FloorMod},
+    {ir::BinaryKind::Min, DimOp::Code::Min},
+    {ir::BinaryKind::Max, DimOp::Code::Max},
+    {ir::BinaryKind::EQ, DimOp::Code::Eq},
+    {ir::BinaryKind::NE, DimOp::Code::Ne},
+    {ir::BinaryKind::LT, DimOp::Code::Lt},
+    {ir::BinaryKind::LE, DimOp::Code::Le},
+    {ir::BinaryKind::GT, DimOp::Code::Gt},
+    {ir::BinaryKind::GE, DimOp::Code::Ge},
+    {ir::BinaryKind::And, DimOp::Code::And},
+    {ir::BinaryKind::Or, DimOp::Code::Or},
 };
 
 }  // namespace

@@ -24,25 +24,44 @@ std::size_t indent_of(std::string_view line) {
 }
 
 bool is_compound(Kind k) {
-  switch (k) {
-    case Kind::Module:
-    case Kind::RelaxFunction:
-    case Kind::PrimFunc:
-    case Kind::PythonFunction:
-    case Kind::MacroDefinition:
-    case Kind::FunctionDefinition:
-    case Kind::DataflowBlock:
-    case Kind::SBlock:
-    case Kind::InitBlock:
-    case Kind::WithStatement:
-    case Kind::Loop:
-    case Kind::WhileLoop:
-    case Kind::IfStatement:
-    case Kind::TryStatement:
+  switch (statement_kind(k)) {
+    case StatementKind::Module:
+    case StatementKind::RelaxFunction:
+    case StatementKind::PrimFunc:
+    case StatementKind::PythonFunction:
+    case StatementKind::MacroDefinition:
+    case StatementKind::FunctionDefinition:
+    case StatementKind::DataflowBlock:
+    case StatementKind::SBlock:
+    case StatementKind::InitBlock:
+    case StatementKind::WithStatement:
+    case StatementKind::Loop:
+    case StatementKind::WhileLoop:
+    case StatementKind::IfStatement:
+    case StatementKind::TryStatement:
       return true;
-    default:
-      return false;
+    case StatementKind::UnexpectedIndent:
+    case StatementKind::Binding:
+    case StatementKind::AxisBinding:
+    case StatementKind::BufferStore:
+    case StatementKind::Declaration:
+    case StatementKind::AugmentedAssignment:
+    case StatementKind::ExpressionStatement:
+    case StatementKind::ReturnStatement:
+    case StatementKind::AssertStatement:
+    case StatementKind::PassStatement:
+    case StatementKind::BreakStatement:
+    case StatementKind::ContinueStatement:
+    case StatementKind::ImportStatement:
+    case StatementKind::ImportFromStatement:
+    case StatementKind::RaiseStatement:
+    case StatementKind::DeleteStatement:
+    case StatementKind::ScopeStatement:
+    case StatementKind::Damage:
+    case StatementKind::Other:
+      break;
   }
+  return false;
 }
 
 // Does the text end in an empty line?

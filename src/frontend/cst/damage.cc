@@ -44,37 +44,24 @@ class Reporter {
  private:
   // True when the node's inside is covered by what was said.
   bool visit(Node n) {
-    switch (n.kind()) {
-      case Kind::Error:
-        report_error(n);
-        return true;
-      case Kind::Missing:
-        report_missing(n);
-        return true;
-      case Kind::TooDeep:
-        // Thousands of siblings may be cut off at the same level: one report is enough.
-        if (!too_deep_) say(n.span(), source::message(diag::NestedTooDeepText));
-        too_deep_ = true;
-        reported_ = true;
-        return true;
-      case Kind::UnterminatedString:
-        say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(diag::UnterminatedString));
-        return true;
-      case Kind::UnexpectedIndent:
-        report_indent(n);
-        return false;
-      case Kind::MissingColon:
-        report_missing_colon(n);
-        return false;
-      case Kind::Block:
-        if (n.children().empty()) say(n.span(), source::message(diag::MissingBody));
-        return false;
-      case Kind::Identifier:
-        if (is_keyword(n.text())) say(n.span(), source::message(diag::KeywordAsName, n.text()));
-        return false;
-      default:
-        return false;
+    if (n.is(Kind::Error)) return report_error(n), true;
+    if (n.is(Kind::Missing)) return report_missing(n), true;
+    if (n.is(Kind::TooDeep)) {
+      // Thousands of siblings may be cut off at the same level: one report is enough.
+      if (!too_deep_) say(n.span(), source::message(diag::NestedTooDeepText));
+      too_deep_ = true;
+      reported_ = true;
+      return true;
     }
+    if (n.is(Kind::UnterminatedString)) {
+      say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(diag::UnterminatedString));
+      return true;
+    }
+    if (n.is(Kind::UnexpectedIndent)) report_indent(n);
+    if (n.is(Kind::MissingColon)) report_missing_colon(n);
+    if (n.is(Kind::Block) && n.children().empty()) say(n.span(), source::message(diag::MissingBody));
+    if (n.is(Kind::Identifier) && is_keyword(n.text())) say(n.span(), source::message(diag::KeywordAsName, n.text()));
+    return false;
   }
 
   // The line that is too deep; a tab in it, or in the line before, is the likely reason.

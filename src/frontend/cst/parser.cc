@@ -36,6 +36,22 @@ std::string_view to_string(Kind kind) {
   return "?";
 }
 
+StatementKind statement_kind(Kind kind) {
+  if (kind == Kind::Error || kind == Kind::Missing || kind == Kind::TooDeep) return StatementKind::Damage;
+#define RLDB_CST_STATEMENT(K, name) \
+  if (kind == Kind::K) return StatementKind::K;
+#include "frontend/cst/node_kinds.def"
+  return StatementKind::Other;
+}
+
+ExpressionKind expression_kind(Kind kind) {
+  if (kind == Kind::Error || kind == Kind::Missing || kind == Kind::TooDeep) return ExpressionKind::Damage;
+#define RLDB_CST_EXPRESSION(K, name) \
+  if (kind == Kind::K) return ExpressionKind::K;
+#include "frontend/cst/node_kinds.def"
+  return ExpressionKind::Other;
+}
+
 bool within_limits(std::string_view text, std::size_t* offset) {
   return tree_sitter_tvmscript_within_limits(text.data(), text.size(), offset);
 }

@@ -27,6 +27,22 @@ enum class Kind : std::uint8_t {
 };
 std::string_view to_string(Kind kind);
 
+// The same kinds by group, for switches that are complete.
+enum class StatementKind : std::uint8_t {
+#define RLDB_CST_STATEMENT(K, name) K = std::uint8_t(Kind::K),
+#include "frontend/cst/node_kinds.def"
+  Damage = std::uint8_t(Kind::Error),  // Error, Missing and TooDeep: damage.cc reports them
+  Other = std::uint8_t(Kind::Other),   // no statement
+};
+enum class ExpressionKind : std::uint8_t {
+#define RLDB_CST_EXPRESSION(K, name) K = std::uint8_t(Kind::K),
+#include "frontend/cst/node_kinds.def"
+  Damage = std::uint8_t(Kind::Error),
+  Other = std::uint8_t(Kind::Other),  // no expression
+};
+StatementKind statement_kind(Kind kind);
+ExpressionKind expression_kind(Kind kind);
+
 enum class Field : std::uint8_t {
   None,
 #define RLDB_FIELD(F, name) F,

@@ -44,38 +44,54 @@ class EntryReader {
   }
 
   void item(Node s) {
-    switch (s.kind()) {
-      case Kind::Module:
+    switch (cst::statement_kind(s.kind())) {
+      case cst::StatementKind::Module:
         out_.items.push_back(read_module(r_, s));
         if (!out_.module) out_.module = out_.items.back().module;
         return;
-      case Kind::Binding:
+      case cst::StatementKind::Binding:
         if (extern_binding(s)) return;
         if (is_type_var(s)) return symbols_item(s, {type_var(s)});
         if (const auto dtype = symbol_declaration(r_, s.child(Field::Value));
             dtype && s.child(Field::Target).is(Kind::Identifier))
           return declare(s, *dtype);
         return binding(s);
-      case Kind::ExpressionStatement:
+      case cst::StatementKind::ExpressionStatement:
         return expression(s);
-      case Kind::IfStatement:
-      case Kind::DataflowBlock:
+      case cst::StatementKind::IfStatement:
+      case cst::StatementKind::DataflowBlock:
         return binding(s);
-      case Kind::ReturnStatement:
+      case cst::StatementKind::ReturnStatement:
         r_.error(s, diag::MisplacedReturn);
         return;
-      case Kind::RelaxFunction:
-      case Kind::PrimFunc:
-      case Kind::PythonFunction:
-      case Kind::MacroDefinition:
-      case Kind::ImportStatement:
-      case Kind::ImportFromStatement:
-      case Kind::PassStatement:
-      case Kind::Error:
-      case Kind::Missing:
-      case Kind::TooDeep:
+      case cst::StatementKind::RelaxFunction:
+      case cst::StatementKind::PrimFunc:
+      case cst::StatementKind::PythonFunction:
+      case cst::StatementKind::MacroDefinition:
+      case cst::StatementKind::ImportStatement:
+      case cst::StatementKind::ImportFromStatement:
+      case cst::StatementKind::PassStatement:
+      case cst::StatementKind::Damage:
         return;
-      default:
+      case cst::StatementKind::FunctionDefinition:
+      case cst::StatementKind::SBlock:
+      case cst::StatementKind::InitBlock:
+      case cst::StatementKind::WithStatement:
+      case cst::StatementKind::Loop:
+      case cst::StatementKind::WhileLoop:
+      case cst::StatementKind::TryStatement:
+      case cst::StatementKind::UnexpectedIndent:
+      case cst::StatementKind::AxisBinding:
+      case cst::StatementKind::BufferStore:
+      case cst::StatementKind::Declaration:
+      case cst::StatementKind::AugmentedAssignment:
+      case cst::StatementKind::AssertStatement:
+      case cst::StatementKind::BreakStatement:
+      case cst::StatementKind::ContinueStatement:
+      case cst::StatementKind::RaiseStatement:
+      case cst::StatementKind::DeleteStatement:
+      case cst::StatementKind::ScopeStatement:
+      case cst::StatementKind::Other:
         unsupported_statement(r_, s, "the prompt");
     }
   }

@@ -84,18 +84,47 @@ void read_member(Reader& r, Member& m) {
   auto noted = std::exchange(r.noted_ops, {});
   ++r.module->reading_depth;
   r.module->reading.push_back(&m);
-  switch (m.node.kind()) {
-    case Kind::RelaxFunction:
+  switch (cst::statement_kind(m.node.kind())) {
+    case cst::StatementKind::RelaxFunction:
       read_relax_member(r, m);
       break;
-    case Kind::PrimFunc:
+    case cst::StatementKind::PrimFunc:
       m.state = Member::State::Reading;
       m.function = read_prim_func(r, m.node);
       break;
-    case Kind::PythonFunction:
+    case cst::StatementKind::PythonFunction:
       m.function = read_python_function(r, m.node);
       break;
-    default:  // name = R.ExternFunc(...)
+    case cst::StatementKind::Module:
+    case cst::StatementKind::MacroDefinition:
+    case cst::StatementKind::FunctionDefinition:
+    case cst::StatementKind::DataflowBlock:
+    case cst::StatementKind::SBlock:
+    case cst::StatementKind::InitBlock:
+    case cst::StatementKind::WithStatement:
+    case cst::StatementKind::Loop:
+    case cst::StatementKind::WhileLoop:
+    case cst::StatementKind::IfStatement:
+    case cst::StatementKind::TryStatement:
+    case cst::StatementKind::UnexpectedIndent:
+    case cst::StatementKind::Binding:
+    case cst::StatementKind::AxisBinding:
+    case cst::StatementKind::BufferStore:
+    case cst::StatementKind::Declaration:
+    case cst::StatementKind::AugmentedAssignment:
+    case cst::StatementKind::ExpressionStatement:
+    case cst::StatementKind::ReturnStatement:
+    case cst::StatementKind::AssertStatement:
+    case cst::StatementKind::PassStatement:
+    case cst::StatementKind::BreakStatement:
+    case cst::StatementKind::ContinueStatement:
+    case cst::StatementKind::ImportStatement:
+    case cst::StatementKind::ImportFromStatement:
+    case cst::StatementKind::RaiseStatement:
+    case cst::StatementKind::DeleteStatement:
+    case cst::StatementKind::ScopeStatement:
+    case cst::StatementKind::Damage:
+    case cst::StatementKind::Other:  // name = R.ExternFunc(...)
       if (const Val v = eval(r, m.node); v.expr() && ir::isa<ir::ExternFunc>(v.expr())) m.function = v.expr();
       break;
   }
@@ -288,8 +317,8 @@ namespace {
 
 // A class-level statement that is not a function.
 void read_class_statement(Reader& r, ModuleState& m, Node s) {
-  switch (s.kind()) {
-    case Kind::ExpressionStatement: {
+  switch (cst::statement_kind(s.kind())) {
+    case cst::StatementKind::ExpressionStatement: {
       const Node value = s.child(Field::Value);
       if (is_call_to(r, value, Space::Ir, "module_attrs")) return read_module_attrs(r, m, value);
       if (is_call_to(r, value, Space::Ir, "module_global_infos")) return;  // read before everything else
@@ -297,7 +326,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       r.error(value, diag::UnsupportedHere, "an expression", "a module");
       return;
     }
-    case Kind::Binding: {
+    case cst::StatementKind::Binding: {
       const Node target = s.child(Field::Target), value = s.child(Field::Value);
       if (is_type_var(s)) return;
       if (target.is(Kind::Identifier) && is_call_to(r, value, Space::Relax, "ExternFunc"))
@@ -310,7 +339,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       r.error(target, diag::BadTarget);
       return;
     }
-    case Kind::FunctionDefinition:
+    case cst::StatementKind::FunctionDefinition:
       // A plain method of a class derived from BasePyModule.
       if (m.node.child(Field::Superclasses)) {
         add_member(r, m, s.child(Field::Name).text(), s.child(Field::Name), s);
@@ -319,9 +348,9 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       r.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", diag::UndecoratedFunction,
                    s.child(Field::Name).text());
       return;
-    case Kind::MacroDefinition:
+    case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);
-    case Kind::UnexpectedIndent:
+    case cst::StatementKind::UnexpectedIndent:
       for (Node c : s.children()) {
         if (is_function(c.kind())) {
           add_member(r, m, c.child(Field::Name).text(), c.child(Field::Name), c);
@@ -330,14 +359,35 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         }
       }
       return;
-    case Kind::PassStatement:
-    case Kind::Error:
-    case Kind::Missing:
-    case Kind::TooDeep:
-    case Kind::ImportStatement:
-    case Kind::ImportFromStatement:
+    case cst::StatementKind::PassStatement:
+    case cst::StatementKind::Damage:
+    case cst::StatementKind::ImportStatement:
+    case cst::StatementKind::ImportFromStatement:
       return;
-    default:
+    case cst::StatementKind::Module:
+    case cst::StatementKind::RelaxFunction:
+    case cst::StatementKind::PrimFunc:
+    case cst::StatementKind::PythonFunction:
+    case cst::StatementKind::DataflowBlock:
+    case cst::StatementKind::SBlock:
+    case cst::StatementKind::InitBlock:
+    case cst::StatementKind::WithStatement:
+    case cst::StatementKind::Loop:
+    case cst::StatementKind::WhileLoop:
+    case cst::StatementKind::IfStatement:
+    case cst::StatementKind::TryStatement:
+    case cst::StatementKind::AxisBinding:
+    case cst::StatementKind::BufferStore:
+    case cst::StatementKind::Declaration:
+    case cst::StatementKind::AugmentedAssignment:
+    case cst::StatementKind::ReturnStatement:
+    case cst::StatementKind::AssertStatement:
+    case cst::StatementKind::BreakStatement:
+    case cst::StatementKind::ContinueStatement:
+    case cst::StatementKind::RaiseStatement:
+    case cst::StatementKind::DeleteStatement:
+    case cst::StatementKind::ScopeStatement:
+    case cst::StatementKind::Other:
       unsupported_statement(r, s, "a module");
   }
 }
@@ -477,27 +527,15 @@ void read_comment_header(Reader& r) {
 
 // A value of a Python line at file level that is plain enough to read; anything else is left alone.
 bool is_plain_value(Reader& r, Node n) {
-  switch (n.kind()) {
-    case Kind::Integer:
-    case Kind::Float:
-    case Kind::String:
-    case Kind::ConcatenatedString:
-    case Kind::Boolean:
-    case Kind::None:
-      return true;
-    case Kind::Tuple:
-    case Kind::List:
-    case Kind::Unary:
-    case Kind::Binary:
-    case Kind::Parenthesized:
-      for (Node c : n.children())
-        if (c.field() != Field::Operator && !is_plain_value(r, c)) return false;
-      return true;
-    case Kind::Identifier:
-      return find_name(r, n.text()) != nullptr;
-    default:
-      return false;
-  }
+  static constexpr Kind kLiterals[] = {Kind::Integer, Kind::Float, Kind::String, Kind::ConcatenatedString,
+                                       Kind::Boolean, Kind::None};
+  static constexpr Kind kCompound[] = {Kind::Tuple, Kind::List, Kind::Unary, Kind::Binary, Kind::Parenthesized};
+  if (n.is(Kind::Identifier)) return find_name(r, n.text()) != nullptr;
+  if (std::ranges::find(kLiterals, n.kind()) != std::end(kLiterals)) return true;
+  if (std::ranges::find(kCompound, n.kind()) == std::end(kCompound)) return false;
+  for (Node c : n.children())
+    if (c.field() != Field::Operator && !is_plain_value(r, c)) return false;
+  return true;
 }
 
 void read_file_binding(Reader& r, Node s, std::vector<const ir::Var*>* symbols) {

@@ -12,25 +12,34 @@ namespace arith {
 
 namespace {
 
-bool is_comparison(NodeKind kind) { return kind >= NodeKind::EQ && kind <= NodeKind::GE; }
-
-NodeKind opposite(NodeKind kind) {
+BinaryKind opposite(BinaryKind kind) {
   switch (kind) {
-    case NodeKind::EQ:
-      return NodeKind::NE;
-    case NodeKind::NE:
-      return NodeKind::EQ;
-    case NodeKind::LT:
-      return NodeKind::GE;
-    case NodeKind::LE:
-      return NodeKind::GT;
-    case NodeKind::GT:
-      return NodeKind::LE;
-    case NodeKind::GE:
-      return NodeKind::LT;
-    default:
-      RLDB_UNREACHABLE("not a comparison");
+    case BinaryKind::EQ:
+      return BinaryKind::NE;
+    case BinaryKind::NE:
+      return BinaryKind::EQ;
+    case BinaryKind::LT:
+      return BinaryKind::GE;
+    case BinaryKind::LE:
+      return BinaryKind::GT;
+    case BinaryKind::GT:
+      return BinaryKind::LE;
+    case BinaryKind::GE:
+      return BinaryKind::LT;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  RLDB_UNREACHABLE("not a comparison");
 }
 
 }  // namespace
@@ -53,8 +62,8 @@ class Simplifier final : public Rewriter {
       return expr_equal(made, e) ? e : made;
     }
     const auto* b = as<BinaryExpr>(e);
-    if (b && is_comparison(e->kind) && is_index(b->a))
-      if (const auto decided = owner_.decide(e->kind, b->a, b->b)) return ctx_.bool_imm(*decided);
+    if (b && is_comparison(b->op()) && is_index(b->a))
+      if (const auto decided = owner_.decide(b->op(), b->a, b->b)) return ctx_.bool_imm(*decided);
     ++owner_.depth_;
     const Expr* made = folded(default_expr(e));
     --owner_.depth_;
@@ -66,7 +75,7 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(e)) {
       if (isa<IntImm>(n->a) || isa<NotExpr>(n->a)) return logical_not(ctx_, n->a);
       const auto* c = as<BinaryExpr>(n->a);
-      if (c && is_comparison(c->kind) && c->a->dtype().is_integral()) return ctx_.binary(opposite(c->kind), c->a, c->b);
+      if (c && is_comparison(c->op()) && c->a->dtype().is_integral()) return ctx_.binary(opposite(c->op()), c->a, c->b);
       return e;
     }
     if (const auto* s = as<SelectExpr>(e)) return chosen(e, s->cond, s->true_value, s->false_value);
@@ -89,12 +98,12 @@ class Simplifier final : public Rewriter {
   }
 
   const Expr* folded_binary(const BinaryExpr* b) {
-    if (b->kind == NodeKind::And || b->kind == NodeKind::Or) {
+    if (b->kind == BinaryKind::And || b->kind == BinaryKind::Or) {
       if (expr_equal(b->a, b->b) && is_pure(b->a)) return b->a;
       if (is_pure(b->a) && contradict(b->a, b->b) && b->dtype().is_scalar())
-        return ctx_.bool_imm(b->kind == NodeKind::Or);
+        return ctx_.bool_imm(b->kind == BinaryKind::Or);
     }
-    auto made = make_binary(ctx_, b->kind, b->a, b->b);
+    auto made = make_binary(ctx_, b->op(), b->a, b->b);
     // A fresh copy of the same operator says nothing new.
     return made.ok() && (*made)->kind != b->kind ? *made : b;
   }
@@ -103,7 +112,7 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(a)) return expr_equal(n->a, b);
     if (const auto* n = as<NotExpr>(b)) return expr_equal(n->a, a);
     const auto *x = as<BinaryExpr>(a), *y = as<BinaryExpr>(b);
-    return x && y && is_comparison(x->kind) && x->a->dtype().is_integral() && opposite(x->kind) == y->kind &&
+    return x && y && is_comparison(x->op()) && x->a->dtype().is_integral() && opposite(x->op()) == y->op() &&
            expr_equal(x->a, y->a) && expr_equal(x->b, y->b);
   }
 
@@ -179,36 +188,47 @@ void Canonicaliser::assume(const Expr* condition) {
     }
     if (const auto* n = as<NotExpr>(e)) {
       const auto* c = as<BinaryExpr>(n->a);
-      if (c && is_comparison(c->kind) && c->a->dtype().is_integral())
-        parts.push_back(ctx_.binary(opposite(c->kind), c->a, c->b));
+      if (c && is_comparison(c->op()) && c->a->dtype().is_integral())
+        parts.push_back(ctx_.binary(opposite(c->op()), c->a, c->b));
     }
     const auto* b = as<BinaryExpr>(e);
-    if (b && e->kind == NodeKind::And) {
+    if (b && e->kind == BinaryKind::And) {
       parts.push_back(b->a);
       parts.push_back(b->b);
       continue;
     }
     if (conditions_.size() < kMaxFacts) conditions_.push_back(e);
-    if (!b || !is_comparison(e->kind) || !is_index(b->a)) continue;
-    switch (e->kind) {
-      case NodeKind::LT:
+    if (!b || !is_comparison(b->op()) || !is_index(b->a)) continue;
+    switch (b->op()) {
+      case BinaryKind::LT:
         add_fact(b->b, b->a, 1);
         break;
-      case NodeKind::LE:
+      case BinaryKind::LE:
         add_fact(b->b, b->a, 0);
         break;
-      case NodeKind::GT:
+      case BinaryKind::GT:
         add_fact(b->a, b->b, 1);
         break;
-      case NodeKind::GE:
+      case BinaryKind::GE:
         add_fact(b->a, b->b, 0);
         break;
-      case NodeKind::EQ:
+      case BinaryKind::EQ:
         add_fact(b->a, b->b, 0);
         add_fact(b->b, b->a, 0);
         break;
-      default:
-        break;  // NE: kept as a condition
+      case BinaryKind::NE:
+      case BinaryKind::Add:
+      case BinaryKind::Sub:
+      case BinaryKind::Mul:
+      case BinaryKind::Div:
+      case BinaryKind::Mod:
+      case BinaryKind::FloorDiv:
+      case BinaryKind::FloorMod:
+      case BinaryKind::Min:
+      case BinaryKind::Max:
+      case BinaryKind::And:
+      case BinaryKind::Or:
+        break;  // kept as a condition
     }
   }
 }
@@ -244,39 +264,50 @@ std::optional<bool> Canonicaliser::decide_zero(const Poly& d) {
   return std::nullopt;
 }
 
-std::optional<bool> Canonicaliser::decide(NodeKind kind, const Expr* a, const Expr* b) {
+std::optional<bool> Canonicaliser::decide(BinaryKind kind, const Expr* a, const Expr* b) {
   const Poly d = merge_div_mod(sum(to_poly(a), to_poly(b), -1), a->dtype());
   if (d.overflow) return std::nullopt;
   // a - b >= k, and a - b <= -k
   const auto above = [&](std::int64_t k) { return non_negative(sum(d, Poly::of(-k))); };
   const auto below = [&](std::int64_t k) { return non_negative(sum(scaled(d, -1), Poly::of(-k))); };
   switch (kind) {
-    case NodeKind::EQ:
-    case NodeKind::NE: {
+    case BinaryKind::EQ:
+    case BinaryKind::NE: {
       auto zero = decide_zero(d);
       if (!zero) zero = decide_zero(expand_mods(d, a->dtype()));
       if (!zero) return std::nullopt;
-      return *zero == (kind == NodeKind::EQ);
+      return *zero == (kind == BinaryKind::EQ);
     }
-    case NodeKind::LT:
+    case BinaryKind::LT:
       if (below(1)) return true;
       if (above(0)) return false;
       return std::nullopt;
-    case NodeKind::LE:
+    case BinaryKind::LE:
       if (below(0)) return true;
       if (above(1)) return false;
       return std::nullopt;
-    case NodeKind::GT:
+    case BinaryKind::GT:
       if (above(1)) return true;
       if (below(0)) return false;
       return std::nullopt;
-    case NodeKind::GE:
+    case BinaryKind::GE:
       if (above(0)) return true;
       if (below(1)) return false;
       return std::nullopt;
-    default:
-      return std::nullopt;  // not a comparison
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  return std::nullopt;
 }
 
 bool Canonicaliser::prove(const Expr* condition) {
@@ -285,8 +316,8 @@ bool Canonicaliser::prove(const Expr* condition) {
   for (const Expr* known : conditions_)
     if (expr_equal(known, condition) || expr_equal(known, made)) return true;
   if (const auto* b = as<BinaryExpr>(made)) {
-    if (b->kind == NodeKind::And) return prove(b->a) && prove(b->b);
-    if (b->kind == NodeKind::Or) return prove(b->a) || prove(b->b);
+    if (b->kind == BinaryKind::And) return prove(b->a) && prove(b->b);
+    if (b->kind == BinaryKind::Or) return prove(b->a) || prove(b->b);
   }
   return false;
 }
@@ -294,7 +325,7 @@ bool Canonicaliser::prove(const Expr* condition) {
 bool Canonicaliser::prove_equal(const Expr* a, const Expr* b) {
   if (a == b || (expr_equal(a, b) && is_pure(a))) return true;
   if (is_index(a) && is_index(b)) {
-    const auto decided = decide(NodeKind::EQ, a, b);
+    const auto decided = decide(BinaryKind::EQ, a, b);
     return decided && *decided;
   }
   return is_pure(a) && expr_equal(simplify(a), simplify(b));
@@ -305,7 +336,7 @@ bool Canonicaliser::prove_different(const Expr* a, const Expr* b) {
     const auto x = const_int(a), y = const_int(b);
     return x && y && a->dtype() == b->dtype() && *x != *y;
   }
-  const auto decided = decide(NodeKind::NE, a, b);
+  const auto decided = decide(BinaryKind::NE, a, b);
   return decided && *decided;
 }
 

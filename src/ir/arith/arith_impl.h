@@ -61,7 +61,7 @@ class Canonicaliser {
   const Expr* canonical(const Expr* e);
 
   // ---- decisions (arith.cc) ----
-  std::optional<bool> decide(NodeKind kind, const Expr* a, const Expr* b);
+  std::optional<bool> decide(BinaryKind kind, const Expr* a, const Expr* b);
   std::optional<bool> decide_zero(const Poly& d);
   bool non_negative(const Poly& p);
   bool non_negative_with(const Poly& p, std::size_t first_fact, int chain);

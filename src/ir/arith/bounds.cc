@@ -98,7 +98,7 @@ Bounds Canonicaliser::bounds_of(const Poly& p) {
   Bounds remainders{0, 0};
   for (const Term& t : p.terms) {
     const auto* div = t.atoms.size() == 1 ? as<BinaryExpr>(atoms_[t.atoms[0]]) : nullptr;
-    const auto c = div && div->kind == NodeKind::FloorDiv ? const_int(div->b) : std::nullopt;
+    const auto c = div && div->kind == BinaryKind::FloorDiv ? const_int(div->b) : std::nullopt;
     if (!c || *c <= 0 || t.coef % *c != 0 || p.terms.size() == 1) {
       rest.terms.push_back(t);
       continue;
@@ -188,38 +188,48 @@ Bounds Canonicaliser::compute_atom_bounds(const Expr* e) {
     return {};
   }
   const Bounds x = bounds(b->a), y = bounds(b->b);
-  switch (e->kind) {
-    case NodeKind::Min: {
+  switch (b->op()) {
+    case BinaryKind::Min: {
       Bounds out = joined(x, y);
       out.min = x.min && y.min ? out.min : std::nullopt;
       out.max = x.max && y.max ? End(std::min(*x.max, *y.max)) : x.max ? x.max : y.max;
       return out;
     }
-    case NodeKind::Max: {
+    case BinaryKind::Max: {
       Bounds out = joined(x, y);
       out.min = x.min && y.min ? End(std::max(*x.min, *y.min)) : x.min ? x.min : y.min;
       out.max = x.max && y.max ? out.max : std::nullopt;
       return out;
     }
-    case NodeKind::FloorDiv:
+    case BinaryKind::FloorDiv:
       return floor_div_bounds(x, y);
-    case NodeKind::FloorMod:
+    case BinaryKind::FloorMod:
       return floor_mod_bounds(x, y);
-    case NodeKind::Div:
+    case BinaryKind::Div:
       // Towards zero: no further from it than the numerator, on the same side.
       if (!at_least(y, 1)) return {};
       return {x.min ? End(std::min<std::int64_t>(*x.min, 0)) : std::nullopt,
               x.max ? End(std::max<std::int64_t>(*x.max, 0)) : std::nullopt};
-    case NodeKind::Mod: {
+    case BinaryKind::Mod: {
       if (!at_least(y, 1)) return {};
       const End most = y.max ? End(*y.max - 1) : std::nullopt;
       return {at_least(x, 0) ? End(0) : times(most, -1), at_most(x, 0) ? End(0) : most};
     }
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return multiplied(x, y);
-    default:
-      return {};  // comparisons are bool: the range of the dtype
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // sums were met before; comparisons are bool: the range of the dtype
   }
+  return {};
 }
 
 }  // namespace rldb::ir::arith

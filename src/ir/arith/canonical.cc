@@ -112,15 +112,15 @@ Poly Canonicaliser::sum_poly(const Expr* e) {
     const auto* b = as<BinaryExpr>(x);
     if (const auto v = const_int(x)) {
       append_scaled(out, Poly::of(*v), k);
-    } else if (x->kind == NodeKind::Add) {
+    } else if (x->kind == BinaryKind::Add) {
       parts.push_back({b->b, k});
       parts.push_back({b->a, k});
-    } else if (x->kind == NodeKind::Sub) {
+    } else if (x->kind == BinaryKind::Sub) {
       std::int64_t minus = 0;
       out.overflow = __builtin_sub_overflow(std::int64_t(0), k, &minus);
       parts.push_back({b->b, minus});
       parts.push_back({b->a, k});
-    } else if (x->kind == NodeKind::Mul && (const_int(b->a) || const_int(b->b))) {
+    } else if (x->kind == BinaryKind::Mul && (const_int(b->a) || const_int(b->b))) {
       const bool left = const_int(b->a).has_value();
       std::int64_t scale = 0;
       out.overflow = __builtin_mul_overflow(k, left ? *const_int(b->a) : *const_int(b->b), &scale);
@@ -142,28 +142,41 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
     return p;
   }
   const auto* b = as<BinaryExpr>(e);
-  switch (e->kind) {
-    case NodeKind::Mul: {
+  const auto other = [&] {
+    const Expr* made = canonical(e);
+    if (made != e && is_index(made) && (isa<BinaryExpr>(made) || isa<Var>(made))) return to_poly(made);
+    return atom_or_const(made);
+  };
+  if (!b) return other();
+  switch (b->op()) {
+    case BinaryKind::Mul: {
       // In this order: it is the one in which atoms are met and written.
       const Poly left = to_poly(b->a);
       Poly p = expanded(left, to_poly(b->b));
       if (!p.overflow) return p;
-      return atom(ctx_.binary(NodeKind::Mul, simplify(b->a), simplify(b->b)));
+      return atom(ctx_.binary(BinaryKind::Mul, simplify(b->a), simplify(b->b)));
     }
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
-    case NodeKind::Div:
-    case NodeKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
       return divide(b);
-    case NodeKind::Min:
-    case NodeKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
       return min_max(b);
-    default: {
-      const Expr* made = canonical(e);
-      if (made != e && is_index(made) && (isa<BinaryExpr>(made) || isa<Var>(made))) return to_poly(made);
-      return atom_or_const(made);
-    }
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  return other();
 }
 
 std::size_t Canonicaliser::written_size(const Poly& p) {
@@ -189,11 +202,11 @@ Poly Canonicaliser::divide(const BinaryExpr* e) {
   const Poly a = to_poly(e->a), b = to_poly(e->b);
   const DType t = e->dtype();
   if (b.is_const(0)) return atom(e);
-  if (a.is_const() && b.is_const()) return Poly::of(*fold_int(e->kind, t, a.constant, b.constant));
+  if (a.is_const() && b.is_const()) return Poly::of(*fold_int(e->op(), t, a.constant, b.constant));
   Poly out;
-  if (e->kind == NodeKind::FloorDiv) {
+  if (e->kind == BinaryKind::FloorDiv) {
     out = floor_div(a, b, t);
-  } else if (e->kind == NodeKind::FloorMod) {
+  } else if (e->kind == BinaryKind::FloorMod) {
     out = floor_mod(a, b, t);
   } else {
     out = truncated(e, a, b);
@@ -204,7 +217,7 @@ Poly Canonicaliser::divide(const BinaryExpr* e) {
 // `/` and `%` of C. They are the floor forms where nothing is negative.
 Poly Canonicaliser::truncated(const BinaryExpr* e, const Poly& a, const Poly& b) {
   const DType t = e->dtype();
-  const bool is_div = e->kind == NodeKind::Div;
+  const bool is_div = e->kind == BinaryKind::Div;
   if (non_negative(a) && non_negative(sum(b, Poly::of(-1)))) return is_div ? floor_div(a, b, t) : floor_mod(a, b, t);
   // An exact division rounds nowhere.
   if (b.is_const()) {
@@ -214,7 +227,7 @@ Poly Canonicaliser::truncated(const BinaryExpr* e, const Poly& a, const Poly& b)
     if (exact && is_div) return floor_div(a, b, t);
     if (exact) return Poly::of(0);
   }
-  return atom(ctx_.binary(e->kind, to_expr(a, t), to_expr(b, t)));
+  return atom(ctx_.binary(e->op(), to_expr(a, t), to_expr(b, t)));
 }
 
 namespace {
@@ -308,7 +321,7 @@ Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
   if (r.is_const(0)) return r;
   if (!b.is_const()) {
     if (non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return Poly::of(0);
-    return atom(ctx_.binary(NodeKind::FloorDiv, to_expr(r, t), to_expr(b, t)));
+    return atom(ctx_.binary(BinaryKind::FloorDiv, to_expr(r, t), to_expr(b, t)));
   }
   std::int64_t c = b.constant;
   if (c > 1) {
@@ -324,7 +337,7 @@ Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
     // (x // d + k) // c == (x + k * d) // (d * c)
     if (r.terms.size() == 1 && r.terms[0].coef == 1 && r.terms[0].atoms.size() == 1) {
       const auto* inner = as<BinaryExpr>(atoms_[r.terms[0].atoms[0]]);
-      const auto d = inner && inner->kind == NodeKind::FloorDiv ? const_int(inner->b) : std::nullopt;
+      const auto d = inner && inner->kind == BinaryKind::FloorDiv ? const_int(inner->b) : std::nullopt;
       std::int64_t whole = 0;
       if (d && *d > 0 && !__builtin_mul_overflow(*d, c, &whole)) {
         const Poly x = sum(to_poly(inner->a), scaled(Poly::of(*d), r.constant));
@@ -332,7 +345,7 @@ Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
       }
     }
   }
-  return atom(ctx_.binary(NodeKind::FloorDiv, to_expr(r, t), ctx_.int_imm(t, c)));
+  return atom(ctx_.binary(BinaryKind::FloorDiv, to_expr(r, t), ctx_.int_imm(t, c)));
 }
 
 // Terms x % d become x where the divisor divides d: they are congruent.
@@ -340,7 +353,7 @@ Poly Canonicaliser::without_mods(const Poly& p, std::int64_t divisor) {
   Poly out = Poly::of(p.constant);
   for (const Term& t : p.terms) {
     const auto* m = t.atoms.size() == 1 ? as<BinaryExpr>(atoms_[t.atoms[0]]) : nullptr;
-    const auto d = m && m->kind == NodeKind::FloorMod ? const_int(m->b) : std::nullopt;
+    const auto d = m && m->kind == BinaryKind::FloorMod ? const_int(m->b) : std::nullopt;
     if (d && *d > 0 && *d % divisor == 0) {
       append_scaled(out, to_poly(m->a), t.coef);
     } else {
@@ -359,7 +372,7 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
   if (r.is_const(0)) return r;
   if (!b.is_const()) {
     if (non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return r;
-    return atom(ctx_.binary(NodeKind::FloorMod, to_expr(r, t), to_expr(b, t)));
+    return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(r, t), to_expr(b, t)));
   }
   const std::int64_t c = b.constant;
   if (c > 1) {
@@ -378,7 +391,7 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
       return Poly::of(ir::floor_mod(r.constant, c));
     }
   }
-  return atom(ctx_.binary(NodeKind::FloorMod, to_expr(r, t), to_expr(b, t)));
+  return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(r, t), to_expr(b, t)));
 }
 
 namespace {
@@ -395,7 +408,7 @@ bool comes_before(const Poly& a, const Poly& b) {
 
 Poly Canonicaliser::min_max(const BinaryExpr* e) {
   const Poly a = to_poly(e->a), b = to_poly(e->b);
-  const bool is_min = e->kind == NodeKind::Min;
+  const bool is_min = e->kind == BinaryKind::Min;
   const Poly difference = sum(a, b, -1);
   if (non_negative(difference)) return is_min ? b : a;
   if (non_negative(scaled(difference, -1))) return is_min ? a : b;
@@ -404,7 +417,7 @@ Poly Canonicaliser::min_max(const BinaryExpr* e) {
   // One order for both ways to write it: that in which the atoms were met, so that a text read twice says the same.
   if (comes_before(b, a) && !isa<IntImm>(y)) std::swap(x, y);
   if (isa<IntImm>(x)) std::swap(x, y);
-  return atom(ctx_.binary(e->kind, x, y));
+  return atom(ctx_.binary(e->op(), x, y));
 }
 
 // k * d * (x // d) + k * (x % d) == k * x
@@ -412,8 +425,8 @@ Poly Canonicaliser::merge_div_mod(Poly p, DType t) {
   for (std::size_t i = 0; i < p.terms.size(); ++i) {
     for (std::size_t j = 0; j < p.terms[i].atoms.size(); ++j) {
       const auto* m = as<BinaryExpr>(atoms_[p.terms[i].atoms[j]]);
-      if (!m || m->kind != NodeKind::FloorMod) continue;
-      const Expr* quotient = ctx_.binary(NodeKind::FloorDiv, m->a, m->b);
+      if (!m || m->kind != BinaryKind::FloorMod) continue;
+      const Expr* quotient = ctx_.binary(BinaryKind::FloorDiv, m->a, m->b);
       const Expr* known = atom_table_.find(expr_hash(quotient), [&](const Expr* o) { return expr_equal(o, quotient); });
       if (!known) continue;
       Term rest = p.terms[i];
@@ -440,12 +453,12 @@ Poly Canonicaliser::expand_mods(const Poly& p, DType t, int depth) {
   for (const Term& term : p.terms) {
     for (std::size_t j = 0; j < term.atoms.size(); ++j) {
       const auto* m = as<BinaryExpr>(atoms_[term.atoms[j]]);
-      if (!m || m->kind != NodeKind::FloorMod) continue;
+      if (!m || m->kind != BinaryKind::FloorMod) continue;
       Term rest = term;
       rest.atoms.erase(rest.atoms.begin() + std::ptrdiff_t(j));
       const Poly factor{rest.atoms.empty() ? std::vector<Term>{} : std::vector<Term>{rest},
                         rest.atoms.empty() ? rest.coef : 0, false};
-      const Poly quotient = atom(ctx_.binary(NodeKind::FloorDiv, m->a, m->b));
+      const Poly quotient = atom(ctx_.binary(BinaryKind::FloorDiv, m->a, m->b));
       const Poly value = sum(to_poly(m->a), product(to_poly(m->b), quotient), -1);
       const Poly out = sum(sum(p, Poly{{term}, 0, false}, -1), product(factor, value));
       return out.overflow ? p : expand_mods(out, t, depth + 1);
@@ -456,8 +469,8 @@ Poly Canonicaliser::expand_mods(const Poly& p, DType t, int depth) {
 
 const Expr* Canonicaliser::monomial(const Term& t, std::int64_t coef, DType dtype) {
   const Expr* out = nullptr;
-  for (std::uint32_t id : t.atoms) out = out ? ctx_.binary(NodeKind::Mul, out, atoms_[id]) : atoms_[id];
-  return coef == 1 ? out : ctx_.binary(NodeKind::Mul, out, ctx_.int_imm(dtype, coef));
+  for (std::uint32_t id : t.atoms) out = out ? ctx_.binary(BinaryKind::Mul, out, atoms_[id]) : atoms_[id];
+  return coef == 1 ? out : ctx_.binary(BinaryKind::Mul, out, ctx_.int_imm(dtype, coef));
 }
 
 // Positive terms first, then what is subtracted, the literal last.
@@ -472,23 +485,23 @@ const Expr* Canonicaliser::built(const Poly& p, DType t) {
   for (const Term& x : p.terms)
     if (x.coef > 0) {
       const Expr* m = monomial(x, x.coef, t);
-      out = out ? ctx_.binary(NodeKind::Add, out, m) : m;
+      out = out ? ctx_.binary(BinaryKind::Add, out, m) : m;
     }
   std::int64_t constant = p.constant;
   if (!out && constant > 0) out = ctx_.int_imm(t, std::exchange(constant, 0));
   for (const Term& x : p.terms) {
     if (x.coef > 0) continue;
     if (out && x.coef != INT64_MIN) {
-      out = ctx_.binary(NodeKind::Sub, out, monomial(x, -x.coef, t));
+      out = ctx_.binary(BinaryKind::Sub, out, monomial(x, -x.coef, t));
     } else {
       const Expr* m = monomial(x, x.coef, t);
-      out = out ? ctx_.binary(NodeKind::Add, out, m) : m;
+      out = out ? ctx_.binary(BinaryKind::Add, out, m) : m;
     }
   }
   if (!out) return ctx_.int_imm(t, constant);
-  if (constant > 0) return ctx_.binary(NodeKind::Add, out, ctx_.int_imm(t, constant));
-  if (constant < 0 && constant != INT64_MIN) return ctx_.binary(NodeKind::Sub, out, ctx_.int_imm(t, -constant));
-  if (constant < 0) return ctx_.binary(NodeKind::Add, out, ctx_.int_imm(t, constant));
+  if (constant > 0) return ctx_.binary(BinaryKind::Add, out, ctx_.int_imm(t, constant));
+  if (constant < 0 && constant != INT64_MIN) return ctx_.binary(BinaryKind::Sub, out, ctx_.int_imm(t, -constant));
+  if (constant < 0) return ctx_.binary(BinaryKind::Add, out, ctx_.int_imm(t, constant));
   return out;
 }
 

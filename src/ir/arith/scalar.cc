@@ -14,9 +14,6 @@ using support::Failure;
 
 namespace {
 
-bool is_comparison(NodeKind kind) { return kind >= NodeKind::EQ && kind <= NodeKind::GE; }
-bool is_logic(NodeKind kind) { return kind == NodeKind::And || kind == NodeKind::Or; }
-
 bool is_scalar(const Expr* e) { return e->type->kind == TypeKind::Prim && !e->dtype().is_void(); }
 
 // The dtype that both operands become, lanes apart. TVM: a float wins over integers, the wider float over the
@@ -41,7 +38,7 @@ const Expr* spread(Context& ctx, const Expr* e, DType like) {
   if (e->dtype().lanes == like.lanes) return e;
   const Expr* lanes = ctx.i32(like.lanes);
   if (like.is_scalable())
-    lanes = ctx.binary(NodeKind::Mul, ctx.intrin(DType::Int(32), Intrinsic::Vscale, {}), ctx.i32(-like.lanes));
+    lanes = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), Intrinsic::Vscale, {}), ctx.i32(-like.lanes));
   return ctx.broadcast(e, lanes);
 }
 
@@ -53,7 +50,7 @@ bool is_zero(const Expr* e) { return is_const(e, 0) || is_float_const(e, 0); }
 bool is_one(const Expr* e) { return is_const(e, 1) || is_float_const(e, 1); }
 
 // Both literals: the folded literal, or null.
-const Expr* fold_literals(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+const Expr* fold_literals(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   const DType t = a->dtype();
   if (const auto* x = as<IntImm>(a), *y = as<IntImm>(b); x && y) {
     const auto v = fold_int(kind, t, x->value, y->value);
@@ -70,61 +67,67 @@ const Expr* fold_literals(Context& ctx, NodeKind kind, const Expr* a, const Expr
 }
 
 // Neutral and absorbing operands, as TVM's operators drop them while an expression is built.
-const Expr* fold_neutral(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+const Expr* fold_neutral(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   const bool integral = a->dtype().is_integral();
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       if (is_zero(a)) return b;
       if (is_zero(b)) return a;
       return nullptr;
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       if (is_zero(b)) return a;
       return nullptr;
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       if (is_one(a)) return b;
       if (is_one(b)) return a;
       if (integral && is_zero(a)) return a;
       if (integral && is_zero(b)) return b;
       return nullptr;
-    case NodeKind::Div:
+    case BinaryKind::Div:
       if (is_one(b)) return a;
       return nullptr;
-    case NodeKind::FloorDiv:
+    case BinaryKind::FloorDiv:
       if (integral && is_one(b)) return a;
       if (integral && is_const(a, 0) && !is_const(b, 0)) return a;
       return nullptr;
-    case NodeKind::Mod:
-    case NodeKind::FloorMod:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorMod:
       if (integral && is_one(b) && a->dtype().is_scalar()) return ctx.int_imm(a->dtype(), 0);
       if (integral && is_const(a, 0) && !is_const(b, 0)) return a;
       return nullptr;
-    case NodeKind::Min:
-    case NodeKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
       return a == b || expr_equal(a, b) ? a : nullptr;
-    case NodeKind::And:
+    case BinaryKind::And:
       if (is_const(a, 1)) return b;
       if (is_const(b, 1)) return a;
       if (is_const(a, 0)) return a;
       if (is_const(b, 0)) return b;
       return nullptr;
-    case NodeKind::Or:
+    case BinaryKind::Or:
       if (is_const(a, 0)) return b;
       if (is_const(b, 0)) return a;
       if (is_const(a, 1)) return a;
       if (is_const(b, 1)) return b;
       return nullptr;
-    default:
-      return nullptr;  // comparisons have no neutral operand
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+      break;  // comparisons have no neutral operand
   }
+  return nullptr;
 }
 
-const Expr* folded_binary(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+const Expr* folded_binary(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   if (const Expr* e = fold_literals(ctx, kind, a, b)) return e;
   if (const Expr* e = fold_neutral(ctx, kind, a, b)) return e;
   return ctx.binary(kind, a, b);
 }
 
-const Expr* checked(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+const Expr* checked(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   auto made = make_binary(ctx, kind, a, b);
   RLDB_CHECK(made.ok(), made.error().text);
   return *made;
@@ -148,7 +151,7 @@ Result<std::pair<const Expr*, const Expr*>> match_dtypes(Context& ctx, const Exp
   return std::pair(convert(a), convert(b));
 }
 
-Result<const Expr*> make_binary(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+Result<const Expr*> make_binary(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   if (is_logic(kind)) {
     for (const Expr* e : {a, b})
       if (!e->dtype().is_bool())
@@ -165,20 +168,20 @@ Result<const Expr*> make_binary(Context& ctx, NodeKind kind, const Expr* a, cons
   return folded_binary(ctx, kind, both->first, both->second);
 }
 
-const Expr* add(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Add, a, b); }
-const Expr* sub(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Sub, a, b); }
-const Expr* mul(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Mul, a, b); }
-const Expr* div(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Div, a, b); }
-const Expr* floor_div(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::FloorDiv, a, b); }
-const Expr* floor_mod(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::FloorMod, a, b); }
-const Expr* min(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Min, a, b); }
-const Expr* max(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Max, a, b); }
-const Expr* compare(Context& ctx, NodeKind kind, const Expr* a, const Expr* b) {
+const Expr* add(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Add, a, b); }
+const Expr* sub(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Sub, a, b); }
+const Expr* mul(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Mul, a, b); }
+const Expr* div(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Div, a, b); }
+const Expr* floor_div(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::FloorDiv, a, b); }
+const Expr* floor_mod(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::FloorMod, a, b); }
+const Expr* min(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Min, a, b); }
+const Expr* max(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Max, a, b); }
+const Expr* compare(Context& ctx, BinaryKind kind, const Expr* a, const Expr* b) {
   RLDB_CHECK(is_comparison(kind), "not a comparison");
   return checked(ctx, kind, a, b);
 }
-const Expr* logical_and(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::And, a, b); }
-const Expr* logical_or(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, NodeKind::Or, a, b); }
+const Expr* logical_and(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::And, a, b); }
+const Expr* logical_or(Context& ctx, const Expr* a, const Expr* b) { return checked(ctx, BinaryKind::Or, a, b); }
 const Expr* logical_not(Context& ctx, const Expr* a) {
   if (const auto* i = as<IntImm>(a)) return ctx.bool_imm(i->value == 0);
   if (const auto* n = as<NotExpr>(a)) return n->a;

@@ -44,90 +44,111 @@ std::int64_t wrap_to(DType t, std::int64_t v) {
   return wrap(low);
 }
 
-std::optional<std::int64_t> fold_int(NodeKind kind, DType t, std::int64_t a, std::int64_t b) {
+std::optional<std::int64_t> fold_int(BinaryKind kind, DType t, std::int64_t a, std::int64_t b) {
   const auto fit = [t](std::int64_t v) { return std::optional<std::int64_t>(wrap_to(t, v)); };
   // int64 is what dimensions are counted in, where a wrapped value would be a wrong answer: it stays as it is written.
   const bool exact = t.is_int() && t.bits == 64;
   std::int64_t whole = 0;
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       if (exact && __builtin_add_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) + bits(b)));
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       if (exact && __builtin_sub_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) - bits(b)));
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       if (exact && __builtin_mul_overflow(a, b, &whole)) return std::nullopt;
       return fit(wrap(bits(a) * bits(b)));
-    case NodeKind::Div:
+    case BinaryKind::Div:
       return b == 0 ? std::nullopt : fit(trunc_div(t, a, b));
-    case NodeKind::Mod:
+    case BinaryKind::Mod:
       return b == 0 ? std::nullopt : fit(trunc_mod(t, a, b));
-    case NodeKind::FloorDiv:
+    case BinaryKind::FloorDiv:
       return b == 0 ? std::nullopt : fit(t.is_uint() ? trunc_div(t, a, b) : floor_div(a, b));
-    case NodeKind::FloorMod:
+    case BinaryKind::FloorMod:
       return b == 0 ? std::nullopt : fit(t.is_uint() ? trunc_mod(t, a, b) : floor_mod(a, b));
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return less(t, a, b) ? a : b;
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return less(t, a, b) ? b : a;
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return a == b;
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return a != b;
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return less(t, a, b);
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return !less(t, b, a);
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return less(t, b, a);
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return !less(t, a, b);
-    case NodeKind::And:
+    case BinaryKind::And:
       return a != 0 && b != 0;
-    case NodeKind::Or:
+    case BinaryKind::Or:
       return a != 0 || b != 0;
-    default:
-      return std::nullopt;  // not a binary operator
   }
+  RLDB_UNREACHABLE("every binary kind has its case");
 }
 
-std::optional<double> fold_float(NodeKind kind, double a, double b) {
+std::optional<double> fold_float(BinaryKind kind, double a, double b) {
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       return a + b;
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       return a - b;
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return a * b;
-    case NodeKind::Div:
+    case BinaryKind::Div:
       return b == 0 ? std::nullopt : std::optional<double>(a / b);
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return std::min(a, b);
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return std::max(a, b);
-    default:
-      return std::nullopt;  // remainders of floats are left to the program
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // remainders of floats are left to the program
   }
+  return std::nullopt;
 }
 
-std::optional<bool> fold_float_compare(NodeKind kind, double a, double b) {
+std::optional<bool> fold_float_compare(BinaryKind kind, double a, double b) {
   switch (kind) {
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return a == b;
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return a != b;
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return a < b;
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return a <= b;
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return a > b;
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return a >= b;
-    default:
-      return std::nullopt;  // not a comparison
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  return std::nullopt;
 }
 
 }  // namespace rldb::ir

@@ -3,31 +3,46 @@
 namespace rldb::ir {
 
 bool is_leaf(const Expr* e) {
-  switch (e->kind) {
-    case NodeKind::Var:
-    case NodeKind::DataflowVar:
-    case NodeKind::GlobalVar:
-    case NodeKind::Constant:
-    case NodeKind::MetaConstant:
-    case NodeKind::ShapeExpr:
-    case NodeKind::ExternFunc:
-    case NodeKind::Op:
-    case NodeKind::StringImm:
-    case NodeKind::DTypeImm:
+  switch (e->expr_kind()) {
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
+    case ExprKind::GlobalVar:
+    case ExprKind::Constant:
+    case ExprKind::MetaConstant:
+    case ExprKind::ShapeExpr:
+    case ExprKind::ExternFunc:
+    case ExprKind::Op:
+    case ExprKind::StringImm:
+    case ExprKind::DTypeImm:
       return true;
-    case NodeKind::Call:
+    case ExprKind::Call:
       // An intrinsic is part of scalar arithmetic.
       return is_tir_op(static_cast<const Call*>(e)->callee);
-    case NodeKind::TupleGetItem:
-    case NodeKind::If:
-    case NodeKind::SeqExpr:
-    case NodeKind::Function:
-    case NodeKind::PrimFunc:
-    case NodeKind::OpaqueFunc:
+    case ExprKind::TupleGetItem:
+    case ExprKind::If:
+    case ExprKind::SeqExpr:
+    case ExprKind::Function:
+    case ExprKind::PrimFunc:
+    case ExprKind::OpaqueFunc:
       return false;
-    default:
-      return isa<Expr>(e) && e->type->kind == TypeKind::Prim;  // scalar expressions are values in place
+    case ExprKind::Tuple:
+    case ExprKind::IntImm:
+    case ExprKind::FloatImm:
+    case ExprKind::Binary:
+    case ExprKind::Not:
+    case ExprKind::Cast:
+    case ExprKind::Select:
+    case ExprKind::BufferLoad:
+    case ExprKind::ProducerLoad:
+    case ExprKind::Ramp:
+    case ExprKind::Broadcast:
+    case ExprKind::Shuffle:
+    case ExprKind::Let:
+    case ExprKind::CommReducer:
+    case ExprKind::Lambda:
+      break;  // scalar expressions are values in place
   }
+  return e->type->kind == TypeKind::Prim;
 }
 
 void BlockBuilder::begin_scope() { scopes_.emplace_back(); }

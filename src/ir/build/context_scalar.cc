@@ -25,14 +25,14 @@ int vector_lanes(const Expr* lanes) {
   RLDB_UNREACHABLE("vector lanes are neither a literal nor a multiple of vscale");
 }
 
-bool gives_bool(NodeKind kind) { return kind >= NodeKind::EQ && kind <= NodeKind::Or; }
+bool gives_bool(BinaryKind kind) { return is_comparison(kind) || is_logic(kind); }
 
 }  // namespace
 
 std::optional<std::int64_t> vscale_factor(const Expr* e) {
   if (is_vscale(e)) return 1;
   const auto* m = as<BinaryExpr>(e);
-  if (!m || m->kind != NodeKind::Mul) return std::nullopt;
+  if (!m || m->kind != BinaryKind::Mul) return std::nullopt;
   if (is_vscale(m->a)) return const_int(m->b);
   if (is_vscale(m->b)) return const_int(m->a);
   return std::nullopt;
@@ -51,7 +51,7 @@ const Expr* Context::literal(DType dtype, double value) {
   if (!dtype.is_scalar()) {
     const Expr* lanes = dtype.lanes > 0
                             ? static_cast<const Expr*>(i32(dtype.lanes))
-                            : binary(NodeKind::Mul, intrin(DType::Int(32), Intrinsic::Vscale, {}), i32(-dtype.lanes));
+                            : binary(BinaryKind::Mul, intrin(DType::Int(32), Intrinsic::Vscale, {}), i32(-dtype.lanes));
     return broadcast(literal(dtype.element(), value), lanes);
   }
   if (dtype.is_float()) return float_imm(dtype, value);
@@ -65,13 +65,12 @@ const Expr* Context::literal(DType dtype, double value) {
   return int_imm(dtype, std::int64_t(value));
 }
 
-const BinaryExpr* Context::binary(NodeKind kind, const Expr* a, const Expr* b) {
-  RLDB_CHECK(kind >= NodeKind::Add && kind <= NodeKind::Or, "not a binary operator");
+const BinaryExpr* Context::binary(BinaryKind kind, const Expr* a, const Expr* b) {
   const DType t = scalar_dtype(a);
   RLDB_CHECK(t == scalar_dtype(b), "operands of " + std::string(to_string(kind)) + " differ in dtype: " +
                                        runtime::to_string(t) + ", " + runtime::to_string(scalar_dtype(b)));
   const Type* type = gives_bool(kind) ? prim(DType::Bool(t.lanes)) : a->type;
-  return make_expr<BinaryExpr>(kind, type, a, b);
+  return make_expr<BinaryExpr>(node_kind(kind), type, a, b);
 }
 const NotExpr* Context::not_(const Expr* a) {
   return make_expr<NotExpr>(NodeKind::Not, prim(DType::Bool(scalar_dtype(a).lanes)), a);

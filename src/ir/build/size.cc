@@ -27,27 +27,27 @@ class AtOnes {
     const auto y = x ? value(b->b) : std::nullopt;
     --depth_;
     if (!y) return std::nullopt;
-    return combined(b->kind, *x, *y);
+    return combined(b->op(), *x, *y);
   }
   bool wide() const { return wide_; }
 
  private:
   static constexpr int kMaxDepth = 2'000;
 
-  std::optional<std::int64_t> combined(NodeKind kind, std::int64_t x, std::int64_t y) {
+  std::optional<std::int64_t> combined(BinaryKind kind, std::int64_t x, std::int64_t y) {
     std::int64_t out = 0;
     bool overflow = false;
-    if (kind == NodeKind::Add) {
+    if (kind == BinaryKind::Add) {
       overflow = __builtin_add_overflow(x, y, &out);
-    } else if (kind == NodeKind::Sub) {
+    } else if (kind == BinaryKind::Sub) {
       overflow = __builtin_sub_overflow(x, y, &out);
-    } else if (kind == NodeKind::Mul) {
+    } else if (kind == BinaryKind::Mul) {
       overflow = __builtin_mul_overflow(x, y, &out);
-    } else if (kind == NodeKind::Min) {
+    } else if (kind == BinaryKind::Min) {
       out = std::min(x, y);
-    } else if (kind == NodeKind::Max) {
+    } else if (kind == BinaryKind::Max) {
       out = std::max(x, y);
-    } else if (kind == NodeKind::FloorDiv && y > 0) {
+    } else if (kind == BinaryKind::FloorDiv && y > 0) {
       out = x / y - (x % y < 0 ? 1 : 0);
     } else {
       return std::nullopt;  // a remainder, say: it is no larger than what it is taken of

@@ -61,25 +61,25 @@ bool scalar_children(const Expr* e, F&& f) {
 
 // What a node says besides its children.
 bool same_data(const Expr* a, const Expr* b) {
-  switch (a->kind) {
-    case NodeKind::IntImm:
+  switch (a->expr_kind()) {
+    case ExprKind::IntImm:
       return a->type == b->type && as<IntImm>(a)->value == as<IntImm>(b)->value;
-    case NodeKind::FloatImm:
+    case ExprKind::FloatImm:
       return a->type == b->type && std::bit_cast<std::uint64_t>(as<FloatImm>(a)->value) ==
                                        std::bit_cast<std::uint64_t>(as<FloatImm>(b)->value);
-    case NodeKind::StringImm:
+    case ExprKind::StringImm:
       return as<StringImm>(a)->value == as<StringImm>(b)->value;
-    case NodeKind::DTypeImm:
+    case ExprKind::DTypeImm:
       return as<DTypeImm>(a)->value == as<DTypeImm>(b)->value;
-    case NodeKind::BufferLoad: {
+    case ExprKind::BufferLoad: {
       const auto *x = as<BufferLoad>(a), *y = as<BufferLoad>(b);
       return x->buffer == y->buffer && x->indices.size() == y->indices.size() && !x->predicate == !y->predicate;
     }
-    case NodeKind::ProducerLoad: {
+    case ExprKind::ProducerLoad: {
       const auto *x = as<ProducerLoad>(a), *y = as<ProducerLoad>(b);
       return x->tensor == y->tensor && x->indices.size() == y->indices.size();
     }
-    case NodeKind::Call: {
+    case ExprKind::Call: {
       const auto *x = as<Call>(a), *y = as<Call>(b);
       if (x->type != y->type || x->args.size() != y->args.size() || x->attrs.size() != y->attrs.size()) return false;
       if (!std::equal(x->ty_args.begin(), x->ty_args.end(), y->ty_args.begin(), y->ty_args.end())) return false;
@@ -87,38 +87,85 @@ bool same_data(const Expr* a, const Expr* b) {
         if (x->attrs[i].name != y->attrs[i].name || !attr_equal(x->attrs[i].value, y->attrs[i].value)) return false;
       return true;
     }
-    case NodeKind::ShapeExpr:
+    case ExprKind::ShapeExpr:
       return as<ShapeExpr>(a)->values.size() == as<ShapeExpr>(b)->values.size();
-    case NodeKind::TupleGetItem:
+    case ExprKind::TupleGetItem:
       return as<TupleGetItem>(a)->index == as<TupleGetItem>(b)->index;
-    case NodeKind::Cast:
+    case ExprKind::Cast:
       return a->type == b->type;
-    default:
-      return true;  // nothing but children; kinds without any are compared by identity before
+    case ExprKind::Binary:
+    case ExprKind::Tuple:
+    case ExprKind::If:
+    case ExprKind::SeqExpr:
+    case ExprKind::Not:
+    case ExprKind::Select:
+    case ExprKind::Ramp:
+    case ExprKind::Broadcast:
+    case ExprKind::Shuffle:
+    case ExprKind::Let:
+    case ExprKind::CommReducer:
+    case ExprKind::Lambda:
+      return true;  // nothing but children
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
+    case ExprKind::GlobalVar:
+    case ExprKind::Constant:
+    case ExprKind::MetaConstant:
+    case ExprKind::ExternFunc:
+    case ExprKind::Op:
+    case ExprKind::Function:
+    case ExprKind::PrimFunc:
+    case ExprKind::OpaqueFunc:
+      return true;  // compared by identity before
   }
+  RLDB_UNREACHABLE("every kind of expression has its case");
 }
 
 std::uint64_t data_hash(const Expr* e) {
-  switch (e->kind) {
-    case NodeKind::IntImm:
+  switch (e->expr_kind()) {
+    case ExprKind::IntImm:
       return std::uint64_t(as<IntImm>(e)->value) ^ std::uint64_t(dtype_bits(e->dtype())) << 32;
-    case NodeKind::FloatImm:
+    case ExprKind::FloatImm:
       return std::bit_cast<std::uint64_t>(as<FloatImm>(e)->value);
-    case NodeKind::Cast:
+    case ExprKind::Cast:
       return dtype_bits(e->dtype());
-    case NodeKind::StringImm:
+    case ExprKind::StringImm:
       return std::hash<std::string_view>()(as<StringImm>(e)->value);
-    case NodeKind::DTypeImm:
+    case ExprKind::DTypeImm:
       return dtype_bits(as<DTypeImm>(e)->value);
-    case NodeKind::TupleGetItem:
+    case ExprKind::TupleGetItem:
       return std::uint64_t(as<TupleGetItem>(e)->index);
-    case NodeKind::Call:
+    case ExprKind::Call:
       return as<Call>(e)->args.size();
-    case NodeKind::ShapeExpr:
+    case ExprKind::ShapeExpr:
       return as<ShapeExpr>(e)->values.size();
-    default:
-      return 0;
+    case ExprKind::Binary:
+    case ExprKind::Tuple:
+    case ExprKind::If:
+    case ExprKind::SeqExpr:
+    case ExprKind::Not:
+    case ExprKind::Select:
+    case ExprKind::Ramp:
+    case ExprKind::Broadcast:
+    case ExprKind::Shuffle:
+    case ExprKind::Let:
+    case ExprKind::CommReducer:
+    case ExprKind::Lambda:
+    case ExprKind::BufferLoad:
+    case ExprKind::ProducerLoad:
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
+    case ExprKind::GlobalVar:
+    case ExprKind::Constant:
+    case ExprKind::MetaConstant:
+    case ExprKind::ExternFunc:
+    case ExprKind::Op:
+    case ExprKind::Function:
+    case ExprKind::PrimFunc:
+    case ExprKind::OpaqueFunc:
+      break;  // the children tell them apart, or their identity
   }
+  return 0;
 }
 
 }  // namespace

@@ -113,13 +113,12 @@ void Printer::expr(const Expr* e, int min_precedence) {
     return;
   }
   ++depth_;
-  using enum NodeKind;
-  switch (e->kind) {
-    case Var:
-    case DataflowVar:
+  switch (e->expr_kind()) {
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
       var_use(as<ir::Var>(e));
       break;
-    case GlobalVar:
+    case ExprKind::GlobalVar:
       require_alias();
       if (!rfc()) {
         out_ +=
@@ -128,36 +127,36 @@ void Printer::expr(const Expr* e, int min_precedence) {
       }
       out_ += as<ir::GlobalVar>(e)->name;
       break;
-    case Constant:
+    case ExprKind::Constant:
       constant(as<ir::Constant>(e));
       break;
-    case MetaConstant:
+    case ExprKind::MetaConstant:
       metadata_reference(as<ir::MetaConstant>(e)->key, as<ir::MetaConstant>(e)->index);
       break;
-    case ShapeExpr:
+    case ExprKind::ShapeExpr:
       r("shape([");
       exprs(as<ir::ShapeExpr>(e)->values);
       out_ += "])";
       break;
-    case ExternFunc:
+    case ExprKind::ExternFunc:
       extern_func(as<ir::ExternFunc>(e));
       break;
-    case Op: {
+    case ExprKind::Op: {
       i("Op(");
       string_literal(as<ir::Op>(e)->name);
       out_ += ')';
       break;
     }
-    case Call:
+    case ExprKind::Call:
       call(as<ir::Call>(e));
       break;
-    case Tuple:
+    case ExprKind::Tuple:
       if (as<ir::Tuple>(e)->items.empty())
         r("tuple()");
       else
         tuple(as<ir::Tuple>(e)->items);
       break;
-    case TupleGetItem: {
+    case ExprKind::TupleGetItem: {
       const auto* g = as<ir::TupleGetItem>(e);
       if (isa<ir::Tuple>(g->tuple)) {  // written as an index, the parser would take the field itself
         r("TupleGetItem(");
@@ -170,22 +169,22 @@ void Printer::expr(const Expr* e, int min_precedence) {
       break;
     }
     // These are not values in text; only an ill-formed tree has them here.
-    case If:
+    case ExprKind::If:
       out_ += "<if>";
       break;
-    case SeqExpr:
+    case ExprKind::SeqExpr:
       out_ += "<sequence>";
       break;
-    case Function:
+    case ExprKind::Function:
       out_ += "<function>";
       break;
-    case PrimFunc:
+    case ExprKind::PrimFunc:
       out_ += "<prim_func>";
       break;
-    case OpaqueFunc:
+    case ExprKind::OpaqueFunc:
       out_ += as<ir::OpaqueFunc>(e)->name;
       break;
-    case StringImm:
+    case ExprKind::StringImm:
       if (!in_tir_) {
         r("str(");
         string_literal(as<ir::StringImm>(e)->value);
@@ -194,7 +193,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
         string_literal(as<ir::StringImm>(e)->value);
       }
       break;
-    case DTypeImm:
+    case ExprKind::DTypeImm:
       if (!in_tir_) {
         r("dtype(");
         dtype_literal(as<ir::DTypeImm>(e)->value);
@@ -203,32 +202,16 @@ void Printer::expr(const Expr* e, int min_precedence) {
         dtype_literal(as<ir::DTypeImm>(e)->value);
       }
       break;
-    case IntImm:
+    case ExprKind::IntImm:
       int_literal(e->dtype(), as<ir::IntImm>(e)->value);
       break;
-    case FloatImm:
+    case ExprKind::FloatImm:
       scalar_literal(e->dtype(), as<ir::FloatImm>(e)->value);
       break;
-    case Add:
-    case Sub:
-    case Mul:
-    case Div:
-    case Mod:
-    case FloorDiv:
-    case FloorMod:
-    case Min:
-    case Max:
-    case EQ:
-    case NE:
-    case LT:
-    case LE:
-    case GT:
-    case GE:
-    case And:
-    case Or:
+    case ExprKind::Binary:
       binary(as<BinaryExpr>(e));
       break;
-    case Not: {
+    case ExprKind::Not: {
       const auto* n = as<NotExpr>(e);
       if (is_number(n->a)) {
         node_form("Not", n->a, nullptr);
@@ -238,14 +221,14 @@ void Printer::expr(const Expr* e, int min_precedence) {
       }
       break;
     }
-    case Cast:
+    case ExprKind::Cast:
       t("Cast(");
       dtype_literal(e->dtype());
       out_ += ", ";
       expr(as<CastExpr>(e)->value);
       out_ += ')';
       break;
-    case Select: {
+    case ExprKind::Select: {
       const auto* s = as<SelectExpr>(e);
       t("Select(");
       expr(s->cond);
@@ -256,7 +239,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += ')';
       break;
     }
-    case BufferLoad: {
+    case ExprKind::BufferLoad: {
       const auto* l = as<ir::BufferLoad>(e);
       buffer_use(l->buffer);
       if (l->predicate == nullptr) {
@@ -270,11 +253,11 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += ')';
       break;
     }
-    case ProducerLoad:
+    case ExprKind::ProducerLoad:
       out_ += "tensor";
       indices(as<ir::ProducerLoad>(e)->indices);
       break;
-    case Ramp: {
+    case ExprKind::Ramp: {
       const auto* x = as<ir::Ramp>(e);
       t("Ramp(");
       expr(x->base);
@@ -285,10 +268,10 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += ')';
       break;
     }
-    case Broadcast:
+    case ExprKind::Broadcast:
       node_form("Broadcast", as<ir::Broadcast>(e)->value, as<ir::Broadcast>(e)->lanes);
       break;
-    case Shuffle: {
+    case ExprKind::Shuffle: {
       const auto* x = as<ir::Shuffle>(e);
       t("Shuffle([");
       exprs(x->vectors);
@@ -297,7 +280,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += "])";
       break;
     }
-    case Let: {
+    case ExprKind::Let: {
       const auto* x = as<LetExpr>(e);
       if (!names_.has(x->var)) define_undefined(x->var);
       t("Let(");
@@ -309,7 +292,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += "})";
       break;
     }
-    case CommReducer: {
+    case ExprKind::CommReducer: {
       const auto* x = as<ir::CommReducer>(e);
       t("comm_reducer(");
       lambda(x->lhs, x->rhs, x->results, false);
@@ -318,30 +301,8 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += "])";
       break;
     }
-    case Lambda:
+    case ExprKind::Lambda:
       lambda(as<ir::Lambda>(e)->params, {}, as<ir::Lambda>(e)->results, false);
-      break;
-    // Statements and parts are not expressions.
-    case Bind:
-    case Attr:
-    case Assert:
-    case BufferStore:
-    case AllocBuffer:
-    case DeclBuffer:
-    case Allocate:
-    case AllocateConst:
-    case For:
-    case While:
-    case IfThenElse:
-    case Seq:
-    case Evaluate:
-    case SBlock:
-    case SBlockRealize:
-    case Buffer:
-    case VarBinding:
-    case MatchCast:
-    case BindingBlock:
-    case DataflowBlock:
       break;
   }
   --depth_;

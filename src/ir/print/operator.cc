@@ -4,8 +4,8 @@
 namespace rldb::ir::print_detail {
 namespace {
 
-const char* operator_text(NodeKind k) {
-  using enum NodeKind;
+const char* operator_text(BinaryKind k) {
+  using enum BinaryKind;
   if (k == Add) return " + ";
   if (k == Sub) return " - ";
   if (k == Mul) return " * ";
@@ -23,8 +23,8 @@ const char* operator_text(NodeKind k) {
   return "";
 }
 
-int operator_precedence(NodeKind k) {
-  using enum NodeKind;
+int operator_precedence(BinaryKind k) {
+  using enum BinaryKind;
   if (k == Add || k == Sub) return kAdd;
   if (k == Mul || k == Div || k == FloorDiv || k == FloorMod) return kMul;
   if (k >= EQ && k <= GE) return kCompare;
@@ -32,10 +32,10 @@ int operator_precedence(NodeKind k) {
 }
 
 // The function that stands for a node whose operator would fold or means something else.
-std::string_view node_name(NodeKind k) {
-  if (k == NodeKind::Min) return "min";
-  if (k == NodeKind::Max) return "max";
-  if (k == NodeKind::Mod) return "truncmod";
+std::string_view node_name(BinaryKind k) {
+  if (k == BinaryKind::Min) return "min";
+  if (k == BinaryKind::Max) return "max";
+  if (k == BinaryKind::Mod) return "truncmod";
   return to_string(k);
 }
 
@@ -47,11 +47,11 @@ bool is_value(const Expr* e, double v) {
 
 // Would reading `a op b` fold it? TVM's operators fold two constants and the neutral elements.
 bool would_fold(const BinaryExpr* e) {
-  using enum NodeKind;
+  using enum BinaryKind;
   const Expr* a = e->a;
   const Expr* b = e->b;
   if (is_number(a) && is_number(b)) return true;
-  NodeKind k = e->kind;
+  const BinaryKind k = e->op();
   if (k == Add) return is_value(a, 0) || is_value(b, 0);
   if (k == Sub) return is_value(b, 0);
   if (k == Mul) return is_value(a, 0) || is_value(b, 0) || is_value(a, 1) || is_value(b, 1);
@@ -66,12 +66,12 @@ bool would_fold(const BinaryExpr* e) {
 std::string_view Printer::sugar(const BinaryExpr* e) const {
   if (e->a->dtype() != e->b->dtype()) return {};
   if (would_fold(e)) return {};
-  if (e->kind == NodeKind::Div && e->a->dtype().is_integral()) return {};
-  return operator_text(e->kind);
+  if (e->kind == BinaryKind::Div && e->a->dtype().is_integral()) return {};
+  return operator_text(e->op());
 }
 
 int Printer::precedence(const Expr* e) const {
-  if (const auto* b = as<BinaryExpr>(e)) return sugar(b).empty() ? int(kAtom) : operator_precedence(b->kind);
+  if (const auto* b = as<BinaryExpr>(e)) return sugar(b).empty() ? int(kAtom) : operator_precedence(b->op());
   if (const auto* n = as<NotExpr>(e)) return is_number(n->a) ? int(kAtom) : int(kNot);
   if (isa<Lambda>(e)) return kLambda;
   return kAtom;
@@ -91,23 +91,23 @@ void Printer::node_form(std::string_view name, const Expr* a, const Expr* b) {
 // Chains to the left (a + b + c) are walked with a loop: they are the deep ones.
 void Printer::binary(const BinaryExpr* e) {
   std::string_view op = sugar(e);
-  if (op.empty()) return node_form(node_name(e->kind), e->a, e->b);
+  if (op.empty()) return node_form(node_name(e->op()), e->a, e->b);
   std::vector<std::pair<const BinaryExpr*, std::string_view>> spine{{e, op}};
   while (true) {
     const auto* left = as<BinaryExpr>(spine.back().first->a);
     if (left == nullptr) break;
     std::string_view left_op = sugar(left);
     if (left_op.empty()) break;
-    int mine = operator_precedence(spine.back().first->kind);
-    int his = operator_precedence(left->kind);
+    int mine = operator_precedence(spine.back().first->op());
+    int his = operator_precedence(left->op());
     if (his < mine || (his == mine && mine == kCompare)) break;  // a chained comparison means something else
     spine.emplace_back(left, left_op);
   }
-  int lowest = operator_precedence(spine.back().first->kind);
+  int lowest = operator_precedence(spine.back().first->op());
   expr(spine.back().first->a, lowest == kCompare ? lowest + 1 : lowest);
   for (auto it = spine.rbegin(); it != spine.rend(); ++it) {
     out_ += it->second;
-    expr(it->first->b, operator_precedence(it->first->kind) + 1);
+    expr(it->first->b, operator_precedence(it->first->op()) + 1);
   }
 }
 

@@ -42,113 +42,57 @@ void Printer::stmt(const Stmt* s, bool last) {
     return;
   }
   ++depth_;
-  using enum NodeKind;
-  switch (s->kind) {
-    case Bind:
+  switch (s->stmt_kind()) {
+    case StmtKind::Bind:
       bind_stmt(as<BindStmt>(s));
       break;
-    case Attr:
+    case StmtKind::Attr:
       attr_stmt(as<AttrStmt>(s), last);
       break;
-    case Assert:
+    case StmtKind::Assert:
       assert_stmt(as<AssertStmt>(s));
       break;
-    case BufferStore:
+    case StmtKind::BufferStore:
       store(as<ir::BufferStore>(s));
       break;
-    case AllocBuffer:
+    case StmtKind::AllocBuffer:
       alloc_stmt(as<ir::AllocBuffer>(s));
       break;
-    case DeclBuffer:
+    case StmtKind::DeclBuffer:
       decl_stmt(as<ir::DeclBuffer>(s));
       break;
-    case Allocate:
+    case StmtKind::Allocate:
       allocate_stmt(as<AllocateStmt>(s));
       break;
-    case AllocateConst:
+    case StmtKind::AllocateConst:
       allocate_const_stmt(as<AllocateConstStmt>(s));
       break;
-    case For:
+    case StmtKind::For:
       for_stmt(as<ForStmt>(s));
       break;
-    case While:
+    case StmtKind::While:
       line(s);
       out_ += "while ";
       expr(as<WhileStmt>(s)->cond);
       out_ += ':';
       nested(as<WhileStmt>(s)->body);
       break;
-    case IfThenElse:
+    case StmtKind::IfThenElse:
       if_stmt(as<ir::IfThenElse>(s));
       break;
-    case Seq:
+    case StmtKind::Seq:
       names_.push();
       body(s);
       names_.pop();
       break;
-    case Evaluate:
+    case StmtKind::Evaluate:
       evaluate(as<ir::Evaluate>(s));
       break;
-    case SBlock:
+    case StmtKind::SBlock:
       sblock(as<ir::SBlock>(s), nullptr);
       break;
-    case SBlockRealize:
+    case StmtKind::SBlockRealize:
       sblock(as<ir::SBlockRealize>(s)->block, as<ir::SBlockRealize>(s));
-      break;
-    // Not statements.
-    case Var:
-    case DataflowVar:
-    case GlobalVar:
-    case Constant:
-    case MetaConstant:
-    case ShapeExpr:
-    case ExternFunc:
-    case Op:
-    case Call:
-    case Tuple:
-    case TupleGetItem:
-    case If:
-    case SeqExpr:
-    case Function:
-    case PrimFunc:
-    case OpaqueFunc:
-    case StringImm:
-    case DTypeImm:
-    case IntImm:
-    case FloatImm:
-    case Add:
-    case Sub:
-    case Mul:
-    case Div:
-    case Mod:
-    case FloorDiv:
-    case FloorMod:
-    case Min:
-    case Max:
-    case EQ:
-    case NE:
-    case LT:
-    case LE:
-    case GT:
-    case GE:
-    case And:
-    case Or:
-    case Not:
-    case Cast:
-    case Select:
-    case BufferLoad:
-    case ProducerLoad:
-    case Ramp:
-    case Broadcast:
-    case Shuffle:
-    case Let:
-    case CommReducer:
-    case Lambda:
-    case Buffer:
-    case VarBinding:
-    case MatchCast:
-    case BindingBlock:
-    case DataflowBlock:
       break;
   }
   --depth_;

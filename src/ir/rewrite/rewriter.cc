@@ -14,9 +14,9 @@ constexpr int kSpinePiece = 64;
 
 // An operator over operands that changed: folded, because substitution is what makes literals meet.
 const Expr* remade_binary(Context& ctx, const BinaryExpr* b, const Expr* x, const Expr* y) {
-  auto made = make_binary(ctx, b->kind, x, y);
+  auto made = make_binary(ctx, b->op(), x, y);
   if (made.ok()) return *made;
-  return ctx.binary(b->kind, cast_to(ctx, b->a->dtype(), x), cast_to(ctx, b->b->dtype(), y));
+  return ctx.binary(b->op(), cast_to(ctx, b->a->dtype(), x), cast_to(ctx, b->b->dtype(), y));
 }
 
 }  // namespace
@@ -147,12 +147,12 @@ const Expr* Rewriter::rebuild(const Expr* e) {
     const Expr *x = rewrite(b->a), *y = rewrite(b->b);
     return x == b->a && y == b->b ? e : remade_binary(ctx_, b, x, y);
   }
-  switch (e->kind) {
-    case NodeKind::ShapeExpr:
+  switch (e->expr_kind()) {
+    case ExprKind::ShapeExpr:
       return rewrite_list(static_cast<const ShapeExpr*>(e)->values, items) ? ctx_.shape(items) : e;
-    case NodeKind::Tuple:
+    case ExprKind::Tuple:
       return rewrite_list(static_cast<const Tuple*>(e)->items, items) ? ctx_.tuple(items) : e;
-    case NodeKind::TupleGetItem: {
+    case ExprKind::TupleGetItem: {
       const auto* t = static_cast<const TupleGetItem*>(e);
       const Expr* tuple = rewrite(t->tuple);
       if (tuple == t->tuple) return e;
@@ -160,28 +160,28 @@ const Expr* Rewriter::rebuild(const Expr* e) {
       RLDB_CHECK(made.ok(), "a rewritten tuple lost its field: " + made.error().text);
       return *made;
     }
-    case NodeKind::If:
+    case ExprKind::If:
       return rebuild_if(static_cast<const If*>(e));
-    case NodeKind::Function:
+    case ExprKind::Function:
       return rewrite_function(static_cast<const Function*>(e));
-    case NodeKind::PrimFunc:
+    case ExprKind::PrimFunc:
       return rewrite_prim_func(static_cast<const PrimFunc*>(e));
-    case NodeKind::Not: {
+    case ExprKind::Not: {
       const auto* n = static_cast<const NotExpr*>(e);
       const Expr* a = rewrite(n->a);
       return a == n->a ? e : logical_not(ctx_, a);
     }
-    case NodeKind::Cast: {
+    case ExprKind::Cast: {
       const auto* c = static_cast<const CastExpr*>(e);
       const Expr* v = rewrite(c->value);
       return v == c->value ? e : cast_to(ctx_, e->dtype(), v);
     }
-    case NodeKind::Select: {
+    case ExprKind::Select: {
       const auto* s = static_cast<const SelectExpr*>(e);
       const Expr *c = rewrite(s->cond), *t = rewrite(s->true_value), *f = rewrite(s->false_value);
       return c == s->cond && t == s->true_value && f == s->false_value ? e : ctx_.select(c, t, f);
     }
-    case NodeKind::BufferLoad: {
+    case ExprKind::BufferLoad: {
       const auto* l = static_cast<const BufferLoad*>(e);
       const Buffer* buffer = visit_buffer(l->buffer);
       const bool changed = rewrite_list(l->indices, items);
@@ -189,49 +189,65 @@ const Expr* Rewriter::rebuild(const Expr* e) {
       if (!changed && buffer == l->buffer && predicate == l->predicate) return e;
       return ctx_.load(buffer, items, predicate);
     }
-    case NodeKind::ProducerLoad: {
+    case ExprKind::ProducerLoad: {
       const auto* l = static_cast<const ProducerLoad*>(e);
       return rewrite_list(l->indices, items) ? ctx_.producer_load(l->tensor, e->dtype(), items) : e;
     }
-    case NodeKind::Ramp: {
+    case ExprKind::Ramp: {
       const auto* r = static_cast<const Ramp*>(e);
       // The lanes are part of the type.
       const Expr *base = rewrite(r->base), *stride = rewrite(r->stride);
       return base == r->base && stride == r->stride ? e : ctx_.ramp(base, stride, r->lanes);
     }
-    case NodeKind::Broadcast: {
+    case ExprKind::Broadcast: {
       const auto* b = static_cast<const Broadcast*>(e);
       const Expr* value = rewrite(b->value);
       return value == b->value ? e : ctx_.broadcast(value, b->lanes);
     }
-    case NodeKind::Shuffle: {
+    case ExprKind::Shuffle: {
       const auto* s = static_cast<const Shuffle*>(e);
       std::vector<const Expr*> indices;
       const bool vectors_changed = rewrite_list(s->vectors, items);
       const bool indices_changed = rewrite_list(s->indices, indices);
       return vectors_changed || indices_changed ? ctx_.shuffle(items, indices) : e;
     }
-    case NodeKind::Let: {
+    case ExprKind::Let: {
       const auto* l = static_cast<const LetExpr*>(e);
       const Expr* value = rewrite(l->value);
       const Var* var = define_var(l->var);
       const Expr* body = rewrite(l->body);
       return value == l->value && var == l->var && body == l->body ? e : ctx_.let(var, value, body);
     }
-    case NodeKind::CommReducer: {
+    case ExprKind::CommReducer: {
       const auto* r = static_cast<const CommReducer*>(e);
       std::vector<const Expr*> identities;
       const bool results_changed = rewrite_list(r->results, items);
       const bool identities_changed = rewrite_list(r->identities, identities);
       return results_changed || identities_changed ? ctx_.comm_reducer(r->lhs, r->rhs, items, identities) : e;
     }
-    case NodeKind::Lambda: {
+    case ExprKind::Lambda: {
       const auto* l = static_cast<const Lambda*>(e);
       return rewrite_list(l->results, items) ? ctx_.lambda(l->params, items) : e;
     }
-    default:
-      return e;  // leaves: nothing below them to rewrite
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
+    case ExprKind::GlobalVar:
+    case ExprKind::Constant:
+    case ExprKind::MetaConstant:
+    case ExprKind::ExternFunc:
+    case ExprKind::Op:
+    case ExprKind::OpaqueFunc:
+    case ExprKind::StringImm:
+    case ExprKind::DTypeImm:
+    case ExprKind::IntImm:
+    case ExprKind::FloatImm:
+      return e;  // nothing below them to rewrite
+    case ExprKind::Call:
+    case ExprKind::SeqExpr:
+    case ExprKind::Binary:
+      break;  // done above
   }
+  return e;
 }
 
 const Var* Rewriter::define_var(const Var* v, const Type* type) {

@@ -109,14 +109,14 @@ const Stmt* Rewriter::rebuild_block(const SBlock* s) {
 
 const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
   std::vector<const Expr*> items;
-  switch (stmt->kind) {
-    case NodeKind::Bind: {
+  switch (stmt->stmt_kind()) {
+    case StmtKind::Bind: {
       const auto* s = static_cast<const BindStmt*>(stmt);
       const Expr* value = rewrite(s->value);
       const Var* var = define_var(s->var);
       return value == s->value && var == s->var ? s : ctx_.bind(var, value);
     }
-    case NodeKind::Attr: {
+    case StmtKind::Attr: {
       const auto* s = static_cast<const AttrStmt*>(stmt);
       const Expr* value = rewrite(s->value);
       const Var* thread = s->thread_var ? define_var(s->thread_var) : nullptr;
@@ -125,12 +125,12 @@ const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
       if (value == s->value && thread == s->thread_var && node == s->node && body == s->body) return s;
       return ctx_.attr_stmt(node, s->key, value, or_nothing(ctx_, body), thread);
     }
-    case NodeKind::Assert: {
+    case StmtKind::Assert: {
       const auto* s = static_cast<const AssertStmt*>(stmt);
       const Expr* cond = rewrite(s->cond);
       return cond == s->cond ? s : ctx_.assert_stmt(cond, s->error_kind, s->message_parts);
     }
-    case NodeKind::BufferStore: {
+    case StmtKind::BufferStore: {
       const auto* s = static_cast<const BufferStore*>(stmt);
       const Buffer* buffer = visit_buffer(s->buffer);
       const Expr* value = rewrite(s->value);
@@ -139,20 +139,20 @@ const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
       if (!changed && buffer == s->buffer && value == s->value && predicate == s->predicate) return s;
       return ctx_.store(buffer, value, items, predicate);
     }
-    case NodeKind::AllocBuffer: {
+    case StmtKind::AllocBuffer: {
       const auto* s = static_cast<const AllocBuffer*>(stmt);
       const Buffer* buffer = visit_buffer(s->buffer);
       const Span<NamedAttr> annotations = rewrite_attrs(s->annotations);
       if (buffer == s->buffer && annotations.data() == s->annotations.data()) return s;
       return ctx_.alloc_buffer(buffer, annotations);
     }
-    case NodeKind::DeclBuffer: {
+    case StmtKind::DeclBuffer: {
       const auto* s = static_cast<const DeclBuffer*>(stmt);
       const Expr* data = rewrite(s->data);
       const Buffer* buffer = visit_buffer(s->buffer);
       return data == s->data && buffer == s->buffer ? s : ctx_.decl_buffer(buffer, data);
     }
-    case NodeKind::Allocate: {
+    case StmtKind::Allocate: {
       const auto* s = static_cast<const AllocateStmt*>(stmt);
       const bool changed = rewrite_list(s->extents, items);
       const Var* var = define_var(s->var);
@@ -160,36 +160,36 @@ const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
       if (!changed && var == s->var && annotations.data() == s->annotations.data()) return s;
       return ctx_.allocate(var, s->dtype, items, s->scope, annotations);
     }
-    case NodeKind::AllocateConst: {
+    case StmtKind::AllocateConst: {
       const auto* s = static_cast<const AllocateConstStmt*>(stmt);
       const Var* var = define_var(s->var);
       return var == s->var ? s : ctx_.allocate_const(var, *s->value);
     }
-    case NodeKind::For:
+    case StmtKind::For:
       return rebuild_for(static_cast<const ForStmt*>(stmt));
-    case NodeKind::While: {
+    case StmtKind::While: {
       const auto* s = static_cast<const WhileStmt*>(stmt);
       const Expr* cond = rewrite(s->cond);
       const Stmt* body = rewrite(s->body);
       return cond == s->cond && body == s->body ? s : ctx_.while_stmt(cond, or_nothing(ctx_, body));
     }
-    case NodeKind::IfThenElse: {
+    case StmtKind::IfThenElse: {
       const auto* s = static_cast<const IfThenElse*>(stmt);
       const Expr* cond = rewrite(s->cond);
       const Stmt *then_case = rewrite(s->then_case), *else_case = rewrite(s->else_case);
       if (cond == s->cond && then_case == s->then_case && else_case == s->else_case) return s;
       return ctx_.if_stmt(cond, or_nothing(ctx_, then_case), else_case);
     }
-    case NodeKind::Seq:
+    case StmtKind::Seq:
       return rebuild_seq(static_cast<const SeqStmt*>(stmt));
-    case NodeKind::Evaluate: {
+    case StmtKind::Evaluate: {
       const auto* s = static_cast<const Evaluate*>(stmt);
       const Expr* value = rewrite(s->value);
       return value == s->value ? s : ctx_.evaluate(value);
     }
-    case NodeKind::SBlock:
+    case StmtKind::SBlock:
       return rebuild_block(static_cast<const SBlock*>(stmt));
-    case NodeKind::SBlockRealize: {
+    case StmtKind::SBlockRealize: {
       const auto* s = static_cast<const SBlockRealize*>(stmt);
       const bool changed = rewrite_list(s->iter_values, items);
       const Expr* predicate = rewrite(s->predicate);
@@ -199,9 +199,8 @@ const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
       const auto* b = as<SBlock>(block);
       return b ? ctx_.realize(items, predicate, b) : block;
     }
-    default:
-      RLDB_UNREACHABLE("not a statement: " + std::string(to_string(stmt->kind)));
   }
+  RLDB_UNREACHABLE("not a statement: " + std::string(to_string(stmt->kind)));
 }
 
 // A buffer whose shape, place or data changed becomes a new one, once; its accesses follow.

@@ -13,80 +13,44 @@ namespace {
 
 // What stands as it is in operand position.
 bool is_operand(const Expr* e) {
-  switch (e->kind) {
-    case NodeKind::Call: {
+  switch (e->expr_kind()) {
+    case ExprKind::Call: {
       // Intrinsics over scalars are scalar expressions.
       const auto* op = as<Op>(static_cast<const Call*>(e)->callee);
       return as<PrimType>(e->type) != nullptr && op != nullptr && !op::is_relax(op->name);
     }
-    case NodeKind::TupleGetItem:
-    case NodeKind::If:
-    case NodeKind::SeqExpr:
-    case NodeKind::Function:
-    case NodeKind::PrimFunc:
-    case NodeKind::OpaqueFunc:
+    case ExprKind::TupleGetItem:
+    case ExprKind::If:
+    case ExprKind::SeqExpr:
+    case ExprKind::Function:
+    case ExprKind::PrimFunc:
+    case ExprKind::OpaqueFunc:
       return false;
-    case NodeKind::Var:
-    case NodeKind::DataflowVar:
-    case NodeKind::GlobalVar:
-    case NodeKind::Constant:
-    case NodeKind::MetaConstant:
-    case NodeKind::ShapeExpr:
-    case NodeKind::ExternFunc:
-    case NodeKind::Op:
-    case NodeKind::Tuple:
-    case NodeKind::StringImm:
-    case NodeKind::DTypeImm:
-    case NodeKind::IntImm:
-    case NodeKind::FloatImm:
-    case NodeKind::Add:
-    case NodeKind::Sub:
-    case NodeKind::Mul:
-    case NodeKind::Div:
-    case NodeKind::Mod:
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
-    case NodeKind::Min:
-    case NodeKind::Max:
-    case NodeKind::EQ:
-    case NodeKind::NE:
-    case NodeKind::LT:
-    case NodeKind::LE:
-    case NodeKind::GT:
-    case NodeKind::GE:
-    case NodeKind::And:
-    case NodeKind::Or:
-    case NodeKind::Not:
-    case NodeKind::Cast:
-    case NodeKind::Select:
-    case NodeKind::BufferLoad:
-    case NodeKind::ProducerLoad:
-    case NodeKind::Ramp:
-    case NodeKind::Broadcast:
-    case NodeKind::Shuffle:
-    case NodeKind::Let:
-    case NodeKind::CommReducer:
-    case NodeKind::Lambda:
-    case NodeKind::Bind:
-    case NodeKind::Attr:
-    case NodeKind::Assert:
-    case NodeKind::BufferStore:
-    case NodeKind::AllocBuffer:
-    case NodeKind::DeclBuffer:
-    case NodeKind::Allocate:
-    case NodeKind::AllocateConst:
-    case NodeKind::For:
-    case NodeKind::While:
-    case NodeKind::IfThenElse:
-    case NodeKind::Seq:
-    case NodeKind::Evaluate:
-    case NodeKind::SBlock:
-    case NodeKind::SBlockRealize:
-    case NodeKind::Buffer:
-    case NodeKind::VarBinding:
-    case NodeKind::MatchCast:
-    case NodeKind::BindingBlock:
-    case NodeKind::DataflowBlock:
+    case ExprKind::Var:
+    case ExprKind::DataflowVar:
+    case ExprKind::GlobalVar:
+    case ExprKind::Constant:
+    case ExprKind::MetaConstant:
+    case ExprKind::ShapeExpr:
+    case ExprKind::ExternFunc:
+    case ExprKind::Op:
+    case ExprKind::Tuple:
+    case ExprKind::StringImm:
+    case ExprKind::DTypeImm:
+    case ExprKind::IntImm:
+    case ExprKind::FloatImm:
+    case ExprKind::Binary:
+    case ExprKind::Not:
+    case ExprKind::Cast:
+    case ExprKind::Select:
+    case ExprKind::BufferLoad:
+    case ExprKind::ProducerLoad:
+    case ExprKind::Ramp:
+    case ExprKind::Broadcast:
+    case ExprKind::Shuffle:
+    case ExprKind::Let:
+    case ExprKind::CommReducer:
+    case ExprKind::Lambda:
       return true;
   }
   return true;

@@ -107,7 +107,7 @@ bool exceeds(ir::Context& ctx, const Expr* want, const Expr* have) {
   for (const Expr* e : {have, want}) ir::collect_vars(e, vars);
   ir::Analyzer analyzer(ctx);
   for (const ir::Var* v : vars) analyzer.mark_non_negative(v);
-  if (analyzer.prove(ir::compare(ctx, ir::NodeKind::GT, want, have))) return true;
+  if (analyzer.prove(ir::compare(ctx, ir::BinaryKind::GT, want, have))) return true;
   const auto least = analyzer.bounds(analyzer.simplify(ir::sub(ctx, want, have))).min;
   return least && *least > 0;
 }

@@ -330,7 +330,7 @@ Result<const Type*> slice_scatter(ir::Context& ctx, const OpInfo& info, const ir
   const Expr *start = call.args[2], *end = call.args[3], *step = call.args[4];
   if (auto s = ir::const_int(step); s && *s < 1)
     return type_error(info, "requires the step (" + std::to_string(*s) + ") to be >= 1", 4);
-  if (ir::Analyzer(ctx).prove(ir::compare(ctx, ir::NodeKind::LT, end, start)))
+  if (ir::Analyzer(ctx).prove(ir::compare(ctx, ir::BinaryKind::LT, end, start)))
     return type_error(info, "requires start (" + ir::print_expr(start) + ") <= end (" + ir::print_expr(end) + ")", 3);
   if (!x->has_shape || !src->has_shape) return typed(x);
   for (std::size_t i = 0; i < x->shape.size(); ++i)

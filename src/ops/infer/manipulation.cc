@@ -461,7 +461,7 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
   }
   for (const Expr* r : lambda->results) {
     // e % c has c values: a dim that c does not divide is padded.
-    const auto* mod = r->kind == ir::NodeKind::FloorMod ? ir::as<ir::BinaryExpr>(r) : nullptr;
+    const auto* mod = r->kind == ir::BinaryKind::FloorMod ? ir::as<ir::BinaryExpr>(r) : nullptr;
     if (mod && ir::isa<ir::IntImm>(mod->b)) {
       dims.push_back(mod->b);
       continue;

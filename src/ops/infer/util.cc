@@ -306,7 +306,7 @@ struct Prover {
     for (const Expr* e : exprs) ir::collect_vars(e, vars);
     for (const ir::Var* v : vars) ana.mark_non_negative(v);
   }
-  bool le(const Expr* a, const Expr* b) { return ana.prove(ir::compare(ctx, ir::NodeKind::LE, a, b)); }
+  bool le(const Expr* a, const Expr* b) { return ana.prove(ir::compare(ctx, ir::BinaryKind::LE, a, b)); }
 };
 
 const Expr* clamp_index(ir::Context& ctx, const Expr* index, const Expr* extent, std::int64_t stride) {
@@ -319,7 +319,7 @@ const Expr* clamp_index(ir::Context& ctx, const Expr* index, const Expr* extent,
       index = ir::add(ctx, index, extent);
     else
       index = ctx.intrin(index->dtype(), ir::Intrinsic::IfThenElse,
-                         {ir::compare(ctx, ir::NodeKind::LT, index, zero), ir::add(ctx, index, extent), index});
+                         {ir::compare(ctx, ir::BinaryKind::LT, index, zero), ir::add(ctx, index, extent), index});
     index = p.ana.simplify(index);
   }
   if (!p.le(low, index)) index = ir::max(ctx, index, low);

@@ -5,7 +5,7 @@
 
 namespace rldb::ops::legal {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 
@@ -19,24 +19,29 @@ Tensor as_typed(Topi& t, const ir::Call* c, Tensor r) {
   return r;
 }
 
+// The prefix keeps the kernel's name apart from the C library's function (TVM: legalize_ops/unary.py).
+std::string unary_kernel(std::string_view op) {
+  return op == short_op::Erf ? std::string(op) : fmt::format("tir_{}", op);
+}
+
 }  // namespace
 
 Result<const Expr*> unary(Legalizer& l, const ir::Call* c) {
   std::string_view op = op_name(c);
-  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
+  return l.call_te(unary_kernel(op), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {as_typed(t, c, t.unary(op, te.in[0]))};
   });
 }
 
 Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {
-  return l.call_te("clip", c->args.first(1), c->type, [&](Te& te) -> Tensors {
+  return l.call_te(unary_kernel(op_name(c)), c->args.first(1), c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor x = te.in[0];
     const Expr* low = ir::cast_to(te.ctx, x->dtype, te.map(c->args[1]));
     const Expr* high = ir::cast_to(te.ctx, x->dtype, te.map(c->args[2]));
     return {t.map(x, [&](const Expr* e) -> const Expr* {
-      return te.ctx.binary(NodeKind::Max, te.ctx.binary(NodeKind::Min, e, high), low);
+      return te.ctx.binary(BinaryKind::Max, te.ctx.binary(BinaryKind::Min, e, high), low);
     })};
   });
 }

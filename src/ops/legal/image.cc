@@ -5,8 +5,6 @@
 
 namespace rldb::ops::legal {
 
-using ir::NodeKind;
-
 namespace {
 
 struct Resize {

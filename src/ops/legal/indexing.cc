@@ -25,15 +25,15 @@ const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape, const Sto
 // Negative indices count from the end.
 const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
   index = ir::cast_to(ctx, DType::Int(64), index);
-  const Expr* negative = ir::compare(ctx, ir::NodeKind::LT, index, ctx.i64(0));
+  const Expr* negative = ir::compare(ctx, ir::BinaryKind::LT, index, ctx.i64(0));
   return ir::add(ctx, index, ir::mul(ctx, ctx.cast(DType::Int(64), negative), extent));
 }
 
 const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
-  if (how == "add") return ctx.binary(ir::NodeKind::Add, old_value, update);
-  if (how == "mul") return ctx.binary(ir::NodeKind::Mul, old_value, update);
-  if (how == "max") return ctx.binary(ir::NodeKind::Max, old_value, update);
-  if (how == "min") return ctx.binary(ir::NodeKind::Min, old_value, update);
+  if (how == "add") return ctx.binary(ir::BinaryKind::Add, old_value, update);
+  if (how == "mul") return ctx.binary(ir::BinaryKind::Mul, old_value, update);
+  if (how == "max") return ctx.binary(ir::BinaryKind::Max, old_value, update);
+  if (how == "min") return ctx.binary(ir::BinaryKind::Min, old_value, update);
   return update;
 }
 

@@ -5,7 +5,7 @@
 
 namespace rldb::ops::legal {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 
@@ -28,9 +28,9 @@ Tensor gelu_tanh(Topi& t, Tensor x) {
 Tensor selu(Topi& t, Tensor x) {
   DType d = x->dtype;
   return t.map(x, [&](const Expr* e) -> const Expr* {
-    const Expr* below = t.ctx.binary(NodeKind::Mul, t.lit(d, 1.6732632423543772),
-                                     t.ctx.binary(NodeKind::Sub, t.intrin(ir::Intrinsic::Exp, e), t.lit(d, 1)));
-    return t.ctx.binary(NodeKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
+    const Expr* below = t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.6732632423543772),
+                                     t.ctx.binary(BinaryKind::Sub, t.intrin(ir::Intrinsic::Exp, e), t.lit(d, 1)));
+    return t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
   });
 }
 
@@ -56,7 +56,7 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   ir::IterVar k2[] = {g.reduce_axis(x->shape[a], "k")};
   ir::NamedAttr attrs[] = {t.ctx.named("axis", t.ctx.attr(axis))};
   auto shifted = [&](const ExprList& at, const ExprList& row) -> const Expr* {
-    return t.ctx.binary(NodeKind::Sub, load(x, at), load(top, row));
+    return t.ctx.binary(BinaryKind::Sub, load(x, at), load(top, row));
   };
   if (log) {
     Tensor total = g.reduce(
@@ -65,7 +65,7 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
     return g.compute(
         x->shape,
         [&](Indices i) -> const Expr* {
-          return t.ctx.binary(NodeKind::Sub, shifted(topi::vars(i), without(i)),
+          return t.ctx.binary(BinaryKind::Sub, shifted(topi::vars(i), without(i)),
                               t.intrin(ir::Intrinsic::Log, load(total, without(i))));
         },
         "compute", attrs);
@@ -77,7 +77,7 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
       outer, [&](Indices i) { return load(e, with(i, k2[0].var)); }, k2, g.sum_reducer(x->dtype), "T_softmax_expsum");
   return g.compute(
       x->shape,
-      [&](Indices i) -> const Expr* { return t.ctx.binary(NodeKind::Div, g.load(e, i), load(total, without(i))); },
+      [&](Indices i) -> const Expr* { return t.ctx.binary(BinaryKind::Div, g.load(e, i), load(total, without(i))); },
       "T_softmax_norm", attrs);
 }
 
@@ -94,8 +94,8 @@ Result<const Expr*> unary_nn(Legalizer& l, const ir::Call* c) {
     if (op == "silu") return {t.binary("multiply", x, t.unary("sigmoid", x))};
     bool six = op == "relu6";
     return {t.map(x, [&](const Expr* e) -> const Expr* {
-      if (six) e = te.ctx.binary(NodeKind::Min, e, t.lit(x->dtype, 6));
-      return te.ctx.binary(NodeKind::Max, e, t.lit(x->dtype, 0));
+      if (six) e = te.ctx.binary(BinaryKind::Min, e, t.lit(x->dtype, 6));
+      return te.ctx.binary(BinaryKind::Max, e, t.lit(x->dtype, 0));
     })};
   });
 }
@@ -106,7 +106,7 @@ Result<const Expr*> leakyrelu(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     DType d = te.in[0]->dtype;
     return {t.map(te.in[0], [&](const Expr* e) -> const Expr* {
-      return te.ctx.select(t.lt(t.lit(d, 0), e), e, te.ctx.binary(NodeKind::Mul, e, t.lit(d, alpha)));
+      return te.ctx.select(t.lt(t.lit(d, 0), e), e, te.ctx.binary(BinaryKind::Mul, e, t.lit(d, alpha)));
     })};
   });
 }
@@ -127,7 +127,7 @@ Result<const Expr*> prelu(Legalizer& l, const ir::Call* c) {
     return {te.graph.compute(in->shape, [&](Indices i) -> const Expr* {
       const Expr* e = te.graph.load(in, i);
       return te.ctx.select(t.lt(t.lit(in->dtype, 0), e), e,
-                           te.ctx.binary(NodeKind::Mul, e, te.graph.load(slope, {i[axis]})));
+                           te.ctx.binary(BinaryKind::Mul, e, te.graph.load(slope, {i[axis]})));
     })};
   });
 }
@@ -139,10 +139,10 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     DType d = te.in[0]->dtype;
     return {t.map(te.in[0], [&](const Expr* e) -> const Expr* {
-      const Expr* be = te.ctx.binary(NodeKind::Mul, e, t.lit(d, beta));
+      const Expr* be = te.ctx.binary(BinaryKind::Mul, e, t.lit(d, beta));
       const Expr* soft = te.ctx.binary(
-          NodeKind::Div,
-          t.intrin(ir::Intrinsic::Log, te.ctx.binary(NodeKind::Add, t.lit(d, 1), t.intrin(ir::Intrinsic::Exp, be))),
+          BinaryKind::Div,
+          t.intrin(ir::Intrinsic::Log, te.ctx.binary(BinaryKind::Add, t.lit(d, 1), t.intrin(ir::Intrinsic::Exp, be))),
           t.lit(d, beta));
       return te.ctx.select(t.lt(t.lit(d, threshold), be), e, soft);
     })};
@@ -209,8 +209,8 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
   Tensor var = g.reduce(
       outer,
       [&](Indices i) -> const Expr* {
-        const Expr* diff = t.ctx.binary(NodeKind::Sub, in(full_index(i, ks2)), g.load(mean, i));
-        return t.ctx.binary(NodeKind::Mul, diff, diff);
+        const Expr* diff = t.ctx.binary(BinaryKind::Sub, in(full_index(i, ks2)), g.load(mean, i));
+        return t.ctx.binary(BinaryKind::Mul, diff, diff);
       },
       ks2, g.sum_reducer(d), base + "_var_sum");
   return g.compute(
@@ -218,16 +218,16 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
       [&](Indices i) -> const Expr* {
         ExprList at_row = row(i);
         const Expr* diff =
-            t.ctx.binary(NodeKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
+            t.ctx.binary(BinaryKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
         const Expr* v =
             ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
-        const Expr* e = t.ctx.binary(NodeKind::Mul, diff,
-                                     t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(NodeKind::Add, v, t.lit(d, epsilon))));
+        const Expr* e = t.ctx.binary(
+            BinaryKind::Mul, diff, t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(BinaryKind::Add, v, t.lit(d, epsilon))));
         ExprList p = param_index(i);
         if (gamma)
-          e = t.ctx.binary(NodeKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
+          e = t.ctx.binary(BinaryKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
         if (beta)
-          e = t.ctx.binary(NodeKind::Add, e, ir::cast_to(t.ctx, d, g.load(beta, std::span<const Expr* const>(p))));
+          e = t.ctx.binary(BinaryKind::Add, e, ir::cast_to(t.ctx, d, g.load(beta, std::span<const Expr* const>(p))));
         return ir::cast_to(t.ctx, x->dtype, e);
       },
       name);
@@ -258,7 +258,8 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
   const std::string_view views[] = {names[1], names[2]};
   const ir::Var* vars[4];
   for (int i = 0; i < 4; ++i) vars[i] = t.ctx.var(i < 2 ? "x" : "y", t.ctx.prim(d));
-  const Expr* sums[] = {t.ctx.binary(NodeKind::Add, vars[0], vars[2]), t.ctx.binary(NodeKind::Add, vars[1], vars[3])};
+  const Expr* sums[] = {t.ctx.binary(BinaryKind::Add, vars[0], vars[2]),
+                        t.ctx.binary(BinaryKind::Add, vars[1], vars[3])};
   const Expr* zeros[] = {t.lit(d, 0), t.lit(d, 0)};
   const ir::CommReducer* both = t.ctx.comm_reducer(std::span(vars, 2), std::span(vars + 2, 2), sums, zeros);
   std::vector<Tensor> totals = g.reduce_multi(
@@ -268,7 +269,7 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
         std::size_t next = 0;
         for (int a : axis_at) idx.push_back(a >= 0 ? ks[std::size_t(a)].var : i[next++]);
         const Expr* e = load_as(x, idx);
-        return {e, t.ctx.binary(NodeKind::Mul, e, load_as(x, idx))};
+        return {e, t.ctx.binary(BinaryKind::Mul, e, load_as(x, idx))};
       },
       ks, both, views);
   return g.compute(
@@ -279,16 +280,17 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
           if (axis_at[k] < 0) row.push_back(i[k]);
         const Expr* n = extent_product(t, x, axes, d);
         auto mean_of = [&](Tensor total) {
-          return t.ctx.binary(NodeKind::Div, g.load(total, std::span<const Expr* const>(row)), n);
+          return t.ctx.binary(BinaryKind::Div, g.load(total, std::span<const Expr* const>(row)), n);
         };
         const Expr* mean = mean_of(totals[0]);
-        const Expr* variance = t.ctx.binary(NodeKind::Sub, mean_of(totals[1]), t.ctx.binary(NodeKind::Mul, mean, mean));
+        const Expr* variance =
+            t.ctx.binary(BinaryKind::Sub, mean_of(totals[1]), t.ctx.binary(BinaryKind::Mul, mean, mean));
         const Expr* e =
-            t.ctx.binary(NodeKind::Mul, t.ctx.binary(NodeKind::Sub, load_as(x, topi::vars(i)), mean),
-                         t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(NodeKind::Add, variance, t.lit(d, epsilon))));
+            t.ctx.binary(BinaryKind::Mul, t.ctx.binary(BinaryKind::Sub, load_as(x, topi::vars(i)), mean),
+                         t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(BinaryKind::Add, variance, t.lit(d, epsilon))));
         const ExprList p = param_index(i);
-        if (gamma) e = t.ctx.binary(NodeKind::Mul, e, load_as(gamma, p));
-        if (beta) e = t.ctx.binary(NodeKind::Add, e, load_as(beta, p));
+        if (gamma) e = t.ctx.binary(BinaryKind::Mul, e, load_as(gamma, p));
+        if (beta) e = t.ctx.binary(BinaryKind::Add, e, load_as(beta, p));
         return ir::cast_to(t.ctx, x->dtype, e);
       },
       "T_group_norm");
@@ -384,8 +386,8 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
           for (std::size_t k = 0; k < i.size(); ++k)
             if (std::find(axes.begin(), axes.end(), int(k)) == axes.end()) row.push_back(i[k]);
           for (int a : axes) p.push_back(i[std::size_t(a)]);
-          const Expr* e = te.ctx.binary(NodeKind::Mul, g.load(r, std::span<const Expr* const>(row)), g.load(in, i));
-          return te.ctx.binary(NodeKind::Mul, e, g.load(weight, std::span<const Expr* const>(p)));
+          const Expr* e = te.ctx.binary(BinaryKind::Mul, g.load(r, std::span<const Expr* const>(row)), g.load(in, i));
+          return te.ctx.binary(BinaryKind::Mul, e, g.load(weight, std::span<const Expr* const>(p)));
         },
         "T_rms_norm");
     return {t.cast(out, te.in[0]->dtype)};
@@ -480,8 +482,8 @@ Result<const Expr*> nll_loss(Legalizer& l, const ir::Call* c) {
           const Expr* which = g.load(target, i);
           ExprList at = at_class(i, batched, which);
           const Expr* negative =
-              te.ctx.binary(NodeKind::Sub, t.lit(d, 0), g.load(pred, std::span<const Expr* const>(at)));
-          return te.ctx.select(kept(i), te.ctx.binary(NodeKind::Mul, negative, g.load(weight, {which})), t.lit(d, 0));
+              te.ctx.binary(BinaryKind::Sub, t.lit(d, 0), g.load(pred, std::span<const Expr* const>(at)));
+          return te.ctx.select(kept(i), te.ctx.binary(BinaryKind::Mul, negative, g.load(weight, {which})), t.lit(d, 0));
         },
         "nll_loss");
     if (reduction == "none") return {loss};
@@ -541,7 +543,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
               const Expr* which = load(target);
               const Expr* on = t.eq(ir::cast_to(te.ctx, which->dtype(), i[class_axis]), which);
               const Expr* value = te.ctx.binary(
-                  NodeKind::Mul, te.ctx.binary(NodeKind::Mul, load(weights), t.lit(d, -1)), load(out_grad));
+                  BinaryKind::Mul, te.ctx.binary(BinaryKind::Mul, load(weights), t.lit(d, -1)), load(out_grad));
               return te.ctx.select(on, value, t.lit(d, 0));
             },
             "pred_grad")};
@@ -598,7 +600,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
         if (const auto n = ir::const_int(offset))
           offset = t.i64(std::abs(*n));
         else
-          offset = te.ctx.binary(NodeKind::Max, offset, simplify(te.ctx, ir::sub(te.ctx, seq_q, seq_kv)));
+          offset = te.ctx.binary(BinaryKind::Max, offset, simplify(te.ctx, ir::sub(te.ctx, seq_q, seq_kv)));
       }
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
@@ -646,7 +648,7 @@ const Expr* quant_param(Te& te, const QuantParam& p, Indices i, std::size_t axis
 }
 
 const Expr* clamp(ir::Context& ctx, const Expr* e, const Expr* low, const Expr* high) {
-  return ctx.binary(NodeKind::Max, ctx.binary(NodeKind::Min, e, high), low);
+  return ctx.binary(BinaryKind::Max, ctx.binary(BinaryKind::Min, e, high), low);
 }
 
 }  // namespace
@@ -666,9 +668,9 @@ Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
     return {te.graph.compute(
         te.in[0]->shape,
         [&](Indices i) -> const Expr* {
-          const Expr* e = te.ctx.binary(NodeKind::Div, te.graph.load(te.in[0], i),
+          const Expr* e = te.ctx.binary(BinaryKind::Div, te.graph.load(te.in[0], i),
                                         ir::cast_to(te.ctx, d, quant_param(te, q.params[0], i, axis)));
-          e = te.ctx.binary(NodeKind::Add, t.intrin(ir::Intrinsic::Round, e),
+          e = te.ctx.binary(BinaryKind::Add, t.intrin(ir::Intrinsic::Round, e),
                             ir::cast_to(te.ctx, d, quant_param(te, q.params[1], i, axis)));
           return te.ctx.cast(out,
                              clamp(te.ctx, e, bound(ir::min_value(te.ctx, out)), bound(ir::max_value(te.ctx, out))));
@@ -689,9 +691,9 @@ Result<const Expr*> dequantize(Legalizer& l, const ir::Call* c) {
         te.in[0]->shape,
         [&](Indices i) -> const Expr* {
           const Expr* zero = ir::cast_to(te.ctx, wide, quant_param(te, q.params[1], i, axis));
-          const Expr* e = te.ctx.binary(NodeKind::Sub, ir::cast_to(te.ctx, wide, te.graph.load(te.in[0], i)), zero);
+          const Expr* e = te.ctx.binary(BinaryKind::Sub, ir::cast_to(te.ctx, wide, te.graph.load(te.in[0], i)), zero);
           const Expr* scale = ir::cast_to(te.ctx, DType::Float(32), quant_param(te, q.params[0], i, axis));
-          e = te.ctx.binary(NodeKind::Mul, ir::cast_to(te.ctx, DType::Float(32), e), scale);
+          e = te.ctx.binary(BinaryKind::Mul, ir::cast_to(te.ctx, DType::Float(32), e), scale);
           if (out == DType::Float(32)) return e;
           if (out == DType::Float(16))
             e = clamp(te.ctx, e, t.lit(DType::Float(32), -65504), t.lit(DType::Float(32), 65504));

@@ -3,7 +3,7 @@
 
 namespace rldb::ops::legal {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 std::vector<int> reduce_axes(const ir::Call* c, int ndim) {
@@ -100,7 +100,7 @@ Result<const Expr*> outer(Legalizer& l, const ir::Call* c) {
     return {te.graph.compute(
         shape,
         [&](Indices i) -> const Expr* {
-          return te.ctx.binary(NodeKind::Mul, te.graph.load(te.in[0], {i[0]}), te.graph.load(te.in[1], {i[1]}));
+          return te.ctx.binary(BinaryKind::Mul, te.graph.load(te.in[0], {i[0]}), te.graph.load(te.in[1], {i[1]}));
         },
         "outer")};
   });
@@ -150,7 +150,7 @@ Result<const Expr*> einsum(Legalizer& l, const ir::Call* c) {
         for (std::size_t k = 0; k < terms[t].size(); ++k)
           idx.push_back(is_one(te.in[t]->shape[k]) ? static_cast<const Expr*>(te.ctx.i64(0)) : index_of(terms[t][k]));
         const Expr* load = g.load(te.in[t], std::span<const Expr* const>(idx));
-        out_e = out_e ? te.ctx.binary(NodeKind::Mul, out_e, load) : load;
+        out_e = out_e ? te.ctx.binary(BinaryKind::Mul, out_e, load) : load;
       }
       return out_e;
     };

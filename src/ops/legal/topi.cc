@@ -6,7 +6,7 @@
 
 namespace rldb::ops::topi {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 std::vector<int> all_axes(int ndim) {
   std::vector<int> out;
@@ -30,12 +30,12 @@ const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
   DType t = x->dtype();
   bool is_float = t.is_float();
   auto select = [&](const Expr* c, const Expr* a, const Expr* b) -> const Expr* { return ctx.select(c, a, b); };
-  if (op == "negative") return ctx.binary(NodeKind::Sub, lit(t, 0), x);
+  if (op == "negative") return ctx.binary(BinaryKind::Sub, lit(t, 0), x);
   if (op == "abs")
     return is_float      ? intrin(ir::Intrinsic::Fabs, x)
            : t.is_uint() ? x
-                         : select(le(lit(t, 0), x), x, ctx.binary(NodeKind::Sub, lit(t, 0), x));
-  if (op == "square") return ctx.binary(NodeKind::Mul, x, x);
+                         : select(le(lit(t, 0), x), x, ctx.binary(BinaryKind::Sub, lit(t, 0), x));
+  if (op == "square") return ctx.binary(BinaryKind::Mul, x, x);
   if (op == "sign") {
     const Expr* below = t.is_uint() ? lit(t, 0) : select(lt(x, lit(t, 0)), lit(t, -1), lit(t, 0));
     return select(lt(lit(t, 0), x), lit(t, 1), below);
@@ -76,44 +76,48 @@ const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b)
   auto truth = [&](const Expr* e) { return e->dtype().is_bool() ? e : ne(e, lit(e->dtype(), 0)); };
   auto call = [&](ir::Intrinsic id) -> const Expr* { return ctx.intrin(t, id, {a, b}); };
   if (op == "add")
-    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::Or, a, b)) : ctx.binary(NodeKind::Add, a, b);
-  if (op == "subtract") return ctx.binary(NodeKind::Sub, a, b);
+    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(BinaryKind::Or, a, b)) : ctx.binary(BinaryKind::Add, a, b);
+  if (op == "subtract") return ctx.binary(BinaryKind::Sub, a, b);
   if (op == "multiply")
-    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(NodeKind::And, a, b)) : ctx.binary(NodeKind::Mul, a, b);
-  if (op == "divide") return ctx.binary(NodeKind::Div, a, b);
-  if (op == "maximum") return ctx.binary(NodeKind::Max, a, b);
-  if (op == "minimum") return ctx.binary(NodeKind::Min, a, b);
+    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(BinaryKind::And, a, b))
+                       : ctx.binary(BinaryKind::Mul, a, b);
+  if (op == "divide") return ctx.binary(BinaryKind::Div, a, b);
+  if (op == "maximum") return ctx.binary(BinaryKind::Max, a, b);
+  if (op == "minimum") return ctx.binary(BinaryKind::Min, a, b);
   if (op == "floor_divide")
-    return is_float ? intrin(ir::Intrinsic::Floor, ctx.binary(NodeKind::Div, a, b))
-                    : ctx.binary(NodeKind::FloorDiv, a, b);
+    return is_float ? intrin(ir::Intrinsic::Floor, ctx.binary(BinaryKind::Div, a, b))
+                    : ctx.binary(BinaryKind::FloorDiv, a, b);
   if (op == "floor_mod") {
-    if (!is_float) return ctx.binary(NodeKind::FloorMod, a, b);
-    return ctx.binary(NodeKind::Sub, a,
-                      ctx.binary(NodeKind::Mul, intrin(ir::Intrinsic::Floor, ctx.binary(NodeKind::Div, a, b)), b));
+    if (!is_float) return ctx.binary(BinaryKind::FloorMod, a, b);
+    return ctx.binary(BinaryKind::Sub, a,
+                      ctx.binary(BinaryKind::Mul, intrin(ir::Intrinsic::Floor, ctx.binary(BinaryKind::Div, a, b)), b));
   }
   if (op == "mod")
-    return is_float ? call(ir::Intrinsic::Fmod) : static_cast<const Expr*>(ctx.binary(NodeKind::Mod, a, b));
+    return is_float ? call(ir::Intrinsic::Fmod) : static_cast<const Expr*>(ctx.binary(BinaryKind::Mod, a, b));
   if (op == "power") return call(ir::Intrinsic::Pow);
   if (op == "atan2") return call(ir::Intrinsic::Atan2);
-  if (op == "equal") return ctx.binary(NodeKind::EQ, a, b);
-  if (op == "not_equal") return ctx.binary(NodeKind::NE, a, b);
-  if (op == "less") return ctx.binary(NodeKind::LT, a, b);
-  if (op == "less_equal") return ctx.binary(NodeKind::LE, a, b);
+  if (op == "equal") return ctx.binary(BinaryKind::EQ, a, b);
+  if (op == "not_equal") return ctx.binary(BinaryKind::NE, a, b);
+  if (op == "less") return ctx.binary(BinaryKind::LT, a, b);
+  if (op == "less_equal") return ctx.binary(BinaryKind::LE, a, b);
   // As TVM prints them: the smaller on the left.
-  if (op == "greater") return ctx.binary(NodeKind::LT, b, a);
-  if (op == "greater_equal") return ctx.binary(NodeKind::LE, b, a);
-  if (op == "logical_and") return ctx.binary(NodeKind::And, truth(a), truth(b));
-  if (op == "logical_or") return ctx.binary(NodeKind::Or, truth(a), truth(b));
-  if (op == "logical_xor") return ctx.binary(NodeKind::NE, truth(a), truth(b));
+  if (op == "greater") return ctx.binary(BinaryKind::LT, b, a);
+  if (op == "greater_equal") return ctx.binary(BinaryKind::LE, b, a);
+  if (op == "logical_and") return ctx.binary(BinaryKind::And, truth(a), truth(b));
+  if (op == "logical_or") return ctx.binary(BinaryKind::Or, truth(a), truth(b));
+  if (op == "logical_xor") return ctx.binary(BinaryKind::NE, truth(a), truth(b));
   if (t.is_bool() && op.starts_with("bitwise_"))
-    return ctx.binary(op == "bitwise_and" ? NodeKind::And : op == "bitwise_or" ? NodeKind::Or : NodeKind::NE, a, b);
+    return ctx.binary(op == "bitwise_and"  ? BinaryKind::And
+                      : op == "bitwise_or" ? BinaryKind::Or
+                                           : BinaryKind::NE,
+                      a, b);
   if (op == "left_shift") return call(ir::Intrinsic::ShiftLeft);
   if (op == "right_shift") return call(ir::Intrinsic::ShiftRight);
   if (op == "log_add_exp") {
-    const Expr* top = ctx.binary(NodeKind::Max, a, b);
-    const Expr* ea = intrin(ir::Intrinsic::Exp, ctx.binary(NodeKind::Sub, a, top));
-    const Expr* eb = intrin(ir::Intrinsic::Exp, ctx.binary(NodeKind::Sub, b, top));
-    return ctx.binary(NodeKind::Add, top, intrin(ir::Intrinsic::Log, ctx.binary(NodeKind::Add, ea, eb)));
+    const Expr* top = ctx.binary(BinaryKind::Max, a, b);
+    const Expr* ea = intrin(ir::Intrinsic::Exp, ctx.binary(BinaryKind::Sub, a, top));
+    const Expr* eb = intrin(ir::Intrinsic::Exp, ctx.binary(BinaryKind::Sub, b, top));
+    return ctx.binary(BinaryKind::Add, top, intrin(ir::Intrinsic::Log, ctx.binary(BinaryKind::Add, ea, eb)));
   }
   return call(named_intrin(op));
 }
@@ -232,11 +236,11 @@ Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bo
   const ir::Var* lv = ctx.var("lhs_val", ctx.prim(t));
   const ir::Var* ri = ctx.var("rhs_idx", ctx.int64());
   const ir::Var* rv = ctx.var("rhs_val", ctx.prim(t));
-  auto better = [&]() { return want_max ? ctx.binary(NodeKind::GT, lv, rv) : ctx.binary(NodeKind::LT, lv, rv); };
-  const Expr* tie = ctx.binary(NodeKind::And, ctx.binary(NodeKind::EQ, lv, rv), ctx.binary(NodeKind::LT, li, ri));
+  auto better = [&]() { return want_max ? ctx.binary(BinaryKind::GT, lv, rv) : ctx.binary(BinaryKind::LT, lv, rv); };
+  const Expr* tie = ctx.binary(BinaryKind::And, ctx.binary(BinaryKind::EQ, lv, rv), ctx.binary(BinaryKind::LT, li, ri));
   const ir::Var* lhs[] = {li, lv};
   const ir::Var* rhs[] = {ri, rv};
-  const Expr* results[] = {ctx.select(ctx.binary(NodeKind::Or, better(), tie), li, ri), ctx.select(better(), lv, rv)};
+  const Expr* results[] = {ctx.select(ctx.binary(BinaryKind::Or, better(), tie), li, ri), ctx.select(better(), lv, rv)};
   const Expr* identities[] = {i64(-1), want_max ? ir::min_value(ctx, t) : ir::max_value(ctx, t)};
   const ir::CommReducer* r = ctx.comm_reducer(lhs, rhs, results, identities);
   std::string name = std::string(x->name) + "_red";
@@ -529,7 +533,7 @@ Tensor Topi::matmul(Tensor a, Tensor b, DType out) {
         if (!b_vector) ib.push_back(i.back());
         const Expr* x = ir::cast_to(ctx, out, g.load(a, std::span<const Expr* const>(ia)));
         const Expr* y = ir::cast_to(ctx, out, g.load(b, std::span<const Expr* const>(ib)));
-        return ctx.binary(NodeKind::Mul, x, y);
+        return ctx.binary(BinaryKind::Mul, x, y);
       },
       axes, g.sum_reducer(out), "matmul");
 }
@@ -542,7 +546,7 @@ Tensor Topi::batch_matmul(Tensor a, Tensor b, bool transpose_b) {
       shape,
       [&](Indices i) -> const Expr* {
         const Expr* y = transpose_b ? g.load(b, {i[0], i[2], k.var}) : g.load(b, {i[0], k.var, i[2]});
-        return ctx.binary(NodeKind::Mul, g.load(a, {i[0], i[1], k.var}), y);
+        return ctx.binary(BinaryKind::Mul, g.load(a, {i[0], i[1], k.var}), y);
       },
       axes, g.sum_reducer(a->dtype), transpose_b ? "T_batch_matmul_NT" : "T_batch_matmul_NN");
   g.mark_layout_free(product, b);

@@ -24,10 +24,10 @@ struct Topi {
   const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b) {
     return ctx.intrin(a->dtype(), ir::Intrinsic::IfThenElse, {cond, a, b});
   }
-  const Expr* lt(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LT, a, b); }
-  const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::LE, a, b); }
-  const Expr* eq(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::EQ, a, b); }
-  const Expr* ne(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::NodeKind::NE, a, b); }
+  const Expr* lt(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::LT, a, b); }
+  const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::LE, a, b); }
+  const Expr* eq(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::EQ, a, b); }
+  const Expr* ne(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::NE, a, b); }
   const Expr* all(const ExprList& conditions);  // null when there is none
 
   // ---- elementwise ----

@@ -4,7 +4,7 @@
 
 namespace rldb::ops::legal {
 
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 
@@ -98,7 +98,7 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
           }
           ExprList ix = index_in(ctx, data, at_x);
           ExprList iw = index_in(ctx, kernel, at_w);
-          return ctx.binary(NodeKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
+          return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
                             ir::cast_to(ctx, d, g.load(w, std::span<const Expr* const>(iw))));
         },
         axes, g.sum_reducer(d), (groups != 1 ? "group_" : "") + std::string(name) + (channels_first ? "_nc" : "_n"))};
@@ -186,7 +186,7 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
             ix.push_back(ir::add(ctx, i[k + 2], ir::mul(ctx, axes[k + 1].var, t.i64(dilation[k]))));
             iw.push_back(axes[k + 1].var);
           }
-          return ctx.binary(NodeKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
+          return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
                             ir::cast_to(ctx, d, g.load(kernel, std::span<const Expr* const>(iw))));
         },
         axes, g.sum_reducer(d), "compute")};
@@ -287,7 +287,7 @@ Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
             count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, i[at], x->shape[at]));
           }
           if (!w.include_pad) count = ir::max(ctx, count, t.i64(1));
-          return ctx.binary(NodeKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
+          return ctx.binary(BinaryKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
         },
         "pool_avg", attrs)};
   });
@@ -350,7 +350,7 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
           for (std::size_t k = 0; k < at.size(); ++k)
             count =
                 ir::mul(ctx, count, even[k] ? axes[k].dom.extent : ir::sub(ctx, past(k, i[at[k]]), first(k, i[at[k]])));
-          return ctx.binary(NodeKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
+          return ctx.binary(BinaryKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
         },
         "adaptive_pool_avg", attrs)};
   });

@@ -39,42 +39,49 @@ const Buffer* KernelInliner::renew(const Buffer* b, std::string_view name) {
 
 // A node with definitions of its own, still over the old operands: rewriting it then is the rewriter's work.
 const Stmt* KernelInliner::renewed(const Stmt* s) {
-  switch (s->kind) {
-    case NodeKind::Bind: {
+  switch (s->stmt_kind()) {
+    case StmtKind::Bind: {
       const auto* b = static_cast<const BindStmt*>(s);
       const Expr* value = rewrite(b->value);  // before the name is the new one's
       return ctx_.bind(renew(b->var), value);
     }
-    case NodeKind::Attr: {
+    case StmtKind::Attr: {
       const auto* a = static_cast<const AttrStmt*>(s);
       return a->thread_var ? ctx_.attr_stmt(a->node, a->key, a->value, a->body, renew(a->thread_var)) : s;
     }
-    case NodeKind::AllocBuffer: {
+    case StmtKind::AllocBuffer: {
       const auto* a = static_cast<const AllocBuffer*>(s);
       return ctx_.alloc_buffer(renew(a->buffer, a->buffer->name), a->annotations);
     }
-    case NodeKind::DeclBuffer: {
+    case StmtKind::DeclBuffer: {
       const auto* d = static_cast<const DeclBuffer*>(s);
       return d->data ? s : ctx_.decl_buffer(renew(d->buffer, d->buffer->name), nullptr);
     }
-    case NodeKind::Allocate: {
+    case StmtKind::Allocate: {
       const auto* a = static_cast<const AllocateStmt*>(s);
       return ctx_.allocate(renew(a->var), a->dtype, a->extents, a->scope, a->annotations);
     }
-    case NodeKind::AllocateConst: {
+    case StmtKind::AllocateConst: {
       const auto* a = static_cast<const AllocateConstStmt*>(s);
       return ctx_.allocate_const(renew(a->var), *a->value);
     }
-    case NodeKind::For: {
+    case StmtKind::For: {
       const auto* f = static_cast<const ForStmt*>(s);
       return ctx_.for_stmt(renew(f->var), f->min, f->extent, f->for_kind, f->body, f->annotations, f->thread_tag,
                            f->step);
     }
-    case NodeKind::SBlock:
+    case StmtKind::SBlock:
       return renewed_block(static_cast<const SBlock*>(s));
-    default:
+    case StmtKind::Assert:
+    case StmtKind::BufferStore:
+    case StmtKind::While:
+    case StmtKind::IfThenElse:
+    case StmtKind::Seq:
+    case StmtKind::Evaluate:
+    case StmtKind::SBlockRealize:
       return s;  // defines nothing
   }
+  RLDB_UNREACHABLE("not a statement: " + std::string(to_string(s->kind)));
 }
 
 const SBlock* KernelInliner::renewed_block(const SBlock* s) {

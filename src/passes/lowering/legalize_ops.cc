@@ -1,8 +1,8 @@
 // LegalizeOps: an operator with a tensor-expression body becomes a call_tir of a generated PrimFunc (or simpler
 // bindings); again until what legalisation brings in is legal too.
 //
-// Left as they are, as in TVM: operators without a body, calls whose shapes are not known, operators named by
-// skip_ops, and functions that are already one kernel or belong to another code generator. What stays is diagnosed by
+// Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
+// skip_ops. What stays is diagnosed by
 // code generation, which knows that it has no instruction for it.
 #include <algorithm>
 
@@ -136,12 +136,6 @@ class OpLegalizer : public Rewriter {
   bool dataflow_ = false;
 };
 
-// Already one kernel, or somebody else's to compile.
-bool is_left_alone(const Function* f) {
-  return is_set(f->attrs, fn_attr::kPrimitive) || find_attr(f->attrs, fn_attr::kComposite) ||
-         find_attr(f->attrs, fn_attr::kCodegen);
-}
-
 }  // namespace
 
 Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const PassOptions& options) {
@@ -153,10 +147,10 @@ Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const Pas
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f || is_left_alone(f)) continue;
+    if (!f) continue;
     const Function* made = OpLegalizer(env, legalizer, what).rewrite_function(f);
     if (made == f) continue;
-    builder.set(e.name, made);
+    builder.set(e.name, derive_result(env.ctx, made));
     changed = true;
   }
   return changed ? builder.build() : module;

@@ -11,10 +11,10 @@ bool is_symbolic(const Expr* e) {
   if (!e || e->type->kind != TypeKind::Prim || isa<IntImm>(e) || isa<FloatImm>(e)) return false;
   if (isa<Var>(e)) return true;
   if (const auto* call = as<Call>(e)) return is_tir_op(call->callee);
-  return e->kind >= NodeKind::Add && e->kind <= NodeKind::Select;
+  return isa<BinaryExpr>(e) || isa<NotExpr>(e) || isa<CastExpr>(e) || isa<SelectExpr>(e);
 }
 
-ShapeSlots::ShapeSlots(const Function* f) {
+ShapeSlots::ShapeSlots(Context& ctx, const Function* f) : analyzer_(ctx) {
   for (const Var* p : f->params) values_.insert(p);
   collect_values(f->body);
   for (const Var* p : f->params) visit_type(p->type);
@@ -105,17 +105,25 @@ void ShapeSlots::add(const Expr* e) {
   ShapeSlot& s = slots_.emplace_back();
   s.expr = e;
   s.index = int(slots_.size()) - 1;
-  by_hash_.emplace(expr_hash(e), s.index);
+  by_hash_.emplace(expr_hash(canonical(e)), s.index);
   if (isa<Var>(e)) return;
   std::vector<const Var*> vars;
   collect_vars(e, vars);
   for (const Var* v : vars) add(v);
 }
 
+const Expr* ShapeSlots::canonical(const Expr* e) {
+  if (isa<Var>(e)) return e;
+  const auto [it, is_new] = canonical_.try_emplace(e, nullptr);
+  if (is_new) it->second = analyzer_.simplify(e);
+  return it->second;
+}
+
 ShapeSlot* ShapeSlots::find(const Expr* e) {
-  auto [begin, end] = by_hash_.equal_range(expr_hash(e));
+  const Expr* form = canonical(e);
+  auto [begin, end] = by_hash_.equal_range(expr_hash(form));
   for (auto it = begin; it != end; ++it)
-    if (expr_equal(slots_[std::size_t(it->second)].expr, e)) return &slots_[std::size_t(it->second)];
+    if (expr_equal(canonical(slots_[std::size_t(it->second)].expr), form)) return &slots_[std::size_t(it->second)];
   return nullptr;
 }
 

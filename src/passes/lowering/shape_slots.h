@@ -1,5 +1,6 @@
-// The slots of a function's shape heap: one a distinct scalar expression that its types, shapes and scalar values
-// mention, in the order of meeting them: parameters, body, return type. Literals have none.
+// The slots of a function's shape heap: one per distinct scalar expression that its types, shapes and scalar values
+// mention, in the order of meeting them: parameters, body, return type. Expressions that simplify to the same share a
+// slot, which keeps the form met first. Literals have none.
 // User: vm_shape_lower.cc.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "rldb/ir/arith.h"
 
 namespace rldb::passes {
 
@@ -22,7 +24,7 @@ class ShapeSlots {
  public:
   // Variables that hold run-time values of the function (parameters, bindings) have no slot as values; one that a
   // shape mentions has one, filled where the variable is bound.
-  explicit ShapeSlots(const ir::Function* f);
+  ShapeSlots(ir::Context& ctx, const ir::Function* f);
 
   ShapeSlot* find(const ir::Expr* e);
   ShapeSlot& at(int index) { return slots_[std::size_t(index)]; }
@@ -45,7 +47,10 @@ class ShapeSlots {
   void visit_type(const ir::Type* t);
   void add(const ir::Expr* e);
   void link_users();
+  const ir::Expr* canonical(const ir::Expr* e);
 
+  ir::Analyzer analyzer_;
+  std::unordered_map<const ir::Expr*, const ir::Expr*> canonical_;
   std::vector<ShapeSlot> slots_;
   std::unordered_multimap<std::uint64_t, int> by_hash_;
   std::unordered_set<const ir::Var*> values_;

@@ -25,8 +25,8 @@ class PlainBlocks : public Rewriter {
       if (made->var->type != plain->type) {
         to = ctx_.var(plain->name, made->var->type);  // the value's type changed with a variable in it
         ctx_.set_origin(to, b->var);
-        remap(b->var, to);
       }
+      remap(b->var, to);  // the binding's own rewriting may have made another, for a type with variables
       made = remake_binding(ctx_, made, to, made->value);
     }
     return out;

@@ -6,8 +6,8 @@
 // A match_cast does the same for its value; the result is checked where its type does not say enough. Symbolic
 // R.shape(...) values become vm.builtin.make_shape, symbolic scalars vm.builtin.make_prim_value.
 //
-// Code generation reads back from the lowered code which slot is which symbol and who bound it: types of values are
-// left as they were, so a store names its symbol through the type of what it matches.
+// Types of values are left as they were: that is how code generation knows which slot is which symbol and what bound it
+// (codegen/vm/slots.h), in modules that were read lowered as well.
 #include <algorithm>
 
 #include "passes/lowering/shape_slots.h"
@@ -24,15 +24,13 @@
 namespace rldb::passes {
 
 using namespace ir;
+using bytecode::MakeShapeCode;
+using bytecode::MatchShapeCode;
 using source::message;
 using source::Message;
 using support::Failure;
 
 namespace {
-
-// Codes of vm.builtin.match_shape and make_shape (TVM: src/runtime/vm/builtin, MatchShapeCode).
-enum MatchCode : std::int64_t { kAssertImmediate = 0, kStore = 1, kSkip = 2, kAssertSlot = 3 };
-enum MakeCode : std::int64_t { kImmediate = 0, kLoad = 1 };
 
 // A value whose dims are to be matched.
 struct MatchItem {
@@ -67,7 +65,7 @@ class ShapeFuncs {
 class ShapeLowerer {
  public:
   ShapeLowerer(Context& ctx, ShapeFuncs& funcs, std::string_view name, const Function* f, bool contexts)
-      : ctx_(ctx), funcs_(funcs), name_(name), function_(f), contexts_(contexts), slots_(f) {}
+      : ctx_(ctx), funcs_(funcs), name_(name), function_(f), contexts_(contexts), slots_(ctx, f) {}
 
   Result<const Function*> run() {
     std::vector<const BindingBlock*> blocks;
@@ -164,7 +162,8 @@ class ShapeLowerer {
   void bind_scalar(const Var* v) {
     ShapeSlot* slot = v->type->kind == TypeKind::Prim ? slots_.find(v) : nullptr;
     if (!slot || slot->ready) return;
-    emit_check(builtin::MatchPrimValue, {renamed(v), heap_, ctx_.i64(kStore), ctx_.i64(slot->index), ctx_.string("")});
+    emit_check(builtin::MatchPrimValue, {renamed(v), heap_, ctx_.i64(std::int64_t(MatchShapeCode::StoreToHeap)),
+                                         ctx_.i64(slot->index), ctx_.string("")});
     slot->ready = true;
     ready_.push_back(slot->index);
     compute();
@@ -309,7 +308,7 @@ class ShapeLowerer {
 
   void add_load(const Expr* e, std::vector<const Expr*>& args) {
     if (const std::optional<std::int64_t> literal = const_int(e)) {
-      args.push_back(ctx_.i64(kImmediate));
+      args.push_back(ctx_.i64(std::int64_t(MakeShapeCode::UseImm)));
       args.push_back(ctx_.i64(*literal));
       return;
     }
@@ -318,7 +317,7 @@ class ShapeLowerer {
       not_computed(e);
       return;
     }
-    args.push_back(ctx_.i64(kLoad));
+    args.push_back(ctx_.i64(std::int64_t(MakeShapeCode::LoadShape)));
     args.push_back(ctx_.i64(slot->index));
   }
 
@@ -337,9 +336,9 @@ class ShapeLowerer {
       bool any = false;
       bool skipped = false;
       for (std::size_t i = 0; i < item.dims.size(); ++i) {
-        const MatchCode code = match_dim(item, i, last, args);
-        any = any || code != kSkip;
-        skipped = skipped || code == kSkip;
+        const MatchShapeCode code = match_dim(item, i, last, args);
+        any = any || code != MatchShapeCode::NoOp;
+        skipped = skipped || code == MatchShapeCode::NoOp;
       }
       if (skipped) left.push_back(item);
       args.push_back(item.context);
@@ -348,23 +347,24 @@ class ShapeLowerer {
     return left;
   }
 
-  MatchCode match_dim(const MatchItem& item, std::size_t i, bool last, std::vector<const Expr*>& args) {
-    const auto add = [&](MatchCode code, std::int64_t value) {
-      args.push_back(ctx_.i64(code));
+  MatchShapeCode match_dim(const MatchItem& item, std::size_t i, bool last, std::vector<const Expr*>& args) {
+    const auto add = [&](MatchShapeCode code, std::int64_t value) {
+      args.push_back(ctx_.i64(std::int64_t(code)));
       args.push_back(ctx_.i64(value));
       return code;
     };
     const Expr* dim = item.dims[i];
-    if (const std::optional<std::int64_t> literal = const_int(dim)) return add(kAssertImmediate, *literal);
+    if (const std::optional<std::int64_t> literal = const_int(dim))
+      return add(MatchShapeCode::AssertEqualToImm, *literal);
     ShapeSlot* slot = slots_.find(dim);
-    if (slot && slot->ready) return add(kAssertSlot, slot->index);
-    if (slot && isa<Var>(dim) && !last) {
+    if (slot && slot->ready) return add(MatchShapeCode::AssertEqualToLoad, slot->index);
+    if (slot && isa<Var>(slot->expr) && !last) {
       slot->ready = true;
       ready_.push_back(slot->index);
-      return add(kStore, slot->index);
+      return add(MatchShapeCode::StoreToHeap, slot->index);
     }
     if (last) not_computed(dim);
-    return add(kSkip, 0);
+    return add(MatchShapeCode::NoOp, 0);
   }
 
   // Computes every expression whose variables have just become known, in one host function.

@@ -92,10 +92,10 @@ const Expr* without_casts(const Expr* e) {
 bool is_multiply_add(const SBlock* block) {
   const auto* store = as<BufferStore>(block->body);
   const auto* sum = store ? as<BinaryExpr>(without_casts(store->value)) : nullptr;
-  if (!sum || sum->kind != NodeKind::Add) return false;
+  if (!sum || sum->kind != BinaryKind::Add) return false;
   const auto* old = as<BufferLoad>(without_casts(sum->a));
   const auto* product = as<BinaryExpr>(without_casts(sum->b));
-  if (!old || !product || product->kind != NodeKind::Mul) return false;
+  if (!old || !product || product->kind != BinaryKind::Mul) return false;
   return old->buffer == store->buffer && same_indices(old->indices, store->indices) &&
          isa<BufferLoad>(without_casts(product->a)) && isa<BufferLoad>(without_casts(product->b));
 }

@@ -6,7 +6,6 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
-#include "rldb/passes/codegen_marks.h"
 #include "rldb/passes/pass.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
@@ -144,10 +143,16 @@ class Binder {
 
   std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
                                           Value& out) {
-    if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape && !t->dtype.is_void()) {
+    if (const auto* t = ir::as<ir::TensorType>(type); t && t->ndim != ir::kUnknownNdim) {
+      // What the type leaves open: each dim is the default, elements are float32. The note on the value says so.
       std::vector<std::int64_t> shape;
-      if (!concrete(t->shape, shape)) return cannot(p, type);
-      auto made = runtime::random_tensor(std::move(shape), t->dtype, options_.seed * 1000003 + salt);
+      if (t->has_shape) {
+        if (!concrete(t->shape, shape)) return cannot(p, type);
+      } else {
+        shape.assign(std::size_t(t->ndim), options_.default_dim);
+      }
+      const runtime::DType dtype = t->dtype.is_void() ? runtime::DType::Float(32) : t->dtype;
+      auto made = runtime::random_tensor(std::move(shape), dtype, options_.seed * 1000003 + salt);
       if (!made.ok()) return source::message(diag::BadInput, p.name, made.error().message);
       out = std::move(made).value();
       restrict(out.as_tensor(), range.range);
@@ -272,8 +277,7 @@ const ir::Module* Session::legalised(std::string_view function) {
   if (!pipeline.ok()) return nullptr;
   Diagnostics ignored;
   passes::PassEnv env{*ctx_, ignored};
-  const ir::Module* reached = ir::reachable_from(*ctx_, module(), roots);
-  auto done = passes::run_pipeline(env, passes::without_codegen_marks(*ctx_, reached), pipeline.value());
+  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
   return done.ok() ? done.value() : nullptr;
 }
 

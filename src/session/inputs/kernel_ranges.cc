@@ -8,6 +8,7 @@
 namespace rldb::session {
 
 using ir::as;
+using ir::BinaryKind;
 using ir::NodeKind;
 
 namespace {
@@ -124,50 +125,67 @@ class KernelVisit {
     const Interval a = value(e->a);
     const Interval b = value(e->b);
     if (!e->a->dtype().is_integral()) return e->dtype().is_bool() ? Interval::of(0, 1) : unknown(both(a, b));
-    const bool division = e->kind == NodeKind::Div || e->kind == NodeKind::FloorDiv || e->kind == NodeKind::Mod ||
-                          e->kind == NodeKind::FloorMod;
+    const bool division = e->kind == BinaryKind::Div || e->kind == BinaryKind::FloorDiv || e->kind == BinaryKind::Mod ||
+                          e->kind == BinaryKind::FloorMod;
     if (division) leaves_.not_zero(b, e);
-    switch (e->kind) {
-      case NodeKind::LT:
+    switch (e->op()) {
+      case BinaryKind::LT:
         return less(a, b, false);
-      case NodeKind::LE:
+      case BinaryKind::LE:
         return less(a, b, true);
-      case NodeKind::GT:
+      case BinaryKind::GT:
         return less(b, a, false);
-      case NodeKind::GE:
+      case BinaryKind::GE:
         return less(b, a, true);
-      case NodeKind::EQ:
-      case NodeKind::NE:
-      case NodeKind::And:
-      case NodeKind::Or:
+      case BinaryKind::EQ:
+      case BinaryKind::NE:
+      case BinaryKind::And:
+      case BinaryKind::Or:
         return Interval::of(0, 1);
-      default:  // arithmetic: NodeKind has every node of the IR, these are the ones over numbers
+      case BinaryKind::FloorMod:
+        if (b.known && b.low > 0) return remainder(a.known ? a : wide(a), b, true);
+        break;
+      case BinaryKind::Add:
+      case BinaryKind::Sub:
+      case BinaryKind::Mul:
+      case BinaryKind::Div:
+      case BinaryKind::Mod:
+      case BinaryKind::FloorDiv:
+      case BinaryKind::Min:
+      case BinaryKind::Max:
         break;
     }
-    if (e->kind == NodeKind::FloorMod && b.known && b.low > 0) return remainder(a.known ? a : wide(a), b, true);
     if (!a.known || !b.known) return unknown(both(a, b));
-    switch (e->kind) {
-      case NodeKind::Add:
+    switch (e->op()) {
+      case BinaryKind::Add:
         return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) + double(y); });
-      case NodeKind::Sub:
+      case BinaryKind::Sub:
         return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) - double(y); });
-      case NodeKind::Mul:
+      case BinaryKind::Mul:
         return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(x) * double(y); });
-      case NodeKind::Min:
+      case BinaryKind::Min:
         return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(std::min(x, y)); });
-      case NodeKind::Max:
+      case BinaryKind::Max:
         return corners(a, b, [](std::int64_t x, std::int64_t y) { return double(std::max(x, y)); });
-      case NodeKind::Div:
+      case BinaryKind::Div:
         return quotient(a, b, false);
-      case NodeKind::FloorDiv:
+      case BinaryKind::FloorDiv:
         return quotient(a, b, true);
-      case NodeKind::Mod:
+      case BinaryKind::Mod:
         return remainder(a, b, false);
-      case NodeKind::FloorMod:
+      case BinaryKind::FloorMod:
         return remainder(a, b, true);
-      default:  // no other node is a BinaryExpr
-        return unknown(both(a, b));
+      case BinaryKind::EQ:
+      case BinaryKind::NE:
+      case BinaryKind::LT:
+      case BinaryKind::LE:
+      case BinaryKind::GT:
+      case BinaryKind::GE:
+      case BinaryKind::And:
+      case BinaryKind::Or:
+        break;  // answered above
     }
+    return unknown(both(a, b));
   }
 
   static Interval wide(const Interval& a) { return {true, -kFar, kFar, a.leaves}; }

@@ -5,8 +5,8 @@
 namespace rldb::vm {
 namespace {
 
-enum class MatchCode : std::int64_t { EqualsImmediate = 0, Store = 1, Skip = 2, EqualsHeap = 3 };
-enum class MakeCode : std::int64_t { Immediate = 0, Heap = 1 };
+using bytecode::MakeShapeCode;
+using bytecode::MatchShapeCode;
 
 struct Heap {
   std::int64_t* data = nullptr;
@@ -60,19 +60,19 @@ Result<support::Unit> match_one(const CallSite& site, const Args& a, const Heap&
     e.notes.push_back(fmt::format("{} is {}", got, actual));
     return support::Failure(std::move(e));
   };
-  switch (MatchCode(code)) {
-    case MatchCode::EqualsImmediate:
+  switch (MatchShapeCode(code)) {
+    case MatchShapeCode::AssertEqualToImm:
       if (actual == v) return support::Unit{};
       return mismatch("specified constant.", v, fmt::format("the constant is {}", v));
-    case MatchCode::Store: {
+    case MatchShapeCode::StoreToHeap: {
       std::int64_t* slot = heap.slot(v);
       if (!slot) return no_slot(a, v, heap);
       *slot = actual;
       return support::Unit{};
     }
-    case MatchCode::Skip:
+    case MatchShapeCode::NoOp:
       return support::Unit{};
-    case MatchCode::EqualsHeap: {
+    case MatchShapeCode::AssertEqualToLoad: {
       std::int64_t* slot = heap.slot(v);
       if (!slot) return no_slot(a, v, heap);
       if (*slot == actual) return support::Unit{};
@@ -121,8 +121,8 @@ Result<Value> builtin_MatchShape(const CallSite& site, PackedArgs args) {
     RLDB_TRY(std::int64_t v, a.integer(std::size_t(4 + 2 * i)));
     std::int64_t actual = (*shape)[std::size_t(i)];
     // The common cases without building any text.
-    if (code == std::int64_t(MatchCode::Skip)) continue;
-    if (code == std::int64_t(MatchCode::EqualsImmediate) && actual == v) continue;
+    if (code == std::int64_t(MatchShapeCode::NoOp)) continue;
+    if (code == std::int64_t(MatchShapeCode::AssertEqualToImm) && actual == v) continue;
     RLDB_TRY_VOID(match_one(site, a, heap, code, v, actual, fmt::format("shape[{}]", i), err_text(),
                             fmt::format("dimension {} of {}", i, describe(a[0]))));
   }
@@ -142,10 +142,10 @@ Result<Value> builtin_MatchPrimValue(const CallSite& site, PackedArgs args) {
 namespace {
 
 Result<std::int64_t> make_one(const Args& a, const Heap& heap, std::int64_t code, std::int64_t v) {
-  switch (MakeCode(code)) {
-    case MakeCode::Immediate:
+  switch (MakeShapeCode(code)) {
+    case MakeShapeCode::UseImm:
       return v;
-    case MakeCode::Heap: {
+    case MakeShapeCode::LoadShape: {
       std::int64_t* slot = heap.slot(v);
       if (!slot) return no_slot(a, v, heap);
       return *slot;

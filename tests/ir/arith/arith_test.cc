@@ -21,12 +21,12 @@ struct Fixture {
 
   const Expr* c(std::int64_t v) { return ctx.i64(v); }
   // As given, nothing folded on the way.
-  const Expr* op(NodeKind kind, const Expr* a, const Expr* b) { return ctx.binary(kind, a, b); }
-  const Expr* add(const Expr* a, const Expr* b) { return op(NodeKind::Add, a, b); }
-  const Expr* sub(const Expr* a, const Expr* b) { return op(NodeKind::Sub, a, b); }
-  const Expr* mul(const Expr* a, const Expr* b) { return op(NodeKind::Mul, a, b); }
-  const Expr* div(const Expr* a, const Expr* b) { return op(NodeKind::FloorDiv, a, b); }
-  const Expr* mod(const Expr* a, const Expr* b) { return op(NodeKind::FloorMod, a, b); }
+  const Expr* op(BinaryKind kind, const Expr* a, const Expr* b) { return ctx.binary(kind, a, b); }
+  const Expr* add(const Expr* a, const Expr* b) { return op(BinaryKind::Add, a, b); }
+  const Expr* sub(const Expr* a, const Expr* b) { return op(BinaryKind::Sub, a, b); }
+  const Expr* mul(const Expr* a, const Expr* b) { return op(BinaryKind::Mul, a, b); }
+  const Expr* div(const Expr* a, const Expr* b) { return op(BinaryKind::FloorDiv, a, b); }
+  const Expr* mod(const Expr* a, const Expr* b) { return op(BinaryKind::FloorMod, a, b); }
   const Var* var(const Expr* e) { return cast<Var>(e); }
   bool same(const Expr* a, const Expr* b) { return expr_equal(analyzer.simplify(a), b); }
   bool equal(const Expr* a, const Expr* b) { return analyzer.prove_equal(a, b); }
@@ -75,13 +75,13 @@ TEST_CASE_FIXTURE(Fixture, "arith: floor division and remainder") {
   CHECK(same(div(mul(add(n, c(1)), c(3)), add(n, c(1))), c(3)));
   CHECK(same(div(c(-7), c(2)), c(-4)));
   CHECK(same(mod(c(-7), c(2)), c(1)));
-  CHECK(same(op(NodeKind::Div, c(-7), c(2)), c(-3)));
-  CHECK(same(op(NodeKind::Mod, c(-7), c(2)), c(-1)));
+  CHECK(same(op(BinaryKind::Div, c(-7), c(2)), c(-3)));
+  CHECK(same(op(BinaryKind::Mod, c(-7), c(2)), c(-1)));
   CHECK(same(div(n, c(1)), n));
   CHECK_FALSE(equal(div(n, c(4)), div(n, c(2))));
   // Division by zero is left for the program to meet.
-  CHECK(analyzer.simplify(div(n, c(0)))->kind == NodeKind::FloorDiv);
-  CHECK(analyzer.simplify(mod(c(3), c(0)))->kind == NodeKind::FloorMod);
+  CHECK(analyzer.simplify(div(n, c(0)))->kind == BinaryKind::FloorDiv);
+  CHECK(analyzer.simplify(mod(c(3), c(0)))->kind == BinaryKind::FloorMod);
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: a number against its quotient") {
@@ -90,8 +90,8 @@ TEST_CASE_FIXTURE(Fixture, "arith: a number against its quotient") {
   const Bounds b = analyzer.bounds(sub(whole, n));
   CHECK(b.min == -3);
   CHECK(b.max == 0);
-  CHECK(analyzer.prove(op(NodeKind::GT, add(whole, c(4)), n)));
-  CHECK_FALSE(analyzer.prove(op(NodeKind::GT, add(whole, c(3)), n)));
+  CHECK(analyzer.prove(op(BinaryKind::GT, add(whole, c(4)), n)));
+  CHECK_FALSE(analyzer.prove(op(BinaryKind::GT, add(whole, c(3)), n)));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: ranges") {
@@ -101,9 +101,9 @@ TEST_CASE_FIXTURE(Fixture, "arith: ranges") {
   CHECK(same(mod(i, c(16)), i));
   CHECK(same(div(add(mul(n, c(16)), i), c(16)), n));
   CHECK(same(mod(add(mul(n, c(16)), i), c(16)), i));
-  CHECK(analyzer.prove(op(NodeKind::LT, i, c(16))));
-  CHECK(analyzer.prove(op(NodeKind::GE, i, c(0))));
-  CHECK_FALSE(analyzer.prove(op(NodeKind::LT, i, c(15))));
+  CHECK(analyzer.prove(op(BinaryKind::LT, i, c(16))));
+  CHECK(analyzer.prove(op(BinaryKind::GE, i, c(0))));
+  CHECK_FALSE(analyzer.prove(op(BinaryKind::LT, i, c(15))));
   CHECK(analyzer.bounds(add(mul(i, c(2)), c(1))).max == std::optional<std::int64_t>(31));
   CHECK(analyzer.bounds(mod(n, c(7))).max == std::optional<std::int64_t>(6));
   CHECK(analyzer.bounds(n).max == std::nullopt);
@@ -117,16 +117,16 @@ TEST_CASE_FIXTURE(Fixture, "arith: symbolic ranges and assumptions") {
   const Var* i = ctx.var("i", ctx.int64());
   analyzer.mark_non_negative(var(n));
   analyzer.bind_range(i, Range{c(0), n});
-  CHECK(analyzer.prove(op(NodeKind::LT, i, n)));
+  CHECK(analyzer.prove(op(BinaryKind::LT, i, n)));
   CHECK(same(div(add(mul(m, n), i), n), m));
   CHECK(same(mod(add(mul(m, n), i), n), i));
-  CHECK_FALSE(analyzer.prove(op(NodeKind::LT, k, m)));
-  analyzer.assume(op(NodeKind::LT, k, m));
-  CHECK(analyzer.prove(op(NodeKind::LT, k, m)));
-  CHECK(analyzer.prove(op(NodeKind::LE, add(k, c(1)), m)));
-  CHECK(analyzer.prove(ctx.not_(op(NodeKind::GE, k, m))));
-  analyzer.assume(op(NodeKind::LE, m, i));
-  CHECK(analyzer.prove(op(NodeKind::LT, k, n)));
+  CHECK_FALSE(analyzer.prove(op(BinaryKind::LT, k, m)));
+  analyzer.assume(op(BinaryKind::LT, k, m));
+  CHECK(analyzer.prove(op(BinaryKind::LT, k, m)));
+  CHECK(analyzer.prove(op(BinaryKind::LE, add(k, c(1)), m)));
+  CHECK(analyzer.prove(ctx.not_(op(BinaryKind::GE, k, m))));
+  analyzer.assume(op(BinaryKind::LE, m, i));
+  CHECK(analyzer.prove(op(BinaryKind::LT, k, n)));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: bound values") {
@@ -140,15 +140,15 @@ TEST_CASE_FIXTURE(Fixture, "arith: bound values") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: min, max, select") {
-  CHECK(same(op(NodeKind::Min, n, add(n, c(1))), n));
-  CHECK(same(op(NodeKind::Max, n, add(n, c(1))), add(n, c(1))));
-  CHECK(equal(op(NodeKind::Max, n, m), op(NodeKind::Max, m, n)));
+  CHECK(same(op(BinaryKind::Min, n, add(n, c(1))), n));
+  CHECK(same(op(BinaryKind::Max, n, add(n, c(1))), add(n, c(1))));
+  CHECK(equal(op(BinaryKind::Max, n, m), op(BinaryKind::Max, m, n)));
   analyzer.mark_non_negative(var(n));
-  CHECK(same(op(NodeKind::Max, n, c(-3)), n));
-  CHECK(same(op(NodeKind::Min, n, c(0)), c(0)));
-  CHECK(same(ctx.select(op(NodeKind::GE, n, c(0)), m, k), m));
-  CHECK(same(ctx.intrin(DType::Int(64), ir::Intrinsic::IfThenElse, {op(NodeKind::LT, n, c(0)), m, k}), k));
-  CHECK(same(ctx.select(op(NodeKind::GE, m, c(0)), k, k), k));
+  CHECK(same(op(BinaryKind::Max, n, c(-3)), n));
+  CHECK(same(op(BinaryKind::Min, n, c(0)), c(0)));
+  CHECK(same(ctx.select(op(BinaryKind::GE, n, c(0)), m, k), m));
+  CHECK(same(ctx.intrin(DType::Int(64), ir::Intrinsic::IfThenElse, {op(BinaryKind::LT, n, c(0)), m, k}), k));
+  CHECK(same(ctx.select(op(BinaryKind::GE, m, c(0)), k, k), k));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: bounds of zero times the unknown") {
@@ -157,26 +157,26 @@ TEST_CASE_FIXTURE(Fixture, "arith: bounds of zero times the unknown") {
   const Var* n = ctx.var("n", ctx.int64());
   Analyzer a(ctx);
   a.bind(i, {0, 0});
-  const Bounds b = a.bounds(ctx.binary(NodeKind::Mul, i, n));
+  const Bounds b = a.bounds(ctx.binary(BinaryKind::Mul, i, n));
   CHECK(b.min == 0);
   CHECK(b.max == 0);
-  const Bounds c = a.bounds(ctx.binary(NodeKind::Mul, n, i));
+  const Bounds c = a.bounds(ctx.binary(BinaryKind::Mul, n, i));
   CHECK(c.max == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: booleans") {
-  const Expr* p = op(NodeKind::LT, n, m);
+  const Expr* p = op(BinaryKind::LT, n, m);
   const Expr* yes = ctx.bool_imm(true);
   const Expr* no = ctx.bool_imm(false);
-  CHECK(same(op(NodeKind::And, p, yes), p));
-  CHECK(same(op(NodeKind::And, p, no), no));
-  CHECK(same(op(NodeKind::Or, p, yes), yes));
-  CHECK(same(op(NodeKind::And, p, p), p));
-  CHECK(same(op(NodeKind::And, p, op(NodeKind::GE, n, m)), no));
-  CHECK(same(op(NodeKind::Or, p, ctx.not_(p)), yes));
-  CHECK(same(ctx.not_(p), op(NodeKind::GE, n, m)));
-  CHECK(same(op(NodeKind::EQ, add(n, c(1)), add(c(1), n)), yes));
-  CHECK(same(op(NodeKind::NE, n, n), no));
+  CHECK(same(op(BinaryKind::And, p, yes), p));
+  CHECK(same(op(BinaryKind::And, p, no), no));
+  CHECK(same(op(BinaryKind::Or, p, yes), yes));
+  CHECK(same(op(BinaryKind::And, p, p), p));
+  CHECK(same(op(BinaryKind::And, p, op(BinaryKind::GE, n, m)), no));
+  CHECK(same(op(BinaryKind::Or, p, ctx.not_(p)), yes));
+  CHECK(same(ctx.not_(p), op(BinaryKind::GE, n, m)));
+  CHECK(same(op(BinaryKind::EQ, add(n, c(1)), add(c(1), n)), yes));
+  CHECK(same(op(BinaryKind::NE, n, n), no));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: overflow is not undefined") {
@@ -184,19 +184,19 @@ TEST_CASE_FIXTURE(Fixture, "arith: overflow is not undefined") {
   const Expr* small = c(INT64_MIN);
   for (const Expr* a : {big, small, n}) {
     for (const Expr* b : {big, small, c(-1), n}) {
-      for (int kind = int(NodeKind::Add); kind <= int(NodeKind::GE); ++kind)
-        CHECK(analyzer.simplify(op(NodeKind(kind), a, b)) != nullptr);
+      for (int kind = int(BinaryKind::Add); kind <= int(BinaryKind::GE); ++kind)
+        CHECK(analyzer.simplify(op(BinaryKind(kind), a, b)) != nullptr);
     }
   }
   CHECK(analyzer.simplify(mul(mul(n, big), big)) != nullptr);
-  CHECK_FALSE(analyzer.prove(op(NodeKind::GT, add(n, big), c(0))));
+  CHECK_FALSE(analyzer.prove(op(BinaryKind::GT, add(n, big), c(0))));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: two calls with effects are not one") {
   const Expr* a = ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")});
   CHECK_FALSE(equal(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})));
   CHECK(analyzer.simplify(sub(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})))->kind ==
-        NodeKind::Sub);
+        BinaryKind::Sub);
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: long chains and deep nesting") {
@@ -204,11 +204,11 @@ TEST_CASE_FIXTURE(Fixture, "arith: long chains and deep nesting") {
   for (int i = 0; i < 20000; ++i) e = add(e, c(1));
   CHECK(same(e, add(n, c(20000))));
   e = n;
-  for (int i = 0; i < 1000; ++i) e = op(NodeKind::Max, div(add(e, m), c(2)), k);
+  for (int i = 0; i < 1000; ++i) e = op(BinaryKind::Max, div(add(e, m), c(2)), k);
   CHECK(analyzer.simplify(e) != nullptr);
   const Expr* f = ctx.var("f", ctx.prim(DType::Float(32)));
   const Expr* sum = f;
-  for (int i = 0; i < 20000; ++i) sum = op(NodeKind::Add, sum, f);
+  for (int i = 0; i < 20000; ++i) sum = op(BinaryKind::Add, sum, f);
   CHECK(analyzer.simplify(sum) == sum);
 }
 
@@ -219,7 +219,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: shapes") {
   const Expr* d[] = {mul(m, n), c(5)};
   CHECK_FALSE(prove_shapes_equal(ctx, a, d));
   // Shape variables are not negative.
-  const Expr* e[] = {op(NodeKind::Max, n, c(0))};
+  const Expr* e[] = {op(BinaryKind::Max, n, c(0))};
   const Expr* f[] = {n};
   CHECK(prove_shapes_equal(ctx, e, f));
 }
@@ -239,7 +239,7 @@ std::optional<std::int64_t> evaluate(const Expr* e, const std::vector<const Var*
   if (const auto* b = as<BinaryExpr>(e)) {
     const auto x = evaluate(b->a, vars, values), y = evaluate(b->b, vars, values);
     if (!x || !y) return std::nullopt;
-    return fold_int(e->kind, b->a->dtype(), *x, *y);
+    return fold_int(b->op(), b->a->dtype(), *x, *y);
   }
   if (const auto* n = as<NotExpr>(e)) {
     const auto x = evaluate(n->a, vars, values);
@@ -264,26 +264,27 @@ class Generator {
     if (depth == 0 || below(6) == 0)
       return below(3) == 0 ? static_cast<const Expr*>(ctx_.i64(below(17) - 8))
                            : vars_[std::size_t(below(int(vars_.size())))];
-    static constexpr NodeKind kKinds[] = {NodeKind::Add, NodeKind::Add,      NodeKind::Sub,      NodeKind::Sub,
-                                          NodeKind::Mul, NodeKind::FloorDiv, NodeKind::FloorMod, NodeKind::FloorDiv,
-                                          NodeKind::Min, NodeKind::Max,      NodeKind::Div,      NodeKind::Mod};
+    static constexpr BinaryKind kKinds[] = {BinaryKind::Add,      BinaryKind::Add,      BinaryKind::Sub,
+                                            BinaryKind::Sub,      BinaryKind::Mul,      BinaryKind::FloorDiv,
+                                            BinaryKind::FloorMod, BinaryKind::FloorDiv, BinaryKind::Min,
+                                            BinaryKind::Max,      BinaryKind::Div,      BinaryKind::Mod};
     const int pick = below(13);
     if (pick == 12) return ctx_.select(boolean(depth - 1), integer(depth - 1), integer(depth - 1));
-    const NodeKind kind = kKinds[pick];
-    const bool divides =
-        kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod || kind == NodeKind::Div || kind == NodeKind::Mod;
+    const BinaryKind kind = kKinds[pick];
+    const bool divides = kind == BinaryKind::FloorDiv || kind == BinaryKind::FloorMod || kind == BinaryKind::Div ||
+                         kind == BinaryKind::Mod;
     const Expr* right =
         divides && below(4) != 0 ? static_cast<const Expr*>(ctx_.i64(below(8) + 1)) : integer(depth - 1);
-    if (kind == NodeKind::Mul && below(3) != 0) right = ctx_.i64(below(9) - 4);
+    if (kind == BinaryKind::Mul && below(3) != 0) right = ctx_.i64(below(9) - 4);
     return ctx_.binary(kind, integer(depth - 1), right);
   }
   const Expr* boolean(int depth) {
     if (depth > 0 && below(3) == 0) {
       if (below(3) == 0) return ctx_.not_(boolean(depth - 1));
-      return ctx_.binary(below(2) ? NodeKind::And : NodeKind::Or, boolean(depth - 1), boolean(depth - 1));
+      return ctx_.binary(below(2) ? BinaryKind::And : BinaryKind::Or, boolean(depth - 1), boolean(depth - 1));
     }
     const int d = std::max(depth - 1, 0);
-    return ctx_.binary(NodeKind(int(NodeKind::EQ) + below(6)), integer(d), integer(d));
+    return ctx_.binary(BinaryKind(int(BinaryKind::EQ) + below(6)), integer(d), integer(d));
   }
 
  private:
@@ -337,7 +338,7 @@ TEST_CASE("arith: what is proved is true at random points") {
     const Expr* b = gen.integer(2);
     const bool equal = analyzer.prove_equal(a, b);
     const bool different = analyzer.prove_different(a, b);
-    const bool less = analyzer.prove(ctx.binary(NodeKind::LT, a, b));
+    const bool less = analyzer.prove(ctx.binary(BinaryKind::LT, a, b));
     proved += equal + different + less;
     for (int point = 0; point < 60; ++point) {
       const Values values = {gen.below(25) - 12, gen.below(25) - 12};

@@ -24,7 +24,7 @@ TEST_CASE_FIXTURE(Fixture, "context: types are interned") {
   CHECK(tensor({n, ctx.i64(4)}) == tensor({n, ctx.i64(4)}));
   CHECK(tensor({n, ctx.i64(4)}) != tensor({m, ctx.i64(4)}));
   CHECK(tensor({ctx.i64(4)}) == tensor({ctx.i32(4)}));
-  CHECK(tensor({ctx.binary(NodeKind::Mul, n, m)}) == tensor({ctx.binary(NodeKind::Mul, n, m)}));
+  CHECK(tensor({ctx.binary(BinaryKind::Mul, n, m)}) == tensor({ctx.binary(BinaryKind::Mul, n, m)}));
   CHECK(tensor({}) != ctx.tensor_ndim(0, f32));
   CHECK(ctx.tensor_ndim(-1, f32) == ctx.tensor_ndim(kUnknownNdim, f32));
   CHECK(ctx.prim(DType::Int(64)) == ctx.int64());
@@ -58,14 +58,14 @@ TEST_CASE_FIXTURE(Fixture, "context: expressions have types") {
   CHECK_FALSE(ctx.tuple_get(t, -1).ok());
   CHECK_FALSE(ctx.tuple_get(n, 0).ok());
   CHECK(ctx.tuple_get(ctx.var("a", ctx.any()), 7).value()->type == ctx.any());
-  CHECK(ctx.binary(NodeKind::LT, n, m)->type == ctx.boolean());
-  CHECK(ctx.binary(NodeKind::Add, n, m)->type == ctx.int64());
-  CHECK_THROWS(ctx.binary(NodeKind::Add, n, ctx.i32(1)));
+  CHECK(ctx.binary(BinaryKind::LT, n, m)->type == ctx.boolean());
+  CHECK(ctx.binary(BinaryKind::Add, n, m)->type == ctx.int64());
+  CHECK_THROWS(ctx.binary(BinaryKind::Add, n, ctx.i32(1)));
   const Expr* wide = ctx.broadcast(n, ctx.i32(4));
   CHECK(wide->dtype() == DType::Int(64, 4));
-  CHECK(ctx.binary(NodeKind::EQ, wide, wide)->dtype() == DType::Bool(4));
+  CHECK(ctx.binary(BinaryKind::EQ, wide, wide)->dtype() == DType::Bool(4));
   CHECK(ctx.ramp(n, ctx.i64(1), ctx.i32(8))->dtype().lanes == 8);
-  const Expr* scalable = ctx.binary(NodeKind::Mul, ctx.intrin(DType::Int(32), ir::Intrinsic::Vscale, {}), ctx.i32(4));
+  const Expr* scalable = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), ir::Intrinsic::Vscale, {}), ctx.i32(4));
   CHECK(ctx.ramp(n, ctx.i64(1), scalable)->dtype().lanes == -4);
   CHECK(ctx.int_imm(DType::Int(8), 200)->value == -56);
   CHECK(ctx.int_imm(DType::UInt(8), 300)->value == 44);
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Fixture, "context: calls") {
   REQUIRE_FALSE(no_registry.ok());
   CHECK(no_registry.error().id == diag::NoOperatorRegistry);
   const Type* params[] = {tensor({n, ctx.i64(4)})};
-  const GlobalVar* f = ctx.global_var("f", ctx.func_type(params, tensor({ctx.binary(NodeKind::Add, n, ctx.i64(1))})));
+  const GlobalVar* f = ctx.global_var("f", ctx.func_type(params, tensor({ctx.binary(BinaryKind::Add, n, ctx.i64(1))})));
   const Expr* x[] = {ctx.var("x", tensor({ctx.i64(7), ctx.i64(4)}))};
   const auto made = ctx.call(CallSpec{f, x});
   REQUIRE(made.ok());
@@ -161,27 +161,27 @@ TEST_CASE_FIXTURE(Fixture, "scalar: operands meet in one dtype") {
   CHECK(add(ctx, i32, n)->dtype() == DType::Int(64));
   CHECK(add(ctx, i32, ctx.i32(0)) == i32);
   CHECK(mul(ctx, n, h)->dtype() == DType::Float(16));
-  CHECK(add(ctx, ctx.i32(1), n)->kind == NodeKind::Add);
+  CHECK(add(ctx, ctx.i32(1), n)->kind == BinaryKind::Add);
   CHECK(isa<IntImm>(cast<BinaryExpr>(add(ctx, ctx.i32(1), n))->a));
   CHECK(is_const(mul(ctx, n, ctx.i64(0)), 0));
   CHECK(!const_int(add(ctx, ctx.i64(INT64_MAX), ctx.i64(1))));  // no dimension wraps round
   CHECK(is_const(floor_div(ctx, ctx.i64(-7), ctx.i64(2)), -4));
   CHECK(is_const(floor_div(ctx, ctx.i64(INT64_MIN), ctx.i64(-1)), INT64_MIN));
-  CHECK(floor_div(ctx, n, ctx.i64(0))->kind == NodeKind::FloorDiv);
-  CHECK(floor_div(ctx, ctx.i64(1), ctx.i64(0))->kind == NodeKind::FloorDiv);
-  CHECK(is_const(compare(ctx, NodeKind::LT, ctx.i64(1), ctx.i64(2)), 1));
+  CHECK(floor_div(ctx, n, ctx.i64(0))->kind == BinaryKind::FloorDiv);
+  CHECK(floor_div(ctx, ctx.i64(1), ctx.i64(0))->kind == BinaryKind::FloorDiv);
+  CHECK(is_const(compare(ctx, BinaryKind::LT, ctx.i64(1), ctx.i64(2)), 1));
   CHECK(is_const(min_value(ctx, DType::Int(8)), -128));
   CHECK(is_const(max_value(ctx, DType::UInt(8)), 255));
   CHECK(is_const(max_value(ctx, DType::Int(64)), INT64_MAX));
   CHECK(as<FloatImm>(max_value(ctx, DType::Float(16)))->value == 65504);
   const Expr* bf = ctx.var("b", ctx.prim(DType::BFloat16()));
-  CHECK_FALSE(make_binary(ctx, NodeKind::Add, h, bf).ok());
-  CHECK_FALSE(make_binary(ctx, NodeKind::Add, n, ctx.string("x")).ok());
-  CHECK_FALSE(make_binary(ctx, NodeKind::And, n, m).ok());
+  CHECK_FALSE(make_binary(ctx, BinaryKind::Add, h, bf).ok());
+  CHECK_FALSE(make_binary(ctx, BinaryKind::Add, n, ctx.string("x")).ok());
+  CHECK_FALSE(make_binary(ctx, BinaryKind::And, n, m).ok());
   const Expr* wide = ctx.broadcast(n, ctx.i32(4));
   CHECK(add(ctx, wide, ctx.i64(1))->dtype() == DType::Int(64, 4));
   const Expr* dims[] = {ctx.i64(2), n, ctx.i64(3)};
-  CHECK(product(ctx, dims)->kind == NodeKind::Mul);
+  CHECK(product(ctx, dims)->kind == BinaryKind::Mul);
   CHECK(is_const(product(ctx, {}), 1));
 }
 

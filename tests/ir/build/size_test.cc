@@ -23,9 +23,9 @@ TEST_CASE("size: expressions are counted as they are written, up to the limit") 
   Context ctx;
   const Expr* n = ctx.var("n", ctx.int64());
   CHECK(expr_size(n) == 1);
-  CHECK(expr_size(ctx.binary(NodeKind::Add, n, ctx.i64(1))) == 3);
+  CHECK(expr_size(ctx.binary(BinaryKind::Add, n, ctx.i64(1))) == 3);
   const Expr* e = n;
-  for (int i = 0; i < 60; ++i) e = ctx.binary(NodeKind::Mul, e, e);
+  for (int i = 0; i < 60; ++i) e = ctx.binary(BinaryKind::Mul, e, e);
   CHECK(expr_size(e, 5000) == 5001);
 }
 
@@ -33,10 +33,11 @@ TEST_CASE("size: a dimension that no tensor has") {
   Context ctx;
   const Expr* n = ctx.var("n", ctx.int64());
   const Expr* big = ctx.i64(std::int64_t(1) << 62);
-  CHECK(!overflows(ctx.binary(NodeKind::Mul, n, big)));
-  CHECK(overflows(ctx.binary(NodeKind::Mul, n, ctx.binary(NodeKind::Mul, big, ctx.i64(2)))));
-  CHECK(overflows(ctx.binary(NodeKind::Add, ctx.binary(NodeKind::Mul, n, big), ctx.binary(NodeKind::Mul, n, big))));
-  CHECK(!overflows(ctx.binary(NodeKind::FloorDiv, ctx.binary(NodeKind::Mul, n, big), ctx.i64(2))));
+  CHECK(!overflows(ctx.binary(BinaryKind::Mul, n, big)));
+  CHECK(overflows(ctx.binary(BinaryKind::Mul, n, ctx.binary(BinaryKind::Mul, big, ctx.i64(2)))));
+  CHECK(
+      overflows(ctx.binary(BinaryKind::Add, ctx.binary(BinaryKind::Mul, n, big), ctx.binary(BinaryKind::Mul, n, big))));
+  CHECK(!overflows(ctx.binary(BinaryKind::FloorDiv, ctx.binary(BinaryKind::Mul, n, big), ctx.i64(2))));
   CHECK(!overflows(n));
   // Not folded to a wrapped number, which would be a dimension like any other.
   const Expr* static_product = mul(ctx, big, ctx.i64(4));
@@ -69,7 +70,7 @@ TEST_CASE("size: types") {
   CHECK(fault(t) == diag::TypeTooDeep);
 
   const Expr* e = n;
-  for (std::size_t i = 0; i < kMaxDimSize; ++i) e = ctx.binary(NodeKind::FloorDiv, e, ctx.i64(3));
+  for (std::size_t i = 0; i < kMaxDimSize; ++i) e = ctx.binary(BinaryKind::FloorDiv, e, ctx.i64(3));
   CHECK(fault(ctx.tensor(std::span(&e, 1), DType::Float(32))) == diag::DimTooLarge);
   CHECK(fault(ctx.shape_type(std::span(&e, 1))) == diag::DimTooLarge);
 }
@@ -90,7 +91,7 @@ TEST_CASE("size: products of many factors stay products, and are still compared"
   Context ctx;
   const Expr* n = ctx.var("n", ctx.int64());
   const Expr* e = n;
-  for (int i = 0; i < 9; ++i) e = ctx.binary(NodeKind::Mul, e, e);  // n ** 512
+  for (int i = 0; i < 9; ++i) e = ctx.binary(BinaryKind::Mul, e, e);  // n ** 512
   Analyzer analyzer(ctx);
   const Expr* simple = analyzer.simplify(e);
   CHECK(expr_size(simple, 2000) <= 1023);

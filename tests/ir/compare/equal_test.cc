@@ -45,7 +45,7 @@ struct Fixture {
     const Var* i = ctx.var("i", ctx.prim(DType::Int(32)));
     const Expr* at[] = {i};
     const Stmt* body =
-        ctx.store(swap ? a : b, ctx.binary(NodeKind::Add, ctx.load(swap ? b : a, at), ctx.float_imm(f32, value)), at);
+        ctx.store(swap ? a : b, ctx.binary(BinaryKind::Add, ctx.load(swap ? b : a, at), ctx.float_imm(f32, value)), at);
     const PrimParam params[] = {{a->data, a}, {b->data, b}};
     return ctx.prim_func(params, nullptr, ctx.for_stmt(i, ctx.i32(0), n[0], ForKind::Serial, body), {});
   }
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "equal: free variables") {
   const Expr* x = ctx.var("x", ctx.int64());
   const Expr* y = ctx.var("y", ctx.int64());
   const Expr* one = ctx.i64(1);
-  const auto plus = [&](const Expr* a, const Expr* b) { return ctx.binary(NodeKind::Add, a, b); };
+  const auto plus = [&](const Expr* a, const Expr* b) { return ctx.binary(BinaryKind::Add, a, b); };
   CHECK(structural_equal(plus(x, one), plus(x, ctx.i64(1))));
   CHECK_FALSE(structural_equal(plus(x, one), plus(y, one)));
   CHECK(structural_equal(plus(x, one), plus(y, one), {.map_free_vars = true}));
@@ -177,8 +177,8 @@ TEST_CASE_FIXTURE(Fixture, "equal: types of bindings can be left out") {
 TEST_CASE_FIXTURE(Fixture, "equal: depth costs no C stack") {
   const auto chain = [&](int length, const Expr* end) {
     const Expr* e = ctx.i64(0);
-    for (int i = 0; i < length; ++i) e = ctx.binary(NodeKind::Add, e, ctx.i64(i));
-    return ctx.binary(NodeKind::Mul, e, end);
+    for (int i = 0; i < length; ++i) e = ctx.binary(BinaryKind::Add, e, ctx.i64(i));
+    return ctx.binary(BinaryKind::Mul, e, end);
   };
   const Expr* a = chain(200000, ctx.i64(1));
   const Expr* b = chain(200000, ctx.i64(1));

@@ -22,7 +22,7 @@ struct Fixture {
     return ctx.func_type(params, ret, pure);
   }
   BaseCheck check(const Type* base, const Type* derived) { return base_check(ctx, base, derived); }
-  const Expr* mul(const Expr* a, const Expr* b) { return ctx.binary(NodeKind::Mul, a, b); }
+  const Expr* mul(const Expr* a, const Expr* b) { return ctx.binary(BinaryKind::Mul, a, b); }
 };
 
 TEST_CASE_FIXTURE(Fixture, "type relation: base check") {
@@ -103,8 +103,8 @@ TEST_CASE_FIXTURE(Fixture, "type relation: calls") {
   CHECK(wrong.error().argument == 1);
   CHECK_FALSE(call({var(tensor({k})), var(shape({c(3)}))}).ok());
   // Sums of what the arguments bring are simplified.
-  const FuncType* g = func({tensor({n})}, tensor({ctx.binary(NodeKind::Sub, n, c(1))}));
-  const Expr* args[] = {var(tensor({ctx.binary(NodeKind::Add, k, c(1))}))};
+  const FuncType* g = func({tensor({n})}, tensor({ctx.binary(BinaryKind::Sub, n, c(1))}));
+  const Expr* args[] = {var(tensor({ctx.binary(BinaryKind::Add, k, c(1))}))};
   CHECK(*call_result(ctx, g, args) == tensor({k}));
   // A tensor whose shape is a variable of the signature.
   const Var* s = ctx.var("s", ctx.shape_type_ndim(2));

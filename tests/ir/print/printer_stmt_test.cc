@@ -75,7 +75,7 @@ TEST_CASE("branches, while, lets, asserts") {
   Context& c = s.c;
   const Buffer* a = s.buffer("A", 4);
   const PrimParam param{c.var("a", c.pointer()), a};
-  const Expr* cond = c.binary(NodeKind::LT, c.load(a, s.at(c.i32(0))), c.float_imm(s.f32, 2));
+  const Expr* cond = c.binary(BinaryKind::LT, c.load(a, s.at(c.i32(0))), c.float_imm(s.f32, 2));
   const Var* v = c.var("v", c.prim(s.f32));
   std::string_view parts[] = {"a", "b"};
   const Stmt* body = s.seq({c.if_stmt(cond, s.set(a, c.i32(0)), s.set(a, c.i32(1))),
@@ -145,8 +145,8 @@ TEST_CASE("blocks: single axes, predicate, attributes, allocation, match_buffer"
   b.match_buffers = c.list<MatchBufferRegion>({{c.buffer(sub), {a, c.list<Range>({{c.i32(4), c.i32(4)}})}}});
   b.annotations = c.list<NamedAttr>({c.named("k", c.attr("x"))});
   b.body = s.set(tmp, v);
-  const Expr* value = c.binary(NodeKind::Mul, i, c.i32(2));
-  const Stmt* realize = c.realize(s.at(value), c.binary(NodeKind::LT, i, c.i32(7)), c.sblock(b));
+  const Expr* value = c.binary(BinaryKind::Mul, i, c.i32(2));
+  const Stmt* realize = c.realize(s.at(value), c.binary(BinaryKind::LT, i, c.i32(7)), c.sblock(b));
   const Stmt* body = c.for_stmt(i, c.i32(0), c.i32(8), ForKind::Serial, realize);
   CHECK(s.function(body, {{c.var("a", c.pointer()), a}}) == R"(    for i in range(8):
         with T.sblock("b"):

@@ -133,7 +133,7 @@ TEST_CASE("scalars of a Relax function are wrapped in the older spelling") {
 TEST_CASE("dims that compute with a parameter are bare after it, a string before it") {
   Texts t;
   const Var* k = t.ctx.var("k", t.ctx.int64());
-  const Expr* twice = t.ctx.binary(NodeKind::Mul, k, t.ctx.i64(2));
+  const Expr* twice = t.ctx.binary(BinaryKind::Mul, k, t.ctx.i64(2));
   const Var* a = t.ctx.var("a", t.ctx.tensor(t.ctx.list<const Expr*>({k, twice}), t.f32));
   const Var* b = t.ctx.var("b", t.ctx.tensor(t.ctx.list<const Expr*>({k, twice}), t.f32));
   std::string text = print(t.module("main", t.function({a, k, b}, {}, b)), t.in(Syntax::Current));

@@ -75,8 +75,8 @@ const PrimFunc* matmul(Maker& m, DType index) {
   block.reads = c.list<BufferRegion>({point(a, vi, vk), point(b, vk, vj)});
   block.writes = c.list<BufferRegion>({point(out, vi, vj)});
   block.init = c.store(out, c.float_imm(m.f32, 0), at(vi, vj));
-  const Expr* product = c.binary(NodeKind::Mul, c.load(a, at(vi, vk)), c.load(b, at(vk, vj)));
-  block.body = c.store(out, c.binary(NodeKind::Add, c.load(out, at(vi, vj)), product), at(vi, vj));
+  const Expr* product = c.binary(BinaryKind::Mul, c.load(a, at(vi, vk)), c.load(b, at(vk, vj)));
+  block.body = c.store(out, c.binary(BinaryKind::Add, c.load(out, at(vi, vj)), product), at(vi, vj));
   const Stmt* s = c.realize(c.list<const Expr*>({i, j, k}), c.bool_imm(true), c.sblock(block));
   s = c.for_stmt(k, num(0), num(16), ForKind::Serial, s);
   s = c.for_stmt(j, num(0), num(32), ForKind::Serial, s);
@@ -134,9 +134,9 @@ TEST_CASE("scalar expressions keep the parentheses they need, and no others") {
   Context& c = m.ctx;
   const Var* n = m.sym("n");
   const Var* k = m.sym("k");
-  auto bin = [&](NodeKind kind, const Expr* a, const Expr* b) { return c.binary(kind, a, b); };
-  using enum NodeKind;
-  CHECK(print_expr(bin(Mul, bin(NodeKind::Add, n, c.i64(1)), c.i64(4))) == "(n + 1) * 4");
+  auto bin = [&](BinaryKind kind, const Expr* a, const Expr* b) { return c.binary(kind, a, b); };
+  using enum BinaryKind;
+  CHECK(print_expr(bin(Mul, bin(BinaryKind::Add, n, c.i64(1)), c.i64(4))) == "(n + 1) * 4");
   CHECK(print_expr(bin(Sub, n, bin(Sub, k, c.i64(1)))) == "n - (k - 1)");
   CHECK(print_expr(bin(Sub, bin(Sub, n, k), c.i64(1))) == "n - k - 1");
   CHECK(print_expr(bin(FloorMod, bin(Mul, n, c.i64(2)), k)) == "n * 2 % k");
@@ -145,8 +145,8 @@ TEST_CASE("scalar expressions keep the parentheses they need, and no others") {
   CHECK(print_expr(bin(Div, n, c.i64(2))) == "T.Div(n, 2)");
   CHECK(print_expr(bin(Mod, n, c.i64(2))) == "T.truncmod(n, 2)");
   // What would fold when read is written as a node.
-  CHECK(print_expr(bin(NodeKind::Add, c.i64(3), c.i64(4))) == "T.Add(3, 4)");
-  CHECK(print_expr(bin(NodeKind::Add, n, c.i64(0))) == "T.Add(n, 0)");
+  CHECK(print_expr(bin(BinaryKind::Add, c.i64(3), c.i64(4))) == "T.Add(3, 4)");
+  CHECK(print_expr(bin(BinaryKind::Add, n, c.i64(0))) == "T.Add(n, 0)");
   CHECK(print_expr(bin(LT, c.i64(3), c.i64(4))) == "T.LT(3, 4)");
   const Expr* less = bin(LT, n, k);
   CHECK(print_expr(bin(Or, bin(And, less, less), less)) == "n < k and n < k or n < k");
@@ -164,7 +164,7 @@ TEST_CASE("scalar expressions keep the parentheses they need, and no others") {
 TEST_CASE("a deep chain prints without recursion") {
   Maker m;
   const Expr* e = m.sym("n");
-  for (int k = 0; k < 100000; ++k) e = m.ctx.binary(NodeKind::Add, e, m.ctx.i64(1));
+  for (int k = 0; k < 100000; ++k) e = m.ctx.binary(BinaryKind::Add, e, m.ctx.i64(1));
   CHECK(print_expr(e).size() == 1 + 4 * 100000);
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("computed dims of a signature are strings") {
   Context& c = m.ctx;
   const Var* n = m.sym("n");
   const Var* x = c.var("x", m.tensor({n}));
-  const Var* y = c.var("y", m.tensor({c.binary(NodeKind::Mul, n, c.i64(4))}));
+  const Var* y = c.var("y", m.tensor({c.binary(BinaryKind::Mul, n, c.i64(4))}));
   const auto* f = m.function({x, y}, m.seq({}, y), {m.global_symbol("f")});
   PrintOptions options;
   options.header = false;

@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(Fixture, "walk: parents first, in order; free variables") {
   CHECK(kinds[4] == NodeKind::Call);
   CHECK(free_vars(f).empty());
   CHECK(free_vars(f->body).size() == 2);  // x, and n of the types
-  const Expr* e = ctx.binary(NodeKind::Add, n, m);
+  const Expr* e = ctx.binary(BinaryKind::Add, n, m);
   CHECK(free_vars(e) == std::vector<const Var*>{n, m});
   const Expr* index[] = {n};
   const Buffer* b = ctx.buffer("A", std::vector<const Expr*>{m}, f32);
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(Fixture, "walk: parents first, in order; free variables") {
 
 TEST_CASE_FIXTURE(Fixture, "substitute: expressions, types, statements") {
   const VarMap map{{n, ctx.i64(4)}};
-  const Expr* e = ctx.binary(NodeKind::Add, ctx.binary(NodeKind::Mul, n, ctx.i64(2)), m);
+  const Expr* e = ctx.binary(BinaryKind::Add, ctx.binary(BinaryKind::Mul, n, ctx.i64(2)), m);
   const auto* made = as<BinaryExpr>(substitute(ctx, e, map));
   REQUIRE(made);
   CHECK(is_const(made->a, 8));
@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(Fixture, "rewriter: bindings and statements can go") {
 
 TEST_CASE_FIXTURE(Fixture, "rewriter: long chains of operators") {
   const Expr* e = n;
-  for (int i = 0; i < 20000; ++i) e = ctx.binary(i % 3 ? NodeKind::Add : NodeKind::Mul, e, m);
+  for (int i = 0; i < 20000; ++i) e = ctx.binary(i % 3 ? BinaryKind::Add : BinaryKind::Mul, e, m);
   const Expr* made = substitute(ctx, e, VarMap{{n, m}});
   CHECK(made != e);
   CHECK(free_vars(made) == std::vector<const Var*>{m});

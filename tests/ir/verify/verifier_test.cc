@@ -133,7 +133,7 @@ TEST_CASE("rule 5: variables are defined before use, symbolic ones too") {
   CHECK(r.broken(r.function({b}, unbound)) == "5");
   CHECK(r.last == "[rule 5] symbolic variable `n` is never bound");
   // A computed dim does not define its variable.
-  const Var* c = r.ctx.var("c", r.tensor({r.ctx.binary(NodeKind::Mul, n, r.ctx.i64(2))}));
+  const Var* c = r.ctx.var("c", r.tensor({r.ctx.binary(BinaryKind::Mul, n, r.ctx.i64(2))}));
   CHECK(r.broken(r.function({c}, r.seq({}, c))) == "5");
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("rule 5: a signature and match_cast define symbolic variables") {
   Rules r;
   const Var* n = r.ctx.var("n", r.ctx.int64());
   const Var* k = r.ctx.var("k", r.ctx.int64());
-  const Var* y = r.ctx.var("y", r.tensor({r.ctx.binary(NodeKind::Add, n, r.ctx.i64(1))}));
+  const Var* y = r.ctx.var("y", r.tensor({r.ctx.binary(BinaryKind::Add, n, r.ctx.i64(1))}));
   const Var* x = r.ctx.var("x", r.tensor({n}));
   const Var* z = r.ctx.var("z", r.tensor({k}));
   const auto* body = r.seq({r.block({r.ctx.match_cast(z, y, z->type)})}, x);

@@ -77,7 +77,7 @@ TEST_CASE("legalize: reductions have init and symbolic shapes their own variable
 TEST_CASE("legalize: a dim that no parameter binds becomes a scalar parameter") {
   World w;
   const ir::Var* n = w.ctx.var("n", w.ctx.int64());
-  const Expr* three_n = w.ctx.binary(ir::NodeKind::Mul, n, w.ctx.i64(3));
+  const Expr* three_n = w.ctx.binary(ir::BinaryKind::Mul, n, w.ctx.i64(3));
   auto r = w.run("relax.exp", {w.tensor({three_n})});
   REQUIRE(r.ok());
   const auto* call = ir::as<ir::Call>(*r);

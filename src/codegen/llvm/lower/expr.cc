@@ -9,7 +9,7 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::NodeKind;
+using ir::BinaryKind;
 using runtime::ErrorKind;
 
 namespace {
@@ -90,14 +90,7 @@ Lowering::Value* Lowering::value(const ir::Expr* e) {
   if (const auto* l = as<ir::BufferLoad>(e)) return load(l);
   if (const auto* n = as<ir::NotExpr>(e)) return b_.CreateNot(condition(n->a));
   if (const auto* c = as<ir::CastExpr>(e)) return convert(value(c->value), c->value->dtype(), c->dtype());
-  if (const auto* s = as<ir::SelectExpr>(e)) {
-    Value* c = condition(s->cond);
-    Value* t = value(s->true_value);
-    Value* f = value(s->false_value);
-    unify(t, f);
-    const unsigned n = std::max(lanes_of(c), lanes_of(t));
-    return b_.CreateSelect(splat(c, n), splat(t, n), splat(f, n));
-  }
+  if (const auto* s = as<ir::SelectExpr>(e)) return choose(s->cond, s->true_value, s->false_value);
   if (const auto* r = as<ir::Ramp>(e)) return ramp(r);
   if (const auto* b = as<ir::Broadcast>(e)) return broadcast(b);
   if (const auto* s = as<ir::Shuffle>(e)) return shuffle(s);
@@ -179,30 +172,43 @@ Lowering::Value* Lowering::per_lane(Value* sample, const std::function<Value*(un
 // ---- arithmetic ----
 
 Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
-  if (e->kind == NodeKind::And || e->kind == NodeKind::Or) return logical(e);
+  if (e->kind == BinaryKind::And || e->kind == BinaryKind::Or) return logical(e);
   Value* a = value(e->a);
   Value* b = value(e->b);
   unify(a, b);
   const DType t = e->a->dtype().element();
-  if (t.is_float()) return float_binary(e->kind, a, b, t);
+  if (t.is_float()) return float_binary(e->op(), a, b, t);
   if (t.is_handle()) {
     a = b_.CreatePtrToInt(a, b_.getInt64Ty());
     b = b_.CreatePtrToInt(b, b_.getInt64Ty());
   }
-  switch (e->kind) {
-    case NodeKind::Div:
-    case NodeKind::Mod:
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
-      return divide(e->kind, a, b, !t.is_int(), non_negative(e->a));
-    default:  // the rest cannot fault
-      return int_binary(e->kind, a, b, t);
+  switch (e->op()) {
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+      return divide(e->op(), a, b, !t.is_int(), non_negative(e->a));
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // cannot fault
   }
+  return int_binary(e->op(), a, b, t);
 }
 
 // `a and b` without evaluating b when a decides, unless b is free of effects and faults.
 Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
-  const bool is_and = e->kind == NodeKind::And;
+  const bool is_and = e->kind == BinaryKind::And;
   Value* a = condition(e->a);
   if (speculable(e->b) || a->getType()->isVectorTy()) {
     if (!speculable(e->b)) {
@@ -237,7 +243,7 @@ Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
   return phi;
 }
 
-Lowering::Value* Lowering::float_binary(NodeKind kind, Value* a, Value* b, DType t) {
+Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DType t) {
   const auto rounded = [&](Value* v) { return round_narrow(v, t); };
   const bool narrow = is_narrow(t);
   llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
@@ -251,20 +257,20 @@ Lowering::Value* Lowering::float_binary(NodeKind kind, Value* a, Value* b, DType
   }
   b_.setFastMathFlags(flags);
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       return rounded(b_.CreateFAdd(a, b));
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       return rounded(b_.CreateFSub(a, b));
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return rounded(b_.CreateFMul(a, b));
-    case NodeKind::Div:
+    case BinaryKind::Div:
       return rounded(b_.CreateFDiv(a, b));
-    case NodeKind::Mod:
+    case BinaryKind::Mod:
       return rounded(per_lane(a, [&](unsigned i) {
         return libm(a->getType()->getScalarType()->isDoubleTy() ? "fmod" : "fmodf", {lane(a, i), lane(b, i)});
       }));
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod: {
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod: {
       // In double, as eval: the quotient of two floats may round up to the next integer.
       const bool is_double = a->getType()->getScalarType()->isDoubleTy();
       llvm::Type* wide = value_type(DType::Float(64), a->getType()->isVectorTy() ? lanes_of(a) : 0);
@@ -272,67 +278,75 @@ Lowering::Value* Lowering::float_binary(NodeKind kind, Value* a, Value* b, DType
       Value* x = is_double ? a : b_.CreateFPExt(a, wide);
       Value* y = is_double ? b : b_.CreateFPExt(b, wide);
       Value* q = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(x, y));
-      if (kind == NodeKind::FloorMod) q = b_.CreateFSub(x, b_.CreateFMul(q, y));
+      if (kind == BinaryKind::FloorMod) q = b_.CreateFSub(x, b_.CreateFMul(q, y));
       return is_double ? q : convert(q, DType::Float(64), t);
     }
     // A compare and a select: the second operand wins when one is NaN.
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return b_.CreateSelect(b_.CreateFCmpOLT(a, b), a, b);
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return b_.CreateSelect(b_.CreateFCmpOGT(a, b), a, b);
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return b_.CreateFCmpOEQ(a, b);
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return b_.CreateFCmpUNE(a, b);
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return b_.CreateFCmpOLT(a, b);
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return b_.CreateFCmpOLE(a, b);
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return b_.CreateFCmpOGT(a, b);
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return b_.CreateFCmpOGE(a, b);
-    default:  // And, Or have no float form; other kinds are not binary
-      refuse("a logical operator stands on floats");
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
   }
+  refuse("a logical operator stands on floats");
 }
 
-Lowering::Value* Lowering::int_binary(NodeKind kind, Value* a, Value* b, DType t) {
+Lowering::Value* Lowering::int_binary(BinaryKind kind, Value* a, Value* b, DType t) {
   const bool is_signed = t.is_int();
   switch (kind) {
-    case NodeKind::Add:
+    case BinaryKind::Add:
       if (t.is_bool()) return b_.CreateOr(a, b);
       return b_.CreateAdd(a, b);
-    case NodeKind::Sub:
+    case BinaryKind::Sub:
       if (t.is_bool()) return b_.CreateXor(a, b);
       return b_.CreateSub(a, b);
-    case NodeKind::Mul:
+    case BinaryKind::Mul:
       return b_.CreateMul(a, b);
-    case NodeKind::Min:
+    case BinaryKind::Min:
       return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
-    case NodeKind::EQ:
+    case BinaryKind::EQ:
       return b_.CreateICmpEQ(a, b);
-    case NodeKind::NE:
+    case BinaryKind::NE:
       return b_.CreateICmpNE(a, b);
-    case NodeKind::LT:
+    case BinaryKind::LT:
       return is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
-    case NodeKind::LE:
+    case BinaryKind::LE:
       return is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
-    case NodeKind::GT:
+    case BinaryKind::GT:
       return is_signed ? b_.CreateICmpSGT(a, b) : b_.CreateICmpUGT(a, b);
-    case NodeKind::GE:
+    case BinaryKind::GE:
       return is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b);
-    default:  // divisions are `divide`'s; other kinds are not binary
-      refuse("an operator is not a binary one");
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // `divide` and `logical` are for these
   }
+  refuse("an operator is not a binary one");
 }
 
 // Guards zero (a fault) and -1 (the one quotient that overflows) unless the divisor is a constant.
-Lowering::Value* Lowering::divide(NodeKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative) {
-  const bool remainder = kind == NodeKind::Mod || kind == NodeKind::FloorMod;
-  const bool floor = kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod;
+Lowering::Value* Lowering::divide(BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative) {
+  const bool remainder = kind == BinaryKind::Mod || kind == BinaryKind::FloorMod;
+  const bool floor = kind == BinaryKind::FloorDiv || kind == BinaryKind::FloorMod;
   const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
   const auto* one = constant && constant->getType()->isVectorTy() ? constant->getSplatValue() : constant;
   const auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(one);
@@ -469,21 +483,21 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
   }
   if (!checked() || wide_) {
     if (const auto* b = as<ir::BinaryExpr>(e); b && t.is_int()) {
-      if (b->kind == NodeKind::Add || b->kind == NodeKind::Sub || b->kind == NodeKind::Mul) {
+      if (b->kind == BinaryKind::Add || b->kind == BinaryKind::Sub || b->kind == BinaryKind::Mul) {
         Value* x = index(b->a);
         Value* y = index(b->b);
         unify(x, y);
-        if (b->kind == NodeKind::Add) return b_.CreateAdd(x, y, "", false, true);
-        if (b->kind == NodeKind::Sub) return b_.CreateSub(x, y, "", false, true);
+        if (b->kind == BinaryKind::Add) return b_.CreateAdd(x, y, "", false, true);
+        if (b->kind == BinaryKind::Sub) return b_.CreateSub(x, y, "", false, true);
         return b_.CreateMul(x, y, "", false, true);
       }
-      if (b->kind == NodeKind::FloorDiv || b->kind == NodeKind::FloorMod || b->kind == NodeKind::Div ||
-          b->kind == NodeKind::Mod) {
+      if (b->kind == BinaryKind::FloorDiv || b->kind == BinaryKind::FloorMod || b->kind == BinaryKind::Div ||
+          b->kind == BinaryKind::Mod) {
         Value* x = index(b->a);
         Value* y = index(b->b);
         unify(x, y);
         const auto wide = restore_later(wide_, true);  // this one is
-        return divide(b->kind, x, y, false, non_negative(b->a));
+        return divide(b->op(), x, y, false, non_negative(b->a));
       }
     }
     if (const auto* c = as<ir::CastExpr>(e); c && t.is_int() && t.bits == 64 && c->value->dtype().is_int())
@@ -525,23 +539,32 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b || !e->dtype().is_int()) return false;
   const auto both = [&] { return non_negative(b->a, depth + 1) && non_negative(b->b, depth + 1); };
-  switch (b->kind) {
-    case NodeKind::Add:
-    case NodeKind::Mul:
+  switch (b->op()) {
+    case BinaryKind::Add:
+    case BinaryKind::Mul:
       return (wide_ || e->dtype().bits >= 64) && both();  // a narrow type may wrap
-    case NodeKind::FloorDiv:
-    case NodeKind::Div:
-    case NodeKind::Min:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::Div:
+    case BinaryKind::Min:
       return both();
-    case NodeKind::Max:
+    case BinaryKind::Max:
       return non_negative(b->a, depth + 1) || non_negative(b->b, depth + 1);
-    case NodeKind::FloorMod:
+    case BinaryKind::FloorMod:
       return non_negative(b->b, depth + 1);
-    case NodeKind::Mod:
+    case BinaryKind::Mod:
       return non_negative(b->a, depth + 1);
-    default:  // comparisons are bool; a difference may be anything
-      return false;
+    case BinaryKind::Sub:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // comparisons are bool; a difference may be anything
   }
+  return false;
 }
 
 // No load, no fault, no effect, and cheap: may be computed when its value is not wanted.
@@ -549,8 +572,8 @@ bool Lowering::speculable(const ir::Expr* e, int depth) {
   if (depth > 6) return false;
   if (as<ir::Var>(e) || as<ir::IntImm>(e) || as<ir::FloatImm>(e)) return true;
   if (const auto* b = as<ir::BinaryExpr>(e)) {
-    if (b->kind == NodeKind::Div || b->kind == NodeKind::Mod || b->kind == NodeKind::FloorDiv ||
-        b->kind == NodeKind::FloorMod) {
+    if (b->kind == BinaryKind::Div || b->kind == BinaryKind::Mod || b->kind == BinaryKind::FloorDiv ||
+        b->kind == BinaryKind::FloorMod) {
       const auto divisor = ir::const_int(b->b);
       if (!e->dtype().is_float() && (!divisor || *divisor == 0)) return false;
     }
@@ -563,6 +586,14 @@ bool Lowering::speculable(const ir::Expr* e, int depth) {
     return speculable(s->cond, depth + 1) && speculable(s->true_value, depth + 1) &&
            speculable(s->false_value, depth + 1);
   return false;
+}
+
+// T.if_then_else and T.Select are the same: what may fault is computed only where it is wanted (TVM:
+// RewriteUnsafeSelect).
+Lowering::Value* Lowering::choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
+  const bool cheap = speculable(yes) && speculable(no);
+  return lazy(
+      cond, [&] { return value(yes); }, [&] { return value(no); }, cheap);
 }
 
 // A value of which only the wanted side is computed.

@@ -27,11 +27,7 @@ Lowering::Value* Lowering::intrinsic(const ir::IntrinsicInfo& row, const Operand
 
 Lowering::Value* Lowering::call(const ir::Call* c) {
   if (!as<ir::Op>(c->callee)) refuse("there is no code for the call " + where(c));
-  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
-    const bool cheap = speculable(c->args[1]) && speculable(c->args[2]);
-    return lazy(
-        c->args[0], [&] { return value(c->args[1]); }, [&] { return value(c->args[2]); }, cheap);
-  }
+  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
   if (ir::is_call_of(c, ir::Intrinsic::Reinterpret)) return reinterpret(c);
   const bool is_ret = ir::is_call_of(c, ir::Intrinsic::Ret) && c->args.size() == 1;
   if (is_ret || ir::is_call_of(c, ir::Intrinsic::Likely)) return value(c->args[0]);

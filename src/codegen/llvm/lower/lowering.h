@@ -155,9 +155,10 @@ class Lowering {
   Value* variable(const ir::Var* v);
   Value* binary(const ir::BinaryExpr* e);
   Value* logical(const ir::BinaryExpr* e);
-  Value* float_binary(ir::NodeKind kind, Value* a, Value* b, DType t);
-  Value* int_binary(ir::NodeKind kind, Value* a, Value* b, DType t);
-  Value* divide(ir::NodeKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
+  Value* float_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
+  Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
+  Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
+  Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
   Value* lazy(const ir::Expr* cond, const std::function<Value*()>& a, const std::function<Value*()>& b, bool cheap);
   Value* convert(Value* v, DType from, DType to);
   Value* round_narrow(Value* v, DType t);  // float to float

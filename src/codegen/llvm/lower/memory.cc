@@ -10,7 +10,7 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::NodeKind;
+using ir::BinaryKind;
 using runtime::ErrorKind;
 
 // ---- types ----
@@ -126,10 +126,10 @@ std::optional<std::int64_t> Lowering::coefficient(const ir::Expr* e, const ir::V
     const auto x = coefficient(b->a, v, depth + 1);
     const auto y = coefficient(b->b, v, depth + 1);
     if (!x || !y) return std::nullopt;
-    if (b->kind == NodeKind::Add) return *x + *y;
-    if (b->kind == NodeKind::Sub) return *x - *y;
+    if (b->kind == BinaryKind::Add) return *x + *y;
+    if (b->kind == BinaryKind::Sub) return *x - *y;
     if (*x == 0 && *y == 0) return 0;
-    if (b->kind != NodeKind::Mul) return std::nullopt;
+    if (b->kind != BinaryKind::Mul) return std::nullopt;
     if (const auto k = ir::const_int(b->b)) return *x * *k;
     if (const auto k = ir::const_int(b->a)) return *y * *k;
     return std::nullopt;

@@ -8,8 +8,8 @@
 namespace rldb::codegen {
 
 using ir::as;
+using ir::BinaryKind;
 using ir::DType;
-using ir::NodeKind;
 
 namespace {
 
@@ -35,16 +35,17 @@ class Analysis {
   Poly exact(const ir::Expr* e);  // unknown when a narrow type might wrap
   Poly binary(const ir::BinaryExpr* e);
   Poly cast(const ir::CastExpr* e);
-  Poly pick(NodeKind kind, const Poly& a, const Poly& b);
+  Poly pick(BinaryKind kind, const Poly& a, const Poly& b);
   Poly ramp(const ir::Ramp* r);
   Poly unknown(DType t);
   bool within(const Poly& p, DType t);
   void assume(const ir::Expr* cond, bool holds, int depth = 0);
-  void assume_compare(NodeKind kind, const ir::BinaryExpr* e);
+  void assume_compare(BinaryKind kind, const ir::BinaryExpr* e);
 
   // ---- statements ----
   void stmt(const ir::Stmt* s);
   void expr(const ir::Expr* e);
+  void either(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
   void exprs(ir::Span<const ir::Expr*> list) {
     for (const ir::Expr* e : list) expr(e);
   }
@@ -106,7 +107,7 @@ bool Analysis::within(const Poly& p, DType t) {
 Poly Analysis::exact(const ir::Expr* e) {
   Poly p = value(e);
   const DType t = e->dtype().element();
-  const bool ring = e->kind == NodeKind::Add || e->kind == NodeKind::Sub || e->kind == NodeKind::Mul;
+  const bool ring = e->kind == BinaryKind::Add || e->kind == BinaryKind::Sub || e->kind == BinaryKind::Mul;
   if (p.valid() && (!ring || within(p, t))) return p;
   ++wraps_;
   return unknown(t);
@@ -160,8 +161,8 @@ Poly Analysis::ramp(const ir::Ramp* r) {
   return value(r->base) + value(r->stride) * Poly::of(it->second);
 }
 
-Poly Analysis::pick(NodeKind kind, const Poly& a, const Poly& b) {
-  const bool is_min = kind == NodeKind::Min;
+Poly Analysis::pick(BinaryKind kind, const Poly& a, const Poly& b) {
+  const bool is_min = kind == BinaryKind::Min;
   if (prover_.never_negative(b - a)) return is_min ? a : b;
   if (prover_.never_negative(a - b)) return is_min ? b : a;
   const Symbol v = prover_.make();
@@ -175,44 +176,52 @@ Poly Analysis::pick(NodeKind kind, const Poly& a, const Poly& b) {
 Poly Analysis::binary(const ir::BinaryExpr* e) {
   const DType t = e->dtype().element();
   if (!e->a->dtype().is_integral() || t.is_bool()) return unknown(t);
-  switch (e->kind) {
-    case NodeKind::Add:
-    case NodeKind::Sub:
-    case NodeKind::Mul: {
+  switch (e->op()) {
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul: {
       const Poly a = value(e->a), b = value(e->b);
-      const Poly out = e->kind == NodeKind::Add ? a + b : e->kind == NodeKind::Sub ? a - b : a * b;
+      const Poly out = e->kind == BinaryKind::Add ? a + b : e->kind == BinaryKind::Sub ? a - b : a * b;
       return out.valid() ? out : unknown(t);
     }
-    case NodeKind::Min:
-    case NodeKind::Max:
-      return pick(e->kind, exact(e->a), exact(e->b));
-    case NodeKind::FloorDiv:
-    case NodeKind::FloorMod:
-    case NodeKind::Div:
-    case NodeKind::Mod: {
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+      return pick(e->op(), exact(e->a), exact(e->b));
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Div:
+    case BinaryKind::Mod: {
       const Poly a = exact(e->a), b = exact(e->b);
-      const bool truncates = e->kind == NodeKind::Div || e->kind == NodeKind::Mod;
+      const bool truncates = e->kind == BinaryKind::Div || e->kind == BinaryKind::Mod;
       if (truncates && !prover_.never_negative(a)) return unknown(t);
       const Poly q = prover_.floor_div(a, b);
-      const bool remainder = e->kind == NodeKind::FloorMod || e->kind == NodeKind::Mod;
+      const bool remainder = e->kind == BinaryKind::FloorMod || e->kind == BinaryKind::Mod;
       const Poly out = remainder ? a - b * q : q;
       return out.valid() ? out : unknown(t);
     }
-    default:  // comparisons and logical operators are bool
-      return unknown(t);
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;  // bool
   }
+  return unknown(t);
 }
 
 // ---- conditions ----
 
-void Analysis::assume_compare(NodeKind kind, const ir::BinaryExpr* e) {
+void Analysis::assume_compare(BinaryKind kind, const ir::BinaryExpr* e) {
   const DType t = e->a->dtype().element();
   if (!t.is_integral() || t.is_bool() || (t.is_uint() && t.bits >= 64)) return;
   const Poly d = exact(e->b) - exact(e->a);
-  if (kind == NodeKind::LT) prover_.fact(d - Poly(1));
-  if (kind == NodeKind::LE || kind == NodeKind::EQ) prover_.fact(d);
-  if (kind == NodeKind::GE || kind == NodeKind::EQ) prover_.fact(Poly(0) - d);
-  if (kind == NodeKind::GT) prover_.fact(Poly(-1) - d);
+  if (kind == BinaryKind::LT) prover_.fact(d - Poly(1));
+  if (kind == BinaryKind::LE || kind == BinaryKind::EQ) prover_.fact(d);
+  if (kind == BinaryKind::GE || kind == BinaryKind::EQ) prover_.fact(Poly(0) - d);
+  if (kind == BinaryKind::GT) prover_.fact(Poly(-1) - d);
 }
 
 void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
@@ -224,29 +233,37 @@ void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
   }
   const auto* b = as<ir::BinaryExpr>(cond);
   if (!b) return;
-  switch (b->kind) {
-    case NodeKind::And:
-    case NodeKind::Or:
-      if ((b->kind == NodeKind::And) != holds) return;  // one of the two, it is not known which
+  switch (b->op()) {
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      if ((b->kind == BinaryKind::And) != holds) return;  // one of the two, it is not known which
       assume(b->a, holds, depth + 1);
       assume(b->b, holds, depth + 1);
       return;
-    case NodeKind::LT:
-      return assume_compare(holds ? NodeKind::LT : NodeKind::GE, b);
-    case NodeKind::LE:
-      return assume_compare(holds ? NodeKind::LE : NodeKind::GT, b);
-    case NodeKind::GT:
-      return assume_compare(holds ? NodeKind::GT : NodeKind::LE, b);
-    case NodeKind::GE:
-      return assume_compare(holds ? NodeKind::GE : NodeKind::LT, b);
-    case NodeKind::EQ:
-      if (holds) assume_compare(NodeKind::EQ, b);
+    case BinaryKind::LT:
+      return assume_compare(holds ? BinaryKind::LT : BinaryKind::GE, b);
+    case BinaryKind::LE:
+      return assume_compare(holds ? BinaryKind::LE : BinaryKind::GT, b);
+    case BinaryKind::GT:
+      return assume_compare(holds ? BinaryKind::GT : BinaryKind::LE, b);
+    case BinaryKind::GE:
+      return assume_compare(holds ? BinaryKind::GE : BinaryKind::LT, b);
+    case BinaryKind::EQ:
+      if (holds) assume_compare(BinaryKind::EQ, b);
       return;
-    case NodeKind::NE:
-      if (!holds) assume_compare(NodeKind::EQ, b);
+    case BinaryKind::NE:
+      if (!holds) assume_compare(BinaryKind::EQ, b);
       return;
-    default:  // says nothing of ranges
-      return;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+      return;  // tells nothing about ranges
   }
 }
 
@@ -276,11 +293,22 @@ void Analysis::missed(const ir::Buffer* b) {
 void Analysis::bind(const ir::Var* v, const ir::Expr* e) {
   const DType t = e->dtype().element();
   const Poly p = value(e);
-  const bool ring = e->kind == NodeKind::Add || e->kind == NodeKind::Sub || e->kind == NodeKind::Mul;
+  const bool ring = e->kind == BinaryKind::Add || e->kind == BinaryKind::Sub || e->kind == BinaryKind::Mul;
   const bool same = p.valid() && t.is_int() && t == v->dtype().element() && (!ring || within(p, t));
   vars_[v] = same ? p : unknown(v->dtype().element());
   const auto [it, made] = out_.exact.try_emplace(e, same);
   if (!made) it->second = it->second && same;
+}
+
+// Each side is computed only where it is wanted.
+void Analysis::either(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
+  expr(cond);
+  for (const bool holds : {true, false}) {
+    const std::size_t mark = prover_.mark();
+    assume(cond, holds);
+    expr(holds ? yes : no);
+    forget(mark);
+  }
 }
 
 void Analysis::expr(const ir::Expr* e) {
@@ -301,7 +329,7 @@ void Analysis::expr(const ir::Expr* e) {
   if (const auto* b = as<ir::BinaryExpr>(e)) {
     expr(b->a);
     const std::size_t mark = prover_.mark();
-    if (b->kind == NodeKind::And || b->kind == NodeKind::Or) assume(b->a, b->kind == NodeKind::And);
+    if (b->kind == BinaryKind::And || b->kind == BinaryKind::Or) assume(b->a, b->kind == BinaryKind::And);
     expr(b->b);
     return forget(mark);
   }
@@ -311,18 +339,10 @@ void Analysis::expr(const ir::Expr* e) {
     return expr(l->body);
   }
   if (const auto* c = as<ir::Call>(e)) {
-    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
-      expr(c->args[0]);
-      for (const bool holds : {true, false}) {
-        const std::size_t mark = prover_.mark();
-        assume(c->args[0], holds);
-        expr(c->args[holds ? 1 : 2]);
-        forget(mark);
-      }
-      return;
-    }
+    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return either(c->args[0], c->args[1], c->args[2]);
     return exprs(c->args);
   }
+  if (const auto* s = as<ir::SelectExpr>(e)) return either(s->cond, s->true_value, s->false_value);
   ir::for_each_use(e, [&](const ir::Node* n) {
     if (const auto* part = as<ir::Expr>(n)) expr(part);
   });

@@ -14,7 +14,7 @@
 namespace rldb::codegen {
 
 using ir::as;
-using ir::NodeKind;
+using ir::BinaryKind;
 
 namespace {
 
@@ -55,14 +55,14 @@ std::optional<MatmulPlan> match(const ir::ForStmt* loop, unsigned vector_bytes) 
   p.type = update->buffer->dtype;
   if (p.type != DType::Float(32) && p.type != DType::Float(64)) return std::nullopt;
   const auto* sum = as<ir::BinaryExpr>(update->value);
-  if (!sum || sum->kind != NodeKind::Add) return std::nullopt;
+  if (!sum || sum->kind != BinaryKind::Add) return std::nullopt;
   const auto is_out = [&](const ir::Expr* e) {
     const auto* l = as<ir::BufferLoad>(e);
     return l && l->buffer == update->buffer;
   };
   const ir::Expr* term = is_out(sum->a) ? sum->b : is_out(sum->b) ? sum->a : nullptr;
   const auto* product = as<ir::BinaryExpr>(term);
-  if (!product || product->kind != NodeKind::Mul) return std::nullopt;
+  if (!product || product->kind != BinaryKind::Mul) return std::nullopt;
   const ir::BufferLoad* x = operand(product->a);
   const ir::BufferLoad* y = operand(product->b);
   if (!x || !y || x->buffer == update->buffer || y->buffer == update->buffer) return std::nullopt;

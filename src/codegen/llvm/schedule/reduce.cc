@@ -35,7 +35,7 @@ bool pays(const ReductionNest& nest, const ir::Var* axis) {
       const bool last = i + 1 == l->indices.size();
       const auto* sum = as<ir::BinaryExpr>(l->indices[i]);
       const bool plus =
-          l->indices[i] == axis || (sum && sum->kind == ir::NodeKind::Add && (sum->a == axis || sum->b == axis));
+          l->indices[i] == axis || (sum && sum->kind == ir::BinaryKind::Add && (sum->a == axis || sum->b == axis));
       ++(last && plus ? dense : gathered);
     }
     return simple;

@@ -122,25 +122,25 @@ class BodyReader {
 
   void statement(Node s) {
     support::poll();
-    switch (s.kind()) {
-      case Kind::Binding:
+    switch (cst::statement_kind(s.kind())) {
+      case cst::StatementKind::Binding:
         binding(s);
         return;
-      case Kind::ExpressionStatement:
+      case cst::StatementKind::ExpressionStatement:
         expression_statement(s);
         return;
-      case Kind::IfStatement:
+      case cst::StatementKind::IfStatement:
         if_statement(s);
         return;
-      case Kind::RelaxFunction:
+      case cst::StatementKind::RelaxFunction:
         read_local_function(r_, s, body_.in_dataflow() && !makes_output(s.child(Field::Name).text()));
         return;
-      case Kind::PrimFunc:
+      case cst::StatementKind::PrimFunc:
         // Its name is poisoned: uses of it are no further errors.
         fn_.scope.define(s.child(Field::Name).text(), Val(), s.child(Field::Name).span());
         r_.error(s.child(Field::Name), diag::InlinePrimFunc, s.child(Field::Name).text());
         return;
-      case Kind::DataflowBlock:
+      case cst::StatementKind::DataflowBlock:
         if (body_.in_dataflow()) {
           r_.error(header_of(s), diag::NestedDataflow);
           poison_bindings(s);
@@ -148,30 +148,45 @@ class BodyReader {
           dataflow(s, {});
         }
         return;
-      case Kind::ReturnStatement:
+      case cst::StatementKind::ReturnStatement:
         r_.error_hint(s,
                       body_.in_dataflow() ? "name the value in `R.output(...)` and return it after the block"
                                           : "bind the value to a name in both branches, and return it after the `if`",
                       diag::MisplacedReturn);
         return;
-      case Kind::UnexpectedIndent:
+      case cst::StatementKind::UnexpectedIndent:
         for (Node c : s.children()) statement(c);
         return;
-      case Kind::PassStatement:
-      case Kind::Error:
-      case Kind::Missing:
-      case Kind::TooDeep:
-      case Kind::ImportStatement:
-      case Kind::ImportFromStatement:
+      case cst::StatementKind::PassStatement:
+      case cst::StatementKind::Damage:
+      case cst::StatementKind::ImportStatement:
+      case cst::StatementKind::ImportFromStatement:
         return;
-      case Kind::MacroDefinition:
-      case Kind::FunctionDefinition:
+      case cst::StatementKind::MacroDefinition:
+      case cst::StatementKind::FunctionDefinition:
         define_macro(r_, s);
         return;
-      case Kind::Declaration:
+      case cst::StatementKind::Declaration:
         r_.error(s, diag::DeclarationWithoutValue, s.child(Field::Target).text());
         return;
-      default:
+      case cst::StatementKind::Module:
+      case cst::StatementKind::PythonFunction:
+      case cst::StatementKind::SBlock:
+      case cst::StatementKind::InitBlock:
+      case cst::StatementKind::WithStatement:
+      case cst::StatementKind::Loop:
+      case cst::StatementKind::WhileLoop:
+      case cst::StatementKind::TryStatement:
+      case cst::StatementKind::AxisBinding:
+      case cst::StatementKind::BufferStore:
+      case cst::StatementKind::AugmentedAssignment:
+      case cst::StatementKind::AssertStatement:
+      case cst::StatementKind::BreakStatement:
+      case cst::StatementKind::ContinueStatement:
+      case cst::StatementKind::RaiseStatement:
+      case cst::StatementKind::DeleteStatement:
+      case cst::StatementKind::ScopeStatement:
+      case cst::StatementKind::Other:
         unsupported_statement(r_, s, "a Relax function");
         return;
     }
@@ -253,7 +268,23 @@ class BodyReader {
         // Parse-time aliases: cls = Module, f = R.add.
         fn_.scope.define(target.text(), v, target.span());
         return;
-      default:
+      case ValKind::Nothing:
+      case ValKind::None:
+      case ValKind::Ellipsis:
+      case ValKind::Bool:
+      case ValKind::Int:
+      case ValKind::Float:
+      case ValKind::Str:
+      case ValKind::Tuple:
+      case ValKind::List:
+      case ValKind::Expr:
+      case ValKind::Buffer:
+      case ValKind::Region:
+      case ValKind::Slice:
+      case ValKind::Range:
+      case ValKind::Method:
+      case ValKind::Loop:
+      case ValKind::Frame:
         break;
     }
     if (v.fresh) {  // a meta value

@@ -52,53 +52,60 @@ class StatementReader {
 
   void statement(Node s) {
     support::poll();
-    switch (s.kind()) {
-      case Kind::Binding:
-      case Kind::AxisBinding:
+    switch (cst::statement_kind(s.kind())) {
+      case cst::StatementKind::Binding:
+      case cst::StatementKind::AxisBinding:
         return binding(s);
-      case Kind::BufferStore:
+      case cst::StatementKind::BufferStore:
         return store(s);
-      case Kind::AugmentedAssignment:
+      case cst::StatementKind::AugmentedAssignment:
         return augmented(s);
-      case Kind::Declaration:
+      case cst::StatementKind::Declaration:
         return declaration(s);
-      case Kind::ExpressionStatement:
+      case cst::StatementKind::ExpressionStatement:
         return expression(s);
-      case Kind::Loop:
+      case cst::StatementKind::Loop:
         return read_loop(r_, s);
-      case Kind::WhileLoop:
+      case cst::StatementKind::WhileLoop:
         return while_loop(s);
-      case Kind::IfStatement:
+      case cst::StatementKind::IfStatement:
         return if_statement(s);
-      case Kind::SBlock:
+      case cst::StatementKind::SBlock:
         return read_sblock(r_, s);
-      case Kind::InitBlock:
+      case cst::StatementKind::InitBlock:
         return read_init(r_, s);
-      case Kind::WithStatement:
+      case cst::StatementKind::WithStatement:
         return with_statement(s);
-      case Kind::AssertStatement:
+      case cst::StatementKind::AssertStatement:
         return assertion(s);
-      case Kind::ReturnStatement:
+      case cst::StatementKind::ReturnStatement:
         return return_statement(s);
-      case Kind::BreakStatement:
+      case cst::StatementKind::BreakStatement:
         return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::BreakLoop, {})), s));
-      case Kind::ContinueStatement:
+      case cst::StatementKind::ContinueStatement:
         return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::ContinueLoop, {})), s));
-      case Kind::PassStatement:
+      case cst::StatementKind::PassStatement:
         return tir_.emit(at(r_.ctx.evaluate(r_.ctx.i32(0)), s));
-      case Kind::UnexpectedIndent:
+      case cst::StatementKind::UnexpectedIndent:
         for (Node c : s.children()) statement(c);
         return;
-      case Kind::MacroDefinition:
-      case Kind::FunctionDefinition:
+      case cst::StatementKind::MacroDefinition:
+      case cst::StatementKind::FunctionDefinition:
         return define_macro(r_, s);
-      case Kind::Error:
-      case Kind::Missing:
-      case Kind::TooDeep:
-      case Kind::ImportStatement:
-      case Kind::ImportFromStatement:
+      case cst::StatementKind::Damage:
+      case cst::StatementKind::ImportStatement:
+      case cst::StatementKind::ImportFromStatement:
         return;
-      default:
+      case cst::StatementKind::Module:
+      case cst::StatementKind::RelaxFunction:
+      case cst::StatementKind::PrimFunc:
+      case cst::StatementKind::PythonFunction:
+      case cst::StatementKind::DataflowBlock:
+      case cst::StatementKind::TryStatement:
+      case cst::StatementKind::RaiseStatement:
+      case cst::StatementKind::DeleteStatement:
+      case cst::StatementKind::ScopeStatement:
+      case cst::StatementKind::Other:
         unsupported_statement(r_, s, "a TensorIR function");
     }
   }
@@ -226,9 +233,20 @@ class StatementReader {
       case ValKind::None:
       case ValKind::Poison:
         return true;
-      default:
-        return v.fresh;
+      case ValKind::Nothing:
+      case ValKind::Ellipsis:
+      case ValKind::Bool:
+      case ValKind::Int:
+      case ValKind::Float:
+      case ValKind::Expr:
+      case ValKind::Slice:
+      case ValKind::Range:
+      case ValKind::Method:
+      case ValKind::Loop:
+      case ValKind::Frame:
+        break;
     }
+    return v.fresh;
   }
 
   void assign(Node s, Node target, const Val& v, Node value, Node annotation) {
@@ -421,7 +439,25 @@ class StatementReader {
       case ValKind::List:
         if (v.items.empty()) return;
         break;
-      default:
+      case ValKind::Ellipsis:
+      case ValKind::Bool:
+      case ValKind::Int:
+      case ValKind::Float:
+      case ValKind::Str:
+      case ValKind::DType:
+      case ValKind::Dict:
+      case ValKind::Expr:
+      case ValKind::Buffer:
+      case ValKind::Region:
+      case ValKind::Slice:
+      case ValKind::Range:
+      case ValKind::Type:
+      case ValKind::Attr:
+      case ValKind::Lambda:
+      case ValKind::Path:
+      case ValKind::Module:
+      case ValKind::Method:
+      case ValKind::Loop:
         break;
     }
     if (v.fresh) return;

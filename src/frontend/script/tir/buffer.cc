@@ -259,7 +259,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     if (e->dtype().lanes == 1) {
       const ir::Expr* lanes = r.ctx.i32(dtype.lanes < 0 ? -dtype.lanes : dtype.lanes);
       if (dtype.is_scalable())
-        lanes = r.ctx.binary(ir::NodeKind::Mul, r.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::Vscale, {}), lanes);
+        lanes = r.ctx.binary(ir::BinaryKind::Mul, r.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::Vscale, {}), lanes);
       return r.ctx.broadcast(ir::cast_to(r.ctx, dtype.element(), e), lanes);
     }
     r.error(at, diag::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));

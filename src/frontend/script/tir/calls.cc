@@ -102,7 +102,7 @@ bool two_operands(Reader& r, const CallNode& call, const ir::Expr*& a, const ir:
 }
 
 // T.Add(3, 4): the node itself, not folded.
-Val node_binary(Reader& r, const CallNode& call, ir::NodeKind kind) {
+Val node_binary(Reader& r, const CallNode& call, ir::BinaryKind kind) {
   const ir::Expr *a = nullptr, *b = nullptr;
   if (!two_operands(r, call, a, b)) return {};
   auto both = ir::match_dtypes(r.ctx, a, b);
@@ -114,7 +114,7 @@ Val node_binary(Reader& r, const CallNode& call, ir::NodeKind kind) {
 }
 
 // T.min, T.floordiv: functions that fold.
-Val folded_binary(Reader& r, const CallNode& call, ir::NodeKind kind) {
+Val folded_binary(Reader& r, const CallNode& call, ir::BinaryKind kind) {
   const ir::Expr *a = nullptr, *b = nullptr;
   if (!two_operands(r, call, a, b)) return {};
   auto made = ir::make_binary(r.ctx, kind, a, b);
@@ -123,11 +123,11 @@ Val folded_binary(Reader& r, const CallNode& call, ir::NodeKind kind) {
   return {};
 }
 
-template <ir::NodeKind K>
+template <ir::BinaryKind K>
 Val node_form(Reader& r, const CallNode& call) {
   return node_binary(r, call, K);
 }
-template <ir::NodeKind K>
+template <ir::BinaryKind K>
 Val folded(Reader& r, const CallNode& call) {
   return folded_binary(r, call, K);
 }
@@ -510,7 +510,7 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
 }
 
 std::span<const HandlerRow> tir_handlers() {
-  using enum ir::NodeKind;
+  using enum ir::BinaryKind;
   static constexpr HandlerRow kRows[] = {
       {"Add", node_form<Add>},
       {"Sub", node_form<Sub>},

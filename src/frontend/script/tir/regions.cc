@@ -48,7 +48,7 @@ class Relaxer {
       if (domains_.count(v)) return true;
     return false;
   }
-  const ir::Expr* make(ir::NodeKind k, const ir::Expr* a, const ir::Expr* b) {
+  const ir::Expr* make(ir::BinaryKind k, const ir::Expr* a, const ir::Expr* b) {
     auto r = ir::make_binary(ctx_, k, a, b);
     return r.ok() ? *r : nullptr;
   }
@@ -57,8 +57,8 @@ class Relaxer {
   Interval binary(const ir::BinaryExpr* e) {
     const Interval a = run(e->a), b = run(e->b);
     if (!a.min || !b.min) return {};
-    using enum ir::NodeKind;
-    switch (e->kind) {
+    using enum ir::BinaryKind;
+    switch (e->op()) {
       case Add:
         return pair(make(Add, a.min, b.min), make(Add, a.max, b.max));
       case Sub:
@@ -66,7 +66,7 @@ class Relaxer {
       case Mul:
       case FloorDiv:
       case Div:
-        return scaled(e->kind, a, b);
+        return scaled(e->op(), a, b);
       case Min:
         return pair(make(Min, a.min, b.min), make(Min, a.max, b.max));
       case Max:
@@ -75,13 +75,22 @@ class Relaxer {
         if (const auto m = ir::const_int(b.min); m && *m > 0 && b.point())
           return {ctx_.int_imm(e->dtype(), 0), ctx_.int_imm(e->dtype(), *m - 1)};
         return {};
-      default:
-        return {};
+      case Mod:
+      case EQ:
+      case NE:
+      case LT:
+      case LE:
+      case GT:
+      case GE:
+      case And:
+      case Or:
+        break;
     }
+    return {};
   }
   // Times or divided by something fixed.
-  Interval scaled(ir::NodeKind k, Interval a, Interval b) {
-    if (k == ir::NodeKind::Mul && a.point()) std::swap(a, b);
+  Interval scaled(ir::BinaryKind k, Interval a, Interval b) {
+    if (k == ir::BinaryKind::Mul && a.point()) std::swap(a, b);
     if (!b.point()) return {};
     ir::Analyzer analyzer(ctx_);
     if (const auto c = ir::const_int(b.min)) {
@@ -109,8 +118,8 @@ class Detector {
 
   void visit(const ir::Stmt* s) {
     if (!s) return;
-    switch (s->kind) {
-      case ir::NodeKind::For: {
+    switch (s->stmt_kind()) {
+      case ir::StmtKind::For: {
         const auto* f = ir::as<ir::ForStmt>(s);
         reads_of(f->min);
         reads_of(f->extent);
@@ -123,11 +132,11 @@ class Detector {
         domains_.erase(f->var);
         return;
       }
-      case ir::NodeKind::SBlockRealize:
+      case ir::StmtKind::SBlockRealize:
         return realize(ir::as<ir::SBlockRealize>(s));
-      case ir::NodeKind::SBlock:
+      case ir::StmtKind::SBlock:
         return block(ir::as<ir::SBlock>(s), {});
-      case ir::NodeKind::BufferStore: {
+      case ir::StmtKind::BufferStore: {
         const auto* st = ir::as<ir::BufferStore>(s);
         touch(writes, st->buffer, st->indices);
         for (const ir::Expr* i : st->indices) reads_of(i);
@@ -135,17 +144,17 @@ class Detector {
         if (st->predicate) reads_of(st->predicate);
         return;
       }
-      case ir::NodeKind::Seq:
+      case ir::StmtKind::Seq:
         for (const ir::Stmt* c : ir::as<ir::SeqStmt>(s)->stmts) visit(c);
         return;
-      case ir::NodeKind::IfThenElse: {
+      case ir::StmtKind::IfThenElse: {
         const auto* i = ir::as<ir::IfThenElse>(s);
         reads_of(i->cond);
         visit(i->then_case);
         visit(i->else_case);
         return;
       }
-      case ir::NodeKind::Bind: {
+      case ir::StmtKind::Bind: {
         const auto* b = ir::as<ir::BindStmt>(s);
         reads_of(b->value);
         if (b->var->dtype().is_integral()) {
@@ -154,13 +163,13 @@ class Detector {
         }
         return;
       }
-      case ir::NodeKind::AllocBuffer:
+      case ir::StmtKind::AllocBuffer:
         local.push_back(ir::as<ir::AllocBuffer>(s)->buffer);
         return;
-      case ir::NodeKind::DeclBuffer:
+      case ir::StmtKind::DeclBuffer:
         local.push_back(ir::as<ir::DeclBuffer>(s)->buffer);
         return;
-      case ir::NodeKind::Attr: {
+      case ir::StmtKind::Attr: {
         const auto* a = ir::as<ir::AttrStmt>(s);
         reads_of(a->value);
         if (a->thread_var) {
@@ -170,15 +179,16 @@ class Detector {
         visit(a->body);
         return;
       }
-      case ir::NodeKind::While:
+      case ir::StmtKind::While:
         reads_of(ir::as<ir::WhileStmt>(s)->cond);
         visit(ir::as<ir::WhileStmt>(s)->body);
         return;
-      case ir::NodeKind::Evaluate:
+      case ir::StmtKind::Evaluate:
         return reads_of(ir::as<ir::Evaluate>(s)->value);
-      case ir::NodeKind::Assert:
+      case ir::StmtKind::Assert:
         return reads_of(ir::as<ir::AssertStmt>(s)->cond);
-      default:
+      case ir::StmtKind::Allocate:
+      case ir::StmtKind::AllocateConst:
         return;
     }
   }
@@ -298,12 +308,12 @@ class Detector {
     const bool same_min = ir::expr_equal(a.min, b.min), same_max = ir::expr_equal(a.max, b.max);
     if (same_min && same_max) return;
     ir::Analyzer analyzer(ctx_);
-    const auto pick = [&](ir::NodeKind k, const ir::Expr* x, const ir::Expr* y) -> const ir::Expr* {
+    const auto pick = [&](ir::BinaryKind k, const ir::Expr* x, const ir::Expr* y) -> const ir::Expr* {
       auto m = ir::make_binary(ctx_, k, x, y);
       return m.ok() ? analyzer.simplify(*m) : nullptr;
     };
-    const ir::Expr* min = same_min ? a.min : pick(ir::NodeKind::Min, a.min, b.min);
-    const ir::Expr* max = same_max ? a.max : pick(ir::NodeKind::Max, a.max, b.max);
+    const ir::Expr* min = same_min ? a.min : pick(ir::BinaryKind::Min, a.min, b.min);
+    const ir::Expr* max = same_max ? a.max : pick(ir::BinaryKind::Max, a.max, b.max);
     a = min && max ? Interval{min, max} : Interval{};
   }
 

@@ -81,25 +81,13 @@ Val eval_attribute(Reader& r, Node n) {
   const Val object = eval(r, n.child(Field::Object));
   const Node attribute = n.child(Field::Attribute);
   const std::string_view name = attribute.text();
-  switch (object.kind) {
-    case ValKind::Poison:
-      return {};
-    case ValKind::Module:
-      return module_member(r, name, attribute);
-    case ValKind::Buffer:
-      return buffer_attribute(r, object, name, n);
-    case ValKind::Expr:
-      return expr_attribute(r, object, name, n);
-    case ValKind::Range:
-      if (name == "min") return object.items[0];
-      if (name == "extent") return object.items[1];
-      break;
-    case ValKind::Region:
-      if (name == "buffer") return Val::of(object.buffer());
-      return method(r, object, name, n);
-    default:
-      break;
-  }
+  if (object.poison()) return {};
+  if (object.is(ValKind::Module)) return module_member(r, name, attribute);
+  if (object.is(ValKind::Buffer)) return buffer_attribute(r, object, name, n);
+  if (object.is(ValKind::Expr)) return expr_attribute(r, object, name, n);
+  if (object.is(ValKind::Range) && name == "min") return object.items[0];
+  if (object.is(ValKind::Range) && name == "extent") return object.items[1];
+  if (object.is(ValKind::Region)) return name == "buffer" ? Val::of(object.buffer()) : method(r, object, name, n);
   return r.error(attribute, diag::NoAttribute, describe(r, object), name);
 }
 
@@ -237,23 +225,13 @@ Val eval_subscript(Reader& r, Node n) {
   const std::vector<Val> index = eval_indices(r, n);
   for (const Val& i : index)
     if (i.poison()) return {};
-  switch (object.kind) {
-    case ValKind::Buffer:
-      return index_buffer(r, object.buffer(), index, n);
-    case ValKind::Tuple:
-    case ValKind::List:
-      return index_sequence(r, object, index, n);
-    case ValKind::Expr:
-      return index_expr(r, object, index, n);
-    case ValKind::Dict:
-      for (std::size_t i = 0; i + 1 < object.items.size(); i += 2)
-        if (index.size() == 1 && object.items[i].is(ValKind::Str) && index[0].is(ValKind::Str) &&
-            object.items[i].text == index[0].text)
-          return object.items[i + 1];
-      return r.error(n, diag::NotSubscriptable, describe(r, object));
-    default:
-      return r.error(n, diag::NotSubscriptable, describe(r, object));
-  }
+  if (object.is(ValKind::Buffer)) return index_buffer(r, object.buffer(), index, n);
+  if (object.is_sequence()) return index_sequence(r, object, index, n);
+  if (object.is(ValKind::Expr)) return index_expr(r, object, index, n);
+  if (object.is(ValKind::Dict) && index.size() == 1 && index[0].is(ValKind::Str))
+    for (std::size_t i = 0; i + 1 < object.items.size(); i += 2)
+      if (object.items[i].is(ValKind::Str) && object.items[i].text == index[0].text) return object.items[i + 1];
+  return r.error(n, diag::NotSubscriptable, describe(r, object));
 }
 
 }  // namespace rldb::frontend::script

@@ -80,9 +80,29 @@ std::optional<bool> compare(Op op, T a, T b) {
       return a > b;
     case Op::Ge:
       return a >= b;
-    default:
-      return std::nullopt;  // not a comparison
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::FloorDiv:
+    case Op::Mod:
+    case Op::Pow:
+    case Op::MatMul:
+    case Op::Shl:
+    case Op::Shr:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::And:
+    case Op::Or:
+    case Op::In:
+    case Op::NotIn:
+    case Op::Is:
+    case Op::IsNot:
+    case Op::Unknown:
+      break;  // not a comparison
   }
+  return std::nullopt;
 }
 
 double as_double(const Val& v) { return v.is(ValKind::Float) ? v.floating : double(v.integer); }
@@ -108,9 +128,28 @@ Val float_result(Reader& r, Op op, double a, double b, Node at) {
       return Val::of_float(a - std::floor(a / b) * b);
     case Op::Pow:
       return Val::of_float(std::pow(a, b));
-    default:
-      return r.error(at, diag::BadOperands, at.text(), "a float", "a float");
+    case Op::MatMul:
+    case Op::Shl:
+    case Op::Shr:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::And:
+    case Op::Or:
+    case Op::In:
+    case Op::NotIn:
+    case Op::Is:
+    case Op::IsNot:
+    case Op::Unknown:
+      break;
   }
+  return r.error(at, diag::BadOperands, at.text(), "a float", "a float");
 }
 
 std::optional<std::int64_t> int_power(std::int64_t base, std::int64_t exponent) {
@@ -170,7 +209,20 @@ Val int_result(Reader& r, Op op, std::int64_t a, std::int64_t b, Node at) {
     case Op::BitXor:
       out = a ^ b;
       break;
-    default:
+    case Op::MatMul:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::And:
+    case Op::Or:
+    case Op::In:
+    case Op::NotIn:
+    case Op::Is:
+    case Op::IsNot:
+    case Op::Unknown:
       return r.error(at, diag::BadOperands, at.text(), "an integer", "an integer");
   }
   if (overflow) return r.error(at, diag::NumberTooBig, at.text());
@@ -192,23 +244,11 @@ Val number_result(Reader& r, Op op, const Val& a, const Val& b, Node at) {
 bool same_value(const Val& a, const Val& b) {
   if (a.is_number() && b.is_number()) return as_double(a) == as_double(b);
   if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case ValKind::Str:
-      return a.text == b.text;
-    case ValKind::DType:
-      return a.dtype == b.dtype;
-    case ValKind::None:
-      return true;
-    case ValKind::Tuple:
-    case ValKind::List: {
-      if (a.items.size() != b.items.size()) return false;
-      for (std::size_t i = 0; i < a.items.size(); ++i)
-        if (!same_value(a.items[i], b.items[i])) return false;
-      return true;
-    }
-    default:
-      return a.pointer != nullptr && a.pointer == b.pointer;
-  }
+  if (a.is(ValKind::None)) return true;
+  if (a.is(ValKind::Str)) return a.text == b.text;
+  if (a.is(ValKind::DType)) return a.dtype == b.dtype;
+  if (a.is_sequence()) return std::ranges::equal(a.items, b.items, same_value);
+  return a.pointer != nullptr && a.pointer == b.pointer;
 }
 
 // Nothing when these operands have no parse-time meaning.
@@ -241,39 +281,51 @@ std::optional<Val> python_result(Reader& r, Op op, const Val& a, const Val& b, N
 
 // ---- scalars ----
 
-std::optional<ir::NodeKind> node_of(Op op) {
+std::optional<ir::BinaryKind> node_of(Op op) {
   switch (op) {
     case Op::Add:
-      return ir::NodeKind::Add;
+      return ir::BinaryKind::Add;
     case Op::Sub:
-      return ir::NodeKind::Sub;
+      return ir::BinaryKind::Sub;
     case Op::Mul:
-      return ir::NodeKind::Mul;
+      return ir::BinaryKind::Mul;
     case Op::Div:
-      return ir::NodeKind::Div;
+      return ir::BinaryKind::Div;
     case Op::FloorDiv:
-      return ir::NodeKind::FloorDiv;
+      return ir::BinaryKind::FloorDiv;
     case Op::Mod:
-      return ir::NodeKind::FloorMod;
+      return ir::BinaryKind::FloorMod;
     case Op::Eq:
-      return ir::NodeKind::EQ;
+      return ir::BinaryKind::EQ;
     case Op::Ne:
-      return ir::NodeKind::NE;
+      return ir::BinaryKind::NE;
     case Op::Lt:
-      return ir::NodeKind::LT;
+      return ir::BinaryKind::LT;
     case Op::Le:
-      return ir::NodeKind::LE;
+      return ir::BinaryKind::LE;
     case Op::Gt:
-      return ir::NodeKind::GT;
+      return ir::BinaryKind::GT;
     case Op::Ge:
-      return ir::NodeKind::GE;
+      return ir::BinaryKind::GE;
     case Op::And:
-      return ir::NodeKind::And;
+      return ir::BinaryKind::And;
     case Op::Or:
-      return ir::NodeKind::Or;
-    default:
-      return std::nullopt;
+      return ir::BinaryKind::Or;
+    case Op::Pow:
+    case Op::MatMul:
+    case Op::Shl:
+    case Op::Shr:
+    case Op::BitAnd:
+    case Op::BitOr:
+    case Op::BitXor:
+    case Op::In:
+    case Op::NotIn:
+    case Op::Is:
+    case Op::IsNot:
+    case Op::Unknown:
+      break;
   }
+  return std::nullopt;
 }
 
 std::optional<ir::Intrinsic> intrinsic_of(Op op) {
@@ -290,9 +342,29 @@ std::optional<ir::Intrinsic> intrinsic_of(Op op) {
       return ir::Intrinsic::BitwiseOr;
     case Op::BitXor:
       return ir::Intrinsic::BitwiseXor;
-    default:
-      return std::nullopt;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::FloorDiv:
+    case Op::Mod:
+    case Op::MatMul:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::And:
+    case Op::Or:
+    case Op::In:
+    case Op::NotIn:
+    case Op::Is:
+    case Op::IsNot:
+    case Op::Unknown:
+      break;
   }
+  return std::nullopt;
 }
 
 // A Python number takes the dtype of the operand beside it.
@@ -379,7 +451,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   if (op == "~")
     return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), ir::Intrinsic::BitwiseNot, {e}), at)));
   // TVM: -x is x * -1; a literal folds.
-  auto made = ir::make_binary(r.ctx, ir::NodeKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
+  auto made = ir::make_binary(r.ctx, ir::BinaryKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
   if (made.ok()) return Val::of(r.at(*made, at));
   r.report(at.span(), std::move(made).error());
   return {};
@@ -394,7 +466,7 @@ Val apply_not(Reader& r, const Val& a, Node at) {
   if (!e->dtype().is_integral() && !e->dtype().is_float()) return r.error(at, diag::BadOperand, "not", describe(r, a));
   if (!e->dtype().is_bool()) {
     // Python's truth of a number.
-    auto zero = ir::make_binary(r.ctx, ir::NodeKind::EQ, e, r.ctx.literal(e->dtype().element(), 0));
+    auto zero = ir::make_binary(r.ctx, ir::BinaryKind::EQ, e, r.ctx.literal(e->dtype().element(), 0));
     if (zero.ok()) return Val::of(*zero);
     r.report(at.span(), std::move(zero).error());
     return {};

@@ -148,16 +148,11 @@ Val opaque_constructor(Reader& r, const CallNode& call) {
 }
 
 Val call_value(Reader& r, const Val& callee, const CallNode& call) {
-  switch (callee.kind) {
-    case ValKind::Method:
-      return call_method(r, callee, call);
-    case ValKind::Expr:
-      return r.in_tir() ? call_in_tir(r, callee.expr(), call) : call_function(r, callee.expr(), call);
-    case ValKind::Lambda:
-      return call_lambda(r, callee, call);
-    default:
-      return r.error(call.function, diag::NotAFunction, describe(r, callee));
-  }
+  if (callee.is(ValKind::Method)) return call_method(r, callee, call);
+  if (callee.is(ValKind::Lambda)) return call_lambda(r, callee, call);
+  if (callee.is(ValKind::Expr))
+    return r.in_tir() ? call_in_tir(r, callee.expr(), call) : call_function(r, callee.expr(), call);
+  return r.error(call.function, diag::NotAFunction, describe(r, callee));
 }
 
 }  // namespace rldb::frontend::script

@@ -106,7 +106,24 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
         return r.ctx.load(v.buffer(), {&zero, 1});
       }
       break;
-    default:
+    case ValKind::Nothing:
+    case ValKind::None:
+    case ValKind::Ellipsis:
+    case ValKind::Str:
+    case ValKind::DType:
+    case ValKind::Tuple:
+    case ValKind::List:
+    case ValKind::Dict:
+    case ValKind::Slice:
+    case ValKind::Range:
+    case ValKind::Type:
+    case ValKind::Attr:
+    case ValKind::Lambda:
+    case ValKind::Path:
+    case ValKind::Module:
+    case ValKind::Method:
+    case ValKind::Loop:
+    case ValKind::Frame:
       break;
   }
   r.error(at, diag::ExpectedScalar, describe(r, v));
@@ -171,7 +188,20 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {
     case ValKind::Path:
       if (const auto t = try_dtype(v)) return r.ctx.dtype(*t);
       break;
-    default:
+    case ValKind::Nothing:
+    case ValKind::Ellipsis:
+    case ValKind::Dict:
+    case ValKind::Buffer:
+    case ValKind::Region:
+    case ValKind::Slice:
+    case ValKind::Range:
+    case ValKind::Type:
+    case ValKind::Attr:
+    case ValKind::Lambda:
+    case ValKind::Module:
+    case ValKind::Method:
+    case ValKind::Loop:
+    case ValKind::Frame:
       break;
   }
   r.error(at, diag::ExpectedValue, describe(r, v));
@@ -249,7 +279,13 @@ const ir::Attr* to_attr(Reader& r, const Val& v, Node at) {
       if (const auto t = try_dtype(v)) return r.ctx.attr(*t);
       if (const ir::Type* t = type_of_path(r, v)) return r.ctx.attr(t);
       break;
-    default:
+    case ValKind::Nothing:
+    case ValKind::Ellipsis:
+    case ValKind::Slice:
+    case ValKind::Module:
+    case ValKind::Method:
+    case ValKind::Loop:
+    case ValKind::Frame:
       break;
   }
   r.error(at, diag::ExpectedAttribute, describe(r, v));
@@ -309,7 +345,22 @@ const ir::Type* to_type(Reader& r, const Val& v, Node at) {
       // T.handle("float32") and T.int64() are expressions elsewhere.
       if (ir::isa<ir::Var>(v.expr()) && is_scalar_expr(v.expr())) return v.expr()->type;
       break;
-    default:
+    case ValKind::Nothing:
+    case ValKind::Ellipsis:
+    case ValKind::Bool:
+    case ValKind::Int:
+    case ValKind::Float:
+    case ValKind::Dict:
+    case ValKind::Buffer:
+    case ValKind::Region:
+    case ValKind::Slice:
+    case ValKind::Range:
+    case ValKind::Attr:
+    case ValKind::Lambda:
+    case ValKind::Module:
+    case ValKind::Method:
+    case ValKind::Loop:
+    case ValKind::Frame:
       break;
   }
   r.error(at, diag::ExpectedType, describe(r, v));
@@ -334,9 +385,29 @@ std::optional<ir::DType> try_dtype(const Val& v) {
     case ValKind::Type:
       if (const auto* p = ir::as<ir::PrimType>(v.type())) return p->dtype;
       return std::nullopt;
-    default:
-      return std::nullopt;
+    case ValKind::Poison:
+    case ValKind::Nothing:
+    case ValKind::None:
+    case ValKind::Ellipsis:
+    case ValKind::Bool:
+    case ValKind::Int:
+    case ValKind::Float:
+    case ValKind::Tuple:
+    case ValKind::List:
+    case ValKind::Dict:
+    case ValKind::Buffer:
+    case ValKind::Region:
+    case ValKind::Slice:
+    case ValKind::Range:
+    case ValKind::Attr:
+    case ValKind::Lambda:
+    case ValKind::Module:
+    case ValKind::Method:
+    case ValKind::Loop:
+    case ValKind::Frame:
+      break;
   }
+  return std::nullopt;
 }
 
 std::optional<ir::DType> to_dtype(Reader& r, const Val& v, Node at) {

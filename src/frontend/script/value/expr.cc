@@ -318,35 +318,35 @@ Val eval_lambda(Node n) {
 }  // namespace
 
 Val eval(Reader& r, Node n) {
-  switch (n.kind()) {
-    case Kind::Identifier:
+  switch (cst::expression_kind(n.kind())) {
+    case cst::ExpressionKind::Identifier:
       return value_of_scalar(r, lookup(r, n.text(), n), n);
-    case Kind::Integer:
-    case Kind::Float:
+    case cst::ExpressionKind::Integer:
+    case cst::ExpressionKind::Float:
       return eval_leaf(r, n);
-    case Kind::String:
-    case Kind::ConcatenatedString:
+    case cst::ExpressionKind::String:
+    case cst::ExpressionKind::ConcatenatedString:
       return eval_string(r, n);
-    case Kind::Boolean:
+    case cst::ExpressionKind::Boolean:
       return Val::of_bool(n.text() == "True");
-    case Kind::None:
+    case cst::ExpressionKind::None:
       return Val::none();
-    case Kind::Ellipsis:
+    case cst::ExpressionKind::Ellipsis:
       return Val::of(ValKind::Ellipsis);
-    case Kind::Attribute:
+    case cst::ExpressionKind::Attribute:
       return eval_attribute(r, n);
-    case Kind::Call:
+    case cst::ExpressionKind::Call:
       return eval_call(r, n);
-    case Kind::Subscript:
+    case cst::ExpressionKind::Subscript:
       return eval_subscript(r, n);
-    case Kind::Tuple:
-    case Kind::List:
+    case cst::ExpressionKind::Tuple:
+    case cst::ExpressionKind::List:
       return eval_sequence(r, n);
-    case Kind::Dictionary:
+    case cst::ExpressionKind::Dictionary:
       return eval_dictionary(r, n);
-    case Kind::Parenthesized:
+    case cst::ExpressionKind::Parenthesized:
       return eval(r, n.child(Field::Value));
-    case Kind::Unary: {
+    case cst::ExpressionKind::Unary: {
       const std::string_view op = n.child(Field::Operator).text();
       const Val a = eval(r, n.child(Field::Operand));
       // The least integer: its digits alone are a uint64.
@@ -354,36 +354,40 @@ Val eval(Reader& r, Node n) {
         return Val::of_int(INT64_MIN);
       return apply_unary(r, op == "-" ? "neg" : op, a, n);
     }
-    case Kind::Binary: {
+    case cst::ExpressionKind::Binary: {
       const Val a = eval(r, n.child(Field::Left));
       const Val b = eval(r, n.child(Field::Right));
       return apply_binary(r, n.child(Field::Operator).text(), a, b, n);
     }
-    case Kind::Logical: {
+    case cst::ExpressionKind::Logical: {
       const Val a = eval(r, n.child(Field::Left));
       const Val b = eval(r, n.child(Field::Right));
       return apply_binary(r, n.child(Field::Operator).text(), a, b, n);
     }
-    case Kind::Comparison:
+    case cst::ExpressionKind::Comparison:
       return eval_comparison(r, n);
-    case Kind::Not:
+    case cst::ExpressionKind::Not:
       return apply_not(r, eval(r, n.child(Field::Operand)), n);
-    case Kind::Conditional:
+    case cst::ExpressionKind::Conditional:
       return eval_conditional(r, n);
-    case Kind::Lambda:
+    case cst::ExpressionKind::Lambda:
       return eval_lambda(n);
-    case Kind::ListComprehension:
-    case Kind::GeneratorExpression:
+    case cst::ExpressionKind::ListComprehension:
+    case cst::ExpressionKind::GeneratorExpression:
       return eval_comprehension(r, n);
-    case Kind::Error:
-    case Kind::Missing:
-    case Kind::TooDeep:
-    case Kind::UnterminatedString:
+    case cst::ExpressionKind::Damage:
+    case cst::ExpressionKind::UnterminatedString:
       return {};  // reported by cst/damage.cc
-    default:
+    case cst::ExpressionKind::Set:
+    case cst::ExpressionKind::NamedExpression:
+    case cst::ExpressionKind::Yield:
+    case cst::ExpressionKind::SetComprehension:
+    case cst::ExpressionKind::DictionaryComprehension:
+    case cst::ExpressionKind::Other:
       if (n) r.error(n, diag::UnsupportedSyntax, shown_kind(n.kind()));
-      return {};
+      break;
   }
+  return {};
 }
 
 Val eval_comprehension(Reader& r, Node n) {

@@ -12,30 +12,51 @@ namespace {
 
 // What to write instead in Relax.
 std::string_view instead(Kind kind) {
-  switch (kind) {
-    case Kind::Loop:
+  switch (cst::statement_kind(kind)) {
+    case cst::StatementKind::Loop:
       return "Relax has no loops: write out the bindings, or put the loop into a TensorIR function";
-    case Kind::WhileLoop:
+    case cst::StatementKind::WhileLoop:
       return "Relax has no loops: write a recursive function, or put the loop into a TensorIR function";
-    case Kind::AugmentedAssignment:
+    case cst::StatementKind::AugmentedAssignment:
       return "bind the result to a name: `y = x + 1`";
-    case Kind::RaiseStatement:
-    case Kind::AssertStatement:
+    case cst::StatementKind::RaiseStatement:
+    case cst::StatementKind::AssertStatement:
       return "check while running with `R.assert_op(condition, format=\"...\")`";
-    case Kind::DeleteStatement:
+    case cst::StatementKind::DeleteStatement:
       return "leave it out: a value lives as long as it is used";
-    case Kind::Module:
+    case cst::StatementKind::Module:
       return "a module stands at the top of a file";
-    case Kind::SBlock:
-    case Kind::InitBlock:
-    case Kind::AxisBinding:
-    case Kind::BufferStore:
+    case cst::StatementKind::SBlock:
+    case cst::StatementKind::InitBlock:
+    case cst::StatementKind::AxisBinding:
+    case cst::StatementKind::BufferStore:
       return "it belongs into a TensorIR function, under `@T.prim_func`";
-    case Kind::WithStatement:
+    case cst::StatementKind::WithStatement:
       return "the only `with` of Relax is `with R.dataflow():`";
-    default:
-      return {};
+    case cst::StatementKind::RelaxFunction:
+    case cst::StatementKind::PrimFunc:
+    case cst::StatementKind::PythonFunction:
+    case cst::StatementKind::MacroDefinition:
+    case cst::StatementKind::FunctionDefinition:
+    case cst::StatementKind::DataflowBlock:
+    case cst::StatementKind::IfStatement:
+    case cst::StatementKind::TryStatement:
+    case cst::StatementKind::UnexpectedIndent:
+    case cst::StatementKind::Binding:
+    case cst::StatementKind::Declaration:
+    case cst::StatementKind::ExpressionStatement:
+    case cst::StatementKind::ReturnStatement:
+    case cst::StatementKind::PassStatement:
+    case cst::StatementKind::BreakStatement:
+    case cst::StatementKind::ContinueStatement:
+    case cst::StatementKind::ImportStatement:
+    case cst::StatementKind::ImportFromStatement:
+    case cst::StatementKind::ScopeStatement:
+    case cst::StatementKind::Damage:
+    case cst::StatementKind::Other:
+      break;
   }
+  return {};
 }
 
 void poison_names(Reader& r, Node statement) {
@@ -56,20 +77,11 @@ void poison_names(Reader& r, Node statement) {
 }  // namespace
 
 std::string shown_kind(Kind kind) {
-  switch (kind) {
-    case Kind::Loop:
-      return "a `for` loop";
-    case Kind::NamedExpression:
-      return "`:=`";
-    case Kind::IfStatement:
-      return "`if`";
-    case Kind::SBlock:
-      return "a block of TensorIR";
-    case Kind::Set:
-      return "a set";
-    default:
-      break;
-  }
+  if (kind == Kind::Loop) return "a `for` loop";
+  if (kind == Kind::NamedExpression) return "`:=`";
+  if (kind == Kind::IfStatement) return "`if`";
+  if (kind == Kind::SBlock) return "a block of TensorIR";
+  if (kind == Kind::Set) return "a set";
   std::string words(cst::to_string(kind));
   std::replace(words.begin(), words.end(), '_', ' ');
   const bool vowel = !words.empty() && std::string_view("aeiou").find(words[0]) != std::string_view::npos;
