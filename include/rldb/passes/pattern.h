@@ -1,6 +1,7 @@
 // Dataflow patterns: what a value is made of, as a tree; TVM's relax.dpl under its names.
 //
-//   is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(), wildcard()) | is_op("relax.add")(wildcard(), wildcard()))
+//   is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(), wildcard()) | is_op("relax.add")(wildcard(),
+//   wildcard()))
 //
 // A pattern is a value; copies are the same pattern, and a pattern that occurs twice in a tree has to match the same
 // value at both places. A variable is seen through to the value that it is bound to. `add` and `multiply` match with
@@ -56,7 +57,7 @@ class Pattern {
   Pattern operator~() const;
   Pattern operator[](std::int64_t index) const;  // a field of it
   Pattern has_dtype(ir::DType dtype) const;
-  Pattern has_shape(std::vector<std::int64_t> shape) const;  // -1: any dim
+  Pattern has_shape(std::vector<std::int64_t> shape) const;     // -1: any dim
   Pattern has_attr(std::string name, std::string value) const;  // as text: "NCHW", [1, 1], True
 
  private:

@@ -67,7 +67,8 @@ runtime::Result<Value> read_value(std::string_view text, const Type* type) {
     if (!named) return runtime::fail(runtime::ErrorKind::TypeMismatch, "no dtype `" + std::string(array->dtype) + "`");
     return runtime::parse_list(array->list, *named);
   }
-  if (tensor && is_number(text)) return runtime::parse_value_literal(runtime::to_string(wanted) + "=" + std::string(text));
+  if (tensor && is_number(text))
+    return runtime::parse_value_literal(runtime::to_string(wanted) + "=" + std::string(text));
   RLDB_TRY(Value value, runtime::parse_value_literal(text));
   // Files have no bfloat16 or float8: such arrays come as integers of the same width.
   if (value.is(ValueKind::Tensor) && value.as_tensor().dtype() != wanted && wanted.is_float() &&
@@ -100,7 +101,8 @@ class ParamBinder : public Rewriter {
     for (const auto& [p, constant] : constants_) {
       const Type* wanted = rewrite_type(p->type);
       if (base_check(ctx_, wanted, constant->type) == BaseCheck::FailL0)
-        return Failure(message(diag::PassParamValue, p->name, type_text(constant->type) + " is no " + type_text(wanted)));
+        return Failure(
+            message(diag::PassParamValue, p->name, type_text(constant->type) + " is no " + type_text(wanted)));
     }
     RLDB_TRY_VOID(check_bound(f));
     return rebuilt(f);
@@ -192,7 +194,8 @@ Result<const Module*> bind_params(PassEnv& env, const Module* module, const Pass
   const auto values = params ? split_dict(params->value) : std::nullopt;
   if (!name || !values) {
     const std::string_view what = name ? "params" : "func_name";
-    return Failure(message(diag::PassOptionValue, what, kPass, name ? "a dictionary `{name: value}`" : "a function's name",
+    return Failure(message(diag::PassOptionValue, what, kPass,
+                           name ? "a dictionary `{name: value}`" : "a function's name",
                            params && name ? std::string_view(params->value) : "nothing"));
   }
   const std::string_view wanted = unquote(name->value);

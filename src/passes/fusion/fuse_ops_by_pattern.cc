@@ -1,5 +1,5 @@
-// FuseOpsByPattern(patterns=[("cutlass.conv2d", pattern), ...], bind_constants=True, annotate_codegen=False): bindings of
-// dataflow blocks that a pattern matches become a private function with the attributes Composite and Primitive.
+// FuseOpsByPattern(patterns=[("cutlass.conv2d", pattern), ...], bind_constants=True, annotate_codegen=False): bindings
+// of dataflow blocks that a pattern matches become a private function with the attributes Composite and Primitive.
 //
 // The patterns are tried in order; what one matched is a call for the next. What a wildcard or a variable matched is an
 // argument. With annotate_codegen each function becomes the local function of one for its code generator, the first

@@ -1,5 +1,5 @@
-// Makes functions of groups of bindings and calls of them in their place: what FuseOps and FuseOpsByPattern share, which
-// differ in how they find the groups.
+// Makes functions of groups of bindings and calls of them in their place: what FuseOps and FuseOpsByPattern share,
+// which differ in how they find the groups.
 #pragma once
 
 #include <unordered_map>

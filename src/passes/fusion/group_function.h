@@ -1,9 +1,9 @@
 // A group of bindings on its way to a function of its own.
 //
 // What the group reads and does not compute becomes a parameter, in the order of reading: variables under their names,
-// constants and symbolic shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes those fields. Symbolic
-// variables that no parameter's type gives a value come last, in one shape `tir_vars`. The function has variables of
-// its own throughout. Names, order and types are TVM's: the result is compared with its.
+// constants and symbolic shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes those
+// fields. Symbolic variables that no parameter's type gives a value come last, in one shape `tir_vars`. The function
+// has variables of its own throughout. Names, order and types are TVM's: the result is compared with its.
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ class GroupFunction {
   struct Parameter {
     const ir::Expr* argument;
     std::string name;
-    bool fields_only = false;           // a tuple that is read by field
+    bool fields_only = false;               // a tuple that is read by field
     std::vector<std::int64_t> fields = {};  // in the order of reading
   };
   class BodyMaker;

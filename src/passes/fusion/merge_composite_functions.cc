@@ -1,5 +1,5 @@
-// MergeCompositeFunctions: calls of composite functions (FuseOpsByPattern made them) that are for one code generator and
-// depend on each other become one function with the attribute Codegen, whose body has them as local functions.
+// MergeCompositeFunctions: calls of composite functions (FuseOpsByPattern made them) that are for one code generator
+// and depend on each other become one function with the attribute Codegen, whose body has them as local functions.
 //
 // A call joins the groups of its arguments unless another argument depends on such a group: the groups would wait for
 // each other. Aliases of a group's results belong to it, and fields of a tuple when the tuple as such is not needed
@@ -137,9 +137,8 @@ class CompositeGroups {
     std::vector<std::size_t> joined;
     for (const std::size_t group : sources) {
       if (groups_[group].codegen != groups_[i].codegen) continue;
-      const bool circle = std::any_of(sources.begin(), sources.end(), [&](std::size_t other) {
-        return other != group && depends(other, group);
-      });
+      const bool circle = std::any_of(sources.begin(), sources.end(),
+                                      [&](std::size_t other) { return other != group && depends(other, group); });
       if (!circle) joined.push_back(group);
     }
     for (const std::size_t group : joined) merge(root(i), root(group));

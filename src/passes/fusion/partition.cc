@@ -144,8 +144,7 @@ class Partitioner {
     const std::size_t end = dominated.parent;
     if (pattern == kOpaque || end == kNone || root(i) == root(end)) return;
     if (pattern == kOutEWiseFusable) {
-      if (phase == 0 && dominated.pattern == kElemWise)
-        fuse(i, end, [](OpPattern p, bool) { return p <= kBroadcast; });
+      if (phase == 0 && dominated.pattern == kElemWise) fuse(i, end, [](OpPattern p, bool) { return p <= kBroadcast; });
     } else if (pattern <= kBroadcast) {
       if (dominated.pattern <= kInjective || dominated.pattern == kReduce)
         fuse(i, end, [](OpPattern p, bool at_end) {

@@ -78,7 +78,8 @@ class PatternParser {
       std::size_t end = 0;
       while (end < item.size() && (std::isalnum(static_cast<unsigned char>(item[end])) || item[end] == '_')) ++end;
       const bool keyword = end > 0 && end < item.size() && item[end] == '=';
-      found.push_back(keyword ? Argument{item.substr(0, end), support::trim(item.substr(end + 1))} : Argument{{}, item});
+      found.push_back(keyword ? Argument{item.substr(0, end), support::trim(item.substr(end + 1))}
+                              : Argument{{}, item});
     }
     return found;
   }

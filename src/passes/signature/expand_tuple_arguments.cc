@@ -13,7 +13,8 @@ namespace {
 using Expanded = std::unordered_map<std::string_view, const Function*>;
 
 // The parameters that stand for one, and the value that it had in terms of them.
-const Expr* expand(Context& ctx, const Var* p, const Type* t, const std::string& name, std::vector<const Var*>& params) {
+const Expr* expand(Context& ctx, const Var* p, const Type* t, const std::string& name,
+                   std::vector<const Var*>& params) {
   const auto* tuple = as<TupleType>(t);
   if (!tuple) {
     params.push_back(ctx.var(name, t));

@@ -132,7 +132,8 @@ Result<const Module*> remove_unused_outputs(PassEnv& env, const Module* module, 
     const auto* f = as<Function>(e.function);
     if (!f) continue;
     const auto found = outputs.find(e.name);
-    const Function* made = ResultShortener(ctx, outputs).rewrite_function(found == outputs.end() ? f : found->second.made);
+    const Function* made =
+        ResultShortener(ctx, outputs).rewrite_function(found == outputs.end() ? f : found->second.made);
     if (made != f) builder.set(e.name, refine_result(ctx, made));
   }
   return builder.build();

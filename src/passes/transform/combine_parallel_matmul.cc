@@ -143,7 +143,7 @@ class BlockCombiner {
     for (auto& [rank, same] : by_rank) combine(lhs, std::move(same));
   }
 
-  bool batch_agrees(const std::vector<Branch>& branches, std::size_t excluded, const Var* Branch::* operand) const {
+  bool batch_agrees(const std::vector<Branch>& branches, std::size_t excluded, const Var* Branch::*operand) const {
     const auto first = shaped(branches[0].*operand)->shape;
     return std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
       const auto shape = shaped(b.*operand)->shape;
@@ -161,7 +161,8 @@ class BlockCombiner {
       branches.erase(first + 1, branches.end());
     std::size_t at = block_->bindings.size();
     for (const Branch& b : branches) at = std::min(at, b.last);
-    std::erase_if(branches, [&](const Branch& b) { return !is_before(b.rhs, at) || (b.bias && !is_before(b.bias, at)); });
+    std::erase_if(branches,
+                  [&](const Branch& b) { return !is_before(b.rhs, at) || (b.bias && !is_before(b.bias, at)); });
     if (branches.size() < 2) return;
     const DType dtype = shaped(block_->bindings[branches[0].matmul]->value)->dtype;
     const bool same_dtype = std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
@@ -177,7 +178,7 @@ class BlockCombiner {
   }
 
   // Operands side by side along the last dimension.
-  const Expr* concat(const std::vector<Branch>& branches, const Var* Branch::* operand, std::size_t at) {
+  const Expr* concat(const std::vector<Branch>& branches, const Var* Branch::*operand, std::size_t at) {
     std::vector<const Expr*> items;
     for (const Branch& b : branches) items.push_back(b.*operand);
     const std::int64_t axis = shaped(items[0])->ndim - 1;
@@ -202,10 +203,10 @@ class BlockCombiner {
     std::int64_t end = 0;
     for (std::size_t i = 0; i + 1 < branches.size(); ++i) ends.push_back(end += as<IntImm>(width(branches[i]))->value);
     const std::int64_t axis = shaped(all)->ndim - 1;
-    const Expr* parts = add(*ctx_.call(op::Split, {all},
-                                       {ctx_.named("indices_or_sections", ctx_.attr_ints(ends)),
-                                        ctx_.named("axis", ctx_.attr(axis))}),
-                            at);
+    const Expr* parts =
+        add(*ctx_.call(op::Split, {all},
+                       {ctx_.named("indices_or_sections", ctx_.attr_ints(ends)), ctx_.named("axis", ctx_.attr(axis))}),
+            at);
     for (std::size_t i = 0; i < branches.size(); ++i)
       replaced_[branches[i].last] = *ctx_.tuple_get(parts, std::int64_t(i));
   }

@@ -2,9 +2,9 @@
 //
 // What an operator reads and gives is on one device, and so are a value and its other names. Known are the devices of
 // annotations, of the results of `to_vdevice`, and of what `hint_on_device` hints at; a hint that is true already goes.
-#include "passes/common.h"
 #include <algorithm>
 
+#include "passes/common.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -159,7 +159,8 @@ class Realizer : public Rewriter {
     if (!device) return default_binding(b);
     const Expr* value = hint ? realized(hint, device) : rewrite(b->value);
     const auto* call = as<Call>(value);
-    if (call && as<TensorType>(call->type)) value = typed(call, device);
+    // What a copy gives is said by its attribute.
+    if (call && as<TensorType>(call->type) && !as_call_of(call, op::ToVdevice)) value = typed(call, device);
     if (b->is_match_cast()) {
       const Type* to = on(rewrite_type(b->cast_type), device);
       return {ctx_.match_cast(define_var(b->var, to), value, to)};
@@ -191,9 +192,8 @@ class Realizer : public Rewriter {
     const Expr* from = rewrite(hint->args[0]);
     const auto* operand = as<Var>(hint->args[0]);
     if (operand && places_.at(operand) == device) return from;
-    const NamedAttr attrs[] = {ctx_.named("dst_vdevice", ctx_.attr(std::string_view(text_of(module_, device))))};
-    const Expr* args[] = {from};
-    const Call* made = ctx_.call_typed(ctx_.op(op::ToVdevice), args, on(from->type, device), attrs);
+    const NamedAttr to = ctx_.named("dst_vdevice", ctx_.attr(std::string_view(text_of(module_, device))));
+    const Call* made = *ctx_.call(op::ToVdevice, {from}, {to});
     ctx_.set_origin(made, hint);
     return made;
   }

@@ -1,5 +1,5 @@
-// RemoveRedundantReshape: a reshape of a reshape reads the first one's operand, and a reshape to the shape that is there
-// already goes.
+// RemoveRedundantReshape: a reshape of a reshape reads the first one's operand, and a reshape to the shape that is
+// there already goes.
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op_name.h"

@@ -78,6 +78,10 @@ TEST_CASE("named pipelines hold only passes that exist") {
   CHECK(info(parsed->back().id).name == "AttachGlobalSymbol");
 }
 
+TEST_CASE("a pass that runs kernels wants somebody who can") {
+  testing::check_fails("FoldConstant", kProgram, "nothing here can run a kernel");
+}
+
 TEST_CASE("every pass has a name, a function and a line of help") {
   for (const PassInfo& p : all_passes()) {
     CHECK(find_pass(p.name) == &p);

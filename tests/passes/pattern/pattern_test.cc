@@ -60,15 +60,17 @@ std::string round_trip(std::string_view text) {
 
 TEST_CASE("patterns are read as they are written and as TVM prints them") {
   CHECK(round_trip(R"(is_op("nn.relu")(wildcard()))") == R"(is_op("relax.nn.relu")(wildcard()))");
-  CHECK(round_trip(R"(ir.Op(span=None, ty=ir.Type(span=None), name="relax.add", description="a, (b")(*, is_const()))") ==
-        R"(is_op("relax.add")(wildcard(), is_const()))");
+  CHECK(
+      round_trip(R"(ir.Op(span=None, ty=ir.Type(span=None), name="relax.add", description="a, (b")(*, is_const()))") ==
+      R"(is_op("relax.add")(wildcard(), is_const()))");
   CHECK(round_trip(R"(TupleGetItemPattern(ir.Op(name="relax.split")(*), 0))") ==
         R"(is_tuple_get_item(is_op("relax.split")(wildcard()), 0))");
   CHECK(round_trip(R"((is_op("exp")(...) | is_op("abs")(*)) & ~is_var("x"))") ==
         R"(((is_op("relax.exp")(...) | is_op("relax.abs")(wildcard())) & ~is_var("x")))");
-  CHECK(round_trip(R"(wildcard()[1].has_dtype("float16").has_shape([2, -1]).has_attr({"axis": 0, "layout": "NCHW"}))") ==
-        R"(is_tuple_get_item(wildcard(), 1).has_dtype("float16").has_shape([2, -1]).has_attr({"axis": 0}))"
-        R"(.has_attr({"layout": "NCHW"}))");
+  CHECK(
+      round_trip(R"(wildcard()[1].has_dtype("float16").has_shape([2, -1]).has_attr({"axis": 0, "layout": "NCHW"}))") ==
+      R"(is_tuple_get_item(wildcard(), 1).has_dtype("float16").has_shape([2, -1]).has_attr({"axis": 0}))"
+      R"(.has_attr({"layout": "NCHW"}))");
   CHECK(round_trip(R"(is_call_tir("f", [wildcard()]))") ==
         R"(is_op("relax.call_tir")(is_gv("f"), is_tuple([wildcard()])))");
   CHECK(round_trip(R"(is_call_dps_packed("f", []))") ==
