@@ -200,7 +200,7 @@ Result<const Module*> bind_params(PassEnv& env, const Module* module, const Pass
   }
   const std::string_view wanted = unquote(name->value);
   const Expr* found = module->find(wanted);
-  if (!isa<Function>(found)) return Failure(message(diag::PassNoFunction, kPass, wanted));
+  if (!isa<Function>(found)) return Failure(message(diag::PassNoFunction, wanted));
   return map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
     if (at != wanted) return f;
     return bind(env, f, *values);
