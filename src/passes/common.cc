@@ -6,26 +6,54 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using namespace ir;
 
-namespace {
-
-std::string_view trim(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\n' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\n' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
-
-}  // namespace
+using support::trim;
 
 std::string_view unquote(std::string_view s) {
   s = trim(s);
   if (s.size() >= 2 && (s.front() == '"' || s.front() == '\'') && s.back() == s.front())
     return s.substr(1, s.size() - 2);
   return s;
+}
+
+std::vector<std::string_view> split_items(std::string_view text) {
+  std::vector<std::string_view> items;
+  std::size_t begin = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+      if (i < text.size()) continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
+    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
+    if (i < text.size() && (c != ',' || depth > 0)) continue;
+    if (const std::string_view item = trim(text.substr(begin, i - begin)); !item.empty()) items.push_back(item);
+    begin = i + 1;
+  }
+  return items;
+}
+
+std::optional<std::vector<KeyValue>> split_dict(std::string_view text) {
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '{' || text.back() != '}') return std::nullopt;
+  std::vector<KeyValue> out;
+  for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
+    // A key is a name or quoted, and a quote ends where it began.
+    const bool quoted = item.front() == '"' || item.front() == '\'';
+    const std::size_t colon = item.find(':', quoted ? item.find(item.front(), 1) : 0);
+    if (colon == std::string_view::npos) return std::nullopt;
+    out.push_back({unquote(item.substr(0, colon)), trim(item.substr(colon + 1))});
+  }
+  return out;
 }
 
 const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name) {
@@ -54,12 +82,8 @@ std::vector<std::string> names_option(const PassOptions& options, std::size_t in
   if (!o) return names;
   std::string_view text = trim(o->value);
   if (!text.empty() && text.front() == '[') text = text.substr(1, text.size() - 2);
-  while (!text.empty()) {
-    std::size_t comma = text.find(',');
-    std::string_view item = unquote(text.substr(0, comma));
-    if (!item.empty()) names.emplace_back(item);
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  }
+  for (std::string_view item : split_items(text))
+    if (item = unquote(item); !item.empty()) names.emplace_back(item);
   return names;
 }
 
@@ -84,6 +108,13 @@ const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) 
   const Function* made = ctx.function(f->params, body, f->ret_type, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;
+}
+
+bool is_set(Span<NamedAttr> attrs, std::string_view name) {
+  const Attr* a = find_attr(attrs, name);
+  if (!a) return false;
+  const auto* e = a->is(AttrKind::Expr) ? as<IntImm>(a->node) : nullptr;
+  return e ? e->value != 0 : a->integer != 0;
 }
 
 const Function* with_attr(Context& ctx, const Function* f, std::string_view name, const Attr* value) {
@@ -204,6 +235,31 @@ bool all_int_literals(Span<const Expr*> values) {
   for (const Expr* v : values)
     if (!isa<IntImm>(v)) return false;
   return true;
+}
+
+void bound_symbols(const Type* t, std::unordered_set<const Var*>& out) {
+  const auto add = [&](Span<const Expr*> dims) {
+    for (const Expr* d : dims)
+      if (const auto* v = as<Var>(d)) out.insert(v);
+  };
+  if (const auto* tensor = as<TensorType>(t)) add(tensor->shape);
+  if (const auto* shape = as<ShapeType>(t)) add(shape->values);
+  if (const auto* tuple = as<TupleType>(t))
+    for (const Type* field : tuple->fields) bound_symbols(field, out);
+}
+
+// DLPack's device numbers, by the kind of the target.
+std::int64_t device_type_of(std::string_view kind) {
+  struct Row {
+    std::string_view kind;
+    std::int64_t number;
+  };
+  constexpr Row kDevices[] = {{"cuda", 2},   {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
+                              {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
+                              {"nvptx", 2},  {"hexagon", 16}, {"webgpu", 15}, {"ext_dev", 12}};
+  for (const Row& r : kDevices)
+    if (r.kind == kind) return r.number;
+  return 1;  // llvm, c and whatever else runs here
 }
 
 bool is_void(const Type* t) {

@@ -16,6 +16,17 @@
 
 namespace rldb::passes {
 
+// Attributes of functions that fusion and its followers tell each other by.
+namespace fn_attr {
+inline constexpr std::string_view kPrimitive = "Primitive";  // one kernel: FuseTIR makes one PrimFunc of it
+inline constexpr std::string_view kComposite = "Composite";  // the name of the pattern that it was made from
+inline constexpr std::string_view kCodegen = "Codegen";      // the code generator that it is for
+inline constexpr std::string_view kNumInput = "num_input";
+inline constexpr std::string_view kGlobalSymbol = "global_symbol";
+inline constexpr std::string_view kOpPattern = "op_pattern";
+inline constexpr std::string_view kNoAlias = "tirx.noalias";
+}  // namespace fn_attr
+
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
   ir::Result<const ir::Module*> Fn(PassEnv& env, const ir::Module* module, const PassOptions& options);
 #include "rldb/passes/pass.def"
@@ -28,12 +39,22 @@ bool bool_option(const PassOptions& options, std::size_t index, std::string_view
 // `[a, "b"]` or `a`: the names without quotes.
 std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name);
 std::string_view unquote(std::string_view text);
+// The items of `a, f(b, c), [d, e]` at its commas outside of brackets and quotes, trimmed; empty ones are left out.
+std::vector<std::string_view> split_items(std::string_view text);
+// `{"a": x, b: y}`: keys without quotes, values as written; nullopt when it is no such text.
+struct KeyValue {
+  std::string_view key;
+  std::string_view value;
+};
+std::optional<std::vector<KeyValue>> split_dict(std::string_view text);
 
 // ---- modules and functions ----
 using FunctionFn = std::function<ir::Result<const ir::Function*>(std::string_view, const ir::Function*)>;
 // Maps the Relax functions; shares the module when none changed.
 ir::Result<const ir::Module*> map_functions(PassEnv& env, const ir::Module* module, const FunctionFn& f);
 const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir::SeqExpr* body);
+// The attribute is there and says yes: True, a number other than 0.
+bool is_set(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
 // The declared result type gives way to the body's when that says more in terms of the signature, as TVM does whenever
 // it makes a function.
@@ -73,5 +94,9 @@ const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::E
 std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
 bool all_int_literals(ir::Span<const ir::Expr*> values);
 bool is_void(const ir::Type* t);
+// DLPack's number of a device, by the kind of its target.
+std::int64_t device_type_of(std::string_view target_kind);
+// Symbolic variables that a value of this type binds: dims and scalars that are a variable.
+void bound_symbols(const ir::Type* t, std::unordered_set<const ir::Var*>& out);
 
 }  // namespace rldb::passes

@@ -44,27 +44,44 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   return engines_->jit.get();
 }
 
+std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
+                                                      Diagnostics& out) {
+  if (engine == Engine::Jit) {
+    codegen::Jit* compiler = jit(out);
+    if (!compiler) return nullptr;
+    auto kernel = compiler->add(*ctx_, f, name);
+    if (kernel.ok()) return options_.check_bounds ? *kernel : guarded(*kernel);
+    out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, name, kernel.error().text));
+  }
+  auto signature = eval::signature_of(f, name);
+  if (!signature.ok()) {
+    out.add(ctx_->span_of(f), std::move(signature).error());
+    return nullptr;
+  }
+  return eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag());
+}
+
+runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, std::string_view name,
+                                                         runtime::PackedArgs args) {
+  std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
+  if (!kernel) {
+    Diagnostics reasons;  // a kernel that cannot be made is no fault of the program's: its call stays
+    kernel = session_.make_kernel(f, name, session_.options_.engine, reasons);
+    if (!kernel)
+      return runtime::fail(runtime::ErrorKind::Unsupported,
+                           reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
+  }
+  RLDB_TRY_VOID(runtime::call_kernel(*kernel, args));
+  return support::Unit{};
+}
+
 bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out) {
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);
     if (!f) continue;
-    if (engine == Engine::Jit) {
-      codegen::Jit* compiler = jit(out);
-      if (!compiler) return false;
-      auto kernel = compiler->add(*ctx_, f, entry.name);
-      if (kernel.ok()) {
-        table.set(std::string(entry.name), options_.check_bounds ? *kernel : guarded(*kernel));
-        continue;
-      }
-      out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, entry.name, kernel.error().text));
-    }
-    auto signature = eval::signature_of(f, entry.name);
-    if (!signature.ok()) {
-      out.add(ctx_->span_of(f), std::move(signature).error());
-      return false;
-    }
-    table.set(std::string(entry.name),
-              eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag()));
+    auto kernel = make_kernel(f, entry.name, engine, out);
+    if (!kernel) return false;
+    table.set(std::string(entry.name), std::move(kernel));
   }
   return true;
 }
@@ -103,7 +120,8 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
     if (record.pass.id == passes::PassId::LegalizeOps) build->legal = record.after;
     build->records.push_back(record);
   };
-  passes::PassEnv env{*ctx_, out};
+  PassKernels kernels(*this);
+  passes::PassEnv env{*ctx_, out, &kernels};
   auto lowered = passes::run_pipeline(env, module, pipeline.value(), run);
   if (!lowered.ok()) {
     out.add({}, std::move(lowered).error());

@@ -40,6 +40,17 @@ struct Session::Engines {
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 
+// The session's engine, lent to a pipeline. A function is compiled once in a pipeline.
+class Session::PassKernels : public passes::KernelRunner {
+ public:
+  explicit PassKernels(Session& session) : session_(session) {}
+  runtime::Result<support::Unit> run(const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs args) override;
+
+ private:
+  Session& session_;
+  std::unordered_map<const ir::PrimFunc*, std::shared_ptr<runtime::Kernel>> kernels_;
+};
+
 // A Build that owns the kernel table its program calls into.
 struct BuildWithKernels : Build {
   runtime::KernelTable kernels;

@@ -137,7 +137,8 @@ bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const pass
     if (record.after) history_.push(record);
     if (options.after) options.after(record);
   };
-  passes::PassEnv env{*ctx_, out};
+  PassKernels kernels(*this);
+  passes::PassEnv env{*ctx_, out, &kernels};
   auto result = passes::run_pipeline(env, module(), parsed.value(), recording);
   if (!result.ok()) {
     out.add({}, std::move(result).error());

@@ -172,6 +172,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Build:
       files(1);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
+      app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);

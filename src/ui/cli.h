@@ -56,6 +56,8 @@ struct CommandLine {
   std::optional<int> bisect_limit;  // -1: all, and say which number each pass has
   std::string dump_ir_to;
   bool time_passes = false;
+  // build
+  bool optimise = false;
   // run
   std::vector<std::string> inputs;
   std::string expected_output;

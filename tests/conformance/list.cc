@@ -128,7 +128,8 @@ void add_trace(const fs::path& folder, std::vector<Case>& cases) {
     c.kind = Kind::Trace;
     c.name = "trace/" + std::to_string(number) + ":" + row[1];
     c.group = row[1];
-    c.pass = row[1] + "(" + row[2] + ")";
+    // `?`: the recorder could not see the arguments, as of a pass that was made without any.
+    c.pass = row[1] + "(" + (row[2] == "?" ? std::string() : row[2]) + ")";
     c.path = (folder / "mod" / (row[3] + ".py")).string();
     c.after = (folder / "mod" / (row[4] + ".py")).string();
     c.outcome = row[5];

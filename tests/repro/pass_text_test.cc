@@ -112,7 +112,9 @@ const ir::Module* load(Session& s, std::string_view text, std::string& error) {
 
 // Without the imports, which every text here has.
 std::string printed(const ir::Module* module) {
-  std::string text = ir::print(module);
+  ir::PrintOptions options;
+  options.show_meta = true;  // constants are part of the program
+  std::string text = ir::print(module, options);
   while (text.starts_with("#")) text.erase(0, text.find('\n') + 1);
   return std::string(support::trim(text));
 }

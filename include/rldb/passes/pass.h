@@ -36,10 +36,20 @@ struct PassInvocation {
 };
 std::string to_string(const PassInvocation& p);
 
+// Runs PrimFuncs for passes that want values (FoldConstant): a pass knows no engine, so whoever has one lends it.
+class KernelRunner {
+ public:
+  virtual ~KernelRunner() = default;
+  // Destination-passing: inputs, then the tensors that the outputs are written to.
+  virtual runtime::Result<support::Unit> run(const ir::PrimFunc* f, std::string_view name,
+                                             runtime::PackedArgs args) = 0;
+};
+
 // What a pass may use besides the module.
 struct PassEnv {
   ir::Context& ctx;
   source::Diagnostics& diagnostics;  // warnings and notes; an error makes the pass fail
+  KernelRunner* kernels = nullptr;   // null: nothing is run
 };
 
 using PassFn = ir::Result<const ir::Module*> (*)(PassEnv& env, const ir::Module* module, const PassOptions& options);

@@ -191,6 +191,7 @@ class Session {
 
  private:
   struct Engines;
+  class PassKernels;
   struct Gate : runtime::Output {
     explicit Gate(runtime::Output& to) : to(&to) {}
     void write(std::string_view text) override {
@@ -214,6 +215,8 @@ class Session {
   std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
   bool link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out);
   // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it.
+  std::shared_ptr<runtime::Kernel> make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
+                                               Diagnostics& out);
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);

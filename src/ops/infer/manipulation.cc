@@ -96,6 +96,15 @@ Result<bool> shapes_agree(ir::Context& ctx, const OpInfo& info, const std::vecto
   return known;
 }
 
+std::size_t operator_count(const Expr* e) {
+  std::size_t count = 0;
+  ir::walk(e, [&](const ir::Node* n) {
+    if (ir::isa<ir::BinaryExpr>(n)) ++count;
+    return true;
+  });
+  return count;
+}
+
 }  // namespace
 
 Result<const Type*> concat(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -116,7 +125,9 @@ Result<const Type*> concat(ir::Context& ctx, const OpInfo& info, const ir::CallS
   const Expr*& joined_dim = out[std::size_t(axis)];
   for (std::size_t k = 1; k < j.shapes.size(); ++k)
     joined_dim = ir::add(ctx, joined_dim, j.shapes[k][std::size_t(axis)]);
-  joined_dim = simplify(ctx, joined_dim);
+  // In the order of the tensors unless something folds, as TVM has it: 640 + m.
+  if (const Expr* simpler = simplify(ctx, joined_dim); operator_count(simpler) < operator_count(joined_dim))
+    joined_dim = simpler;
   return typed(make_tensor(ctx, out, j.dtype, j.like));
 }
 

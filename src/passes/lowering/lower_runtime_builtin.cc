@@ -17,20 +17,6 @@ using support::Failure;
 
 namespace {
 
-// DLPack's device numbers, by the kind of the target.
-std::int64_t device_type(std::string_view kind) {
-  struct Row {
-    std::string_view kind;
-    std::int64_t number;
-  };
-  constexpr Row kDevices[] = {{"cuda", 2},   {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
-                              {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
-                              {"nvptx", 2},  {"hexagon", 16}, {"webgpu", 15}, {"ext_dev", 12}};
-  for (const Row& r : kDevices)
-    if (r.kind == kind) return r.number;
-  return 1;  // llvm, c and whatever else runs here
-}
-
 class BuiltinLowerer : public Rewriter {
  public:
   BuiltinLowerer(Context& ctx, std::string_view function) : Rewriter(ctx), function_(function) {}
@@ -129,7 +115,7 @@ class BuiltinLowerer : public Rewriter {
   const Call* to_device(const Call* c) {
     const VDevice* device = as<TensorType>(c->type) ? as<TensorType>(c->type)->vdevice : nullptr;
     if (!device) return fail(c, message(diag::PassUnsupported, "R.to_vdevice", "its device is not known"));
-    const Expr* const args[] = {c->args[0], ctx_.i64(device_type(device->target_kind)), ctx_.i64(device->device_id),
+    const Expr* const args[] = {c->args[0], ctx_.i64(device_type_of(device->target_kind)), ctx_.i64(device->device_id),
                                 ctx_.string(device->memory_scope)};
     return packed(c, builtin::ToDevice, args);
   }

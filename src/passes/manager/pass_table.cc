@@ -38,6 +38,11 @@ constexpr NamedPipeline kPipelines[] = {
      "CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,"
      "ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
      "another name of `default`", false},
+    {"cpu_generic",
+     "DispatchSampling,DispatchSortScan,LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR,"
+     "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,"
+     "KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+     "TVM's pipeline of a CPU target: `zero`, then the lowering of `default`", false},
     {"zero", "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR",
      "TVM's optimisation pipeline: legalise, fold, fuse", true},
 };

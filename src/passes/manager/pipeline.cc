@@ -21,6 +21,12 @@ namespace {
 
 // Guards against a pipeline text that never ends (a file given by mistake).
 constexpr std::size_t kMaxPipeline = 10000;
+constexpr int kMaxNesting = 20;  // of Sequential
+
+// TVM's names for several passes in a row, and for a pipeline by its name.
+constexpr std::string_view kSequential = "Sequential";
+constexpr std::string_view kGetPipeline = "get_pipeline";
+constexpr std::string_view kDefaultPipeline = "zero";
 
 struct OptionInfo {
   std::string_view name;
@@ -103,7 +109,7 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
 
 class PipelineParser {
  public:
-  explicit PipelineParser(std::string_view text) : text_(text) {}
+  explicit PipelineParser(std::string_view text, int nesting = 0) : text_(text), nesting_(nesting) {}
 
   ir::Result<std::vector<PassInvocation>> parse() {
     std::vector<PassInvocation> out;
@@ -135,12 +141,23 @@ class PipelineParser {
   }
 
   ir::Result<support::Unit> parse_item(std::vector<PassInvocation>& out) {
-    const std::string_view name = word();
+    std::string_view name = word();
     if (name.empty()) return fail("a pass name wanted here");
+    // `relax.transform.FuseOps`: the module of Python does not matter.
+    while (at_ < text_.size() && text_[at_] == '.') {
+      ++at_;
+      name = word();
+    }
     PassOptions options;
     skip_blanks();
     if (at_ < text_.size() && text_[at_] == '(') {
       RLDB_TRY_VOID(parse_options(options));
+    }
+    if (name == kSequential) return parse_sequence(options, out);
+    if (name == kGetPipeline) {
+      const PassOption* wanted = find_option(options, 0, "name");
+      name = wanted ? unquote(wanted->value) : kDefaultPipeline;
+      options.clear();
     }
     if (const PassInfo* pass = find_pass(name)) {
       RLDB_TRY_VOID(check_options(*pass, options));
@@ -158,6 +175,20 @@ class PipelineParser {
     for (const PassInfo& p : all_passes()) names.push_back(p.name);
     for (const PipelineInfo& p : named_pipelines()) names.push_back(p.name);
     return Failure(message(diag::UnknownPass, name).with_hint(hint_for(name, names)));
+  }
+
+  // Sequential([A, B(opt=1)]): what else TVM's constructor takes changes nothing here.
+  ir::Result<support::Unit> parse_sequence(const PassOptions& options, std::vector<PassInvocation>& out) {
+    const PassOption* passes = find_option(options, 0, "passes");
+    if (!passes || passes->value.size() < 2 || passes->value.front() != '[' || passes->value.back() != ']')
+      return Failure(message(diag::PassOptionValue, "passes", kSequential, "a list `[A, B(opt=1)]`",
+                             passes ? std::string_view(passes->value) : "nothing"));
+    if (nesting_ == kMaxNesting) return fail("Sequential nested too deeply");
+    const std::string_view inside = trim(std::string_view(passes->value).substr(1, passes->value.size() - 2));
+    if (inside.empty()) return support::Unit{};
+    RLDB_TRY(std::vector<PassInvocation> found, PipelineParser(inside, nesting_ + 1).parse());
+    out.insert(out.end(), found.begin(), found.end());
+    return support::Unit{};
   }
 
   // `( value, name=value, ... )`
@@ -211,6 +242,7 @@ class PipelineParser {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int nesting_ = 0;
 };
 
 }  // namespace

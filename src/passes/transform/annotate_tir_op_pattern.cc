@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "passes/fusion/op_pattern.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -19,7 +20,7 @@ using namespace ir;
 
 namespace {
 
-enum Pattern { kElemWise = 0, kBroadcast = 1, kInjective = 2, kReduce = 3, kOutEWiseFusable = 4, kOpaque = 8 };
+using Pattern = OpPattern;
 
 using Indices = Span<const Expr*>;
 using Vars = std::unordered_set<const Var*>;
@@ -149,11 +150,11 @@ Result<const Module*> annotate_tir_op_pattern(PassEnv& env, const Module* module
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<PrimFunc>(e.function);
     if (!f) continue;
-    const Attr* known = find_attr(f->attrs, "op_pattern");
+    const Attr* known = find_attr(f->attrs, fn_attr::kOpPattern);
     if (known && known->integer != 0) continue;
     const Pattern pattern = pattern_of(f);
     if (known && pattern == kElemWise) continue;
-    const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, "op_pattern", ctx.attr(int(pattern)));
+    const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, fn_attr::kOpPattern, ctx.attr(int(pattern)));
     const PrimFunc* made = ctx.prim_func(f->params, f->ret_type, f->body, attrs, f->s_tir);
     ctx.set_origin(made, f);
     builder.set(e.name, made);

@@ -23,17 +23,12 @@ struct NamedDim {
 // {"n": 16, m: 4}
 std::optional<std::vector<NamedDim>> parse_map(std::string_view text) {
   std::vector<NamedDim> dims;
-  text = text.substr(1, text.size() - 2);
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view item = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-    if (unquote(item).empty()) continue;
-    const std::size_t colon = item.find(':');
-    if (colon == std::string_view::npos) return std::nullopt;
+  const std::optional<std::vector<KeyValue>> items = split_dict(text);
+  if (!items) return std::nullopt;
+  for (const KeyValue& item : *items) {
     NamedDim d;
-    d.name = unquote(item.substr(0, colon));
-    const std::string_view value = unquote(item.substr(colon + 1));
+    d.name = item.key;
+    const std::string_view value = unquote(item.value);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), d.value);
     if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
     dims.push_back(std::move(d));

@@ -96,7 +96,7 @@ Result<const Module*> bundle_model_params(PassEnv& env, const Module* module, co
   const PassOption* given = find_option(options, 0, "param_tuple_name");
   const std::string_view name = given ? unquote(given->value) : std::string_view("model_params");
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    const Attr* count = find_attr(f->attrs, "num_input");
+    const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
     if (!count || count->integer < 0 || std::size_t(count->integer) > f->params.size()) return f;
     return Bundler(env.ctx).bundle(f, std::size_t(count->integer), name);
   });

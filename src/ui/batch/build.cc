@@ -8,6 +8,11 @@ int batch_build(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
+  // With the minimum build behind it, `zero` is `cpu_generic`.
+  if (line.optimise && !session->run_passes("zero", diagnostics)) {
+    report(diagnostics, *session, line, console);
+    return kFailed;
+  }
   auto bytes = session->serialise(diagnostics);
   if (!bytes || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
   if (!bytes) return kFailed;

@@ -38,6 +38,20 @@ TEST_CASE("pipelines are read with options in any of the usual spellings") {
   CHECK(round_trip("VMBuiltinLower") == "LowerRuntimeBuiltin");
 }
 
+TEST_CASE("TVM's Sequential and get_pipeline, with the modules of Python in front") {
+  CHECK(round_trip("Sequential([relax.transform.LegalizeOps(), DeadCodeElimination([\"main\"])])") ==
+        "LegalizeOps,DeadCodeElimination([\"main\"])");
+  CHECK(round_trip("tvm.transform.Sequential(passes=[Sequential([ToNonDataflow]), Normalize], opt_level=2)") ==
+        "ToNonDataflow,Normalize");
+  CHECK(round_trip("relax.get_pipeline(\"zero\")") == round_trip("zero"));
+  CHECK(round_trip("relax.pipeline.get_pipeline()") == round_trip("zero"));
+  CHECK(round_trip("get_pipeline(\"nothing\")").starts_with("unknown pass `nothing`"));
+  CHECK(round_trip("Sequential(LegalizeOps)").starts_with("option `passes` of pass `Sequential` wants a list"));
+  std::string nested = "Normalize";
+  for (int i = 0; i < 100; ++i) nested = "Sequential([" + nested + "])";
+  CHECK(round_trip(nested).find("nested too deeply") != std::string::npos);
+}
+
 TEST_CASE("mistakes in a pipeline are named with the nearest spelling") {
   CHECK(round_trip("ToNonDatflow") == "unknown pass `ToNonDatflow` (did you mean `ToNonDataflow`?)");
   CHECK(round_trip("VMShapeLower(emit_err=True)").starts_with("pass `VMShapeLower` has no option `emit_err`"));
@@ -62,6 +76,10 @@ TEST_CASE("named pipelines hold only passes that exist") {
   auto parsed = parse_pipeline("minimum");
   REQUIRE(parsed.ok());
   CHECK(info(parsed->back().id).name == "AttachGlobalSymbol");
+}
+
+TEST_CASE("a pass that runs kernels wants somebody who can") {
+  testing::check_fails("FoldConstant", kProgram, "nothing here can run a kernel");
 }
 
 TEST_CASE("every pass has a name, a function and a line of help") {

@@ -6,8 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "passes/common.h"
-#include "rldb/ir/walk.h"
+#include "passes/signature/call_sites.h"
 
 namespace rldb::passes {
 
@@ -20,18 +19,6 @@ struct Shrunk {
   std::vector<bool> kept;
 };
 using ShrunkFunctions = std::unordered_map<std::string_view, Shrunk>;
-
-// Symbols that a parameter gives a value: dims and scalars that are a variable.
-void bound_symbols(const Type* t, std::unordered_set<const Var*>& out) {
-  const auto add = [&](Span<const Expr*> dims) {
-    for (const Expr* d : dims)
-      if (const auto* v = as<Var>(d)) out.insert(v);
-  };
-  if (const auto* tensor = as<TensorType>(t)) add(tensor->shape);
-  if (const auto* shape = as<ShapeType>(t)) add(shape->values);
-  if (const auto* tuple = as<TupleType>(t))
-    for (const Type* field : tuple->fields) bound_symbols(field, out);
-}
 
 std::unordered_set<const Var*> variables_of(const Function* f) {
   std::unordered_set<const Var*> used;
@@ -70,25 +57,6 @@ std::vector<bool> kept_parameters(const Function* f) {
   return kept;
 }
 
-// Names of functions that appear somewhere else than as the callee of a call.
-std::unordered_set<std::string_view> escaping(const Module* module) {
-  std::unordered_map<std::string_view, int> seen;
-  for (const ModuleEntry& e : module->entries) {
-    const auto* f = as<Function>(e.function);
-    if (!f) continue;
-    walk(f->body, [&](const Node* n) {
-      if (const auto* g = as<GlobalVar>(n)) ++seen[g->name];
-      if (const auto* c = as<Call>(n))
-        if (const auto* g = as<GlobalVar>(c->callee)) --seen[g->name];
-      return true;
-    });
-  }
-  std::unordered_set<std::string_view> out;
-  for (const auto& [name, count] : seen)
-    if (count != 0) out.insert(name);
-  return out;
-}
-
 class CallShortener : public Rewriter {
  public:
   CallShortener(Context& ctx, const ShrunkFunctions& shrunk) : Rewriter(ctx), shrunk_(shrunk) {}
@@ -115,11 +83,11 @@ class CallShortener : public Rewriter {
 
 Result<const Module*> remove_unused_parameters(PassEnv& env, const Module* module, const PassOptions&) {
   Context& ctx = env.ctx;
-  const std::unordered_set<std::string_view> kept_whole = escaping(module);
+  const std::unordered_set<std::string_view> escaping = escaping_functions(module);
   ShrunkFunctions shrunk;
   for (const ModuleEntry& e : module->entries) {
+    if (!is_internal(e, escaping)) continue;
     const auto* f = as<Function>(e.function);
-    if (!f || !f->is_private() || kept_whole.count(e.name)) continue;
     std::vector<bool> kept = kept_parameters(f);
     if (std::find(kept.begin(), kept.end(), false) == kept.end()) continue;
     std::vector<const Var*> params;

@@ -1,0 +1,35 @@
+// What the bindings of a dataflow block read of each other: variables, and symbolic variables that a match_cast of the
+// block gives a value. A binding that is moved has to stay behind all of them.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::passes {
+
+struct BlockRead {
+  const ir::Var* var;
+  std::size_t producer;  // the binding that defines it, before the reader
+};
+
+class BlockReads {
+ public:
+  // `known`: symbolic variables that have a value before the block; those of the block are added.
+  BlockReads(const ir::BindingBlock* block, std::unordered_set<const ir::Var*>& known);
+  // In the order of reading; the same variable may be read again.
+  const std::vector<BlockRead>& of(std::size_t binding) const { return reads_[binding]; }
+
+ private:
+  std::vector<std::vector<BlockRead>> reads_;
+};
+
+// The variables that an expression reads, types and symbolic variables included, as often as it does.
+std::vector<const ir::Var*> variables_read(const ir::Expr* value);
+// The symbolic variables that have a value when the body of a function begins.
+std::unordered_set<const ir::Var*> symbols_of_parameters(const ir::Function* f);
+// Adds those that the match_casts of a block define.
+void add_symbols_of_casts(const ir::BindingBlock* block, std::unordered_set<const ir::Var*>& known);
+
+}  // namespace rldb::passes

@@ -1,0 +1,23 @@
+// What passes agree on about functions that are for a code generator of their own (cutlass, tensorrt, ...).
+#pragma once
+
+#include "passes/common.h"
+#include "rldb/source/diagnostic_pass.h"
+
+namespace rldb::passes {
+
+// `cutlass` of the pattern name `cutlass.conv2d`.
+inline ir::Result<std::string_view> codegen_name(std::string_view composite) {
+  const std::size_t dot = composite.find('.');
+  if (dot == std::string_view::npos || dot == 0)
+    return support::Failure(source::message(diag::PassCompositeName, composite));
+  return composite.substr(0, dot);
+}
+
+// Already a group of its own: what is in it is not grouped again.
+inline bool is_for_codegen(const ir::Function* f) {
+  return is_set(f->attrs, fn_attr::kPrimitive) || ir::find_attr(f->attrs, fn_attr::kComposite) ||
+         ir::find_attr(f->attrs, fn_attr::kCodegen);
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,90 @@
+// FuseOps(fuse_opt_level=-1, max_depth=256): bindings of dataflow blocks that are best computed together become private
+// functions with the attribute Primitive, which FuseTIR makes kernels of.
+//
+// What may be computed together is said by the attribute op_pattern of the PrimFuncs that are called and decided by
+// partition.h. Right where TVM is not: a call is never moved before the match_cast that gives one of its symbolic
+// variables a value, and a value that a match_cast looks at is no part of a larger kernel.
+#include "passes/common.h"
+#include "passes/fusion/block_reads.h"
+#include "passes/fusion/group_bindings.h"
+#include "passes/fusion/partition.h"
+#include "rldb/ir/op_traits.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::int64_t kDefaultDepth = 256;
+
+class FusionGraph {
+ public:
+  FusionGraph(const Module* module, const BindingBlock* block, const BlockReads& reads)
+      : nodes_(block->bindings.size()) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Binding* b = block->bindings[i];
+      nodes_[i].pattern = pattern_of(module, b);
+      nodes_[i].is_result = !b->var->is_dataflow();
+      for (const BlockRead& r : reads.of(i)) nodes_[r.producer].readers.push_back({i, nodes_[i].pattern});
+    }
+  }
+  const std::vector<FusionNode>& nodes() const { return nodes_; }
+
+ private:
+  static OpPattern pattern_of(const Module* module, const Binding* b) {
+    if (b->is_match_cast()) return kOpaque;
+    if (isa<TupleGetItem>(b->value)) return kInjective;
+    const bool kernel = as_call_of(b->value, op::CallTir) || as_call_of(b->value, op::CallTirInplace);
+    const auto* callee = kernel ? as<GlobalVar>(as<Call>(b->value)->args[0]) : nullptr;
+    const auto* f = callee ? as<PrimFunc>(module->find(callee->name)) : nullptr;
+    const Attr* pattern = f ? find_attr(f->attrs, fn_attr::kOpPattern) : nullptr;
+    if (!pattern || pattern->integer < kElemWise || pattern->integer > kOutEWiseFusable) return kOpaque;
+    return OpPattern(pattern->integer);
+  }
+
+  std::vector<FusionNode> nodes_;
+};
+
+void add_groups(Context& ctx, const BindingBlock* block, const std::vector<std::size_t>& group, BindingGroups& groups) {
+  std::unordered_map<std::size_t, std::size_t> size;
+  for (const std::size_t g : group) ++size[g];
+  std::unordered_map<std::size_t, std::size_t> number;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (size[group[i]] < 2) continue;
+    const auto [found, fresh] = number.try_emplace(group[i], groups.attrs.size());
+    if (fresh) groups.attrs.push_back(ctx.with_attr({}, fn_attr::kPrimitive, ctx.attr(true)));
+    groups.of[block->bindings[i]->var] = found->second;
+  }
+}
+
+}  // namespace
+
+Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOptions& options) {
+  if (int_option(options, 0, "fuse_opt_level", -1) == 0) return module;
+  const auto depth = std::size_t(std::max<std::int64_t>(int_option(options, 1, "max_depth", kDefaultDepth), 0));
+  ModuleBuilder builder(env.ctx, *module);
+  FunctionTable table(env.ctx, module, builder);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (!f || is_set(f->attrs, fn_attr::kPrimitive)) continue;
+    BindingGroups groups;
+    std::unordered_set<const Var*> known = symbols_of_parameters(f);
+    for (const BindingBlock* block : f->body->blocks) {
+      if (!block->is_dataflow()) {
+        add_symbols_of_casts(block, known);
+        continue;
+      }
+      const FusionGraph graph(module, block, BlockReads(block, known));
+      add_groups(env.ctx, block, partition(graph.nodes(), depth), groups);
+    }
+    RLDB_TRY(const Function* made, group_bindings(env.ctx, f, groups, table, true));
+    if (made == f) continue;
+    builder.set(e.name, made);
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,230 @@
+// FuseOpsByPattern(patterns=[("cutlass.conv2d", pattern), ...], bind_constants=True, annotate_codegen=False): bindings
+// of dataflow blocks that a pattern matches become a private function with the attributes Composite and Primitive.
+//
+// The patterns are tried in order; what one matched is a call for the next. What a wildcard or a variable matched is an
+// argument. With annotate_codegen each function becomes the local function of one for its code generator, the first
+// part of the pattern's name. Functions of Python (`check`, `attrs_getter`) cannot be said and are refused.
+#include <algorithm>
+
+#include "passes/common.h"
+#include "passes/fusion/codegen_name.h"
+#include "passes/fusion/group_bindings.h"
+#include "passes/signature/body_copier.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/pattern.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+struct NamedPattern {
+  std::string name;
+  Pattern pattern;
+};
+
+// ---- patterns from text ----
+
+Failure<source::Message> bad_form(std::string_view text, std::string_view why) {
+  constexpr std::size_t kShown = 60;
+  std::string shown(text.substr(0, kShown));
+  if (text.size() > kShown) shown += "...";
+  return Failure(message(diag::PassPatternForm, shown, why));
+}
+
+// `("name", pattern)`, `("name", pattern, {annotations})`, or `FusionPattern(name="...", pattern=..., ...)`.
+Result<NamedPattern> read_pattern(std::string_view text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || text.back() != ')') return bad_form(text, "`(` wanted");
+  std::string_view name;
+  std::string_view pattern;
+  std::size_t position = 0;
+  for (const std::string_view item : split_items(text.substr(open + 1, text.size() - open - 2))) {
+    const std::size_t eq = item.find('=');
+    const std::string_view key = open == 0 || eq == std::string_view::npos ? std::string_view() : item.substr(0, eq);
+    const std::string_view value = key.empty() ? item : support::trim(item.substr(eq + 1));
+    if (key == "name" || (key.empty() && position == 0))
+      name = unquote(value);
+    else if (key == "pattern" || (key.empty() && position == 1))
+      pattern = value;
+    else if (value.front() != '{' && value != "None")
+      return bad_form(text, "a check in Python cannot be run here");
+    ++position;
+  }
+  if (name.empty() || pattern.empty()) return bad_form(text, "a name and a pattern wanted");
+  RLDB_TRY(Pattern p, parse_pattern(pattern));
+  return NamedPattern{std::string(name), std::move(p)};
+}
+
+Result<std::vector<NamedPattern>> read_patterns(const PassOption* option) {
+  std::vector<NamedPattern> patterns;
+  std::string_view text = option ? support::trim(option->value) : std::string_view();
+  if (text.size() < 2 || (text.front() != '[' && text.front() != '('))
+    return Failure(message(diag::PassOptionValue, "patterns", "FuseOpsByPattern", "a list `[(\"name\", pattern)]`",
+                           text.empty() ? std::string_view("nothing") : text));
+  for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
+    RLDB_TRY(NamedPattern p, read_pattern(item));
+    patterns.push_back(std::move(p));
+  }
+  return patterns;
+}
+
+// ---- groups ----
+
+class PatternGroups {
+ public:
+  PatternGroups(Context& ctx, const NamedPattern& pattern) : ctx_(ctx), pattern_(pattern) {}
+
+  void visit(const SeqExpr* s) {
+    for (const BindingBlock* block : s->blocks) {
+      for (const Binding* b : block->bindings) {
+        support::poll();
+        if (const auto* branch = as<If>(b->value)) {
+          visit(branch->then_branch);
+          visit(branch->else_branch);
+        }
+        if (b->is_match_cast()) continue;
+        bound_[b->var] = b->value;
+        block_of_[b->var] = block;
+        if (block->is_dataflow()) try_match(b, block);
+      }
+    }
+  }
+  BindingGroups take() { return std::move(groups_); }
+
+ private:
+  static bool is_computed(const PatternMatch::Part& part) {
+    return part.pattern->kind == PatternKind::Call || part.pattern->kind == PatternKind::TupleGetItem;
+  }
+
+  void try_match(const Binding* b, const BindingBlock* block) {
+    if (!isa<Call>(b->value)) return;
+    PatternMatch found;
+    if (!match(pattern_.pattern, b->value, bound_, found)) return;
+    std::vector<const Var*> members{b->var};
+    for (const PatternMatch::Part& part : found.parts()) {
+      if (!is_computed(part) || part.value == b->value) continue;
+      if (!part.var || block_of_[part.var] != block) return;  // computed elsewhere
+      if (is_taken(part.var)) return;
+      members.push_back(part.var);
+    }
+    if (members.size() == 1 && is_taken(b->var)) return;
+    const std::size_t group = groups_.attrs.size();
+    const Span<NamedAttr> attrs = ctx_.with_attr({}, fn_attr::kComposite, ctx_.attr(std::string_view(pattern_.name)));
+    groups_.attrs.push_back(ctx_.with_attr(attrs, fn_attr::kPrimitive, ctx_.attr(true)));
+    sizes_.push_back(0);
+    for (const Var* v : members) {
+      if (const auto old = groups_.of.find(v); old != groups_.of.end()) --sizes_[old->second];
+      groups_.of[v] = group;
+      ++sizes_[group];
+    }
+  }
+
+  // Part of a match of several values; one that was matched alone may still join a larger one.
+  bool is_taken(const Var* v) const {
+    const auto found = groups_.of.find(v);
+    return found != groups_.of.end() && sizes_[found->second] > 1;
+  }
+
+  Context& ctx_;
+  const NamedPattern& pattern_;
+  BoundValues bound_;
+  std::unordered_map<const Var*, const BindingBlock*> block_of_;
+  BindingGroups groups_;
+  std::vector<std::size_t> sizes_;  // by group
+};
+
+// The composite function as the local function of one for its code generator.
+Result<const Function*> for_codegen(Context& ctx, const Function* composite, std::string_view symbol) {
+  RLDB_TRY(const std::string_view codegen, codegen_name(find_attr(composite->attrs, fn_attr::kComposite)->string));
+  const Function* local =
+      BodyCopier(ctx, false).copy_function(composite, ctx.with_attr(composite->attrs, fn_attr::kPrimitive, nullptr));
+  const Binding* function = bind_new(ctx, "local_func", local, composite);
+  BodyCopier signature(ctx, false);
+  const Function* again = signature.copy_function(composite, {});
+  std::vector<const Expr*> args(again->params.begin(), again->params.end());
+  const Binding* output =
+      bind_new(ctx, "output", ctx.call_typed(function->var, args, again->ret_type), composite->body->body);
+  const Binding* bindings[] = {function, output};
+  const BindingBlock* block = ctx.block(bindings);
+  Span<NamedAttr> attrs = ctx.with_attr({}, fn_attr::kCodegen, ctx.attr(codegen));
+  attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(symbol));
+  const Function* made =
+      ctx.function(again->params, ctx.seq(std::span(&block, 1), output->var), again->ret_type, true, attrs);
+  ctx.set_origin(made, composite);
+  return made;
+}
+
+Result<const Module*> fuse_one(Context& ctx, const Module* module, const NamedPattern& pattern, bool lift_constants) {
+  ModuleBuilder builder(ctx, *module);
+  FunctionTable table(ctx, module, builder);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (!f || is_for_codegen(f)) continue;
+    PatternGroups groups(ctx, pattern);
+    groups.visit(f->body);
+    RLDB_TRY(const Function* made, group_bindings(ctx, f, groups.take(), table, lift_constants));
+    if (made == f) continue;
+    builder.set(e.name, made);
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+class CallRenamer : public Rewriter {
+ public:
+  CallRenamer(Context& ctx, const std::unordered_map<std::string_view, const GlobalVar*>& names)
+      : Rewriter(ctx), names_(names) {}
+
+ protected:
+  const Expr* visit_expr(const Expr* e) override {
+    const auto* g = as<GlobalVar>(e);
+    const auto found = g ? names_.find(g->name) : names_.end();
+    return found == names_.end() ? Rewriter::visit_expr(e) : found->second;
+  }
+
+ private:
+  const std::unordered_map<std::string_view, const GlobalVar*>& names_;
+};
+
+// Functions that are called and composite go to their code generators, by the name `<name>_<codegen>`.
+Result<const Module*> annotate(Context& ctx, const Module* module) {
+  ModuleBuilder builder(ctx, *module);
+  std::unordered_map<std::string_view, const GlobalVar*> names;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    const Attr* composite = f ? find_attr(f->attrs, fn_attr::kComposite) : nullptr;
+    if (!composite) continue;
+    RLDB_TRY(const std::string_view codegen, codegen_name(composite->string));
+    const std::string_view name = builder.unique_name(std::string(e.name) + "_" + std::string(codegen));
+    RLDB_TRY(const Function* made, for_codegen(ctx, f, name));
+    builder.remove(e.name);
+    builder.set(name, made);
+    names[e.name] = ctx.global_var(name, made->type);
+  }
+  if (names.empty()) return module;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (f && !names.count(e.name)) builder.set(e.name, CallRenamer(ctx, names).rewrite_function(f));
+  }
+  return builder.build();
+}
+
+}  // namespace
+
+Result<const Module*> fuse_ops_by_pattern(PassEnv& env, const Module* module, const PassOptions& options) {
+  RLDB_TRY(const std::vector<NamedPattern> patterns, read_patterns(find_option(options, 0, "patterns")));
+  const bool bind_constants = bool_option(options, 1, "bind_constants", true);
+  for (const NamedPattern& p : patterns) {
+    RLDB_TRY(module, fuse_one(env.ctx, module, p, !bind_constants));
+  }
+  return bool_option(options, 2, "annotate_codegen", false) ? annotate(env.ctx, module) : module;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,188 @@
+#include "passes/fusion/group_function.h"
+
+#include <algorithm>
+
+#include "passes/common.h"
+#include "passes/fusion/block_reads.h"
+#include "rldb/ir/op_traits.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::string_view kFused = "fused_";
+
+bool is_symbol(const Expr* e) { return isa<Var>(e) && e->type->kind == TypeKind::Prim; }
+
+// `relax.nn.relu` -> `relax_nn_relu`: a name of a function.
+std::string name_part(std::string_view name) {
+  if (name.starts_with(kFused)) name.remove_prefix(kFused.size());
+  std::string part = "_" + std::string(name);
+  std::replace(part.begin(), part.end(), '.', '_');
+  return part;
+}
+
+}  // namespace
+
+// The group's bindings over parameters in place of what was read from outside, with variables of their own.
+class GroupFunction::BodyMaker : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+  void put(const Expr* from, const Expr* to) {
+    if (const auto* v = as<Var>(from))
+      remap(v, to);
+    else
+      leaves_[from] = to;
+  }
+  void put_field(const Expr* tuple, std::int64_t index, const Var* to) { fields_[tuple][index] = to; }
+  using Rewriter::rewrite_type;
+
+  // Null: the binding only names a parameter.
+  const Binding* make(const Binding* b, bool is_output) {
+    if (const Var* field = field_of(b->value)) {
+      remap(b->var, field);
+      return nullptr;
+    }
+    const Expr* value = rewrite(b->value);
+    const Type* type = b->var->type == b->value->type ? value->type : rewrite_type(b->var->type);
+    const Var* var = is_output ? ctx_.var(b->var->name, type) : ctx_.dataflow_var(b->var->name, type);
+    ctx_.set_origin(var, b->var);
+    remap(b->var, var);
+    return remake_binding(ctx_, b, var, value);
+  }
+
+ protected:
+  const Expr* visit_expr(const Expr* e) override {
+    const auto found = leaves_.find(e);
+    return found == leaves_.end() ? Rewriter::visit_expr(e) : found->second;
+  }
+
+ private:
+  const Var* field_of(const Expr* value) const {
+    const auto* get = as<TupleGetItem>(value);
+    const auto tuple = get ? fields_.find(get->tuple) : fields_.end();
+    return tuple == fields_.end() ? nullptr : tuple->second.at(get->index);
+  }
+
+  std::unordered_map<const Expr*, const Expr*> leaves_;
+  std::unordered_map<const Expr*, std::unordered_map<std::int64_t, const Var*>> fields_;
+};
+
+void GroupFunction::add_symbols(const Expr* value, const Type* type) {
+  std::vector<const Var*> found = variables_read(value);
+  collect_vars(type, found);
+  for (const Var* v : found)
+    if (is_symbol(v) && !defined_.count(v) && seen_symbols_.insert(v).second) symbols_.push_back(v);
+}
+
+void GroupFunction::append(const Binding* b) {
+  const Expr* value = b->value;
+  if (const auto* call = as<Call>(value)) {
+    append_call(call);
+  } else if (const auto* get = as<TupleGetItem>(value)) {
+    read(get->tuple, false);
+    if (const auto found = parameter_of_.find(get->tuple); found != parameter_of_.end()) {
+      std::vector<std::int64_t>& fields = parameters_[found->second].fields;
+      if (std::find(fields.begin(), fields.end(), get->index) == fields.end()) fields.push_back(get->index);
+    }
+  } else {
+    read(value, true);
+  }
+  add_symbols(value, b->var->type);
+  defined_.insert(b->var);
+  if (!b->var->is_dataflow()) add_output(b->var);
+  bindings_.push_back(b);
+}
+
+void GroupFunction::append_call(const Call* call) {
+  const bool kernel = op::is_call_with(call, op::Trait::CallTir);
+  const Expr* callee = kernel ? call->args[0] : call->callee;
+  if (const auto* g = as<GlobalVar>(callee)) name_ += name_part(g->name);
+  if (const auto* o = as<Op>(callee)) name_ += name_part(o->name);
+  for (std::size_t i = kernel ? 1 : 0; i < call->args.size(); ++i) read(call->args[i], true);
+  if (isa<Var>(callee)) read(callee, true);
+}
+
+// Scalars stay where they are, their variables are symbols; so do shapes without variables.
+void GroupFunction::read(const Expr* e, bool whole) {
+  if (const auto* tuple = as<Tuple>(e)) {
+    for (const Expr* item : tuple->items) read(item, whole);
+    return;
+  }
+  const auto* v = as<Var>(e);
+  if (v && shapes_.count(v) && !defined_.count(v)) return inlined_.push_back(v);
+  const bool named = v != nullptr && !defined_.count(v);
+  const auto* shape = as<ShapeExpr>(e);
+  const bool unnamed = (shape && !all_int_literals(shape->values)) || (lift_constants_ && isa<Constant>(e));
+  if (e->type->kind == TypeKind::Prim || (!named && !unnamed)) return;
+  const auto [found, fresh] = parameter_of_.try_emplace(e, parameters_.size());
+  if (fresh) {
+    parameters_.push_back({e, named ? std::string(v->name) : "param_" + std::to_string(unnamed_++)});
+    parameters_.back().fields_only = e->type->kind == TypeKind::Tuple;
+    add_symbols(e, e->type);
+  }
+  if (whole) parameters_[found->second].fields_only = false;
+}
+
+void GroupFunction::add_output(const Var* v) {
+  if (is_output_.insert(v).second) outputs_.push_back(v);
+}
+
+const Function* GroupFunction::make(Span<NamedAttr> attrs) {
+  BodyMaker maker(ctx_);
+  for (const Var* v : symbols_) {
+    const Var* own = ctx_.var(v->name, v->type);
+    ctx_.set_origin(own, v);
+    maker.put(v, own);
+  }
+  for (const Var* v : inlined_) maker.put(v, shapes_.at(v));
+  std::vector<const Var*> params;
+  const auto param = [&](const Expr* argument, const std::string& name, const Node* from) {
+    const Var* p = ctx_.var(name, maker.rewrite_type(argument->type));
+    ctx_.set_origin(p, from);
+    arguments_.push_back(argument);
+    params.push_back(p);
+    return p;
+  };
+  std::unordered_set<const Var*> known;
+  for (const Parameter& p : parameters_) {
+    if (!p.fields_only) {
+      maker.put(p.argument, param(p.argument, p.name, p.argument));
+      bound_symbols(p.argument->type, known);
+      continue;
+    }
+    for (const std::int64_t i : p.fields) {
+      const TupleGetItem* get = *ctx_.tuple_get(p.argument, i);
+      ctx_.set_origin(get, p.argument);
+      maker.put_field(p.argument, i, param(get, p.name + "_" + std::to_string(i), p.argument));
+      bound_symbols(get->type, known);
+    }
+  }
+  std::vector<const Expr*> rest;
+  for (const Var* v : symbols_) {
+    if (known.count(v)) continue;
+    if (v->dtype() == DType::Int(64))
+      rest.push_back(v);
+    else
+      maker.put(v, param(v, std::string(v->name), v));  // no dim: a scalar of its own
+  }
+  if (!rest.empty()) param(ctx_.shape(rest), "tir_vars", bindings_[0]);
+
+  std::vector<const Binding*> made;
+  for (const Binding* b : bindings_)
+    if (const Binding* own = maker.make(b, is_output_.count(b->var) > 0)) made.push_back(own);
+  std::vector<const Expr*> results;
+  for (const Var* v : outputs_) results.push_back(maker.rewrite(v));
+  const Expr* result = results.size() == 1 ? results[0] : ctx_.tuple(results);
+  std::vector<const BindingBlock*> blocks;
+  if (!made.empty()) blocks.push_back(ctx_.block(made, true));
+  const Function* f = ctx_.function(params, ctx_.seq(blocks, result), result->type, true, attrs);
+  ctx_.set_origin(f, bindings_.back());
+  return f;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,30 @@
+// Which nodes of a graph are computed together: the partition that FuseOps makes functions of.
+//
+// The rule is TVM's: a node may join the node where all paths from it meet again (its immediate post-dominator) when
+// every node in between may be fused. So no group depends on a node that depends on the group. Three looks over the
+// graph: into producers that elementwise operators may follow, elementwise chains, then injective ones.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "passes/fusion/op_pattern.h"
+
+namespace rldb::passes {
+
+struct FusionEdge {
+  std::size_t to;
+  OpPattern pattern;  // of the reader
+};
+
+// In an order in which edges lead forward only.
+struct FusionNode {
+  OpPattern pattern = kOpaque;
+  bool is_result = false;  // seen from outside: it ends its group
+  std::vector<FusionEdge> readers;
+};
+
+// The group of each node: two nodes with one number are one group.
+std::vector<std::size_t> partition(const std::vector<FusionNode>& nodes, std::size_t max_depth);
+
+}  // namespace rldb::passes

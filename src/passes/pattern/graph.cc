@@ -1,0 +1,138 @@
+// Matching patterns that are tied together: candidates of a pattern are what stands next to those that are decided.
+#include <algorithm>
+
+#include "rldb/ir/op_traits.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/pattern.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+// The operands of a call, those of a tuple among them in its place.
+std::vector<const Expr*> operands(const Expr* value) {
+  std::vector<const Expr*> out;
+  const auto* call = as<Call>(value);
+  if (!call) return out;
+  for (std::size_t i = op::is_call_with(call, op::Trait::CallTir) ? 1 : 0; i < call->args.size(); ++i) {
+    const auto* tuple = as<Tuple>(call->args[i]);
+    if (tuple)
+      out.insert(out.end(), tuple->items.begin(), tuple->items.end());
+    else
+      out.push_back(call->args[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+void PatternGraph::add(const Pattern& producer, const Pattern& reader, int index, bool only) {
+  const std::size_t from = node_of(producer);
+  uses_.push_back({from, node_of(reader), index, only});
+}
+
+std::size_t PatternGraph::node_of(const Pattern& p) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].get() == p.get()) return i;
+  nodes_.push_back(p);
+  return nodes_.size() - 1;
+}
+
+class GraphMatcher {
+ public:
+  GraphMatcher(const PatternGraph& graph, const BindingBlock* block) : graph_(graph) {
+    for (const Binding* b : block->bindings) {
+      for (const Var* v : free_vars(b->value)) {
+        std::vector<const Var*>& readers = readers_[v];
+        if (readers.empty() && !bound_.count(v)) variables_.push_back(v);
+        readers.push_back(b->var);
+      }
+      variables_.push_back(b->var);
+      if (!b->is_match_cast()) bound_[b->var] = b->value;
+      if (!b->var->is_dataflow()) readers_[b->var].push_back(nullptr);  // who reads it is not known
+    }
+    chosen_.assign(graph.nodes_.size(), nullptr);
+  }
+
+  PatternGraph::Match run() {
+    PatternGraph::Match found;
+    if (!graph_.nodes_.empty() && choose(0))
+      for (std::size_t i = 0; i < chosen_.size(); ++i) found[graph_.nodes_[i].get()] = chosen_[i];
+    return found;
+  }
+
+ private:
+  bool choose(std::size_t count) {
+    support::poll();
+    if (count == chosen_.size()) return true;
+    const std::size_t node = next_node();
+    for (const Var* v : candidates(node)) {
+      if (std::find(chosen_.begin(), chosen_.end(), v) != chosen_.end()) continue;
+      PatternMatch ignored;
+      if (!match(graph_.nodes_[node], v, bound_, ignored)) continue;
+      chosen_[node] = v;
+      if (holds(node) && choose(count + 1)) return true;
+      chosen_[node] = nullptr;
+    }
+    return false;
+  }
+
+  // One that is tied to a decided one, so that there are few candidates; else the first that is open.
+  std::size_t next_node() const {
+    for (const PatternGraph::Use& u : graph_.uses_) {
+      if (chosen_[u.producer] && !chosen_[u.reader]) return u.reader;
+      if (chosen_[u.reader] && !chosen_[u.producer]) return u.producer;
+    }
+    return std::size_t(std::find(chosen_.begin(), chosen_.end(), nullptr) - chosen_.begin());
+  }
+
+  std::vector<const Var*> candidates(std::size_t node) const {
+    for (const PatternGraph::Use& u : graph_.uses_) {
+      if (u.reader == node && chosen_[u.producer]) {
+        std::vector<const Var*> readers = readers_of(chosen_[u.producer]);
+        std::erase(readers, nullptr);
+        return readers;
+      }
+      if (u.producer != node || !chosen_[u.reader]) continue;
+      std::vector<const Var*> out;
+      for (const Expr* e : operands(value_of(chosen_[u.reader])))
+        if (const auto* v = as<Var>(e); v && std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+      return out;
+    }
+    return variables_;
+  }
+
+  bool holds(std::size_t node) const {
+    return std::all_of(graph_.uses_.begin(), graph_.uses_.end(), [&](const PatternGraph::Use& u) {
+      const Var* producer = chosen_[u.producer];
+      const Var* reader = chosen_[u.reader];
+      if ((u.producer != node && u.reader != node) || !producer || !reader) return true;
+      const std::vector<const Expr*> args = operands(value_of(reader));
+      const bool reads = u.index < 0 ? std::find(args.begin(), args.end(), producer) != args.end()
+                                     : std::size_t(u.index) < args.size() && args[std::size_t(u.index)] == producer;
+      return reads && (!u.only || readers_of(producer) == std::vector<const Var*>{reader});
+    });
+  }
+
+  const Expr* value_of(const Var* v) const {
+    const auto found = bound_.find(v);
+    return found == bound_.end() ? nullptr : found->second;
+  }
+  std::vector<const Var*> readers_of(const Var* v) const {
+    const auto found = readers_.find(v);
+    return found == readers_.end() ? std::vector<const Var*>() : found->second;
+  }
+
+  const PatternGraph& graph_;
+  BoundValues bound_;
+  std::vector<const Var*> variables_;
+  std::unordered_map<const Var*, std::vector<const Var*>> readers_;
+  std::vector<const Var*> chosen_;
+};
+
+PatternGraph::Match PatternGraph::match(const BindingBlock* block) const { return GraphMatcher(*this, block).run(); }
+
+}  // namespace rldb::passes
