@@ -1,4 +1,6 @@
 // Type inference: movement of data and change of shape. Indexing is in infer/indexing.cc.
+#include <set>
+
 #include "ops/infer/util.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -96,13 +98,14 @@ Result<bool> shapes_agree(ir::Context& ctx, const OpInfo& info, const std::vecto
   return known;
 }
 
-std::size_t operator_count(const Expr* e) {
-  std::size_t count = 0;
+// The operators of an expression, in no order.
+std::multiset<ir::BinaryKind> operators_of(const Expr* e) {
+  std::multiset<ir::BinaryKind> out;
   ir::walk(e, [&](const ir::Node* n) {
-    if (ir::isa<ir::BinaryExpr>(n)) ++count;
+    if (const auto* b = ir::as<ir::BinaryExpr>(n)) out.insert(b->op());
     return true;
   });
-  return count;
+  return out;
 }
 
 }  // namespace
@@ -125,8 +128,8 @@ Result<const Type*> concat(ir::Context& ctx, const OpInfo& info, const ir::CallS
   const Expr*& joined_dim = out[std::size_t(axis)];
   for (std::size_t k = 1; k < j.shapes.size(); ++k)
     joined_dim = ir::add(ctx, joined_dim, j.shapes[k][std::size_t(axis)]);
-  // In the order of the tensors unless something folds, as TVM has it: 640 + m.
-  if (const Expr* simpler = simplify(ctx, joined_dim); operator_count(simpler) < operator_count(joined_dim))
+  // In the order of the tensors, as TVM has it (640 + m), unless simplifying does more than to change that.
+  if (const Expr* simpler = simplify(ctx, joined_dim); operators_of(simpler) != operators_of(joined_dim))
     joined_dim = simpler;
   return typed(make_tensor(ctx, out, j.dtype, j.like));
 }

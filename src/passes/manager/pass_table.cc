@@ -22,30 +22,23 @@ struct NamedPipeline {
   std::string_view doc;
   bool complete;  // only offered when every pass exists
 };
+// Local functions are lifted first: TVM's own lowering stops at them (VMShapeLower), and a user's module has them.
+#define RLDB_LOWERING                                                                                                \
+  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph," \
+  "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol"
+#define RLDB_ZERO "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR"
+#define RLDB_DISPATCH "LambdaLift,DispatchSampling,DispatchSortScan,"
 constexpr NamedPipeline kPipelines[] = {
-    {"minimum",
-     "LambdaLift,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,"
-     "StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,"
-     "AttachGlobalSymbol",
-     "any valid module to what the machine runs", false},
-    {"default",
-     "DispatchSampling,DispatchSortScan,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,"
-     "CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,"
-     "ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
-     "TVM's default build for a CPU", false},
-    {"default_build",
-     "DispatchSampling,DispatchSortScan,LegalizeOps,RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,"
-     "CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,"
-     "ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
-     "another name of `default`", false},
-    {"cpu_generic",
-     "DispatchSampling,DispatchSortScan,LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR,"
-     "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,"
-     "KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol",
+    {"minimum", "LambdaLift,LegalizeOps," RLDB_LOWERING, "any valid module to what the machine runs", false},
+    {"default", RLDB_DISPATCH "LegalizeOps," RLDB_LOWERING, "TVM's default build for a CPU", false},
+    {"default_build", RLDB_DISPATCH "LegalizeOps," RLDB_LOWERING, "another name of `default`", false},
+    {"cpu_generic", RLDB_DISPATCH RLDB_ZERO "," RLDB_LOWERING,
      "TVM's pipeline of a CPU target: `zero`, then the lowering of `default`", false},
-    {"zero", "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR",
-     "TVM's optimisation pipeline: legalise, fold, fuse", true},
+    {"zero", RLDB_ZERO, "TVM's optimisation pipeline: legalise, fold, fuse", true},
 };
+#undef RLDB_LOWERING
+#undef RLDB_ZERO
+#undef RLDB_DISPATCH
 
 // The passes of a comma list that exist; `all` becomes false when one does not.
 std::string existing(std::string_view wanted, bool& all) {
