@@ -53,10 +53,15 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   }
   if (outcome.stopped())
     return report(outcome.reason == StopReason::Interrupted ? StopKind::Interrupted : StopKind::Step);
-  // ^C inside a kernel: back to before the call, so that the run can go on.
+  // ^C inside a kernel: back to before the call, so that the run can go on. Where that takes long (values too large for
+  // checkpoints), the prompt comes first; the user can ask for it.
   if (outcome.fault && outcome.fault->error.kind == runtime::ErrorKind::Interrupted && run->machine().running()) {
     session.interrupt() = false;
-    if (run->go_to(run->time()) == Run::Seek::Done) return report(StopKind::Interrupted);
+    constexpr std::uint64_t kAtOnce = 100'000'000;  // ns
+    if (run->since_checkpoint() > kAtOnce)
+      outcome.fault->error.notes.emplace_back("`reverse-stepi` goes back to before the call, from where the run can go on");
+    else if (run->go_to(run->time()) == Run::Seek::Done)
+      return report(StopKind::Interrupted);
   }
   StopReport r = report(StopKind::Fault);
   r.fault = std::move(outcome.fault);
