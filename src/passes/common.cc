@@ -128,10 +128,20 @@ const Function* refine_result(Context& ctx, const Function* f) {
   return is_base_of(ctx, f->ret_type, f->body->body->type) ? derive_result(ctx, f) : f;
 }
 
+bool mentions_function(const Type* t) {
+  if (t->kind == TypeKind::Func) return true;
+  if (const auto* tuple = as<TupleType>(t))
+    for (const Type* f : tuple->fields)
+      if (mentions_function(f)) return true;
+  return false;
+}
+
 const Function* derive_result(Context& ctx, const Function* f) {
   const Type* actual = f->body->body->type;
   const bool says_more = is_base_of(ctx, f->ret_type, actual);
   if (actual == f->ret_type || (!says_more && is_base_of(ctx, actual, f->ret_type))) return f;
+  // The type of another function mentions that function's symbols.
+  if (mentions_function(actual) && actual->has_vars) return f;
   std::vector<const Var*> known;
   for (const Var* p : f->params) collect_vars(p->type, known);
   std::vector<const Var*> used;

@@ -75,6 +75,9 @@ const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f
 // The same binding with another variable or value.
 const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
 
+// A function type, or a tuple that holds one.
+bool mentions_function(const ir::Type* t);
+
 // ---- expressions ----
 const ir::Call* as_call_of(const ir::Expr* e, std::string_view op);  // full operator name
 const ir::Call* op_call(ir::Context& ctx, std::string_view op, std::initializer_list<const ir::Expr*> args,

@@ -59,7 +59,8 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
     session.interrupt() = false;
     constexpr std::uint64_t kAtOnce = 100'000'000;  // ns
     if (run->since_checkpoint() > kAtOnce)
-      outcome.fault->error.notes.emplace_back("`reverse-stepi` goes back to before the call, from where the run can go on");
+      outcome.fault->error.notes.emplace_back(
+          "`reverse-stepi` goes back to before the call, from where the run can go on");
     else if (run->go_to(run->time()) == Run::Seek::Done)
       return report(StopKind::Interrupted);
   }

@@ -103,14 +103,6 @@ class Names {
   std::unordered_set<std::string> used_;
 };
 
-bool mentions_function(const Type* t) {
-  if (t->kind == TypeKind::Func) return true;
-  if (const auto* tuple = as<TupleType>(t))
-    for (const Type* f : tuple->fields)
-      if (mentions_function(f)) return true;
-  return false;
-}
-
 // ---- lifting ----
 
 class Lifter : public Rewriter {
@@ -121,7 +113,10 @@ class Lifter : public Rewriter {
     values_.insert(f->params.begin(), f->params.end());
     const Function* made = rewrite_function(f);
     if (made != f && made->body->type != made->ret_type && mentions_function(made->ret_type)) {
-      const Function* typed = ctx_.function(made->params, made->body, made->body->type, made->is_pure, made->attrs);
+      // The symbols of a lifted function are its own: they cannot stand in the type of another.
+      const Type* actual = made->body->type;
+      const Type* result = mentions_function(actual) && actual->has_vars ? ctx_.any() : actual;
+      const Function* typed = ctx_.function(made->params, made->body, result, made->is_pure, made->attrs);
       ctx_.set_origin(typed, f);
       return typed;
     }
