@@ -87,7 +87,10 @@ Result<Value> Session::call_operator(PackedArgs args) {
     key += " " + ir::print_type(names.back().var->type);
     operands.push_back(value);
   }
-  std::shared_ptr<const Build>& program = engines_->operators[key];
+  // A loop over growing shapes would keep a program for each.
+  constexpr std::size_t kMostPrograms = 256;
+  const auto known = engines_->operators.find(key);
+  std::shared_ptr<const Build> program = known == engines_->operators.end() ? nullptr : known->second;
   Diagnostics found;
   const auto failed = [&]() -> support::Failure<runtime::Error> {
     support::poll_cause();
@@ -98,6 +101,8 @@ Result<Value> Session::call_operator(PackedArgs args) {
   if (!program) {
     program = build_operator(text, names, found);
     if (!program) return failed();
+    if (engines_->operators.size() >= kMostPrograms) engines_->operators.clear();
+    engines_->operators.emplace(std::move(key), program);
   }
   RunResult result = run_build(*program, kOperatorFunction, operands, found);
   if (result.fault) return support::Failure(std::move(result.fault->error));

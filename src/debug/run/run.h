@@ -57,8 +57,8 @@ class Run {
   Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
-  // Nanoseconds that going back to the present time would take: what was executed since the last checkpoint.
-  std::uint64_t since_checkpoint() const { return timeline_.since_checkpoint(); }
+  // Nanoseconds that going back to the present time would take.
+  std::uint64_t cost_of_return() const { return timeline_.cost_of_return(); }
   const std::optional<vm::Fault>& fault() const { return kernel_fault_ ? kernel_fault_ : machine_.fault(); }
 
   // ---- forward ----

@@ -57,8 +57,8 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   // checkpoints), the prompt comes first; the user can ask for it.
   if (outcome.fault && outcome.fault->error.kind == runtime::ErrorKind::Interrupted && run->machine().running()) {
     session.interrupt() = false;
-    constexpr std::uint64_t kAtOnce = 100'000'000;  // ns
-    if (run->since_checkpoint() > kAtOnce)
+    constexpr std::uint64_t kAtOnce = 50'000'000;  // ns; going back reads cold memory, too
+    if (run->cost_of_return() > kAtOnce)
       outcome.fault->error.notes.emplace_back(
           "`reverse-stepi` goes back to before the call, from where the run can go on");
     else if (run->go_to(run->time()) == Run::Seek::Done)

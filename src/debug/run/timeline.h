@@ -28,8 +28,8 @@ class Timeline {
   const vm::Machine* at_or_before(std::uint64_t time) const;
   // The work since then is already covered: called when a machine was restored from a checkpoint.
   void restored() { spent_ = 0; }
-  // Nanoseconds of execution since the last checkpoint: what going back to now would take.
-  std::uint64_t since_checkpoint() const { return spent_; }
+  // Nanoseconds that going back to now would take: the copy of the last checkpoint, and what was executed since.
+  std::uint64_t cost_of_return() const { return snapshot_cost_ + spent_; }
   bool empty() const { return points_.empty(); }
   std::size_t size() const { return points_.size(); }
   std::size_t bytes() const { return bytes_; }
