@@ -157,6 +157,8 @@ Result<Value> view(const std::vector<Value>& args) {
   DType dtype = t->dtype();
   std::int64_t offset = 0;
   if (args.size() > 1 && args[1].is(ValueKind::Shape)) shape = args[1].as_shape();
+  if (args.size() > 1 && args[1].is(ValueKind::Tuple) && !args[1].as_tuple().fields.empty())
+    return fail(ErrorKind::TypeMismatch, fmt::format("view wants a shape, not {}", runtime::describe(args[1])));
   if (args.size() > 2 && args[2].is(ValueKind::DType) && !args[2].as_dtype().is_void()) dtype = args[2].as_dtype();
   if (args.size() > 3 && args[3].is(ValueKind::Int)) offset = args[3].as_int();
   if (offset < 0 || std::size_t(offset) > t->byte_size())

@@ -205,9 +205,19 @@ std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view short_na
   return out;
 }
 
+// A list of dims where the row takes any value, because a shape may also be absent: R.memory.view(x, [128]).
+static void dims_as_shape(ir::Context& ctx, std::vector<const Expr*>& values, std::size_t index) {
+  const auto* list = index < values.size() ? ir::as<ir::Tuple>(values[index]) : nullptr;
+  if (!list || list->items.empty()) return;
+  for (const Expr* item : list->items)
+    if (!item->dtype().is_integral()) return;
+  values[index] = ctx.shape(list->items);
+}
+
 Result<support::Unit> finish_arguments(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
                                        std::vector<const Expr*>& values) {
   const std::string_view name = info.short_name();
+  if (name == short_op::MemoryView) dims_as_shape(ctx, values, 1);
   if (name == short_op::ImageResize2d || name == short_op::ImageAffineGrid) repeat_size(ctx, values, 2);
   if (name == short_op::ImageResize3d) repeat_size(ctx, values, 3);
   if (name == short_op::Reshape) return complete_target(ctx, info, args, values);
