@@ -15,10 +15,9 @@ using runtime::Value;
 
 // Small, prime, a vector's width, one more, and nothing.
 constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
-// What a run on the evaluator may take: a second or two. Engines are compared on many modules: less.
-constexpr std::uint64_t kStatements = 5'000'000;
 constexpr std::int64_t kEngineDims[] = {1, 7, 0};
-constexpr std::uint64_t kEngineStatements = 1'000'000;
+// What a run on the evaluator may take: some tenths of a second, at each of the dims and on both sides.
+constexpr std::uint64_t kStatements = 1'000'000;
 
 // The session with another module for as long as it lives, and its dims free to set.
 class Borrowed {
@@ -246,7 +245,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
 
 Validation validate_engines(session::Session& session) {
   using session::Engine;
-  Borrowed borrowed(session, kEngineStatements);
+  Borrowed borrowed(session, kStatements);
   const ir::Module* module = session.module();
   const Way reference{module, Engine::Eval, std::string(kAsItIs)};
   std::vector<Pair> pairs{{reference, {module, Engine::Vm, lowered_on(Engine::Vm)}},
