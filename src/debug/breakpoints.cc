@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 
@@ -288,7 +289,7 @@ const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->b
 void Debugger::resolve_breakpoints() {
   if (impl_->breakpoints.empty()) return;
   const auto map = impl_->current_code();
-  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve(b.spec, map.get()).sites;
+  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve_point(b, map.get()).sites;
 }
 
 // ---- at a stop ----
@@ -301,26 +302,35 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   }
 }
 
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m) const {
+  ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, part, false);
+  return evaluate_expression(text, [&](std::string_view name) { return finder.find(name); });
+}
+
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const {
   if (b.condition.empty()) return true;
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
-    runtime::Value v;
-    switch (find_name(m, run->code(), m.frames().size() - 1, name, v)) {
-      case Found::Yes:
-        return v;
-      case Found::Freed:
-        return runtime::fail(runtime::ErrorKind::Raised, fmt::format("the value of `{}` is freed here", name));
-      case Found::No:
-        break;
-    }
-    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
-  };
-  auto value = evaluate_expression(b.condition, lookup);
+  auto value = evaluate_at(b.condition, m);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
                        b.number, b.condition, holds.error().message);
   return true;
+}
+
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m) const {
+  std::string text;
+  const std::string_view from = b.log;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto end = from[i] == '{' ? from.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      text += from[i];
+      continue;
+    }
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m);
+    text += value.ok() ? one_line(value.value()) : fmt::format("<{}>", value.error().message);
+    i = end;
+  }
+  session.output().write(text + "\n");
 }
 
 Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order, int from, bool count,
@@ -346,6 +356,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
         --b.ignore;
         continue;
       }
+    }
+    if (!b.log.empty()) {
+      if (count) log(b, m);
+      continue;
     }
     hit.part = part;
     hit.numbers.push_back(number);

@@ -11,6 +11,8 @@
 
 namespace rldb::debug {
 
+class Observer;
+
 struct Debugger::Impl {
   explicit Impl(session::Session& s) : session(s) {}
 
@@ -34,6 +36,8 @@ struct Debugger::Impl {
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
   Resolved resolve_name(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
+  Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
@@ -47,6 +51,12 @@ struct Debugger::Impl {
   };
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
+  // Shows the text of a log point.
+  void log(const Breakpoint& b, const vm::Machine& m) const;
+  // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
+  // Nullopt: all are ignored.
+  std::optional<StopReport> report_seen(Observer& observer);
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m) const;
   bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const;
 
   // ---- stops (stepping.cc) ----

@@ -30,10 +30,17 @@ struct Site {
   friend auto operator<=>(const Site&, const Site&) = default;
 };
 
-// What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
-// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
+enum class PointKind : std::uint8_t { Break, Watch, Catch };
+
+// A breakpoint, watchpoint or catchpoint. What a user may say (`spec`):
+//   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
+//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee)
+//   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
+//   Catch  `nan`, `inf`, `denormal` (in what a call gave), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
+//          variable gets a value), `slot 3`
 struct Breakpoint {
   int number = 0;
+  PointKind kind = PointKind::Break;
   std::string spec;
   bool enabled = true;
   bool temporary = false;
@@ -41,7 +48,10 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Site> sites;  // empty: not resolved now (pending)
+  // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
+  std::string log;
+  std::size_t frame = 0;    // Watch: counted from the outermost
+  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
 };
 
 enum class StopKind : std::uint8_t {
@@ -71,7 +81,8 @@ struct Position {
 
 struct StopReport {
   StopKind kind = StopKind::None;
-  std::vector<int> breakpoints;  // numbers that were hit
+  std::vector<int> breakpoints;  // numbers of the points that were hit
+  std::vector<std::string> details;  // what watchpoints and catchpoints among them saw, in the same order
   Position where;
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result
@@ -109,8 +120,11 @@ class Debugger {
   ~Debugger();
 
   // ---- breakpoints ----
-  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet and `pending_ok`.
+  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet.
   const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
+  // In a frame (0 is innermost); without a run, in the outermost frame of the next one.
+  const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
+  const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;

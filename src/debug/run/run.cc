@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "debug/watch/observer.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
 
@@ -52,15 +53,18 @@ class Muted {
 
 // ---- forward ----
 
-Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
+Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* observer) {
   // A machine without frames (a bare kernel or packed function) does all it does in one go.
   if (!machine_.running()) return call_alone();
+  const vm::StopSet none(observer ? code_->executable().instruction_count() : 0);
   std::uint64_t begin = now_ns();
-  Outcome o = machine_.step(1);
+  Outcome o = observer ? machine_.step(1, none, *observer, observer->observed()) : machine_.step(1);
   while (ran_out(o)) {
-    if (time() >= until) break;
+    if (time() >= until || (observer && observer->hit())) break;
     const std::uint64_t count = std::min(until - time(), timeline_.chunk());
-    o = stops ? machine_.step(count, *stops) : machine_.step(count);
+    o = observer ? machine_.step(count, stops ? *stops : none, *observer, observer->observed())
+        : stops  ? machine_.step(count, *stops)
+                 : machine_.step(count);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;
@@ -113,7 +117,8 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
 }
 
 Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-                      const std::function<bool()>& leave) const {
+                      const std::function<bool()>& leave, Observer* observer) const {
+  const vm::StopSet none(observer ? stops.size() : 0);
   Muted muted(session_);
   for (std::uint64_t end = time(); end > 0;) {
     const vm::Machine* point = timeline_.at_or_before(end - 1);
@@ -122,10 +127,14 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
     auto copy = point->snapshot();
     if (!copy.ok()) return Seek::NoHistory;
     vm::Machine m = std::move(copy).value();
+    if (observer) observer->begin(m, true);
     if (stops.test(m.frame().pc)) visit(m);
     while (m.instructions() < end) {
-      Outcome o = m.step(1);
-      if (ran_out(o) && m.instructions() < end) o = m.step(end - m.instructions(), stops);
+      Outcome o = observer ? m.step(1, none, *observer, observer->observed()) : m.step(1);
+      if (ran_out(o) && m.instructions() < end) {
+        const std::uint64_t left = end - m.instructions();
+        o = observer ? m.step(left, stops, *observer, observer->observed()) : m.step(left, stops);
+      }
       if (!o.stopped()) break;  // cannot be: this was executed before
       if (o.reason == StopReason::Interrupted) return Seek::Interrupted;
       if (o.reason == StopReason::Hook) visit(m);
@@ -166,6 +175,13 @@ bool Run::next_is_kernel_call() const {
   // A kernel that is run alone, not begun yet.
   const ir::Module* lowered = code_->build()->lowered;
   return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
+}
+
+const ir::PrimFunc* Run::kernel_function(Index pc) const {
+  const Index callee = kernel_called_at(pc);
+  const ir::Module* lowered = code_->build()->lowered;
+  return callee < 0 || !lowered ? nullptr
+                                : ir::as<ir::PrimFunc>(lowered->find(code_->executable().functions[std::size_t(callee)].name));
 }
 
 const ir::PrimFunc* Run::next_kernel(std::string* name) const {

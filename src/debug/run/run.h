@@ -15,6 +15,8 @@
 
 namespace rldb::debug {
 
+class Observer;
+
 // What is in the tensors of a call before it is made.
 class TensorBytes {
  public:
@@ -48,6 +50,7 @@ class Run {
         session_(session),
         function_(function),
         args_(args.begin(), args.end()) {
+    machine_.set_call_log(std::make_shared<vm::CallLog>());
     timeline_.begin(machine_);
   }
 
@@ -64,7 +67,8 @@ class Run {
   // ---- forward ----
   // At least one instruction, then on to the next stop of the set or to `until` (a time).
   static constexpr std::uint64_t kForever = ~std::uint64_t(0);
-  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever);
+  // With an observer, to its first hit too (the outcome is then `Stepped`).
+  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever, Observer* observer = nullptr);
 
   // ---- backwards ----
   enum class Seek { Done, NoHistory, Interrupted, Ended };
@@ -74,8 +78,9 @@ class Run {
   Seek go_back(std::uint64_t time);
   // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
   // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
+  // An observer keeps the last thing that it saw in the window.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-              const std::function<bool()>& leave) const;
+              const std::function<bool()>& leave, Observer* observer = nullptr) const;
 
   // A machine of its own as it was at a time that has passed. Nullopt: no history, or interrupted.
   std::optional<vm::Machine> machine_at(std::uint64_t time) const;
@@ -85,6 +90,9 @@ class Run {
   const KernelStepper* kernel() const { return kernel_.get(); }
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
   bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
+  bool is_direct_kernel_call(Index pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
+  // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
+  const ir::PrimFunc* kernel_function(Index pc) const;
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 #include "rldb/source/diagnostic_command.h"
 
 namespace rldb::debug {
@@ -73,6 +74,29 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
 StopReport Debugger::Impl::not_running() { return StopReport{}; }
 
 // ---- the loop behind every verb ----
+
+std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
+  std::vector<Observer::Seen> seen = observer.take();
+  std::vector<int> numbers;
+  std::vector<std::string> details;
+  for (Observer::Seen& s : seen) {
+    Breakpoint& b = breakpoints.at(s.number);
+    ++b.hits;
+    if (b.ignore > 0) {
+      --b.ignore;
+      continue;
+    }
+    numbers.push_back(s.number);
+    details.push_back(std::move(s.text));
+  }
+  if (numbers.empty()) return std::nullopt;
+  // A breakpoint at the next instruction is not asked again when the run goes on.
+  auto also = breakpoint_here();
+  StopReport r = also ? *also : report(StopKind::Breakpoint);
+  r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
+  r.details = std::move(details);
+  return last = r;
+}
 
 std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   if (!run->machine().running()) return std::nullopt;
@@ -148,8 +172,12 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
+  Observer observer(*this, *run);
+  if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
-    Outcome o = run->advance(any ? &stops : nullptr, until);
+    Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
+    if (o.stopped() && observer.hit())
+      if (auto r = report_seen(observer)) return *r;
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
     if (!arrived) return report_outcome(std::move(o));
     if (auto r = breakpoint_here()) return *r;
