@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "debug/look/expression.h"
+#include "debug/expression/expression.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {

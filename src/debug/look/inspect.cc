@@ -181,7 +181,7 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 // Does it look like TVMScript rather than like the language of conditions?
-bool is_script(std::string_view text) {
+bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
       if (at == 0 || !is_name_byte(text[at - 1])) return true;
@@ -237,10 +237,10 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   });
   source::Diagnostics script;
   // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
-  if (is_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+  if (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
     auto value = d.session.evaluate_with(text, scope, script);
     if (value) return value;
-    if (is_script(text)) {
+    if (looks_like_script(text)) {
       for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);
       return std::nullopt;
     }
