@@ -213,7 +213,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name,
     const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
     if (!op) continue;
     names.emplace_back(op->name);
-    if (const auto dot = op->name.find('.'); dot != std::string_view::npos) names.emplace_back(op->name.substr(dot + 1));
+    if (const auto dot = op->name.find('.'); dot != std::string_view::npos)
+      names.emplace_back(op->name.substr(dot + 1));
     if (!names_operator(name, op->name)) continue;
     exists = true;
     add_sorted(r.sites, map.starts_of(int(i)));
@@ -282,14 +283,53 @@ Breakpoint* Debugger::find_breakpoint(int number) {
   return it == impl_->breakpoints.end() ? nullptr : &it->second;
 }
 
+bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  if (!b) {
+    out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
+    return false;
+  }
+  if (!condition.empty())
+    if (auto read = parse_expression(condition); !read.ok()) {
+      out.add({}, source::message(diag::BadExpression, read.error().message));
+      return false;
+    }
+  b->condition = condition;
+  return true;
+}
+
+bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  for (std::size_t i = 0; b && i < text.size(); ++i) {
+    const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) continue;
+    if (auto read = parse_expression(text.substr(i + 1, end - i - 1)); !read.ok()) {
+      out.add({}, source::message(diag::BadExpression, read.error().message));
+      return false;
+    }
+    i = end;
+  }
+  if (b) b->log = text;
+  return b != nullptr;
+}
+
 bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }
 
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
 
-void Debugger::resolve_breakpoints() {
-  if (impl_->breakpoints.empty()) return;
+std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
+  std::vector<std::pair<int, std::string>> lost;
+  if (impl_->breakpoints.empty()) return lost;
   const auto map = impl_->current_code();
-  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve_point(b, map.get()).sites;
+  for (auto& [number, b] : impl_->breakpoints) {
+    Impl::Resolved now = impl_->resolve_point(b, map.get());
+    if (map && !b.sites.empty() && now.sites.empty() && now.problem) {
+      lost.emplace_back(number, now.problem->text);
+      if (!now.problem->hint.empty()) lost.back().second += fmt::format(" ({})", now.problem->hint);
+    }
+    b.sites = std::move(now.sites);
+  }
+  return lost;
 }
 
 // ---- at a stop ----
@@ -327,7 +367,9 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m) const {
       continue;
     }
     auto value = evaluate_at(from.substr(i + 1, end - i - 1), m);
-    text += value.ok() ? one_line(value.value()) : fmt::format("<{}>", value.error().message);
+    // A tensor of one element as the number that it is.
+    if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
+    text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
     i = end;
   }
   session.output().write(text + "\n");

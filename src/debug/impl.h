@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "debug/look/expression.h"
+#include "debug/expression/expression.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {
@@ -22,6 +22,7 @@ struct Debugger::Impl {
   std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   int part = 0;  // the binding that the run is at, of those that the code there serves
 
   // ---- breakpoints (breakpoints.cc) ----
@@ -83,6 +84,16 @@ struct Debugger::Impl {
   StopReport next_instruction_once();
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
+
+  // ---- changing (changing.cc) ----
+  std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
+                                             source::Diagnostics& out);
+  std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
+                                             std::size_t frame, source::Diagnostics& out);
+  std::optional<std::string> assign_slot(Index slot, const runtime::Value& value, std::size_t frame,
+                                         source::Diagnostics& out);
+  // The variable of that name which is in a register of the frame now; null: none is.
+  const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
 
   // ---- backwards (reverse.cc) ----
   // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.

@@ -18,7 +18,8 @@ bool shares_storage(const Value& v, PackedArgs args) {
       if (shares_storage(field, args)) return true;
     return false;
   }
-  if (v.is(ValueKind::Object) || v.is(ValueKind::Function) || v.is(ValueKind::Storage)) return true;  // not to be copied
+  if (v.is(ValueKind::Object) || v.is(ValueKind::Function) || v.is(ValueKind::Storage))
+    return true;  // not to be copied
   if (!v.is(ValueKind::Tensor)) return false;
   for (const Value& a : args)
     if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == v.as_tensor().storage()) return true;

@@ -51,6 +51,7 @@ struct Breakpoint {
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
   std::size_t frame = 0;    // Watch: counted from the outermost
+  std::string function;     // Watch: of that frame; empty: the one that is run
   std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
 };
 
@@ -81,7 +82,7 @@ struct Position {
 
 struct StopReport {
   StopKind kind = StopKind::None;
-  std::vector<int> breakpoints;  // numbers of the points that were hit
+  std::vector<int> breakpoints;      // numbers of the points that were hit
   std::vector<std::string> details;  // what watchpoints and catchpoints among them saw, in the same order
   Position where;
   std::uint64_t time = 0;          // instructions completed in this run
@@ -126,9 +127,14 @@ class Debugger {
   const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
   const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
+  // False and diagnosed when it cannot be read. Empty: none.
+  bool set_condition(int number, std::string_view condition, source::Diagnostics& out);
+  // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read.
+  bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
-  void resolve_breakpoints();  // after a rebuild
+  // After a change of the program. Those that had a place and have none now, with the reason.
+  std::vector<std::pair<int, std::string>> resolve_breakpoints();
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
@@ -137,7 +143,8 @@ class Debugger {
   StopReport resume();                       // continue
   StopReport step(std::uint64_t count = 1);  // bindings, into calls
   StopReport next(std::uint64_t count = 1);  // bindings, over calls
-  StopReport finish();
+  // Until frame `frame` (0 is innermost) has returned.
+  StopReport finish(int frame = 0);
   StopReport until(std::string_view spec, source::Diagnostics& out);
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
@@ -151,6 +158,15 @@ class Debugger {
   StopReport reverse_step_statement(
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport go_to(std::uint64_t time);
+  // ---- changing the run; what lies ahead is forgotten, going back and forth keeps the change ----
+  // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. What was set, as one line.
+  std::optional<std::string> assign(std::string_view target, std::string_view expression, int frame,
+                                    source::Diagnostics& out);
+  // The calls of the present binding are not made (its memory is allocated); inside of a binding, the one instruction.
+  StopReport skip(source::Diagnostics& out);
+  // Frame `frame` returns the value now, whatever is left of it; null without an expression.
+  StopReport return_from(int frame, std::string_view expression, source::Diagnostics& out);
+
   void kill();
   const StopReport& last_stop() const;
 
@@ -166,10 +182,22 @@ class Debugger {
   std::vector<FrameInfo> frames() const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
-  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable), a
-  // session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
+  // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                          std::vector<std::string>* notes = nullptr) const;
+  // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
+  std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
+  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it.
+  std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
+  // The bindings that were begun last before now, in order of time.
+  std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;
+  // Moments of this run by name.
+  void set_checkpoint(std::string name);
+  std::optional<std::uint64_t> checkpoint(std::string_view name) const;
+  const std::map<std::string, std::uint64_t, std::less<>>& checkpoints() const;
+  // How far back one can go, and what that costs.
+  std::string history() const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
   std::vector<std::string> origin(Index pc) const;
 

@@ -1,4 +1,5 @@
-// CallLog: what the packed functions of one run gave, by time, so that executing a moment again does not call them again.
+// CallLog: what the packed functions of one run gave, by time, so that executing a moment again does not call them
+// again.
 //
 // A packed function may write files, draw random numbers, or keep state: what it did the first time is what happened.
 // Kept are its result and what it left in its tensor arguments. A call whose result shares memory with an argument in
@@ -28,7 +29,7 @@ class CallLog {
  private:
   struct Entry {
     Value value;
-    std::size_t argument = 0;                               // the result is this argument; npos: it is not
+    std::size_t argument = 0;                              // the result is this argument; npos: it is not
     std::vector<std::pair<std::size_t, Value>> arguments;  // tensors, as they were afterwards
     std::size_t bytes = 0;
   };

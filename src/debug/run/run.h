@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "debug/look/code_map.h"
+#include "debug/run/change.h"
 #include "debug/run/timeline.h"
 #include "rldb/eval/eval.h"
 
@@ -56,6 +57,7 @@ class Run {
 
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
+  const std::string& function() const { return function_; }  // that was started
   const Timeline& timeline() const { return timeline_; }
   Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
   std::size_t depth() const { return machine_.frames().size(); }
@@ -69,6 +71,10 @@ class Run {
   static constexpr std::uint64_t kForever = ~std::uint64_t(0);
   // With an observer, to its first hit too (the outcome is then `Stepped`).
   vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever, Observer* observer = nullptr);
+
+  // ---- changing ----
+  // At the present time; what comes later is forgotten. The outcome: how the run ended with it.
+  std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
   // ---- backwards ----
   enum class Seek { Done, NoHistory, Interrupted, Ended };
@@ -90,7 +96,9 @@ class Run {
   const KernelStepper* kernel() const { return kernel_.get(); }
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
   bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
-  bool is_direct_kernel_call(Index pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
+  bool is_direct_kernel_call(Index pc) const {
+    return kernel_called_at(pc) == code_->executable().instruction(pc).callee;
+  }
   // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
   const ir::PrimFunc* kernel_function(Index pc) const;
   bool next_is_kernel_call() const;
@@ -103,6 +111,8 @@ class Run {
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
+  // Machine::step, to a time, with the changes on the way.
+  vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
   Index kernel_called_at(Index pc) const;  // index into the function table, or -1
@@ -117,6 +127,7 @@ class Run {
   std::vector<runtime::Value> args_;
   TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
   Timeline timeline_;
+  Changes changes_;
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
   bool over_ = false;        // a machine without frames has run

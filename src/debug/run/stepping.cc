@@ -66,6 +66,11 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return report(StopKind::Interrupted);
   }
   StopReport r = report(StopKind::Fault);
+  for (auto& [number, b] : breakpoints)
+    if (b.kind == PointKind::Catch && b.enabled && b.spec == kCatchError) {
+      ++b.hits;
+      r.breakpoints.push_back(number);
+    }
   r.fault = std::move(outcome.fault);
   if (r.fault && r.where.function.empty()) r.where.function = r.fault->function_name;
   return last = r;
@@ -135,7 +140,8 @@ std::string Debugger::Impl::passed_over(int from, int to) const {
   std::vector<std::string> names;
   for (int i = from + 1; from >= 0 && i < to; ++i) {
     const UserBinding& b = map.binding(i);
-    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding || !ir::isa<ir::Call>(b.binding->value))
+    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding ||
+        !ir::isa<ir::Call>(b.binding->value))
       continue;
     names.push_back(b.name);
   }
@@ -296,19 +302,20 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   return d.report(StopKind::Step);
 }
 
-StopReport Debugger::finish() {
+StopReport Debugger::finish(int frame) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
-  if (d.run->in_kernel()) {
+  if (d.run->in_kernel() && frame == 0) {
     const std::string name = d.run->kernel()->name;
     if (auto r = d.leave_kernel()) return *r;
     StopReport r = d.report(StopKind::Step);
     r.returned_from = name;
     return d.last = r;
   }
-  if (!d.run->machine().running() || d.run->fault()) return resume();
-  const std::size_t depth = d.run->depth();
-  const Index function = d.run->machine().frame().function;
+  std::size_t index = 0;
+  if (d.run->fault() || !frame_index(d.run->machine(), frame, index)) return resume();
+  const std::size_t depth = index + 1;
+  const Index function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
@@ -377,6 +384,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
   d.part = 0;
+  d.checkpoints.clear();
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {

@@ -41,7 +41,8 @@ bool is_slot(const bytecode::FunctionDebug& debug, std::int32_t slot, std::strin
   return slot >= 0 && std::size_t(slot) < debug.slots.size() && debug.slots[std::size_t(slot)].text == said;
 }
 
-std::vector<Site> slot_sites(const bytecode::Executable& exe, const CodeMap& map, std::string_view said, bool by_number) {
+std::vector<Site> slot_sites(const bytecode::Executable& exe, const CodeMap& map, std::string_view said,
+                             bool by_number) {
   std::vector<Site> sites;
   for (Index pc = 0; pc + 1 < exe.instruction_count(); ++pc) {
     const bytecode::InstructionDebug* at = exe.debug.instruction(pc);
@@ -72,7 +73,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_catch(std::string_view event, c
   }
   r.sites = slot_sites(exe, map, operand, word == "slot");
   if (r.sites.empty())
-    r.problem = source::message(diag::NoSuchThing, word == "slot" ? "slot that is written" : "symbolic variable", operand);
+    r.problem =
+        source::message(diag::NoSuchThing, word == "slot" ? "slot that is written" : "symbolic variable", operand);
   return r;
 }
 
@@ -81,9 +83,10 @@ const Breakpoint* Debugger::add_catchpoint(std::string_view text, source::Diagno
   const auto [word, operand] = split(text);
   const bool takes_operand = word == "call" || word == "shape" || word == "slot";
   const bool has_sites = takes_operand || word == "alloc" || word == "free";
-  const bool known = has_sites || word == "error" || numeric_event(word);
+  const bool known = has_sites || word == kCatchError || numeric_event(word);
   if (!known || takes_operand == operand.empty()) {
-    out.add({}, source::message(diag::NoSuchThing, "event to catch", text).with_hint(fmt::format("events: {}", kEvents)));
+    out.add({},
+            source::message(diag::NoSuchThing, "event to catch", text).with_hint(fmt::format("events: {}", kEvents)));
     return nullptr;
   }
   Breakpoint b;
@@ -106,9 +109,12 @@ const Breakpoint* Debugger::add_watchpoint(std::string_view expression, int fram
   b.kind = PointKind::Watch;
   b.spec = expression;
   std::size_t index = 0;
-  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), frame, index)) b.frame = index;
-  if (auto problem = syntax_problem(storage_operand(expression).value_or(expression))) {
-    out.add({}, source::message(diag::RunFailed, *problem));
+  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), frame, index)) {
+    b.frame = index;
+    b.function = d.run->code().function_name(d.run->machine().frames()[index].pc);
+  }
+  if (auto read = parse_expression(storage_operand(expression).value_or(expression)); !read.ok()) {
+    out.add({}, source::message(diag::BadExpression, read.error().message));
     return nullptr;
   }
   b.number = d.next_number++;
@@ -122,7 +128,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_point(const Breakpoint& b, cons
     case PointKind::Watch:
       return {};
     case PointKind::Catch:
-      if (split(b.spec).word == "error" || numeric_event(b.spec)) return {};
+      if (split(b.spec).word == kCatchError || numeric_event(b.spec)) return {};
       return map ? resolve_catch(b.spec, *map) : Resolved{{}, true, {}};
   }
   RLDB_UNREACHABLE("point kind");

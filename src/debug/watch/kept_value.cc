@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "rldb/runtime/copy.h"
+
 namespace rldb::debug {
 
 using runtime::Tensor;
@@ -74,31 +76,6 @@ bool equal(const Value& a, const Value& b) {
   RLDB_UNREACHABLE("value kind");
 }
 
-std::optional<Value> copy_of(const Value& v) {
-  if (v.is(ValueKind::Tensor)) {
-    const Tensor& t = v.as_tensor();
-    auto made = Tensor::empty(t.shape(), t.dtype());
-    if (!made.ok()) return std::nullopt;
-    std::memcpy((*made)->data(), t.data(), t.byte_size());
-    return Value(std::move(made).value());
-  }
-  if (v.is(ValueKind::Storage)) {
-    auto made = v.storage_ref()->clone();
-    if (!made.ok()) return std::nullopt;
-    return Value(std::move(made).value());
-  }
-  if (v.is(ValueKind::Tuple)) {
-    std::vector<Value> fields;
-    for (const Value& f : v.as_tuple().fields) {
-      auto made = copy_of(f);
-      if (!made) return std::nullopt;
-      fields.push_back(*std::move(made));
-    }
-    return Value::of_tuple(std::move(fields));
-  }
-  return v;
-}
-
 const std::byte* bytes_of(const Value& v, std::size_t& size) {
   if (v.is(ValueKind::Tensor)) return size = v.as_tensor().byte_size(), v.as_tensor().data();
   if (v.is(ValueKind::Storage)) return size = v.storage_ref()->size(), v.storage_ref()->data();
@@ -113,7 +90,8 @@ void KeptValue::keep(const std::optional<Value>& value) {
   if (!value) return;
   std::size_t size = 0;
   const std::byte* data = bytes_of(*value, size);
-  if (size <= kCopyLimit) value_ = copy_of(*value);
+  if (size <= kCopyLimit)
+    if (auto copy = runtime::copy_of(*value); copy.ok()) value_ = std::move(copy).value();
   if (value_ || !data) return;
   hashed_ = true;
   hash_ = hash_of(data, size);
@@ -129,15 +107,7 @@ bool KeptValue::is(const std::optional<Value>& value) const {
 
 std::string KeptValue::changes(const std::optional<Value>& now) const {
   const auto brief = [](const std::optional<Value>& v) {
-    if (!v) return std::string("no value");
-    runtime::FormatOptions options;
-    options.max_elements = 8;
-    options.edge_items = 2;
-    options.line_width = 1 << 20;
-    std::string text = runtime::format_value(*v, options);
-    for (char& c : text)
-      if (c == '\n') c = ' ';
-    return text;
+    return v ? runtime::format_brief(*v) : std::string("no value");
   };
   if (value_ && now && value_->is(ValueKind::Tensor) && now->is(ValueKind::Tensor) &&
       same_place(value_->as_tensor(), now->as_tensor())) {
@@ -153,7 +123,8 @@ std::string KeptValue::changes(const std::optional<Value>& now) const {
       return fmt::format("  first at {}: {} -> {}; {} of {} elements changed", index_text(a, first), a.at(first),
                          b.at(first), count, a.element_count());
   }
-  return fmt::format("  old: {}\n  new: {}", hashed_ ? std::string("(too large to be kept)") : brief(value_), brief(now));
+  return fmt::format("  old: {}\n  new: {}", hashed_ ? std::string("(too large to be kept)") : brief(value_),
+                     brief(now));
 }
 
 }  // namespace rldb::debug

@@ -99,7 +99,8 @@ std::vector<bool> written(const ir::PrimFunc* f) {
   ir::walk(f->body, [&](const ir::Node* n) {
     if (const auto* store = ir::as<ir::BufferStore>(n)) stored.push_back(store->buffer->data);
     if (const auto* block = ir::as<ir::SBlock>(n))
-      for (const ir::MatchBufferRegion& part : block->match_buffers) matched[part.buffer->data] = part.source.buffer->data;
+      for (const ir::MatchBufferRegion& part : block->match_buffers)
+        matched[part.buffer->data] = part.source.buffer->data;
     return true;
   });
   for (const ir::Var*& data : stored)

@@ -10,6 +10,8 @@
 
 namespace rldb::debug {
 
+inline constexpr std::string_view kCatchError = "error";  // a fault; it stops the run in any case
+
 enum class NumericEvent : std::uint8_t { NaN, Inf, Denormal };
 
 std::optional<NumericEvent> numeric_event(std::string_view spec);

@@ -30,8 +30,7 @@ Observer::Observer(Debugger::Impl& d, const Run& run)
 
 void Observer::add_watch(const Breakpoint& b, const Run& run) {
   Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.size()), {}, {}};
-  const auto frames = run.machine().frames();
-  if (w.frame < frames.size()) w.function = frames[w.frame].function;
+  w.function = map_.executable().find_function(b.function.empty() ? run.function() : b.function);
   if (w.function >= 0)
     for (const UserVariable& v : map_.variables(w.function))
       if (v.begin > 0 && !v.range->is_parameter && mentions(b.spec, v.name)) w.definitions.set(v.begin - 1);
@@ -59,7 +58,8 @@ void Observer::begin(const vm::Machine& m, bool record) {
 
 std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
   w.storages.clear();
-  if (w.frame >= m.frames().size() || (w.function >= 0 && m.frames()[w.frame].function != w.function)) return std::nullopt;
+  if (w.frame >= m.frames().size() || (w.function >= 0 && m.frames()[w.frame].function != w.function))
+    return std::nullopt;
   const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (d_.find_name(m, map_, w.frame, name, v) != Debugger::Impl::Found::Yes)
@@ -131,7 +131,10 @@ std::string Observer::instruction(Index pc) const {
   const Position at = map_.position(pc);
   std::string place = at.function + (at.binding.empty() ? "" : ":" + at.binding);
   if (!at.group.empty()) place = fmt::format("{} ({})", at.function, fmt::join(at.group, " "));
-  return fmt::format("*{} in {}: {}", pc, place, bytecode::instruction_text(map_.executable(), pc));
+  std::string text;
+  for (const char c : bytecode::instruction_text(map_.executable(), pc))
+    if (c != ' ' || !text.ends_with(' ')) text += c;  // its columns are for listings
+  return fmt::format("*{} in {}: {}", pc, place, text);
 }
 
 }  // namespace rldb::debug

@@ -14,6 +14,7 @@
 
 #include "debug/impl.h"
 #include "debug/watch/kept_value.h"
+#include "debug/watch/numeric.h"
 
 namespace rldb::debug {
 
@@ -43,8 +44,8 @@ class Observer : public vm::Hook {
     int number;
     std::string expression;
     std::size_t frame;
-    Index function;             // of that frame
-    vm::StopSet definitions;    // instructions that give a name of it a value
+    Index function;           // of that frame
+    vm::StopSet definitions;  // instructions that give a name of it a value
     KeptValue last;
     std::set<const runtime::Storage*> storages;
   };
