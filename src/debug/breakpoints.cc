@@ -42,7 +42,7 @@ source::Message unknown(std::string_view what, std::string_view name, const std:
   return m;
 }
 
-void add_sorted(std::vector<Index>& sites, const std::vector<Index>& more) {
+void add_sorted(std::vector<Pc>& sites, const std::vector<Pc>& more) {
   sites.insert(sites.end(), more.begin(), more.end());
   std::sort(sites.begin(), sites.end());
   sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
@@ -71,7 +71,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
   if (!map) return {{}, true, source::message(diag::NoProgram)};
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
-    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Index(*pc)}, false, {}};
+    if (pc && Pc(*pc) < map->executable().end()) return {{Pc(*pc)}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
@@ -154,11 +154,11 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   }
   if (!r.sites.empty()) return r;
   // The variable of an executable without that detail, or of code that a pass made.
-  const Index f = map.executable().find_function(function);
+  const FunctionIndex f = map.executable().find_function(function);
   if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
     function_known = true;
     const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f)];
-    for (Index pc = entry.start; pc < entry.end; ++pc) {
+    for (Pc pc = entry.start; pc < entry.end; ++pc) {
       const bytecode::InstructionDebug* debug = map.executable().debug.instruction(pc);
       if (!debug || debug->variable != name) continue;
       r.sites.push_back(pc);
@@ -185,11 +185,11 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
 
 Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, const CodeMap& map) const {
   const bytecode::Executable& exe = map.executable();
-  const Index f = exe.find_function(name);
+  const FunctionIndex f = exe.find_function(name);
   if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{map.entry(f)}, false, {}};
   Resolved r;
   if (f >= 0) {
-    for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    for (Pc pc = 0; pc < exe.end(); ++pc) {
       const Instruction i = exe.instruction(pc);
       if (i.op != Opcode::Call) continue;
       bool calls = i.callee == f;
@@ -253,8 +253,8 @@ void Debugger::resolve_breakpoints() {
 void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   for (const auto& [number, b] : breakpoints) {
     if (!b.enabled) continue;
-    for (const Index pc : b.sites)
-      if (pc < stops.size()) stops.set(pc);
+    for (const Pc pc : b.sites)
+      if (pc < stops.end()) stops.set(pc);
   }
 }
 
@@ -282,7 +282,7 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
 
 std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std::string* note) {
   std::vector<int> numbers;
-  const Index pc = m.frame().pc;
+  const Pc pc = m.frame().pc;
   for (auto& [number, b] : breakpoints) {
     if (!b.enabled || std::find(b.sites.begin(), b.sites.end(), pc) == b.sites.end()) continue;
     if (!condition_holds(b, m, note)) continue;

@@ -25,7 +25,7 @@ struct Debugger::Impl {
   std::shared_ptr<const CodeMap> current_code();
   std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
   struct Resolved {
-    std::vector<Index> sites;
+    std::vector<Pc> sites;
     bool pending = false;                    // may mean something later
     std::optional<source::Message> problem;  // when it does not mean anything now
   };

@@ -255,7 +255,7 @@ TEST_CASE("from an instruction back to the line") {
 TEST_CASE("intent stays when the program changes") {
   Fixture f(kMlp);
   const int n = f.at("main:gv");
-  const std::vector<Index> before = f.debugger.find_breakpoint(n)->sites;
+  const std::vector<Pc> before = f.debugger.find_breakpoint(n)->sites;
   source::Diagnostics d;
   REQUIRE(f.session.load_text("other.py", kCalls, d));
   f.debugger.resolve_breakpoints();

@@ -20,7 +20,8 @@
 
 namespace rldb::debug {
 
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 
 // What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
 // `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
@@ -33,7 +34,7 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Index> sites;  // empty: not resolved now (pending)
+  std::vector<Pc> sites;  // empty: not resolved now (pending)
 };
 
 enum class StopKind : std::uint8_t {
@@ -50,7 +51,7 @@ enum class StopKind : std::uint8_t {
 // Where a frame is, in every language there is a name for.
 struct Position {
   std::string function;
-  Index pc = -1;
+  Pc pc = -1;
   std::string binding;     // variable that the current binding defines; empty when not known
   std::uint32_t node = 0;  // ir node id of the binding; 0: not known
   source::Span span;       // of the binding in the text; no place when not known
@@ -77,13 +78,13 @@ struct FrameInfo {
 struct LocalInfo {
   std::string name;
   runtime::Value value;
-  Index reg = -1;
+  bytecode::RegName reg = -1;
   std::string type;  // annotation text; empty when not known
   bool live = true;  // the register still holds it
 };
 
 struct SlotInfo {
-  Index slot = 0;
+  std::int64_t slot = 0;
   std::string expression;  // `n`, `n * 2`
   std::int64_t value = 0;
   bool set = false;      // written already in this frame
@@ -142,7 +143,7 @@ class Debugger {
   // A local, a symbolic variable, a session value, or an expression over them.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out) const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
-  std::vector<std::string> origin(Index pc) const;
+  std::vector<std::string> origin(Pc pc) const;
 
   // ---- inside a kernel ----
   struct KernelPosition {

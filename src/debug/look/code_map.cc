@@ -33,7 +33,8 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
   binding_of_.assign(count, -1);
   for (std::size_t f = 0; f < exe.functions.size(); ++f)
     if (exe.functions[f].kind == FunctionKind::Bytecode)
-      for (Index pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc) functions_[std::size_t(pc)] = Index(f);
+      for (Pc pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc)
+        functions_[std::size_t(pc)] = FunctionIndex(f);
   if (build_->source) {
     for (const ir::ModuleEntry& entry : build_->source->entries) {
       const auto* f = ir::as<ir::Function>(entry.function);
@@ -136,7 +137,7 @@ void CodeMap::map_instructions() {
   auto key = [](source::Span s) { return std::pair(s.file.value, (std::uint64_t(s.begin) << 32) | s.end); };
   for (std::size_t i = 0; i < bindings_.size(); ++i)
     if (bindings_[i].span) spans.try_emplace(key(bindings_[i].span), int(i));
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     has_debug_info_ = true;
@@ -150,8 +151,8 @@ void CodeMap::map_instructions() {
 // An executable from a file: one binding a source location, or, without locations, one a variable name.
 void CodeMap::map_locations() {
   const bytecode::Executable& exe = executable();
-  std::map<std::tuple<Index, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  std::map<std::tuple<FunctionIndex, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     const bytecode::Location at = debug->location;
@@ -176,14 +177,14 @@ void CodeMap::map_locations() {
 }
 
 void CodeMap::mark_starts() {
-  const Index count = executable().instruction_count();
+  const Pc end = executable().end();
   if (bindings_.empty()) {
-    for (Index pc = 0; pc < count; ++pc) starts_.set(pc);
+    for (Pc pc = 0; pc < end; ++pc) starts_.set(pc);
     return;
   }
-  Index function = -1;
-  std::vector<Index> seen(bindings_.size(), -1);  // function that the binding was last seen in
-  for (Index pc = 0; pc < count; ++pc) {
+  FunctionIndex function = -1;
+  std::vector<FunctionIndex> seen(bindings_.size(), -1);  // function that the binding was last seen in
+  for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
     const int b = binding_of(pc);
     if (b < 0 || seen[std::size_t(b)] == function) continue;
@@ -197,36 +198,36 @@ void CodeMap::mark_starts() {
 
 // ---- questions ----
 
-const std::string& CodeMap::function_name(Index pc) const {
+const std::string& CodeMap::function_name(Pc pc) const {
   static const std::string none;
-  const Index f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
+  const FunctionIndex f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
   return f < 0 ? none : executable().functions[std::size_t(f)].name;
 }
 
-std::vector<Index> CodeMap::starts_of(int binding) const {
-  std::vector<Index> found;
-  for (Index pc = 0; pc < Index(binding_of_.size()); ++pc)
+std::vector<Pc> CodeMap::starts_of(int binding) const {
+  std::vector<Pc> found;
+  for (Pc pc = 0; pc < Pc(binding_of_.size()); ++pc)
     if (binding_of(pc) == binding && starts_.test(pc)) found.push_back(pc);
   return found;
 }
 
-Index CodeMap::entry(Index function) const {
+Pc CodeMap::entry(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   if (!bindings_.empty())
-    for (Index pc = f.start; pc < f.end; ++pc)
+    for (Pc pc = f.start; pc < f.end; ++pc)
       if (starts_.test(pc)) return pc;
   return f.start;
 }
 
-std::vector<Index> CodeMap::returns(Index function) const {
+std::vector<Pc> CodeMap::returns(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  std::vector<Index> found;
-  for (Index pc = f.start; pc < f.end; ++pc)
+  std::vector<Pc> found;
+  for (Pc pc = f.start; pc < f.end; ++pc)
     if (executable().instruction(pc).op == Opcode::Ret) found.push_back(pc);
   return found;
 }
 
-Position CodeMap::position(Index pc) const {
+Position CodeMap::position(Pc pc) const {
   Position p;
   p.pc = pc;
   if (pc < 0 || std::size_t(pc) >= functions_.size()) return p;
@@ -268,8 +269,8 @@ std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRan
                                                               : "";
   if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
   // It holds the result once the last call of the binding that gets it has run.
-  Index begin = v.begin;
-  for (Index pc = v.begin; pc < v.end && binding_of(pc) == b; ++pc) {
+  Pc begin = v.begin;
+  for (Pc pc = v.begin; pc < v.end && binding_of(pc) == b; ++pc) {
     const Instruction i = executable().instruction(pc);
     for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
       if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
@@ -281,7 +282,7 @@ void CodeMap::name_variables() {
   const bytecode::Executable& exe = executable();
   variables_.resize(exe.functions.size());
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
-    const bytecode::FunctionDebug* debug = exe.debug.function(Index(f));
+    const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
     for (const bytecode::VariableRange& v : debug->variables) {
       if (is_user_variable(v))
@@ -294,16 +295,16 @@ void CodeMap::name_variables() {
 
 // Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
 // Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
-const std::vector<Index>& CodeMap::dominators(Index function) const {
+const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) const {
   if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
-  std::vector<Index> idom;
+  std::vector<std::int64_t> idom;
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  const Index count = f.end - f.start;
-  std::vector<std::vector<Index>> before(static_cast<std::size_t>(count));
-  auto edge = [&](Index from, Index to) {
+  const std::int64_t count = f.end - f.start;
+  std::vector<std::vector<std::int64_t>> before(static_cast<std::size_t>(count));
+  auto edge = [&](std::int64_t from, std::int64_t to) {
     if (to >= 0 && to < count) before[std::size_t(to)].push_back(from);
   };
-  for (Index at = 0; at < count; ++at) {
+  for (std::int64_t at = 0; at < count; ++at) {
     const Instruction i = executable().instruction(f.start + at);
     switch (i.op) {
       case Opcode::Call:
@@ -322,16 +323,16 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   }
   idom.assign(std::size_t(count), -1);
   if (count > 0) idom[0] = 0;
-  auto meet = [&](Index a, Index b) {
+  auto meet = [&](std::int64_t a, std::int64_t b) {
     while (a != b) (a > b ? a : b) = idom[std::size_t(a > b ? a : b)];
     return a;
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (Index at = 1; at < count; ++at) {
+    for (std::int64_t at = 1; at < count; ++at) {
       support::poll();
-      Index best = -1;
-      for (const Index from : before[std::size_t(at)])
+      std::int64_t best = -1;
+      for (const std::int64_t from : before[std::size_t(at)])
         if (idom[std::size_t(from)] >= 0) best = best < 0 ? from : meet(best, from);
       if (best >= 0 && best < at && idom[std::size_t(at)] != best) {
         idom[std::size_t(at)] = best;
@@ -342,13 +343,13 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   return dominators_.emplace(function, std::move(idom)).first->second;
 }
 
-bool CodeMap::runs_before(Index earlier, Index later) const {
-  const Index function = function_of(later);
+bool CodeMap::runs_before(Pc earlier, Pc later) const {
+  const FunctionIndex function = function_of(later);
   if (function < 0 || function_of(earlier) != function || earlier >= later) return false;
-  const std::vector<Index>& idom = dominators(function);
-  const Index start = executable().functions[std::size_t(function)].start;
-  Index at = later - start;
-  const Index wanted = earlier - start;
+  const std::vector<std::int64_t>& idom = dominators(function);
+  const Pc start = executable().functions[std::size_t(function)].start;
+  std::int64_t at = later - start;
+  const std::int64_t wanted = earlier - start;
   while (at > wanted && idom[std::size_t(at)] >= 0) at = idom[std::size_t(at)];
   return at == wanted;
 }

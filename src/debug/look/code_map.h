@@ -32,7 +32,7 @@ struct UserBinding {
 struct UserVariable {
   std::string name;
   const bytecode::VariableRange* range;
-  Index begin;  // of the range, or later
+  Pc begin;  // of the range, or later
 };
 
 class CodeMap {
@@ -42,24 +42,24 @@ class CodeMap {
   const bytecode::Executable& executable() const { return *build_->executable; }
   const std::shared_ptr<const session::Build>& build() const { return build_; }
 
-  Index function_of(Index pc) const { return functions_[std::size_t(pc)]; }
-  const std::string& function_name(Index pc) const;
+  FunctionIndex function_of(Pc pc) const { return functions_[std::size_t(pc)]; }
+  const std::string& function_name(Pc pc) const;
   // -1: code that no binding of the user stands for.
-  int binding_of(Index pc) const { return binding_of_[std::size_t(pc)]; }
+  int binding_of(Pc pc) const { return binding_of_[std::size_t(pc)]; }
   const UserBinding& binding(int i) const { return bindings_[std::size_t(i)]; }
   const std::vector<UserBinding>& bindings() const { return bindings_; }
   const vm::StopSet& starts() const { return starts_; }
   bool has_debug_info() const { return has_debug_info_; }
   // Starts of a binding, one a function that it became code in.
-  std::vector<Index> starts_of(int binding) const;
+  std::vector<Pc> starts_of(int binding) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
-  Index entry(Index function) const;
+  Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
-  std::vector<Index> returns(Index function) const;
+  std::vector<Pc> returns(FunctionIndex function) const;
   // Every way from the function's entry to `later` has run `earlier` before.
-  bool runs_before(Index earlier, Index later) const;
-  Position position(Index pc) const;
-  const std::vector<UserVariable>& variables(Index function) const { return variables_[std::size_t(function)]; }
+  bool runs_before(Pc earlier, Pc later) const;
+  Position position(Pc pc) const;
+  const std::vector<UserVariable>& variables(FunctionIndex function) const { return variables_[std::size_t(function)]; }
 
  private:
   void collect(std::string_view function, const ir::SeqExpr* body, int depth);
@@ -74,19 +74,20 @@ class CodeMap {
   void name_variables();
   bool is_user_variable(const bytecode::VariableRange& v) const;
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
-  const std::vector<Index>& dominators(Index function) const;
+  const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
 
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
   std::vector<UserBinding> bindings_;
   std::unordered_map<std::uint32_t, int> by_node_;
   std::unordered_map<std::uint32_t, std::uint32_t> user_variables_;  // ids of parameters and bound variables
-  std::vector<Index> functions_;
+  std::vector<FunctionIndex> functions_;
   std::vector<int> binding_of_;
   vm::StopSet starts_;
   std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
-  mutable std::unordered_map<Index, std::vector<Index>> dominators_;  // per function: immediate dominator, relative
+  mutable std::unordered_map<FunctionIndex, std::vector<std::int64_t>>
+      dominators_;  // per function: immediate dominator, relative
 };
 
 }  // namespace rldb::debug

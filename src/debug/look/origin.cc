@@ -66,9 +66,9 @@ std::vector<std::uint32_t> ids_of(const ir::Binding* b) { return {b->id, b->var-
 
 }  // namespace
 
-std::vector<std::string> Debugger::origin(Index pc) const {
+std::vector<std::string> Debugger::origin(Pc pc) const {
   const auto map = impl_->current_code();
-  if (!map || pc < 0 || pc >= map->executable().instruction_count()) return {};
+  if (!map || pc < 0 || pc >= map->executable().end()) return {};
   const bytecode::Executable& exe = map->executable();
   std::vector<std::string> lines;
   lines.push_back(fmt::format("*{} {}: {}", pc, map->function_name(pc), bytecode::instruction_text(exe, pc)));

@@ -80,7 +80,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   add_breakpoint_sites(stops);
   const std::size_t depth_now = run->depth();
   if (frames_alive)
-    for (Index pc = 0; pc < stops.size(); ++pc)
+    for (Pc pc = 0; pc < stops.end(); ++pc)
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
   Latest latest(frames_alive, depth_now);
   std::optional<std::uint64_t> breakpoint;
@@ -88,7 +88,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
-        const Index pc = m.frame().pc;
+        const Pc pc = m.frame().pc;
         std::string ignored;
         std::vector<int> here = triggered(m, false, &ignored);
         if (!here.empty()) {
@@ -146,7 +146,7 @@ StopReport Debugger::reverse_finish() {
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
   // The caller stands at its Call.
   const std::size_t depth = frames.size() - 1;
-  const Index call = frames[depth - 1].pc;
+  const Pc call = frames[depth - 1].pc;
   vm::StopSet mine = d.no_stops();
   mine.set(call);
   return d.backward(

@@ -138,7 +138,7 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
 
 // ---- kernels ----
 
-Index Run::kernel_called_at(Index pc) const {
+FunctionIndex Run::kernel_called_at(Pc pc) const {
   const bytecode::Executable& exe = code_->executable();
   const Instruction i = exe.instruction(pc);
   if (i.op != Opcode::Call) return -1;
@@ -146,7 +146,8 @@ Index Run::kernel_called_at(Index pc) const {
   if (exe.functions[std::size_t(i.callee)].name != kDynamicCall || i.args.empty()) return -1;
   const Arg kernel = i.arg(0);
   if (kernel.kind() != ArgKind::Function) return -1;
-  return machine_.program().target_kind(kernel.value()) == vm::TargetKind::Kernel ? kernel.value() : -1;
+  return machine_.program().target_kind(kernel.function()) == vm::TargetKind::Kernel ? kernel.function()
+                                                                                     : FunctionIndex(-1);
 }
 
 bool Run::next_is_kernel_call() const {
@@ -188,8 +189,8 @@ std::optional<std::vector<Value>> Run::kernel_arguments() const {
 std::optional<Value> Run::argument(Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
-      if (bytecode::is_special(arg.value())) return Value();
-      const Value* v = machine_.read_register(depth() - 1, arg.value());
+      if (bytecode::is_special(arg.reg())) return Value();
+      const Value* v = machine_.read_register(depth() - 1, arg.reg());
       return v ? std::optional(*v) : std::nullopt;
     }
     case ArgKind::Immediate:
@@ -197,7 +198,7 @@ std::optional<Value> Run::argument(Arg arg) const {
     case ArgKind::Constant:
       return code_->executable().constants[std::size_t(arg.value())];
     case ArgKind::Function:
-      return machine_.program().function_value(arg.value());
+      return machine_.program().function_value(arg.function());
   }
   RLDB_UNREACHABLE("argument kind");
 }

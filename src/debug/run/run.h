@@ -54,7 +54,7 @@ class Run {
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
   const Timeline& timeline() const { return timeline_; }
-  Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
+  Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
   // Nanoseconds that going back to the present time would take.
@@ -81,7 +81,7 @@ class Run {
   bool in_kernel() const { return kernel_ != nullptr; }
   const KernelStepper* kernel() const { return kernel_.get(); }
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
-  bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
+  bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
@@ -94,7 +94,7 @@ class Run {
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
-  Index kernel_called_at(Index pc) const;  // index into the function table, or -1
+  FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
   std::optional<std::vector<runtime::Value>> kernel_arguments() const;
   vm::Outcome call_alone();
   std::optional<runtime::Value> argument(bytecode::Arg arg) const;

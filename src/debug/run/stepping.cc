@@ -144,7 +144,7 @@ StopReport Debugger::Impl::next_once() {
   vm::StopSet mine = run->code().starts();
   // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
   if (run->machine().running())
-    for (const Index pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
+    for (const Pc pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
   // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
   if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
     --limit;
@@ -159,7 +159,7 @@ StopReport Debugger::Impl::next_once() {
 
 StopReport Debugger::Impl::next_instruction_once() {
   const std::size_t depth = run->depth();
-  const Index here = run->pc();
+  const Pc here = run->pc();
   StopReport r = forward(
       no_stops(), [] { return true; }, run->time() + 1);
   if (r.kind != StopKind::Step || run->depth() <= depth || here < 0) return r;
@@ -205,7 +205,7 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
     return d.last;
   }
   vm::StopSet mine = d.no_stops();
-  for (const Index pc : to.sites) mine.set(pc);
+  for (const Pc pc : to.sites) mine.set(pc);
   return d.forward(std::move(mine), [] { return true; });
 }
 
@@ -221,14 +221,14 @@ StopReport Debugger::finish() {
   }
   if (!d.run->machine().running() || d.run->fault()) return resume();
   const std::size_t depth = d.run->depth();
-  const Index function = d.run->machine().frame().function;
+  const FunctionIndex function = d.run->machine().frame().function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
   };
   if (!at_return()) {
     vm::StopSet mine = d.no_stops();
-    for (const Index pc : d.run->code().returns(function)) mine.set(pc);
+    for (const Pc pc : d.run->code().returns(function)) mine.set(pc);
     StopReport r = d.forward(std::move(mine), at_return);
     if (r.kind != StopKind::Step) return r;
   }
@@ -246,7 +246,7 @@ StopReport Debugger::finish() {
 StopReport Debugger::Impl::to_kernel_of_binding() {
   const bytecode::Executable& exe = run->code().executable();
   vm::StopSet mine = run->code().starts();
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc)
+  for (Pc pc = 0; pc < exe.end(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
 }
