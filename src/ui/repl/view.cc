@@ -169,8 +169,8 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   return Status::Good;
 }
 
-static std::vector<bytecode::Index> pcs_of(const debug::Breakpoint& b) {
-  std::vector<bytecode::Index> pcs;
+static std::vector<bytecode::Pc> pcs_of(const debug::Breakpoint& b) {
+  std::vector<bytecode::Pc> pcs;
   for (const debug::Site& site : b.sites)
     if (pcs.empty() || pcs.back() != site.pc) pcs.push_back(site.pc);
   return pcs;
