@@ -57,11 +57,8 @@ std::vector<std::string> explain_type(const ir::Type* type) {
 }
 
 void show_text(Repl& repl, const std::string& text) {
-  if (!repl.console().color() || !repl.highlight) {
-    repl.console().write(text);
-    return;
-  }
-  repl.console().write(paint_script(text));
+  repl.console().write(repl.console().color() && repl.highlight ? paint_script(text) : text);
+  if (!text.ends_with('\n')) repl.console().write("\n");
 }
 
 std::string describe_position(const Repl& repl, const debug::Position& where) {
