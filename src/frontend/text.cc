@@ -91,7 +91,10 @@ std::size_t find_headers_without_block(std::string_view text) {
 
 }  // namespace
 
-bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out, bool within_limits) {
+namespace {
+
+// What is said of a text in any language.
+bool check_bytes(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
   const std::string_view text = buffer.text();
   if (text.size() > kMaxProgramBytes) {
     out.add({file, 0, 0}, source::message(diag::FileTooLarge, buffer.name(), text.size(), kMaxProgramBytes));
@@ -103,6 +106,20 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
     out.add({file, begin, begin + 1}, source::message(diag::FileBinary, buffer.name(), at, what));
     return false;
   }
+  return true;
+}
+
+bool check_not_empty(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
+  if (buffer.text().find_first_not_of(" \t\r\n\f") != std::string_view::npos) return true;
+  out.add({file, 0, 0}, source::message(diag::EmptyText, buffer.name()));
+  return false;
+}
+
+}  // namespace
+
+bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out, bool within_limits) {
+  const std::string_view text = buffer.text();
+  if (!check_bytes(buffer, file, out)) return false;
   if (std::size_t at = 0; !within_limits && !cst::within_limits(text, &at)) {
     report_limit(text, file, at, out);
     return false;
@@ -113,11 +130,16 @@ bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagn
     out.add({file, begin, begin + 1}, source::message(diag::MissingBody));
     return false;
   }
-  if (text.find_first_not_of(" \t\r\n\f") == std::string_view::npos) {
-    out.add({file, 0, 0}, source::message(diag::EmptyText, buffer.name()));
-    return false;
-  }
-  return true;
+  return check_not_empty(buffer, file, out);
+}
+
+bool check_relay_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
+  if (!check_bytes(buffer, file, out) || !check_not_empty(buffer, file, out)) return false;
+  std::size_t at = 0;
+  if (cst::within_limits(buffer.text(), &at, cst::Grammar::Relay)) return true;
+  const auto begin = static_cast<std::uint32_t>(at);
+  out.add({file, begin, begin + 1}, source::message(diag::NestedTooDeepText));
+  return false;
 }
 
 }  // namespace rldb::frontend

@@ -10,5 +10,7 @@ namespace rldb::frontend {
 // looked for when `within_limits` is known).
 bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out,
                 bool within_limits = false);
+// The same of a Relay text.
+bool check_relay_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out);
 
 }  // namespace rldb::frontend

@@ -6,6 +6,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/runtime/plugin.h"
@@ -78,6 +79,10 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
 }
 
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
+  if (frontend::is_relay(name, text)) {
+    out.add({}, source::message(diag::RelayNotHere, name));
+    return false;
+  }
   const source::FileId file = sources_.add(name, std::move(text));
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);

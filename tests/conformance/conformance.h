@@ -1,4 +1,4 @@
-// Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs) and says what passes.
+// Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs, relay) and says what passes.
 //
 // Every text of parse, trace/mod and runs/mod is a round trip too, in the spelling it was written in and in the older
 // ones; a text that TVM's own printer wrote (trace/mod, runs/mod) must come back byte for byte.
@@ -22,6 +22,12 @@ enum class Kind {
   Print,     // the text that is printed is TVM's, comment header aside
   Agree,     // the engines, and the evaluator on lowered code, give the same values; nothing that can run: passed
   Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
+  // Of the folder `relay`:
+  RelayText,     // reads, prints, reads again: the same graph and the same bytes
+  RelayPrints,   // what is printed is the text itself
+  RelayCounts,   // the graph has as many nodes of each kind as the table says
+  RelayVerdict,  // rejected, or accepted: `outcome`
+  RelayEqual,    // two texts mean the same graph, or do not: `outcome`
 };
 
 struct Case {
@@ -33,9 +39,12 @@ struct Case {
   std::string after;    // trace: path of the expected module
   std::string outcome;  // trace: "ok" or an error
   std::string function;
-  std::string values;  // runs: path of the .npz
-  std::string engine;  // runs: jit or eval
-  std::string syntax;  // spelling: sinfo or rfc
+  std::string values;               // runs: path of the .npz
+  std::string engine;               // runs: jit or eval
+  std::string syntax;               // spelling: sinfo or rfc
+  std::string initial;              // relay: what the text's test has besides
+  std::vector<std::string> counts;  // relay counts: the row of the table; counted_as: its heading
+  std::vector<std::string> counted_as;
 };
 
 struct Outcome {
@@ -46,6 +55,12 @@ struct Outcome {
 // All cases of a corpus folder (or of one of its parts, when `root` is that part). Sorted by name.
 std::vector<Case> list_cases(const std::string& root);
 Outcome run_case(const Case& c);
+// Those of the folder `relay` (relay_list.cc, relay_run.cc).
+void add_relay(const std::string& folder, std::vector<Case>& cases);
+Outcome run_relay(const Case& c);
+Outcome failed(std::string reason);
+// The rows of a table of tab-separated cells, below its heading.
+std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);
 // In worker processes; results in the order of `cases`. A worker that dies or is silent for `seconds` fails its case.
 std::vector<Outcome> run_cases(const std::vector<Case>& cases, int workers, double seconds);
 

@@ -31,15 +31,6 @@ std::vector<std::string> split_tabs(const std::string& line) {
   return cells;
 }
 
-std::vector<std::vector<std::string>> rows(const fs::path& index) {
-  std::vector<std::vector<std::string>> out;
-  std::ifstream in(index);
-  std::string line;
-  std::getline(in, line);  // the heading
-  while (std::getline(in, line)) out.push_back(split_tabs(line));
-  return out;
-}
-
 void add_texts(const fs::path& folder, Kind kind, const std::string& prefix, std::vector<Case>& cases) {
   for (const fs::path& p : entries(folder)) {
     if (p.extension() != ".py") continue;
@@ -121,7 +112,7 @@ void add_agreements(std::vector<Case>& cases) {
 void add_trace(const fs::path& folder, std::vector<Case>& cases) {
   add_modules(folder / "mod", "trace/mod", cases);
   int number = 0;
-  for (const auto& row : rows(folder / "index.tsv")) {
+  for (const auto& row : table_rows(folder / "index.tsv")) {
     ++number;
     if (row.size() < 6) continue;
     Case c;
@@ -141,7 +132,7 @@ void add_runs(const fs::path& folder, std::vector<Case>& cases) {
   add_modules(folder / "mod", "runs/mod", cases);
   // A test may run several times: the second is `test #2`.
   std::map<std::string, int> seen;
-  for (const auto& row : rows(folder / "index.tsv")) {
+  for (const auto& row : table_rows(folder / "index.tsv")) {
     if (row.size() < 4) continue;
     const int times = ++seen[row[0]];
     const std::string run = times == 1 ? row[0] : row[0] + " #" + std::to_string(times);
@@ -162,6 +153,16 @@ void add_runs(const fs::path& folder, std::vector<Case>& cases) {
 
 }  // namespace
 
+std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading) {
+  std::vector<std::vector<std::string>> out;
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  if (heading) *heading = split_tabs(line);
+  while (std::getline(in, line)) out.push_back(split_tabs(line));
+  return out;
+}
+
 std::vector<Case> list_cases(const std::string& root) {
   std::vector<Case> cases;
   const auto part = [&](const char* name) {
@@ -176,6 +177,7 @@ std::vector<Case> list_cases(const std::string& root) {
   add_runs(part("runs"), cases);
   add_spellings(cases);
   add_agreements(cases);
+  add_relay(part("relay").string(), cases);
   return cases;
 }
 

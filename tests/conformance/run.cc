@@ -18,18 +18,18 @@ namespace rldb::conformance {
 using runtime::Value;
 using session::Session;
 
-namespace {
-
-struct Silent : runtime::Output {
-  void write(std::string_view) override {}
-};
-
 Outcome failed(std::string reason) {
   for (char& c : reason)
     if (c == '\n' || c == '\t') c = ' ';
   if (reason.size() > 300) reason = reason.substr(0, 297) + "...";
   return {false, std::move(reason)};
 }
+
+namespace {
+
+struct Silent : runtime::Output {
+  void write(std::string_view) override {}
+};
 
 std::string first_error(const source::Diagnostics& d, const source::SourceManager& sources) {
   for (const source::Diagnostic& e : d.all()) {
@@ -293,6 +293,12 @@ Outcome run_case(const Case& c) {
       return run_spelling(c);
     case Kind::Agree:
       return run_agree(c);
+    case Kind::RelayText:
+    case Kind::RelayPrints:
+    case Kind::RelayCounts:
+    case Kind::RelayVerdict:
+    case Kind::RelayEqual:
+      return run_relay(c);
   }
   return failed("?");
 }

@@ -1,5 +1,5 @@
-// The grammar's own corpus (grammar/test/corpus/*.txt, in the tree-sitter tool's format) through the runtime: every
-// text has the tree that stands below it, with field names.
+// The grammars' own corpora (test/corpus/*.txt beside each grammar, in the tree-sitter tool's format) through the
+// runtime: every text has the tree that stands below it, with field names.
 #include <doctest/doctest.h>
 #include <tree_sitter/api.h>
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
+extern "C" const TSLanguage* tree_sitter_relay(void);
 
 namespace {
 
@@ -56,9 +57,9 @@ std::string normalised(const std::string& tree) {
   return out;
 }
 
-std::string parse(const std::string& text) {
+std::string parse(const TSLanguage* language, const std::string& text) {
   const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
-  ts_parser_set_language(parser.get(), tree_sitter_tvmscript());
+  ts_parser_set_language(parser.get(), language);
   const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(
       ts_parser_parse_string(parser.get(), nullptr, text.data(), std::uint32_t(text.size())), ts_tree_delete);
   char* printed = ts_node_string(ts_tree_root_node(tree.get()));
@@ -67,11 +68,10 @@ std::string parse(const std::string& text) {
   return out;
 }
 
-}  // namespace
-
-TEST_CASE("the grammar's corpus, through the runtime") {
+// How many texts there were.
+std::size_t check_corpus(const std::string& folder, const TSLanguage* language) {
   std::size_t seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(RLDB_SOURCE_DIR "/grammar/test/corpus")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     for (const Example& e : read_corpus(entry.path())) {
       CAPTURE(entry.path().filename().string());
       CAPTURE(e.name);
@@ -80,8 +80,15 @@ TEST_CASE("the grammar's corpus, through the runtime") {
       std::string text = e.text;
       if (text.ends_with("\n\n")) text.pop_back();
       if (text.starts_with('\n')) text.erase(0, 1);
-      CHECK(normalised(parse(text)) == normalised(e.tree));
+      CHECK(normalised(parse(language, text)) == normalised(e.tree));
     }
   }
-  CHECK(seen >= 20);
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("the grammars' corpora, through the runtime") {
+  CHECK(check_corpus(RLDB_SOURCE_DIR "/grammar/test/corpus", tree_sitter_tvmscript()) >= 20);
+  CHECK(check_corpus(RLDB_SOURCE_DIR "/grammar/relay/test/corpus", tree_sitter_relay()) >= 15);
 }

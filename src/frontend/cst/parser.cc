@@ -11,6 +11,8 @@
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 extern "C" bool tree_sitter_tvmscript_within_limits(const char* text, std::size_t size, std::size_t* offset);
+extern "C" const TSLanguage* tree_sitter_relay(void);
+extern "C" bool tree_sitter_relay_within_limits(const char* text, std::size_t size, std::size_t* offset);
 
 namespace rldb::frontend::cst {
 
@@ -52,20 +54,26 @@ ExpressionKind expression_kind(Kind kind) {
   return ExpressionKind::Other;
 }
 
-bool within_limits(std::string_view text, std::size_t* offset) {
-  return tree_sitter_tvmscript_within_limits(text.data(), text.size(), offset);
+bool within_limits(std::string_view text, std::size_t* offset, Grammar grammar) {
+  switch (grammar) {
+    case Grammar::TvmScript:
+      return tree_sitter_tvmscript_within_limits(text.data(), text.size(), offset);
+    case Grammar::Relay:
+      return tree_sitter_relay_within_limits(text.data(), text.size(), offset);
+  }
+  RLDB_UNREACHABLE("grammar");
 }
 
 namespace {
 
 // Symbols and fields of the generated parser, by their numbers.
 struct Language {
-  const TSLanguage* ts = tree_sitter_tvmscript();
+  const TSLanguage* ts;
   std::vector<Kind> kinds;        // by TSSymbol
   std::vector<bool> punctuation;  // by TSSymbol: tokens that never fill a field
   std::vector<Field> fields;
 
-  Language() {
+  explicit Language(const TSLanguage* language) : ts(language) {
     std::unordered_map<std::string_view, Kind> by_name = {
 #define RLDB_CST(K, name) {name, Kind::K},
 #include "frontend/cst/node_kinds.def"
@@ -101,9 +109,10 @@ struct Language {
   bool is_punctuation(TSSymbol symbol) const { return symbol < punctuation.size() && punctuation[symbol]; }
 };
 
-const Language& language() {
-  static const Language instance;
-  return instance;
+const Language& language(Grammar grammar = Grammar::TvmScript) {
+  static const Language script(tree_sitter_tvmscript());
+  static const Language relay(tree_sitter_relay());
+  return grammar == Grammar::Relay ? relay : script;
 }
 
 struct ParserDeleter {
@@ -115,22 +124,22 @@ struct TreeDeleter {
 using ParserPtr = std::unique_ptr<TSParser, ParserDeleter>;
 using TreePtr = std::unique_ptr<TSTree, TreeDeleter>;
 
-ParserPtr make_parser() {
+ParserPtr make_parser(Grammar grammar = Grammar::TvmScript) {
   static const bool counted = [] {
     ts_set_allocator(support::counted_malloc, support::counted_calloc, support::counted_realloc, support::counted_free);
     return true;
   }();
   (void)counted;
   ParserPtr parser(ts_parser_new());
-  const bool fits = ts_parser_set_language(parser.get(), language().ts);
+  const bool fits = ts_parser_set_language(parser.get(), language(grammar).ts);
   RLDB_CHECK(fits, "the grammar was generated for another tree-sitter ABI");
   ts_parser_set_cancellation_flag(parser.get(), support::cancel_word());
   return parser;
 }
 
-TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text) {
+TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript) {
   // What the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
-  if (!within_limits(text)) text = {};
+  if (!within_limits(text, nullptr, grammar)) text = {};
   TreePtr tree(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
   if (!tree) {
     ts_parser_reset(parser);  // else it would go on with this text at the next call
@@ -151,7 +160,11 @@ bool goto_child(TSTreeCursor* cursor, std::uint32_t begin) {
 class Copier {
  public:
   Copier(TSNode root, const TreeOptions& options, std::vector<NodeRow>& rows)
-      : options_(options), rows_(rows), root_(root), cursor_(ts_tree_cursor_new(root_)) {
+      : language_(language(options.grammar)),
+        options_(options),
+        rows_(rows),
+        root_(root),
+        cursor_(ts_tree_cursor_new(root_)) {
     check_damage_ = ts_node_has_error(root_);
   }
   ~Copier() { ts_tree_cursor_delete(&cursor_); }
@@ -250,7 +263,7 @@ class Copier {
     return check_damage_ && !open_.empty() && open_.back() != kSkipped && rows_[open_.back()].kind == Kind::Error;
   }
 
-  const Language& language_ = language();
+  const Language& language_;
   const TreeOptions& options_;
   std::vector<NodeRow>& rows_;
   TSNode root_;
@@ -263,12 +276,14 @@ class Copier {
 }  // namespace
 
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options) {
-  thread_local ParserPtr parser = make_parser();
+  thread_local ParserPtr script = make_parser();
+  thread_local ParserPtr relay = make_parser(Grammar::Relay);
+  TSParser* parser = options.grammar == Grammar::Relay ? relay.get() : script.get();
   Tree out;
   out.file = file;
   out.text = text;
   out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
-  const TreePtr tree = parse_text(parser.get(), nullptr, text);
+  const TreePtr tree = parse_text(parser, nullptr, text, options.grammar);
   Copier(ts_tree_root_node(tree.get()), options, out.rows).run();
   return out;
 }

@@ -26,13 +26,16 @@ class KnownStatements {
   virtual bool next(Statement& statement) = 0;
 };
 
+enum class Grammar : std::uint8_t { TvmScript, Relay };
+
 struct TreeOptions {
+  Grammar grammar = Grammar::TvmScript;  // a LiveTree is always of TVMScript
   int max_depth = 1000;
   KnownStatements* known = nullptr;
 };
 
-// May the text be given to the tree-sitter runtime at all (grammar/src/limits.h)? Else `offset` is where it is not.
-bool within_limits(std::string_view text, std::size_t* offset = nullptr);
+// May the text be given to the tree-sitter runtime at all (limits.h of the grammar)? Else `offset` is where it is not.
+bool within_limits(std::string_view text, std::size_t* offset = nullptr, Grammar grammar = Grammar::TvmScript);
 
 // `text` must outlive the tree. Never fails: bad text gives Error and Missing nodes.
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options = {});

@@ -4,6 +4,7 @@
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
 #include "ui/guarded.h"
 
 namespace rldb::ui {
@@ -13,13 +14,35 @@ namespace {
 // What is found out about one file.
 struct FileCheck {
   std::unique_ptr<session::Session> session;
+  std::unique_ptr<RelayProgram> relay;  // when the file is Relay text
   source::Diagnostics diagnostics;
   std::string what;  // is wrong; empty: nothing
   int code = kGood;
+
+  const source::SourceManager& sources() const { return relay ? relay->sources : session->sources(); }
+  std::size_t functions() const {
+    if (relay) return relay->parsed.module ? relay->parsed.module->functions.size() : 0;
+    return session->module() ? session->module()->entries.size() : 0;
+  }
 };
+
+void fail(FileCheck& check, int code, std::string what) {
+  check.code = code;
+  check.what = std::move(what);
+}
+
+void check_relay(const CommandLine& line, FileCheck& check) {
+  if (!check.relay->parsed.module) {
+    fail(check, kBadText, fmt::format("{} error(s)", check.diagnostics.error_count()));
+  } else if (line.roundtrip) {
+    if (std::string what = relay_roundtrip(*check.relay); !what.empty()) fail(check, kFailed, std::move(what));
+  }
+}
 
 void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
   session::Session& session = *check.session;
+  check.relay = read_relay(path, check.diagnostics);
+  if (check.relay) return check_relay(line, check);
   if (!session.load_file(path, check.diagnostics)) {
     check.code = kBadText;
     check.what = fmt::format("{} error(s)", check.diagnostics.error_count());
@@ -60,7 +83,7 @@ int batch_check(const CommandLine& line, Console& console) {
     if (!check.session) return kUsage;
     guarded_check(path, line, console, check);
     const bool ok = check.code == kGood;
-    const source::SourceManager& sources = check.session->sources();
+    const source::SourceManager& sources = check.sources();
     if (line.format == Format::Json) {
       rows.push_back({{"file", path},
                       {"ok", ok},
@@ -68,7 +91,7 @@ int batch_check(const CommandLine& line, Console& console) {
                       {"diagnostics", nlohmann::json::parse(source::render_json(check.diagnostics, sources))}});
     } else {
       console.diagnose(check.diagnostics, sources);
-      const std::size_t functions = check.session->module() ? check.session->module()->entries.size() : 0;
+      const std::size_t functions = check.functions();
       if (ok)
         console.print("ok    {} ({} function{})\n", path, functions, functions == 1 ? "" : "s");
       else

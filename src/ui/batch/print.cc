@@ -6,11 +6,15 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 int batch_print(const CommandLine& line, Console& console) {
+  source::Diagnostics of_relay;
+  if (const auto program = read_relay(line.files[0], of_relay))
+    return batch_print_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
@@ -41,6 +45,7 @@ int batch_print(const CommandLine& line, Console& console) {
 }
 
 int batch_diff(const CommandLine& line, Console& console) {
+  if (any_is_relay(line)) return batch_diff_relay(line, console);
   // One session each: the second program replaces the first in a session.
   auto a = open_session(line, console);
   if (!a || !load(*a, line.files[0], line, console)) return kBadText;

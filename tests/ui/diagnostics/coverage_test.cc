@@ -18,6 +18,7 @@ using Names = std::set<std::string>;
 Names kinds_of_texts() {
   return {
 #define RLDB_DIAG(id, severity, text, hint) #id,
+#include "rldb/source/diagnostic_relay.def"
 #include "rldb/source/diagnostic_script.def"
 #include "rldb/source/diagnostic_syntax.def"
 #include "rldb/source/diagnostic_type.def"

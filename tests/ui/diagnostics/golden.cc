@@ -9,6 +9,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "rldb/frontend/relay.h"
+#include "rldb/relay/ops/infer.h"
 #include "rldb/session/session.h"
 #include "ui/batch/batch.h"
 
@@ -148,7 +150,15 @@ Golden read_golden(const fs::path& path) {
 std::string check(const Golden& golden, std::vector<source::DiagId>& kinds) {
   session::Session session;
   source::Diagnostics found;
-  session.load_text("case.py", golden.program, found);
+  if (frontend::looks_like_relay(golden.program)) {
+    relay::Context ctx;
+    const source::FileId file = session.sources().add("case.relay", golden.program);
+    const auto parsed = frontend::parse_relay(ctx, session.sources(), file, found);
+    relay::Typing typing;
+    if (parsed.module && !parsed.module->functions.empty()) relay::infer_types(ctx, parsed.module, typing, found);
+  } else {
+    session.load_text("case.py", golden.program, found);
+  }
   for (const source::Diagnostic& d : found.all()) kinds.push_back(d.id);
   if (golden.json) return visible(check_json(golden));
   source::RenderOptions options;

@@ -1,0 +1,11 @@
+[
+  (function_definition)
+  (type_definition)
+  (function)
+  (if_expression)
+  (match_expression)
+  (block)
+  (arguments)
+  (tuple)
+  (metadata)
+] @fold

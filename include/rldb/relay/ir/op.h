@@ -1,0 +1,56 @@
+// Facts about Relay's operators: names, operands, attributes, how fusion sees them. How calls are typed is in
+// relay/ops. relay::op::<Id> are the rows of op.def.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace rldb::relay {
+
+enum class AttributesId : std::uint8_t {
+#define RLDB_RELAY_ATTRIBUTES(Id, key, fields) Id,
+#include "rldb/relay/ir/attributes.def"
+};
+
+enum class FieldKind : std::uint8_t { Int, Bool, Float, String, DType, Dim, Dims, Nested, Any };
+std::string_view to_string(FieldKind kind);  // for messages: "an integer"
+
+struct AttrField {
+  std::string_view name;
+  FieldKind kind;
+  std::optional<std::string_view> fallback;  // as it is printed; none: the attribute has to be given
+};
+
+struct AttributesInfo {
+  std::string_view type_key;      // "relay.attrs.Conv2DAttrs"; empty: takes none, or any
+  bool takes_any;                 // Free
+  std::vector<AttrField> fields;  // in TVM's order
+};
+const AttributesInfo& info(AttributesId id);
+
+enum class FusePattern : std::uint8_t { Elementwise, Broadcast, Injective, Reduce, Complex, Opaque };
+
+enum class OpId : std::uint16_t {
+#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern) Id,
+#include "rldb/relay/ir/op.def"
+};
+
+struct OpInfo {
+  OpId id;
+  std::string_view name;
+  int operands;  // -1: any number
+  AttributesId attributes;
+  FusePattern pattern;
+};
+const OpInfo& info(OpId id);
+const OpInfo* find_op(std::string_view name);  // null: none
+std::vector<std::string_view> op_names();
+
+namespace op {
+#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern) inline constexpr OpId Id = OpId::Id;
+#include "rldb/relay/ir/op.def"
+}  // namespace op
+
+}  // namespace rldb::relay

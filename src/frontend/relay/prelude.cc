@@ -1,0 +1,176 @@
+// The prelude: lists, options, trees, and functions over them, under the names that TVM's has.
+#include "rldb/frontend/relay.h"
+
+namespace rldb::frontend {
+
+std::string_view relay_prelude() {
+  return R"(#[version = "0.0.5"]
+type List[A] {
+  Cons(A, List[A]),
+  Nil,
+}
+type Option[A] {
+  Some(A),
+  None,
+}
+type Tree[A] {
+  Rose(A, List[Tree[A]]),
+}
+
+def @id[A](%x: A) -> A { %x }
+
+def @compose[A, B, C](%f: fn (B) -> C, %g: fn (A) -> B) -> fn (A) -> C {
+  fn (%x: A) -> C { %f(%g(%x)) }
+}
+
+def @flip[A, B, C](%f: fn (A, B) -> C) -> fn (B, A) -> C {
+  fn (%b: B, %a: A) -> C { %f(%a, %b) }
+}
+
+// f applied n times
+def @iterate[A](%f: fn (A) -> A, %n: int32) -> fn (A) -> A {
+  if (%n == 0) { @id } else { @compose(%f, @iterate(%f, %n - 1)) }
+}
+
+// ---- lists ----
+
+def @hd[A](%xs: List[A]) -> A {
+  match? (%xs) { Cons(%x, _) => %x, }
+}
+
+def @tl[A](%xs: List[A]) -> List[A] {
+  match? (%xs) { Cons(_, %rest) => %rest, }
+}
+
+def @nth[A](%xs: List[A], %n: int32) -> A {
+  if (%n == 0) { @hd(%xs) } else { @nth(@tl(%xs), %n - 1) }
+}
+
+def @length[A](%xs: List[A]) -> int32 {
+  match (%xs) {
+    Cons(_, %rest) => 1 + @length(%rest),
+    Nil => 0,
+  }
+}
+
+def @update[A](%xs: List[A], %n: int32, %v: A) -> List[A] {
+  if (%n == 0) { Cons(%v, @tl(%xs)) } else { Cons(@hd(%xs), @update(@tl(%xs), %n - 1, %v)) }
+}
+
+def @map[A, B](%f: fn (A) -> B, %xs: List[A]) -> List[B] {
+  match (%xs) {
+    Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)),
+    Nil => Nil,
+  }
+}
+
+def @foldl[A, B](%f: fn (A, B) -> A, %acc: A, %xs: List[B]) -> A {
+  match (%xs) {
+    Cons(%x, %rest) => @foldl(%f, %f(%acc, %x), %rest),
+    Nil => %acc,
+  }
+}
+
+def @foldr[A, B](%f: fn (A, B) -> B, %acc: B, %xs: List[A]) -> B {
+  match (%xs) {
+    Cons(%x, %rest) => %f(%x, @foldr(%f, %acc, %rest)),
+    Nil => %acc,
+  }
+}
+
+// Of a list that is not empty.
+def @foldr1[A](%f: fn (A, A) -> A, %xs: List[A]) -> A {
+  match? (%xs) {
+    Cons(%x, Nil) => %x,
+    Cons(%x, %rest) => %f(%x, @foldr1(%f, %rest)),
+  }
+}
+
+def @sum(%xs: List[int32]) -> int32 {
+  @foldl(fn (%acc: int32, %x: int32) -> int32 { %acc + %x }, 0, %xs)
+}
+
+def @concat[A](%xs: List[A], %ys: List[A]) -> List[A] {
+  match (%xs) {
+    Cons(%x, %rest) => Cons(%x, @concat(%rest, %ys)),
+    Nil => %ys,
+  }
+}
+
+def @filter[A](%f: fn (A) -> bool, %xs: List[A]) -> List[A] {
+  match (%xs) {
+    Cons(%x, %rest) => if (%f(%x)) { Cons(%x, @filter(%f, %rest)) } else { @filter(%f, %rest) },
+    Nil => Nil,
+  }
+}
+
+// As long as the shorter of the two.
+def @zip[A, B](%xs: List[A], %ys: List[B]) -> List[(A, B)] {
+  match ((%xs, %ys)) {
+    (Cons(%x, %more), Cons(%y, %others)) => Cons((%x, %y), @zip(%more, %others)),
+    _ => Nil,
+  }
+}
+
+def @rev[A](%xs: List[A]) -> List[A] {
+  @foldl(fn (%acc: List[A], %x: A) -> List[A] { Cons(%x, %acc) }, Nil, %xs)
+}
+
+// From the right: the state goes through the elements, each of which becomes another.
+def @map_accumr[A, B, C](%f: fn (A, B) -> (A, C), %init: A, %xs: List[B]) -> (A, List[C]) {
+  match (%xs) {
+    Cons(%x, %rest) => {
+      let %behind = @map_accumr(%f, %init, %rest);
+      let %here = %f(%behind.0, %x);
+      (%here.0, Cons(%here.1, %behind.1))
+    },
+    Nil => (%init, Nil),
+  }
+}
+
+// From the left; the list comes out reversed.
+def @map_accuml[A, B, C](%f: fn (A, B) -> (A, C), %init: A, %xs: List[B]) -> (A, List[C]) {
+  @foldl(
+    fn (%state: (A, List[C]), %x: B) -> (A, List[C]) {
+      let %here = %f(%state.0, %x);
+      (%here.0, Cons(%here.1, %state.1))
+    },
+    (%init, Nil),
+    %xs)
+}
+
+def @unfoldr[A, B](%f: fn (A) -> Option[(A, B)], %seed: A) -> List[B] {
+  match (%f(%seed)) {
+    Some(%next) => Cons(%next.1, @unfoldr(%f, %next.0)),
+    None => Nil,
+  }
+}
+
+// The list comes out reversed.
+def @unfoldl[A, B](%f: fn (A) -> Option[(A, B)], %seed: A) -> List[B] {
+  let %from = fn (%s: A, %acc: List[B]) -> List[B] {
+    match (%f(%s)) {
+      Some(%next) => %from(%next.0, Cons(%next.1, %acc)),
+      None => %acc,
+    }
+  };
+  %from(%seed, Nil)
+}
+
+// ---- trees ----
+
+def @tmap[A, B](%f: fn (A) -> B, %t: Tree[A]) -> Tree[B] {
+  match (%t) {
+    Rose(%v, %below) => Rose(%f(%v), @map(fn (%x: Tree[A]) -> Tree[B] { @tmap(%f, %x) }, %below)),
+  }
+}
+
+def @size[A](%t: Tree[A]) -> int32 {
+  match (%t) {
+    Rose(_, %below) => 1 + @sum(@map(fn (%x: Tree[A]) -> int32 { @size(%x) }, %below)),
+  }
+}
+)";
+}
+
+}  // namespace rldb::frontend

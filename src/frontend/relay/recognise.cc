@@ -1,0 +1,53 @@
+// Is a text Relay? Told by how it begins, before any grammar is asked.
+#include <algorithm>
+
+#include "rldb/frontend/relay.h"
+#include "rldb/support/text.h"
+
+namespace rldb::frontend {
+
+namespace {
+
+std::string_view first_line(std::string_view text) { return text.substr(0, std::min(text.find('\n'), text.size())); }
+
+// Past blanks and comments.
+std::string_view without_comments(std::string_view text) {
+  for (;;) {
+    text = support::trim(text);
+    if (text.starts_with("//")) {
+      text.remove_prefix(first_line(text).size());
+    } else if (text.starts_with("/*")) {
+      const std::size_t end = text.find("*/");
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+    } else {
+      return text;
+    }
+  }
+}
+
+// A decorator stands above a `def` or a `class`; a global does not.
+bool is_decorator(std::string_view text) {
+  return text.find("\ndef ") != std::string_view::npos || text.find("\nclass ") != std::string_view::npos ||
+         text.find("\nasync ") != std::string_view::npos || text.find('.') < text.find('(');
+}
+
+}  // namespace
+
+bool looks_like_relay(std::string_view text) {
+  text = without_comments(text);
+  for (const std::string_view begin : {"#[version", "#[metadata]", "v0.0.", "%", "free_var ", "extern type ", "fn ",
+                                       "fn(", "let ", "match?", "def @", "meta[relay."})
+    if (text.starts_with(begin)) return true;
+  const std::string_view line = first_line(text);
+  if (text.starts_with("@")) return !is_decorator(text);
+  // Python's `match x:` ends in a colon, and its `type X = ...` has a value.
+  if (text.starts_with("match ") || text.starts_with("match("))
+    return line.find('{') != std::string_view::npos && !support::trim(line).ends_with(':');
+  return text.starts_with("type ") && line.find('=') == std::string_view::npos;
+}
+
+bool is_relay(std::string_view name, std::string_view text) {
+  return name.ends_with(".relay") || name.ends_with(".rly") || looks_like_relay(text);
+}
+
+}  // namespace rldb::frontend

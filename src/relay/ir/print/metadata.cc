@@ -1,0 +1,128 @@
+// The metadata section: a graph of JSON nodes that refer to each other by index, as TVM's SaveJSON writes it.
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "relay/ir/print/printer_impl.h"
+#include "rldb/support/bytes.h"
+
+namespace rldb::relay::print_detail {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kConstantKey = "relay.Constant";
+
+std::string base64(std::span<const std::byte> bytes) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k) text += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+// DLPack's codes, which have no bool: one bit, unsigned.
+std::array<std::uint8_t, 2> code_and_bits(DType t) {
+  if (t.is_bool()) return {1, 1};
+  return {static_cast<std::uint8_t>(t.code), t.bits};
+}
+
+std::string tensor_blob(const runtime::Tensor& t) {
+  constexpr std::uint64_t kMagic = 0xDD5E40F096B4A13F;
+  std::vector<std::byte> out;
+  const auto put = [&](auto value) {
+    const auto* begin = reinterpret_cast<const std::byte*>(&value);
+    out.insert(out.end(), begin, begin + sizeof value);
+  };
+  put(kMagic);
+  put(std::uint64_t(0));
+  put(std::int32_t(1));  // the CPU
+  put(std::int32_t(0));
+  put(std::int32_t(t.ndim()));
+  for (const std::uint8_t part : code_and_bits(t.dtype())) put(part);
+  put(std::uint16_t(t.dtype().lanes));
+  for (const std::int64_t d : t.shape()) put(d);
+  put(std::int64_t(t.byte_size()));
+  out.insert(out.end(), t.data(), t.data() + t.byte_size());
+  return base64(out);
+}
+
+class Writer {
+ public:
+  std::string write(const MetaTable& table) {
+    nodes_.push_back({{"type_key", ""}});
+    ordered_json keys = ordered_json::array(), sections = ordered_json::array();
+    for (const MetaTable::Section& s : table.sections) {
+      ordered_json items = ordered_json::array();
+      for (const MetaEntry& e : s.entries) items.push_back(e.expr ? constant(e.expr) : object(e.object));
+      keys.push_back(s.key);
+      sections.push_back(add({{"type_key", "Array"}, {"data", items}}));
+    }
+    const std::size_t root = add({{"type_key", "Map"}, {"keys", keys}, {"data", sections}});
+    const ordered_json text = {
+        {"root", root}, {"nodes", nodes_}, {"b64ndarrays", tensors_}, {"attrs", {{"tvm_version", "0.10.0"}}}};
+    return text.dump(2);
+  }
+
+ private:
+  std::size_t add(ordered_json node) {
+    nodes_.push_back(std::move(node));
+    return nodes_.size() - 1;
+  }
+
+  std::size_t constant(const Expr* e) {
+    tensors_.push_back(tensor_blob(*cast<Constant>(e).tensor));
+    const std::string data = std::to_string(tensors_.size() - 1);
+    return add({{"type_key", kConstantKey},
+                {"attrs", {{"_checked_type_", "0"}, {"data", data}, {"span", "0"}, {"virtual_device_", "0"}}}});
+  }
+
+  // Objects below an object are fewer than the nesting of the JSON that they were read from.
+  std::size_t object(const MetaObject* o) {
+    if (!o) return 0;
+    if (const auto found = objects_.find(o); found != objects_.end()) return found->second;
+    ordered_json node = {{"type_key", o->type_key}};
+    if (o->is_sequence) {
+      ordered_json items = ordered_json::array();
+      for (const MetaField& f : o->fields) items.push_back(object(f.object));
+      node["data"] = items;
+    } else if (!o->fields.empty()) {
+      for (const MetaField& f : o->fields)
+        node["attrs"][std::string(f.name)] = f.object ? std::to_string(object(f.object)) : std::string(f.text);
+    } else {
+      node["repr_str"] = o->text;
+    }
+    return objects_[o] = add(std::move(node));
+  }
+
+  ordered_json nodes_ = ordered_json::array();
+  ordered_json tensors_ = ordered_json::array();
+  std::unordered_map<const MetaObject*, std::size_t> objects_;
+};
+
+}  // namespace
+
+std::string MetaReferences::reference(std::string_view key, MetaEntry entry, const void* identity) {
+  std::string& name = names_[identity];
+  if (!name.empty()) return name;
+  MetaTable::Section* section = nullptr;
+  for (MetaTable::Section& s : table_.sections)
+    if (s.key == key) section = &s;
+  if (!section) section = &table_.sections.emplace_back(MetaTable::Section{key, {}});
+  name = "meta[" + std::string(key) + "][" + std::to_string(section->entries.size()) + "]";
+  section->entries.push_back(entry);
+  return name;
+}
+
+std::string MetaReferences::constant(const Constant* c) { return reference(kConstantKey, {c, nullptr}, c); }
+std::string MetaReferences::object(const MetaObject* o) { return reference(o->type_key, {nullptr, o}, o); }
+
+std::string metadata_json(const MetaTable& table) { return Writer().write(table); }
+
+}  // namespace rldb::relay::print_detail

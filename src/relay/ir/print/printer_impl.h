@@ -1,0 +1,102 @@
+// How the printer is put together. A text is a chain of statements in a buffer; an expression that has no place of its
+// own is a statement `%n = ...;` in the buffer of the scope at hand.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rldb/relay/ir/printer.h"
+
+namespace rldb::relay::print_detail {
+
+// Numbers of metadata entries by key.
+class MetaReferences {
+ public:
+  std::string constant(const Constant* c);
+  std::string object(const MetaObject* o);
+  const MetaTable& table() const { return table_; }
+
+ private:
+  std::string reference(std::string_view key, MetaEntry entry, const void* identity);
+  MetaTable table_;
+  std::unordered_map<const void*, std::string> names_;
+};
+
+// Types and attributes, which need no names but those they have.
+class Values {
+ public:
+  std::string type(const Type* t);
+  std::string attr(const AttrValue* value);
+  std::string attrs(Span<NamedAttr> attrs);  // `a=1, b=2`
+  // Of a scalar; empty when no literal says it.
+  static std::string literal(const runtime::Tensor& scalar);
+  MetaReferences& meta() { return meta_; }
+  // How an expression in an attribute is written, where there are names for it.
+  void set_expr_text(std::function<std::string(const Expr*)> text) { expr_text_ = std::move(text); }
+
+ private:
+  std::string tensor(const TensorType& t);
+  std::string part(const Type* t, int depth);
+  MetaReferences meta_;
+  std::function<std::string(const Expr*)> expr_text_;
+  std::size_t parts_ = 0;  // of the type at hand
+};
+
+std::string float_text(double value, int bits);
+std::string metadata_json(const MetaTable& table);
+
+class Printer {
+ public:
+  explicit Printer(Values& values) : values_(values) {
+    values_.set_expr_text([this](const Expr* e) { return use(e, false); });
+  }
+
+  void count_uses(const Expr* root);
+  std::string definition(const Definition& d);
+  std::string expression(const Expr* e);  // a program that is one expression
+
+ private:
+  // How often a node is referred to by what is printed now, and how it was written.
+  struct State {
+    std::uint32_t uses = 0;
+    bool counted = false;
+    bool written = false;  // `text` is how to refer to it
+    bool visited = false;  // `text` is what it is
+    std::string text;
+  };
+  State& state(const Expr* e);
+  std::string& scope() { return scopes_.back(); }
+
+  // The text that refers to `e`; a statement before it when it has no place here.
+  std::string use(const Expr* e, bool may_inline);
+  // Operands first, without recursion: afterwards state(e).text is its own text.
+  void visit(const Expr* e);
+  std::string own_text(const Expr* e);
+  std::string in_scope(const Expr* e);
+  std::string body(const Expr* e);  // `{`, indented, `}`
+
+  std::string call(const Call& e);
+  std::string function(std::string_view prefix, const Function& f);
+  std::string let(const Let& e);
+  std::string if_expr(const If& e);
+  std::string tuple(const Tuple& e);
+  std::string match(const Match& e);
+  std::string pattern(const Pattern* p);
+  std::string binder(const Var* v);
+
+  std::string unique(std::string name);
+
+  Values& values_;
+  std::vector<State> states_;
+  std::vector<std::string> scopes_;
+  std::unordered_map<std::string, int> names_;
+  std::unordered_map<const Expr*, std::string> free_;  // declarations of free variables that no text has yet
+  int next_graph_ = 0;
+};
+
+// The lines behind the first, two columns further in.
+std::string indented(std::string_view text);
+
+}  // namespace rldb::relay::print_detail

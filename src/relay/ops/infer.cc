@@ -1,0 +1,378 @@
+// Inference of a module. Expressions are typed after what they refer to; a call whose operands are not known yet waits
+// until something else is.
+#include "rldb/relay/ops/infer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "relay/ops/match.h"
+#include "relay/ops/relation.h"
+#include "rldb/relay/ir/printer.h"
+#include "rldb/source/diagnostic_relay.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::relay {
+
+namespace {
+
+class Inference {
+ public:
+  Inference(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out)
+      : ctx_(ctx), module_(m), typing_(typing), out_(out), solver_(ctx) {}
+
+  bool run() {
+    const std::size_t before = out_.error_count();
+    for (const Definition& d : module_->functions) typing_.set(d.name, signature(*d.function));
+    for (const Function* f : callees_first()) visit(f);
+    if (module_->body) visit(module_->body);
+    while (retry()) {
+    }
+    for (const Match* m : matches_) check_exhaustive(m);
+    finish();
+    return out_.error_count() == before;
+  }
+
+ private:
+  // ---- order ----
+
+  // A caller whose callee says nothing of its result finds it known when the callee comes first.
+  std::vector<const Function*> callees_first() {
+    std::vector<const Function*> order;
+    std::unordered_map<const Expr*, bool> seen;
+    for (const Definition& d : module_->functions) {
+      std::vector<std::pair<const Expr*, bool>> open{{d.function, false}};
+      while (!open.empty()) {
+        support::poll();
+        const auto [e, expanded] = open.back();
+        open.pop_back();
+        if (expanded) {
+          order.push_back(static_cast<const Function*>(e));
+          continue;
+        }
+        if (!seen.emplace(e, true).second) continue;
+        if (is_definition(e)) open.emplace_back(e, true);
+        if (const auto* g = as<GlobalVar>(e))
+          if (const Function* f = module_->find(g->name)) open.emplace_back(f, false);
+        for_each_operand(e, [&](const Expr* x) { open.emplace_back(x, false); });
+      }
+    }
+    return order;
+  }
+  bool is_definition(const Expr* e) {
+    if (definitions_.empty())
+      for (const Definition& d : module_->functions) definitions_.emplace(d.function, d.name);
+    return definitions_.contains(e);
+  }
+
+  // Operands first, bodies included. A variable has its type before its uses: that of a `let` behind its value, those
+  // of patterns behind the value that is matched.
+  enum class Stage { Enter, Bind, Done };
+  void visit(const Expr* root) {
+    std::vector<std::pair<const Expr*, Stage>> open{{root, Stage::Enter}};
+    while (!open.empty()) {
+      support::poll();
+      const auto [e, stage] = open.back();
+      open.pop_back();
+      if (stage == Stage::Done) {
+        typing_.set(e, type_of(e));
+      } else if (stage == Stage::Bind) {
+        bind(e);
+      } else if (!typing_.of(e)) {
+        enter(e);
+        const std::size_t first = open.size();
+        for_each_operand(e, [&](const Expr* x) {
+          open.emplace_back(x, Stage::Enter);
+          const bool binds = e->kind == ExprKind::Let || e->kind == ExprKind::Match;
+          if (binds && open.size() == first + 1) open.emplace_back(e, Stage::Bind);
+        });
+        open.emplace_back(e, Stage::Done);
+        std::reverse(open.begin() + std::ptrdiff_t(first), open.end());
+      }
+    }
+  }
+  void bind(const Expr* e) {
+    if (const auto* l = as<Let>(e)) {
+      unify(bound(l->var), l->value, "the value of the variable");
+    } else if (const auto* m = as<Match>(e)) {
+      for (const Arm& arm : m->arms) pattern(arm.pattern, typing_.of(m->value), m);
+    }
+  }
+
+  // What stands before the operands: types of the variables that it binds.
+  void enter(const Expr* e) {
+    if (const auto* f = as<Function>(e)) {
+      for (const Var* p : f->params) bound(p);
+    } else if (const auto* l = as<Let>(e)) {
+      bound(l->var);
+    }
+  }
+  const Type* bound(const Var* v) {
+    if (!typing_.of(v)) typing_.set(v, v->annotation ? v->annotation : ctx_.hole());
+    return typing_.of(v);
+  }
+
+  // ---- types of expressions ----
+
+  const Type* type_of(const Expr* e) {
+    switch (e->kind) {
+      case ExprKind::Var:
+        return bound(static_cast<const Var*>(e));
+      case ExprKind::GlobalVar:
+        return typing_.of(e) ? typing_.of(e) : ctx_.hole();
+      case ExprKind::Constant:
+        return constant(cast<Constant>(e));
+      case ExprKind::Op:
+        return ctx_.hole();  // an operator has a type where it is called
+      case ExprKind::Constructor:
+        return constructor(cast<Constructor>(e));
+      case ExprKind::Call:
+        return call(cast<Call>(e));
+      case ExprKind::Function:
+        return function(cast<Function>(e));
+      case ExprKind::Let:
+        return typing_.of(cast<Let>(e).body);
+      case ExprKind::If:
+        return if_expr(cast<If>(e));
+      case ExprKind::Tuple:
+        return ctx_.tuple_type(types_of(cast<Tuple>(e).fields));
+      case ExprKind::Projection:
+        return projection(cast<Projection>(e));
+      case ExprKind::Match:
+        return match(cast<Match>(e));
+      case ExprKind::RefCreate:
+        return ctx_.reference(typing_.of(cast<RefCreate>(e).value));
+      case ExprKind::RefRead: {
+        const Type* value = ctx_.hole();
+        unify(ctx_.reference(value), cast<RefRead>(e).reference, "what is read");
+        return value;
+      }
+      case ExprKind::RefWrite:
+        unify(ctx_.reference(typing_.of(cast<RefWrite>(e).value)), cast<RefWrite>(e).reference, "what is written");
+        return ctx_.tuple_type({});
+    }
+    return ctx_.hole();
+  }
+
+  std::vector<const Type*> types_of(Span<const Expr*> items) {
+    std::vector<const Type*> types;
+    for (const Expr* e : items) types.push_back(typing_.of(e));
+    return types;
+  }
+
+  const Type* constant(const Constant& c) {
+    Dims dims;
+    for (const std::int64_t d : c.tensor->shape()) dims.push_back(known(d));
+    return ctx_.tensor(dims, c.tensor->dtype());
+  }
+
+  const Type* constructor(const Constructor& c) {
+    const TypeDefinition* t = module_->find_type(c.type_name);
+    std::vector<const Type*> params;
+    if (t) params.assign(t->params.begin(), t->params.end());
+    const Type* made = ctx_.named(c.type_name, params);
+    return ctx_.function_type(t ? t->params : Span<const TypeVar*>(), c.fields, made);
+  }
+
+  const FunctionType* signature(const Function& f) {
+    std::vector<const Type*> params;
+    for (const Var* p : f.params) params.push_back(bound(p));
+    const Type*& result = results_[&f];
+    if (!result) result = f.result ? f.result : ctx_.hole();
+    return ctx_.function_type(f.type_params, params, result);
+  }
+
+  const Type* function(const Function& f) {
+    const FunctionType* t = signature(f);
+    unify(t->result, f.body, "the result of the function");
+    return t;
+  }
+
+  const Type* if_expr(const If& e) {
+    unify(ctx_.scalar(DType::Bool()), e.condition, "the condition");
+    const Type* joined = solver_.unify(typing_.of(e.consequence), typing_.of(e.alternative));
+    if (joined) return joined;
+    report(&e, diag::RelayBranches, text(typing_.of(e.consequence)), text(typing_.of(e.alternative)));
+    return typing_.of(e.consequence);
+  }
+
+  const Type* projection(const Projection& e) {
+    const Type* result = ctx_.hole();
+    if (!project(e, result)) waiting_projections_.emplace_back(&e, result);
+    return result;
+  }
+  // False: the tuple is not known yet.
+  bool project(const Projection& e, const Type* result) {
+    const Type* t = solver_.head(typing_.of(e.tuple));
+    if (t->kind == TypeKind::Hole) return false;
+    const auto* tuple = as<TupleType>(t);
+    if (!tuple) {
+      report(&e, diag::RelayProjectionOf, text(t));
+    } else if (e.index >= std::int64_t(tuple->fields.size())) {
+      report(&e, diag::RelayFieldIndex, text(t), e.index);
+    } else {
+      solver_.unify(result, tuple->fields[std::size_t(e.index)]);
+    }
+    return true;
+  }
+
+  // ---- calls ----
+
+  const Type* call(const Call& e) {
+    if (const auto* op = as<Op>(e.callee)) return op_call(e, *op->info);
+    const Type* t = solver_.head(typing_.of(e.callee));
+    if (t->kind == TypeKind::Hole) {
+      const Type* result = ctx_.hole();
+      if (!solver_.unify(t, ctx_.function_type({}, types_of(e.args), result))) report(&e, diag::RelayInfiniteType);
+      return result;
+    }
+    const auto* f = as<FunctionType>(t);
+    if (!f) {
+      report(&e, diag::RelayNotCallable, text(t));
+      return ctx_.hole();
+    }
+    f = solver_.instantiate(f);
+    if (f->params.size() != e.args.size()) {
+      report(&e, diag::RelayArgumentCount, f->params.size(), e.args.size());
+      return f->result;
+    }
+    for (std::size_t i = 0; i < e.args.size(); ++i) unify(f->params[i], e.args[i], fmt::format("argument {}", i + 1));
+    return f->result;
+  }
+
+  const Type* op_call(const Call& e, const OpInfo& op) {
+    const Type* result = ctx_.hole();
+    if (op.operands >= 0 && e.args.size() != std::size_t(op.operands)) {
+      report(&e, diag::RelayOperandCount, op.name, op.operands, e.args.size());
+      return result;
+    }
+    if (!relate(e, op, result)) waiting_.push_back({&e, &op, result});
+    return result;
+  }
+
+  // False: operands are not known yet.
+  bool relate(const Call& e, const OpInfo& op, const Type* result) {
+    std::vector<const Type*> types;
+    for (const Expr* a : e.args) types.push_back(solver_.head(typing_.of(a)));
+    const Outcome outcome = relation_of(op.id)(Operands(ctx_, solver_, e, op, std::move(types)));
+    if (outcome.waits) return false;
+    if (!outcome.wrong.empty()) {
+      report(&e, diag::RelayOperands, op.name, outcome.wrong);
+    } else if (outcome.type && !solver_.unify(result, outcome.type)) {
+      report(&e, diag::RelayMismatch, fmt::format("the result of `{}`", op.name), text(outcome.type), text(result));
+    }
+    return true;
+  }
+
+  // Looks at what waits once more; true when something became known.
+  bool retry() {
+    const std::size_t before = solver_.progress();
+    std::erase_if(waiting_projections_, [&](const auto& w) { return project(*w.first, w.second); });
+    std::erase_if(waiting_, [&](const Waiting& w) { return relate(*w.call, *w.op, w.result); });
+    return solver_.progress() != before && !(waiting_.empty() && waiting_projections_.empty());
+  }
+
+  // ---- match ----
+
+  const Type* match(const Match& e) {
+    const Type* result = nullptr;
+    for (const Arm& arm : e.arms) {
+      if (!result)
+        result = typing_.of(arm.body);
+      else if (const Type* joined = solver_.unify(result, typing_.of(arm.body)))
+        result = joined;
+      else
+        report(arm.body, diag::RelayMismatch, "the value of this arm", text(typing_.of(arm.body)), text(result));
+    }
+    if (e.complete) matches_.push_back(&e);
+    return result ? result : ctx_.hole();
+  }
+
+  void pattern(const Pattern* p, const Type* t, const Match* at) {
+    switch (p->kind) {
+      case PatternKind::Wildcard:
+        return;
+      case PatternKind::Variable:
+        if (!solver_.unify(bound(p->var), t))
+          report(p->var, diag::RelayMismatch, "the pattern", text(bound(p->var)), text(t));
+        return;
+      case PatternKind::Constructor: {
+        const auto* c = solver_.instantiate(as<FunctionType>(constructor(*p->constructor)));
+        if (!solver_.unify(c->result, t))
+          return report(at, diag::RelayPatternType, p->constructor->name, text(c->result), text(t));
+        if (c->params.size() != p->parts.size())
+          return report(at, diag::RelayPatternParts, p->constructor->name, c->params.size(), p->parts.size());
+        for (std::size_t i = 0; i < p->parts.size(); ++i) pattern(p->parts[i], c->params[i], at);
+        return;
+      }
+      case PatternKind::Tuple: {
+        std::vector<const Type*> fields;
+        for (std::size_t i = 0; i < p->parts.size(); ++i) fields.push_back(ctx_.hole());
+        const Type* tuple = ctx_.tuple_type(fields);
+        if (!solver_.unify(tuple, t)) return report(at, diag::RelayMismatch, "a tuple pattern", text(tuple), text(t));
+        for (std::size_t i = 0; i < p->parts.size(); ++i) pattern(p->parts[i], fields[i], at);
+        return;
+      }
+    }
+  }
+
+  void check_exhaustive(const Match* m) {
+    const Coverage coverage = coverage_of(*m, *module_);
+    if (coverage.gave_up) report(m, diag::RelayMatchTooLarge);
+    if (coverage.missed) report(m, diag::RelayNotExhaustive, *coverage.missed);
+  }
+
+  // ---- the end ----
+
+  void unify(const Type* want, const Expr* e, std::string_view what) {
+    if (!solver_.unify(want, typing_.of(e))) report(e, diag::RelayMismatch, what, text(typing_.of(e)), text(want));
+  }
+
+  void finish() {
+    typing_.for_each([&](const Type* t) { return solver_.resolved(t); });
+  }
+
+  std::string text(const Type* t) {
+    constexpr std::size_t kMost = 1000;
+    std::string s = print_type(solver_.resolved(t));
+    if (s.size() > kMost) s = s.substr(0, kMost) + " ...";
+    return s;
+  }
+
+  template <std::size_t Places, class... Args>
+  void report(const Expr* e, const source::Diag<Places>& row, const Args&... args) {
+    out_.add(ctx_.span(e), source::message(row, args...));
+  }
+
+  struct Waiting {
+    const Call* call;
+    const OpInfo* op;
+    const Type* result;
+  };
+
+  Context& ctx_;
+  const Module* module_;
+  Typing& typing_;
+  source::Diagnostics& out_;
+  Solver solver_;
+  std::unordered_map<const Expr*, const GlobalVar*> definitions_;
+  std::unordered_map<const Function*, const Type*> results_;
+  std::vector<Waiting> waiting_;
+  std::vector<std::pair<const Projection*, const Type*>> waiting_projections_;
+  std::vector<const Match*> matches_;
+};
+
+}  // namespace
+
+bool infer_types(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out) {
+  source::Diagnostics found;
+  const bool typed = Inference(ctx, m, typing, found).run();
+  // In the order of the text, not of inference.
+  std::vector<source::Diagnostic> all = found.all();
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
+  for (source::Diagnostic& d : all) out.add(std::move(d));
+  return typed;
+}
+
+}  // namespace rldb::relay

@@ -1,0 +1,17 @@
+// Does a `match` cover every value?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rldb/relay/ir/module.h"
+
+namespace rldb::relay {
+
+struct Coverage {
+  std::optional<std::string> missed;  // a pattern of values that no arm takes
+  bool gave_up = false;               // too many combinations to look at
+};
+Coverage coverage_of(const Match& m, const Module& module);
+
+}  // namespace rldb::relay

@@ -1,0 +1,119 @@
+#include "ui/batch/relay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/relay/ir/equal.h"
+#include "rldb/relay/ir/printer.h"
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_run.h"
+#include "rldb/support/file.h"
+#include "ui/text_diff.h"
+
+namespace rldb::ui {
+
+namespace {
+
+bool read_bytes(const std::string& path, std::string& text) {
+  auto read = support::read_file(path, source::kMaxBytes);
+  if (read.ok()) text = std::move(read).value();
+  return read.ok();
+}
+
+void report_relay(const source::Diagnostics& found, const RelayProgram& program, const CommandLine& line,
+                  Console& console) {
+  if (line.format == Format::Json)
+    console.print("{}\n", source::render_json(found, program.sources));
+  else
+    console.diagnose(found, program.sources);
+}
+
+std::vector<std::string> function_names(const relay::Module* m) {
+  std::vector<std::string> names;
+  for (const relay::Definition& d : m->functions) names.emplace_back(d.name->name);
+  return names;
+}
+
+// The program of one side; null after its diagnostics.
+std::unique_ptr<RelayProgram> side(const std::string& path, const CommandLine& line, Console& console) {
+  source::Diagnostics found;
+  auto program = read_relay(path, found);
+  if (!program) {
+    program = std::make_unique<RelayProgram>();
+    found.add({}, source::message(diag::RelayAndOther, path));
+  }
+  if (!found.all().empty()) report_relay(found, *program, line, console);
+  return program->parsed.module ? std::move(program) : nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<RelayProgram> read_relay(const std::string& path, source::Diagnostics& out) {
+  std::string text;
+  if (!read_bytes(path, text) || !frontend::is_relay(path, text)) return nullptr;
+  auto program = std::make_unique<RelayProgram>();
+  const source::FileId file = program->sources.add(path, std::move(text));
+  program->parsed = frontend::parse_relay(program->ctx, program->sources, file, out);
+  const relay::Module*& module = program->parsed.module;
+  if (module && !module->functions.empty() && !relay::infer_types(program->ctx, module, program->typing, out))
+    module = nullptr;
+  return program;
+}
+
+std::string relay_roundtrip(const RelayProgram& program) {
+  const std::string text = relay::print(program.parsed.module);
+  RelayProgram again;
+  source::Diagnostics found;
+  const source::FileId file = again.sources.add("printed.relay", text);
+  again.parsed = frontend::parse_relay(again.ctx, again.sources, file, found);
+  if (!again.parsed.module) return "the printed text does not read back: " + found.all().front().message;
+  if (const auto difference = relay::first_difference(program.parsed.module, again.parsed.module))
+    return "the printed text is another program at " + difference->path;
+  return relay::print(again.parsed.module) == text ? "" : "the printed text prints differently";
+}
+
+int batch_print_relay(const RelayProgram& program, const source::Diagnostics& found, const CommandLine& line,
+                      Console& console) {
+  if (!found.all().empty()) report_relay(found, program, line, console);
+  const relay::Module* module = program.parsed.module;
+  if (!module) return kBadText;
+  if (line.function.empty()) {
+    const std::string text = relay::print(module);
+    console.write(text.ends_with('\n') ? text : text + "\n");
+    return kGood;
+  }
+  if (const relay::Function* f = module->find(line.function)) {
+    console.write(relay::print_expr(f) + "\n");
+    return kGood;
+  }
+  source::Diagnostics missing;
+  missing.add({}, source::message(diag::NoFunctionToRun, line.function)
+                      .with_hint(fmt::format("functions: {}", fmt::join(function_names(module), ", "))));
+  report_relay(missing, program, line, console);
+  return kUsage;
+}
+
+bool any_is_relay(const CommandLine& line) {
+  return std::any_of(line.files.begin(), line.files.end(), [](const std::string& path) {
+    std::string text;
+    return read_bytes(path, text) && frontend::is_relay(path, text);
+  });
+}
+
+int batch_diff_relay(const CommandLine& line, Console& console) {
+  const auto a = side(line.files[0], line, console);
+  const auto b = a ? side(line.files[1], line, console) : nullptr;
+  if (!a || !b) return kBadText;
+  const auto difference = relay::first_difference(a->parsed.module, b->parsed.module);
+  if (!difference) return kGood;
+  console.print("first difference at {}\n  {}: {}\n  {}: {}\n", difference->path, line.files[0], difference->left,
+                line.files[1], difference->right);
+  DiffOptions options;
+  options.color = console.color();
+  console.write(unified_diff(relay::print(a->parsed.module), relay::print(b->parsed.module), line.files[0],
+                             line.files[1], options));
+  return kFailed;
+}
+
+}  // namespace rldb::ui
