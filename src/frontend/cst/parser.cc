@@ -1,3 +1,4 @@
+// tree-sitter behind its door: limits, kinds and fields by table, parsing, reparsing after an edit.
 #include "frontend/cst/parser.h"
 
 #include <tree_sitter/api.h>

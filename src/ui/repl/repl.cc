@@ -1,3 +1,4 @@
+// The loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
 #include "ui/repl/repl.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Completion and colouring of an entry: words of the language, commands, names of the session, files.
 #include "ui/repl/entry/complete.h"
 
 #include <dirent.h>
