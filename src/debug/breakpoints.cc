@@ -212,7 +212,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name,
     const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
     if (!op) continue;
     names.emplace_back(op->name);
-    if (const auto dot = op->name.find('.'); dot != std::string_view::npos) names.emplace_back(op->name.substr(dot + 1));
+    if (const auto dot = op->name.find('.'); dot != std::string_view::npos)
+      names.emplace_back(op->name.substr(dot + 1));
     if (!names_operator(name, op->name)) continue;
     exists = true;
     add_sorted(r.sites, map.starts_of(int(i)));

@@ -20,7 +20,8 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
-  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last});
+  return std::make_shared<Snapshot>(
+      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last});
 }
 
 void Debugger::restore(Snapshot& snapshot) {

@@ -152,8 +152,8 @@ class Debugger {
   std::vector<FrameInfo> frames() const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
-  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable), a
-  // session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
+  // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                          std::vector<std::string>* notes = nullptr) const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
