@@ -16,6 +16,17 @@ void Debugger::kill() {
   impl_->last = {};
 }
 
+void Debugger::set_checkpoint(std::string name) {
+  if (impl_->run) impl_->checkpoints[std::move(name)] = impl_->run->time();
+}
+
+std::optional<std::uint64_t> Debugger::checkpoint(std::string_view name) const {
+  const auto it = impl_->checkpoints.find(name);
+  return it == impl_->checkpoints.end() ? std::nullopt : std::optional(it->second);
+}
+
+const std::map<std::string, std::uint64_t, std::less<>>& Debugger::checkpoints() const { return impl_->checkpoints; }
+
 const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {

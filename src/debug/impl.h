@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 
-#include "debug/look/expression.h"
+#include "debug/expression/expression.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {
+
+class Observer;
 
 struct Debugger::Impl {
   explicit Impl(session::Session& s) : session(s) {}
@@ -20,6 +22,7 @@ struct Debugger::Impl {
   std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   int part = 0;  // the binding that the run is at, of those that the code there serves
 
   // ---- breakpoints (breakpoints.cc) ----
@@ -34,6 +37,8 @@ struct Debugger::Impl {
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
   Resolved resolve_name(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
+  Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
@@ -47,7 +52,13 @@ struct Debugger::Impl {
   };
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
-  bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const;
+  // Shows the text of a log point.
+  void log(const Breakpoint& b, const vm::Machine& m, int at_part) const;
+  // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
+  // Nullopt: all are ignored.
+  std::optional<StopReport> report_seen(Observer& observer);
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const;
+  bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const;
 
   // ---- stops (stepping.cc) ----
   StopReport report(StopKind kind);
@@ -74,14 +85,24 @@ struct Debugger::Impl {
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
 
+  // ---- changing (changing.cc) ----
+  std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
+                                             source::Diagnostics& out);
+  std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
+                                             std::size_t frame, source::Diagnostics& out);
+  std::optional<std::string> assign_slot(std::int64_t slot, const runtime::Value& value, std::size_t frame,
+                                         source::Diagnostics& out);
+  // The variable of that name which is in a register of the frame now; null: none is.
+  const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
+
   // ---- backwards (reverse.cc) ----
   // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.
   using Candidate = std::function<bool(const vm::Machine&)>;
   StopReport backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive);
   // The latest time before now at which frame `frame` was about to execute `pc`, in the call that is in progress.
-  std::optional<std::uint64_t> latest_time(Index pc, std::size_t frame) const;
+  std::optional<std::uint64_t> latest_time(Pc pc, std::size_t frame) const;
   StopReport arrive(std::uint64_t time, StopKind kind, int at_part = 0);
-  int last_part(Index pc) const;
+  int last_part(Pc pc) const;
   template <class Verb>
   StopReport repeat_back(std::uint64_t count, Verb verb);
 

@@ -92,6 +92,7 @@ class Session {
   Options& options() { return options_; }
   const Options& options() const { return options_; }
   ir::Context& context() { return *ctx_; }
+  const ir::Context& context() const { return *ctx_; }
   source::SourceManager& sources() { return sources_; }
   const source::SourceManager& sources() const { return sources_; }
   runtime::PackedRegistry& registry() { return registry_; }

@@ -91,9 +91,9 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
   const auto values = m.shape_heap(frame);
   std::vector<SlotInfo> slots;
   for (std::size_t i = 0; i < debug->slots.size(); ++i)
-    slots.push_back({Index(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
+    slots.push_back({std::int64_t(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
   const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f.function)];
-  for (Index pc = entry.start; pc < f.pc; ++pc) {
+  for (Pc pc = entry.start; pc < f.pc; ++pc) {
     const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
     if (!at || at->slots_written.empty()) continue;
     support::poll();
@@ -135,7 +135,7 @@ Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Va
 
 namespace {
 
-bool has_symbol(const CodeMap& map, Index function, std::string_view name) {
+bool has_symbol(const CodeMap& map, FunctionIndex function, std::string_view name) {
   const bytecode::FunctionDebug* debug = map.executable().debug.function(function);
   return debug && std::any_of(debug->slots.begin(), debug->slots.end(),
                               [&](const bytecode::SlotDebug& s) { return s.text == name; });
@@ -189,7 +189,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }
 
 // Does it look like TVMScript rather than like the language of conditions?
-bool is_script(std::string_view text) {
+bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
       if (at == 0 || !is_name_byte(text[at - 1])) return true;
@@ -218,7 +218,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
 
   source::Diagnostics script;
   // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
-  if (is_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+  if (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;
     for (const std::string_view word : words_of(text))
@@ -227,7 +227,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     if (finder && notes) *notes = finder->notes();
     auto value = d.session.evaluate_with(text, scope, script);
     if (value) return value;
-    if (is_script(text)) {
+    if (looks_like_script(text)) {
       for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);
       return std::nullopt;
     }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 
 namespace rldb::debug {
 
@@ -53,11 +54,11 @@ class Latest {
 
 }  // namespace
 
-std::optional<std::uint64_t> Debugger::Impl::latest_time(Index pc, std::size_t frame) const {
+std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t frame) const {
   vm::StopSet stops = no_stops();
   stops.set(pc);
   const bytecode::Executable& exe = run->code().executable();
-  for (Index at = 0; at < stops.size(); ++at)
+  for (Pc at = 0; at < stops.end(); ++at)
     if (exe.instruction(at).op == Opcode::Ret) stops.set(at);
   Latest latest(true, run->depth());
   run->search(
@@ -91,7 +92,7 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part
   return report(kind);
 }
 
-int Debugger::Impl::last_part(Index pc) const {
+int Debugger::Impl::last_part(Pc pc) const {
   return run->code().starts().test(pc) ? std::max(0, int(run->code().group_of(pc).size()) - 1) : 0;
 }
 
@@ -115,15 +116,16 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   add_breakpoint_sites(stops);
   const std::size_t depth_now = run->depth();
   if (frames_alive)
-    for (Index pc = 0; pc < stops.size(); ++pc)
+    for (Pc pc = 0; pc < stops.end(); ++pc)
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
   Latest latest(frames_alive, depth_now);
   std::optional<std::uint64_t> breakpoint;
   Hit hit;
+  Observer observer(*this, *run);
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
-        const Index pc = m.frame().pc;
+        const Pc pc = m.frame().pc;
         std::string ignored;
         Hit here = triggered(m, Order::Backward, kLastPart, false, &ignored);
         if (!here.numbers.empty()) {
@@ -133,9 +135,21 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
         if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
         if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
       },
-      [&] { return latest.end_of_window() || breakpoint.has_value(); });
+      [&] { return latest.end_of_window() || breakpoint.has_value() || observer.hit(); },
+      observer.active() ? &observer : nullptr);
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
+  // Back to before the instruction that did it.
+  if (const std::uint64_t before = observer.time() - 1;
+      observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
+    StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
+    if (r.kind != StopKind::Breakpoint) return last = r;
+    for (Observer::Seen& s : observer.take()) {
+      r.breakpoints.push_back(s.number);
+      r.details.push_back(std::move(s.text));
+    }
+    return last = r;
+  }
   if (breakpoint && (!best || *breakpoint >= *best)) {
     // A step goes to the last binding of an instruction, which may be behind the breakpoint's.
     const bool both = best && *best == *breakpoint;
@@ -185,7 +199,7 @@ StopReport Debugger::reverse_finish() {
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
   // The caller stands at its Call.
   const std::size_t depth = frames.size() - 1;
-  const Index call = frames[depth - 1].pc;
+  const Pc call = frames[depth - 1].pc;
   vm::StopSet mine = d.no_stops();
   mine.set(call);
   return d.backward(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 #include "rldb/source/diagnostic_command.h"
 
 namespace rldb::debug {
@@ -65,6 +66,11 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return report(StopKind::Interrupted);
   }
   StopReport r = report(StopKind::Fault);
+  for (auto& [number, b] : breakpoints)
+    if (b.kind == PointKind::Catch && b.enabled && b.spec == kCatchError) {
+      ++b.hits;
+      r.breakpoints.push_back(number);
+    }
   r.fault = std::move(outcome.fault);
   if (r.fault && r.where.function.empty()) r.where.function = r.fault->function_name;
   return last = r;
@@ -73,6 +79,29 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
 StopReport Debugger::Impl::not_running() { return StopReport{}; }
 
 // ---- the loop behind every verb ----
+
+std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
+  std::vector<Observer::Seen> seen = observer.take();
+  std::vector<int> numbers;
+  std::vector<std::string> details;
+  for (Observer::Seen& s : seen) {
+    Breakpoint& b = breakpoints.at(s.number);
+    ++b.hits;
+    if (b.ignore > 0) {
+      --b.ignore;
+      continue;
+    }
+    numbers.push_back(s.number);
+    details.push_back(std::move(s.text));
+  }
+  if (numbers.empty()) return std::nullopt;
+  // A breakpoint at the next instruction is not asked again when the run goes on.
+  auto also = breakpoint_here();
+  StopReport r = also ? *also : report(StopKind::Breakpoint);
+  r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
+  r.details = std::move(details);
+  return last = r;
+}
 
 std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   if (!run->machine().running()) return std::nullopt;
@@ -149,8 +178,12 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
+  Observer observer(*this, *run);
+  if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
-    Outcome o = run->advance(any ? &stops : nullptr, until);
+    Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
+    if (o.stopped() && observer.hit())
+      if (auto r = report_seen(observer)) return *r;
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
     if (!arrived) return report_outcome(std::move(o));
     if (auto r = breakpoint_here()) return *r;
@@ -194,7 +227,7 @@ StopReport Debugger::Impl::next_start() {
   vm::StopSet mine = run->code().starts();
   // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
   if (run->machine().running())
-    for (const Index pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
+    for (const Pc pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
   // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
   if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
     --limit;
@@ -209,7 +242,7 @@ StopReport Debugger::Impl::next_start() {
 
 StopReport Debugger::Impl::next_instruction_once() {
   const std::size_t depth = run->depth();
-  const Index here = run->pc();
+  const Pc here = run->pc();
   StopReport r = forward(
       no_stops(), [] { return true; }, run->time() + 1);
   if (r.kind != StopKind::Step || run->depth() <= depth || here < 0) return r;
@@ -269,26 +302,27 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   return d.report(StopKind::Step);
 }
 
-StopReport Debugger::finish() {
+StopReport Debugger::finish(int frame) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
-  if (d.run->in_kernel()) {
+  if (d.run->in_kernel() && frame == 0) {
     const std::string name = d.run->kernel()->name;
     if (auto r = d.leave_kernel()) return *r;
     StopReport r = d.report(StopKind::Step);
     r.returned_from = name;
     return d.last = r;
   }
-  if (!d.run->machine().running() || d.run->fault()) return resume();
-  const std::size_t depth = d.run->depth();
-  const Index function = d.run->machine().frame().function;
+  std::size_t index = 0;
+  if (d.run->fault() || !frame_index(d.run->machine(), frame, index)) return resume();
+  const std::size_t depth = index + 1;
+  const FunctionIndex function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
   };
   if (!at_return()) {
     vm::StopSet mine = d.no_stops();
-    for (const Index pc : d.run->code().returns(function)) mine.set(pc);
+    for (const Pc pc : d.run->code().returns(function)) mine.set(pc);
     StopReport r = d.forward(std::move(mine), at_return);
     if (r.kind != StopKind::Step) return r;
   }
@@ -307,7 +341,7 @@ StopReport Debugger::finish() {
 StopReport Debugger::Impl::to_kernel_of_binding() {
   const bytecode::Executable& exe = run->code().executable();
   vm::StopSet mine = run->code().starts();
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc)
+  for (Pc pc = 0; pc < exe.end(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
 }
@@ -350,6 +384,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
   d.part = 0;
+  d.checkpoints.clear();
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {
