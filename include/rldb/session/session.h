@@ -156,6 +156,8 @@ class Session {
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
   bool compile_kernel(std::string_view name, Diagnostics& out);
+  // A PrimFunc that is not of the program, compiled as it is written with every access checked; not in `kernel_states`.
+  std::shared_ptr<runtime::Kernel> compile_aside(const ir::PrimFunc* f, std::string_view name, Diagnostics& out);
 
   // ---- values and entries at the prompt ----
   // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.

@@ -118,13 +118,13 @@ std::vector<SlotInfo> Debugger::heap(int frame) const {
 
 Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Value& out) const {
   if (!run || !run->in_kernel()) return Found::No;
-  const auto variables = run->kernel()->machine.variables();
+  const auto variables = run->kernel()->machine().variables();
   for (auto it = variables.rbegin(); it != variables.rend(); ++it) {
     if (it->first->name != name) continue;
     out = it->second;
     return Found::Yes;
   }
-  for (const auto& [buffer, value] : run->kernel()->machine.buffers()) {
+  for (const auto& [buffer, value] : run->kernel()->machine().buffers()) {
     if (buffer->name != name) continue;
     out = value;
     return Found::Yes;
@@ -257,15 +257,15 @@ std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
   if (!impl_->run || !impl_->run->in_kernel()) return std::nullopt;
   const KernelStepper& k = *impl_->run->kernel();
   KernelPosition p;
-  p.kernel = k.name;
-  if (const ir::Stmt* s = k.machine.current()) {
+  p.kernel = k.name();
+  if (const ir::Stmt* s = k.machine().current()) {
     p.statement = s->id;
     p.text = ir::print_stmt(s);
     // The head of a loop or block, not all that is in it.
     if (const auto line = p.text.find('\n'); line != std::string::npos) p.text.resize(line);
   }
-  for (const auto& [var, value] : k.machine.variables()) p.variables.emplace_back(var->name, value);
-  for (const auto& [buffer, value] : k.machine.buffers()) p.buffers.emplace_back(buffer->name, value);
+  for (const auto& [var, value] : k.machine().variables()) p.variables.emplace_back(var->name, value);
+  for (const auto& [buffer, value] : k.machine().buffers()) p.buffers.emplace_back(buffer->name, value);
   return p;
 }
 

@@ -179,7 +179,7 @@ StopReport Debugger::reverse_step_statement(std::uint64_t count) {
     r.note = "not inside a kernel";
     return r;
   }
-  const std::uint64_t steps = d.run->kernel()->machine.steps();
+  const std::uint64_t steps = d.run->kernel()->machine().steps();
   StopReport r = d.arrive(d.run->time(), StopKind::Step);
   if (r.kind != StopKind::Step || count > steps) return r;
   if (!d.run->enter_kernel()) return r;

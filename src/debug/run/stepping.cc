@@ -36,8 +36,8 @@ StopReport Debugger::Impl::report(StopKind kind) {
     r.where = run->code().position(run->pc());
     if (run->in_kernel()) {
       r.in_kernel = true;
-      if (r.where.function.empty()) r.where.function = run->kernel()->name;
-      const ir::Stmt* s = run->kernel()->machine.current();
+      if (r.where.function.empty()) r.where.function = run->kernel()->name();
+      const ir::Stmt* s = run->kernel()->machine().current();
       if (const source::Span span = session.context().span_of(s)) r.where.span = span;
     }
   }
@@ -213,7 +213,7 @@ StopReport Debugger::finish() {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   if (d.run->in_kernel()) {
-    const std::string name = d.run->kernel()->name;
+    const std::string name = d.run->kernel()->name();
     if (auto r = d.leave_kernel()) return *r;
     StopReport r = d.report(StopKind::Step);
     r.returned_from = name;
