@@ -26,6 +26,14 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
+constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 // `mlp.py` names `models/mlp.py`.
 bool names_file(std::string_view said, std::string_view file) {
   if (said == file) return true;
@@ -42,7 +50,7 @@ source::Message unknown(std::string_view what, std::string_view name, const std:
   return m;
 }
 
-void add_sorted(std::vector<Index>& sites, const std::vector<Index>& more) {
+void add_sorted(std::vector<Site>& sites, const std::vector<Site>& more) {
   sites.insert(sites.end(), more.begin(), more.end());
   std::sort(sites.begin(), sites.end());
   sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
@@ -71,9 +79,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
   if (!map) return {{}, true, source::message(diag::NoProgram)};
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
-    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Index(*pc)}, false, {}};
+    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Site{Index(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
+  if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
   if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
     const std::string_view before = spec.substr(0, colon), after = spec.substr(colon + 1);
@@ -161,7 +170,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
     for (Index pc = entry.start; pc < entry.end; ++pc) {
       const bytecode::InstructionDebug* debug = map.executable().debug.instruction(pc);
       if (!debug || debug->variable != name) continue;
-      r.sites.push_back(pc);
+      r.sites.push_back({pc});
       return r;
     }
   }
@@ -183,10 +192,44 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   return r;
 }
 
+// `relax.matmul` by its whole name, or without the first word, or by the last word alone.
+static bool names_operator(std::string_view said, std::string_view op) {
+  for (std::size_t from = 0; from != std::string_view::npos;) {
+    if (op.substr(from) == said) return true;
+    const auto dot = op.find('.', from);
+    from = dot == std::string_view::npos ? dot : dot + 1;
+  }
+  return false;
+}
+
+Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name, const CodeMap& map) const {
+  Resolved r;
+  std::vector<std::string> names;
+  bool exists = false;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    const auto* call = b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    if (!op) continue;
+    names.emplace_back(op->name);
+    if (const auto dot = op->name.find('.'); dot != std::string_view::npos) names.emplace_back(op->name.substr(dot + 1));
+    if (!names_operator(name, op->name)) continue;
+    exists = true;
+    add_sorted(r.sites, map.starts_of(int(i)));
+  }
+  if (!r.sites.empty()) return r;
+  if (exists)
+    r.problem = source::message(diag::NoSuchThing, "code for a call of the operator", name)
+                    .with_hint("its bindings became no instructions of their own");
+  else
+    r.problem = unknown("call of an operator", name, names);
+  return r;
+}
+
 Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, const CodeMap& map) const {
   const bytecode::Executable& exe = map.executable();
   const Index f = exe.find_function(name);
-  if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{map.entry(f)}, false, {}};
+  if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{Site{map.entry(f)}}, false, {}};
   Resolved r;
   if (f >= 0) {
     for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
@@ -195,7 +238,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
       bool calls = i.callee == f;
       // Kernels of runtime-dependent shapes are called through a builtin.
       for (std::size_t a = 0; a < i.args.size(); ++a) calls = calls || i.arg(a) == Arg::function(f);
-      if (calls) r.sites.push_back(pc);
+      if (calls) r.sites.push_back({pc});
     }
     if (!r.sites.empty()) return r;
   }
@@ -253,8 +296,8 @@ void Debugger::resolve_breakpoints() {
 void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   for (const auto& [number, b] : breakpoints) {
     if (!b.enabled) continue;
-    for (const Index pc : b.sites)
-      if (pc < stops.size()) stops.set(pc);
+    for (const Site& site : b.sites)
+      if (site.pc < stops.size()) stops.set(site.pc);
   }
 }
 
@@ -280,11 +323,22 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
   return true;
 }
 
-std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std::string* note) {
-  std::vector<int> numbers;
-  const Index pc = m.frame().pc;
-  for (auto& [number, b] : breakpoints) {
-    if (!b.enabled || std::find(b.sites.begin(), b.sites.end(), pc) == b.sites.end()) continue;
+Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order, int from, bool count,
+                                              std::string* note) {
+  std::vector<std::pair<int, int>> here;  // part, number
+  for (const auto& [number, b] : breakpoints) {
+    if (!b.enabled) continue;
+    for (const Site& site : b.sites)
+      if (site.pc == m.frame().pc && (order == Order::Forward ? site.part >= from : site.part <= from))
+        here.emplace_back(site.part, number);
+  }
+  std::stable_sort(here.begin(), here.end(), [order](const auto& x, const auto& y) {
+    return order == Order::Forward ? x.first < y.first : x.first > y.first;
+  });
+  Hit hit;
+  for (const auto& [part, number] : here) {
+    if (!hit.numbers.empty() && part != hit.part) break;
+    Breakpoint& b = breakpoints.at(number);
     if (!condition_holds(b, m, note)) continue;
     if (count) {
       ++b.hits;
@@ -293,9 +347,10 @@ std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std
         continue;
       }
     }
-    numbers.push_back(number);
+    hit.part = part;
+    hit.numbers.push_back(number);
   }
-  return numbers;
+  return hit;
 }
 
 }  // namespace rldb::debug

@@ -20,7 +20,7 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
-  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.last});
+  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
@@ -28,6 +28,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.breakpoints = std::move(snapshot.breakpoints);
   d.next_number = snapshot.next_number;
   d.run = std::move(snapshot.run);
+  d.part = snapshot.part;
   d.last = std::move(snapshot.last);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The instruction that was given up may have been done by half.

@@ -22,6 +22,14 @@ namespace rldb::debug {
 
 using bytecode::Index;
 
+// Where a binding becomes code: an instruction, and which binding of those that the instruction serves (0, unless they
+// were fused or merged).
+struct Site {
+  Index pc = -1;
+  int part = 0;
+  friend auto operator<=>(const Site&, const Site&) = default;
+};
+
 // What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
 // `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
 struct Breakpoint {
@@ -33,7 +41,7 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Index> sites;  // empty: not resolved now (pending)
+  std::vector<Site> sites;  // empty: not resolved now (pending)
 };
 
 enum class StopKind : std::uint8_t {
@@ -54,6 +62,11 @@ struct Position {
   std::string binding;     // variable that the current binding defines; empty when not known
   std::uint32_t node = 0;  // ir node id of the binding; 0: not known
   source::Span span;       // of the binding in the text; no place when not known
+  std::string written_in;  // function that the binding is written in: `function`, unless it was inlined or lifted
+  // Where one piece of code serves several bindings (fused, merged): their names, which one this is, the kernel.
+  std::vector<std::string> group;
+  int part = 0;
+  std::string kernel;
 };
 
 struct StopReport {
@@ -139,8 +152,10 @@ class Debugger {
   std::vector<FrameInfo> frames() const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
-  // A local, a symbolic variable, a session value, or an expression over them.
-  std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out) const;
+  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable), a
+  // session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
+                                         std::vector<std::string>* notes = nullptr) const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
   std::vector<std::string> origin(Index pc) const;
 
@@ -154,8 +169,9 @@ class Debugger {
   };
   std::optional<KernelPosition> kernel_position() const;
 
+  struct Impl;  // the room's own
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -113,7 +113,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
 }
 
 Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-                      const std::function<bool()>& leave) {
+                      const std::function<bool()>& leave) const {
   Muted muted(session_);
   for (std::uint64_t end = time(); end > 0;) {
     const vm::Machine* point = timeline_.at_or_before(end - 1);
@@ -134,6 +134,17 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
     end = begin;
   }
   return Seek::NoHistory;
+}
+
+std::optional<vm::Machine> Run::machine_at(std::uint64_t target) const {
+  const Muted muted(session_);
+  const vm::Machine* point = timeline_.at_or_before(target);
+  if (!point) return std::nullopt;
+  auto copy = point->snapshot();
+  if (!copy.ok()) return std::nullopt;
+  vm::Machine m = std::move(copy).value();
+  if (m.instructions() < target && !ran_out(m.step(target - m.instructions()))) return std::nullopt;
+  return m;
 }
 
 // ---- kernels ----

@@ -52,7 +52,10 @@ class Run {
   // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
   // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-              const std::function<bool()>& leave);
+              const std::function<bool()>& leave) const;
+
+  // A machine of its own as it was at a time that has passed. Nullopt: no history, or interrupted.
+  std::optional<vm::Machine> machine_at(std::uint64_t time) const;
 
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }

@@ -33,7 +33,7 @@ StopReport Debugger::Impl::report(StopKind kind) {
   r.kind = kind;
   if (run) {
     r.time = run->time();
-    r.where = run->code().position(run->pc());
+    r.where = run->code().position(run->pc(), part);
     if (run->in_kernel()) {
       r.in_kernel = true;
       if (r.where.function.empty()) r.where.function = run->kernel()->name();
@@ -74,19 +74,51 @@ StopReport Debugger::Impl::not_running() { return StopReport{}; }
 
 // ---- the loop behind every verb ----
 
-std::optional<StopReport> Debugger::Impl::breakpoint_here() {
+std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   if (!run->machine().running()) return std::nullopt;
   std::string note;
-  std::vector<int> hits = triggered(run->machine(), true, &note);
-  if (hits.empty()) return std::nullopt;
-  for (const int n : hits) {
+  Hit hit = triggered(run->machine(), Order::Forward, from, true, &note);
+  if (hit.numbers.empty()) return std::nullopt;
+  for (const int n : hit.numbers) {
     const auto it = breakpoints.find(n);
     if (it != breakpoints.end() && it->second.temporary) breakpoints.erase(it);
   }
+  part = hit.part;
   StopReport r = report(StopKind::Breakpoint);
-  r.breakpoints = std::move(hits);
+  r.breakpoints = std::move(hit.numbers);
   r.note = std::move(note);
   return last = r;
+}
+
+int Debugger::Impl::binding_here() const {
+  if (!run->machine().running()) return -1;
+  const std::vector<int>& group = run->code().group_of(run->pc());
+  return group.empty() ? -1 : group[std::min(std::size_t(part), group.size() - 1)];
+}
+
+std::optional<StopReport> Debugger::Impl::next_part() {
+  if (!run->machine().running() || run->fault() || run->in_kernel() || !run->code().starts().test(run->pc()))
+    return std::nullopt;
+  if (std::size_t(part) + 1 >= run->code().group_of(run->pc()).size()) return std::nullopt;
+  ++part;
+  if (auto r = breakpoint_here(part); r && r->where.part == part) return r;
+  return report(StopKind::Step);
+}
+
+std::string Debugger::Impl::passed_over(int from, int to) const {
+  constexpr std::size_t kShown = 8;
+  const CodeMap& map = run->code();
+  std::vector<std::string> names;
+  for (int i = from + 1; from >= 0 && i < to; ++i) {
+    const UserBinding& b = map.binding(i);
+    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding || !ir::isa<ir::Call>(b.binding->value))
+      continue;
+    names.push_back(b.name);
+  }
+  if (names.empty()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  return fmt::format("optimised away: {}{}", fmt::join(names, ", "), more ? fmt::format(" and {} more", more) : "");
 }
 
 std::optional<StopReport> Debugger::Impl::leave_kernel() {
@@ -105,6 +137,9 @@ std::optional<StopReport> Debugger::Impl::leave_kernel() {
 StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::uint64_t until) {
   const bool was_in_kernel = run->in_kernel();
   if (auto r = leave_kernel()) return *r;
+  if (!was_in_kernel)
+    if (auto r = breakpoint_here(part + 1)) return *r;
+  part = 0;
   // Having finished a kernel is progress: where that leads may be a stop already.
   if (was_in_kernel) {
     if (auto r = breakpoint_here()) return *r;
@@ -136,10 +171,24 @@ StopReport Debugger::Impl::repeat(std::uint64_t count, Verb verb) {
 // ---- verbs ----
 
 StopReport Debugger::Impl::step_once() {
-  return forward(run->code().starts(), [] { return true; });
+  if (auto r = next_part()) return *r;
+  const int from = binding_here();
+  const std::size_t depth = run->depth();
+  StopReport r = forward(run->code().starts(), [] { return true; });
+  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
+  return r;
 }
 
 StopReport Debugger::Impl::next_once() {
+  if (auto r = next_part()) return *r;
+  const int from = binding_here();
+  const std::size_t depth = run->depth();
+  StopReport r = next_start();
+  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
+  return r;
+}
+
+StopReport Debugger::Impl::next_start() {
   std::size_t limit = run->depth();
   vm::StopSet mine = run->code().starts();
   // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
@@ -205,8 +254,18 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
     return d.last;
   }
   vm::StopSet mine = d.no_stops();
-  for (const Index pc : to.sites) mine.set(pc);
-  return d.forward(std::move(mine), [] { return true; });
+  for (const Site& site : to.sites) {
+    if (!d.run->in_kernel() && site.pc == d.run->pc() && site.part > d.part) {
+      d.part = site.part;
+      return d.report(StopKind::Step);
+    }
+    mine.set(site.pc);
+  }
+  StopReport r = d.forward(std::move(mine), [] { return true; });
+  if (r.kind != StopKind::Step) return r;
+  for (const Site& site : to.sites)
+    if (site.pc == d.run->pc()) d.part = site.part;
+  return d.report(StopKind::Step);
 }
 
 StopReport Debugger::finish() {
@@ -233,6 +292,7 @@ StopReport Debugger::finish() {
     if (r.kind != StopKind::Step) return r;
   }
   const Value value = value_to_return(d.run->machine());
+  d.part = 0;
   Outcome o = d.run->advance(nullptr, d.run->time() + 1);
   StopReport r = d.report_outcome(std::move(o));
   r.returned_from = name;
@@ -288,6 +348,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   if (!build) return d.not_running();
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
+  d.part = 0;
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {

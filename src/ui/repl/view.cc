@@ -81,11 +81,14 @@ void show_text(Repl& repl, const std::string& text) {
 
 std::string describe_position(const Repl& repl, const debug::Position& where) {
   std::string text = where.function;
+  if (!where.written_in.empty() && where.written_in != where.function) text += " > " + where.written_in;
   if (!where.binding.empty()) text += ":" + where.binding;
   const source::SourceManager& sources = const_cast<Repl&>(repl).session().sources();
   if (const source::Buffer* buffer = sources.find(where.span.file))
     text += fmt::format(" at {}:{}", buffer->name(), buffer->line_column(where.span.begin).line);
   if (where.pc >= 0) text += fmt::format(" [pc {}]", where.pc);
+  if (!where.kernel.empty()) return text + fmt::format(", {} of {}", fmt::join(where.group, " "), where.kernel);
+  if (!where.group.empty()) return text + fmt::format(", one computation for {}", fmt::join(where.group, " "));
   return text;
 }
 
@@ -151,6 +154,13 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   return Status::Good;
 }
 
+static std::vector<bytecode::Index> pcs_of(const debug::Breakpoint& b) {
+  std::vector<bytecode::Index> pcs;
+  for (const debug::Site& site : b.sites)
+    if (pcs.empty() || pcs.back() != site.pc) pcs.push_back(site.pc);
+  return pcs;
+}
+
 void show_breakpoints(Repl& repl) {
   if (repl.debugger().breakpoints().empty()) {
     repl.print("no breakpoints\n");
@@ -158,7 +168,7 @@ void show_breakpoints(Repl& repl) {
   }
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
-               b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(b.sites, ", ")));
+               b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
     if (b.temporary) repl.print("  once");

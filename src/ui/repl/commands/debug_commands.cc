@@ -104,8 +104,8 @@ class DisasmDecorator : public bytecode::Decorator {
     const Debugger& debugger = repl_.debugger();
     if (debugger.active() && debugger.last_stop().where.pc == pc) return "=>";
     for (const auto& [number, b] : debugger.breakpoints())
-      for (const bytecode::Index site : b.sites)
-        if (site == pc) return b.enabled ? "b " : "d ";
+      for (const debug::Site& site : b.sites)
+        if (site.pc == pc) return b.enabled ? "b " : "d ";
     return "  ";
   }
   std::vector<std::string> lines_before(bytecode::Index pc) override {
@@ -288,10 +288,12 @@ Status command_Heap(Repl& repl, std::string_view rest) {
 Status command_Print(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
-  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics);
+  std::vector<std::string> notes;
+  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics, &notes);
   if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
   repl.last().value = *value;
   repl.show_value(*value, rest);
+  for (const std::string& note : notes) repl.print("note: {}\n", note);
   return Status::Good;
 }
 
