@@ -34,12 +34,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// `mlp.py` names `models/mlp.py`.
-bool names_file(std::string_view said, std::string_view file) {
-  if (said == file) return true;
-  return file.size() > said.size() && file.ends_with(said) && file[file.size() - said.size() - 1] == '/';
-}
-
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
   source::Message m = source::message(diag::NoSuchThing, what, name);
   std::vector<std::string_view> views(candidates.begin(), candidates.end());
@@ -57,6 +51,11 @@ void add_sorted(std::vector<Site>& sites, const std::vector<Site>& more) {
 }
 
 }  // namespace
+
+bool names_file(std::string_view said, std::string_view file) {
+  if (said == file) return true;
+  return file.size() > said.size() && file.ends_with(said) && file[file.size() - said.size() - 1] == '/';
+}
 
 // ---- the program ----
 
@@ -83,9 +82,14 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
   if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
+  if (run && run->in_kernel() && number(spec)) {
+    const KernelStepper& k = *run->kernel();
+    return resolve_in_kernel(KernelText(session, k.name(), k.function()), spec, *map);
+  }
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
   if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
     const std::string_view before = spec.substr(0, colon), after = spec.substr(colon + 1);
+    if (const auto text = kernel_text(before, *map)) return resolve_in_kernel(*text, after, *map);
     if (const auto line = number(after)) return resolve_line(before, *line, *map);
     return resolve_binding(before, after, *map);
   }
@@ -104,6 +108,7 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
 // The nearest binding at or after the line, in the function that the line is in.
 Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
                                                       const CodeMap& map) const {
+  if (const auto text = kernel_at(file, line, map)) return resolve_in_kernel(*text, std::to_string(line), map);
   struct Extent {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
   };
@@ -247,6 +252,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
                     .with_hint("nothing that the program runs calls it");
     return r;
   }
+  if (run && run->in_kernel()) {
+    const KernelStepper& k = *run->kernel();
+    return resolve_in_kernel(KernelText(session, k.name(), k.function()), name, map);
+  }
   std::vector<std::string> names = session.function_names();
   for (const bytecode::FunctionEntry& entry : exe.functions) names.push_back(entry.name);
   r.problem = unknown("function or callee", name, names);
@@ -260,11 +269,17 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
 
 // ---- the table ----
 
+void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
+  b.sites = std::move(r.sites);
+  b.in_kernel = std::move(r.in_kernel);
+  b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text) : "";
+}
+
 const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out) {
   Impl& d = *impl_;
   const auto map = d.current_code();
   Impl::Resolved r = d.resolve(spec, map.get());
-  if (r.sites.empty() && !r.pending) {
+  if (r.sites.empty() && !r.in_kernel && !r.pending) {
     out.add({}, r.problem ? *std::move(r.problem) : source::message(diag::NoSuchThing, "place", spec));
     return nullptr;
   }
@@ -272,7 +287,7 @@ const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary
   b.number = d.next_number++;
   b.spec = spec;
   b.temporary = temporary;
-  b.sites = std::move(r.sites);
+  Impl::set_place(b, std::move(r));
   return &(d.breakpoints[b.number] = std::move(b));
 }
 
@@ -288,7 +303,7 @@ const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->b
 void Debugger::resolve_breakpoints() {
   if (impl_->breakpoints.empty()) return;
   const auto map = impl_->current_code();
-  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve(b.spec, map.get()).sites;
+  for (auto& [number, b] : impl_->breakpoints) Impl::set_place(b, impl_->resolve(b.spec, map.get()));
 }
 
 // ---- at a stop ----
@@ -298,13 +313,19 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
     if (!b.enabled) continue;
     for (const Site& site : b.sites)
       if (site.pc < stops.size()) stops.set(site.pc);
+    for (const Index pc : b.in_kernel ? b.in_kernel->calls : std::vector<Index>())
+      if (pc < stops.size()) stops.set(pc);
   }
 }
 
-bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const {
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note,
+                                     const eval::TirMachine* kernel) const {
   if (b.condition.empty()) return true;
   const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
     runtime::Value v;
+    if (kernel && value_in_kernel(*kernel, name, v)) return v;
+    if (!m.running())
+      return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
     switch (find_name(m, run->code(), m.frames().size() - 1, name, v)) {
       case Found::Yes:
         return v;

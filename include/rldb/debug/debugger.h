@@ -30,8 +30,11 @@ struct Site {
   friend auto operator<=>(const Site&, const Site&) = default;
 };
 
+struct KernelPlace;  // inside a kernel
+
 // What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
-// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
+// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee), `add1:14`, `add1:i`, `add1:C` (inside
+// a kernel: a line of its text, each value of a loop variable or axis, each write of a buffer, each entry of a block).
 struct Breakpoint {
   int number = 0;
   std::string spec;
@@ -41,7 +44,9 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Site> sites;  // empty: not resolved now (pending)
+  std::vector<Site> sites;  // empty: not resolved now (pending), or
+  std::shared_ptr<const KernelPlace> in_kernel;
+  std::string place;  // inside a kernel: what it stops at
 };
 
 enum class StopKind : std::uint8_t {
@@ -85,6 +90,7 @@ struct StopReport {
 struct FrameInfo {
   int number = 0;  // 0 is innermost
   Position where;
+  bool in_kernel = false;  // the kernel that is looked at, on top of the machine's frames
 };
 
 struct LocalInfo {
@@ -128,6 +134,9 @@ class Debugger {
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
   StopReport step_statement(std::uint64_t count = 1);  // TensorIR
+  // To the next new value of a loop variable or axis, the next entry of a block (`block`: of any), the next write of a
+  // buffer; at the kernel's end after its call.
+  StopReport step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   // Backwards.
   StopReport reverse_resume();
   StopReport reverse_step(std::uint64_t count = 1);
@@ -136,6 +145,7 @@ class Debugger {
   StopReport reverse_step_instruction(std::uint64_t count = 1);
   StopReport reverse_step_statement(
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
+  StopReport reverse_step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   StopReport go_to(std::uint64_t time);
   void kill();
   const StopReport& last_stop() const;
@@ -150,6 +160,8 @@ class Debugger {
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
   std::vector<FrameInfo> frames() const;
+  // Which frame of the machine (0: innermost) a frame is: a kernel's counts as its caller.
+  int machine_frame(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable), a
@@ -160,14 +172,35 @@ class Debugger {
   std::vector<std::string> origin(Index pc) const;
 
   // ---- inside a kernel ----
+  // An element that the statement touches.
+  struct KernelAccess {
+    std::string element;  // `C[i, j]`
+    std::string at;       // `C[2, 3]`
+    std::optional<runtime::Value> before;  // none: outside of the buffer
+    std::optional<runtime::Value> after;   // of a write
+    bool write = false;
+  };
   struct KernelPosition {
     std::string kernel;
     std::uint32_t statement = 0;  // ir node id
     std::string text;
+    std::uint64_t steps = 0;     // statements done in this call
+    const source::Buffer* source = nullptr;  // the user's text that it stands in; null: it is printed
+    std::uint32_t line = 0;                  // of that text, or of the printed one
+    std::vector<std::string> blocks;         // around it, outermost first
+    std::vector<std::pair<std::string, runtime::Value>> loops;  // variables of the loops around it
     std::vector<std::pair<std::string, runtime::Value>> variables;
     std::vector<std::pair<std::string, runtime::Value>> buffers;
+    std::vector<KernelAccess> accesses;
   };
   std::optional<KernelPosition> kernel_position() const;
+  // Lines around the statement, or around a line.
+  struct KernelLine {
+    std::uint32_t number = 0;
+    std::string text;
+    bool current = false;
+  };
+  std::vector<KernelLine> kernel_lines(std::size_t count, std::optional<std::uint32_t> around = {}) const;
 
   struct Impl;  // the room's own
 

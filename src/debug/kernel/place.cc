@@ -92,7 +92,7 @@ std::vector<std::string_view> names_in(const KernelText& text) {
 
 }  // namespace
 
-std::shared_ptr<const KernelPlace> find_place(const KernelText& text, std::string_view said,
+std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view said,
                                               std::optional<source::Message>& problem) {
   auto place = std::make_shared<KernelPlace>();
   place->kernel = text.name();

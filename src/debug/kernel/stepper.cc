@@ -252,22 +252,24 @@ KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Win
 }
 
 KernelStepper::Found KernelStepper::forward(const KernelSearch& search, bool from_beginning,
-                                            std::vector<Arrivals>& groups) {
+                                            std::optional<std::uint64_t> before, std::vector<Arrivals>& groups) {
   Window window;
   if (!from_beginning) window.after = machine_->steps();
+  window.before = before;
   return this->search(search, window, from_beginning || has_new_value(search.probes), groups);
 }
 
-KernelStepper::Found KernelStepper::backward(const KernelSearch& search, std::optional<std::uint64_t> before,
-                                             std::vector<Arrivals>& groups) {
+std::optional<std::uint64_t> KernelStepper::last_arrival(const KernelSearch& search,
+                                                         std::optional<std::uint64_t> before,
+                                                         std::vector<Arrivals>& groups) {
   KernelSearch counting = search;
   counting.pass.assign(search.pass.size(), std::nullopt);
-  const Found found = this->search(counting, Window{before, {}, before}, true, groups);
-  if (found == Found::Interrupted) return found;
+  // Interrupted: what was met so far is no answer.
+  if (this->search(counting, Window{before, {}, before}, true, groups) == Found::Interrupted) return std::nullopt;
   std::optional<std::uint64_t> last;
   for (const Arrivals& a : groups)
     if (a.last && (!last || *a.last > *last)) last = a.last;
-  return last ? go_to(*last) : Found::No;
+  return last;
 }
 
 }  // namespace rldb::debug

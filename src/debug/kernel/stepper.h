@@ -69,9 +69,11 @@ class KernelStepper {
   Found go_to(std::uint64_t steps);
   // To the first arrival after the present moment (from the beginning: at any) that a group stops at. `groups` says
   // what was met on the way. After a No the tensors are anything.
-  Found forward(const KernelSearch& search, bool from_beginning, std::vector<Arrivals>& groups);
-  // To the last arrival before a moment; none: in the whole call.
-  Found backward(const KernelSearch& search, std::optional<std::uint64_t> before, std::vector<Arrivals>& groups);
+  Found forward(const KernelSearch& search, bool from_beginning, std::optional<std::uint64_t> before,
+                std::vector<Arrivals>& groups);
+  // The last arrival before a moment; none: in the whole call. Afterwards the tensors are anything: go to a moment.
+  std::optional<std::uint64_t> last_arrival(const KernelSearch& search, std::optional<std::uint64_t> before,
+                                            std::vector<Arrivals>& groups);
 
  private:
   KernelStepper(KernelCode& code, std::string name, const ir::PrimFunc* f, std::vector<runtime::Value> args)

@@ -7,6 +7,8 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::debug {
 
@@ -283,6 +285,18 @@ Outcome Run::step_kernel() {
 }
 
 Outcome Run::finish_kernel() {
+  // What its statements print is printed by them.
+  bool prints = false;
+  ir::walk(kernel_->function(), [&](const ir::Node* n) {
+    const auto* e = ir::as<ir::Expr>(n);
+    prints = prints || (e && (ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) ||
+                              ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked)));
+    return !prints;
+  });
+  return prints ? walk_kernel_out() : complete_kernel();
+}
+
+Outcome Run::walk_kernel_out() {
   constexpr int kPollEvery = 1024;
   for (int left = kPollEvery; kernel_->machine().running();) {
     auto done = kernel_->step();

@@ -75,6 +75,15 @@ class Run {
   // One statement; when it was the last one the call has been made.
   vm::Outcome step_kernel();
   vm::Outcome finish_kernel();
+  // The same a statement at a time, so that a fault is seen where it happens.
+  vm::Outcome walk_kernel_out();
+  // What is only repeated prints nothing.
+  template <class F>
+  auto quietly(F f) const {
+    session_.mute(true);
+    const std::shared_ptr<session::Session> after(&session_, [](session::Session* s) { s->mute(false); });
+    return f();
+  }
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);

@@ -136,6 +136,7 @@ std::optional<StopReport> Debugger::Impl::leave_kernel() {
 
 StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::uint64_t until) {
   const bool was_in_kernel = run->in_kernel();
+  if (auto r = stop_in_this_kernel()) return *r;
   if (auto r = leave_kernel()) return *r;
   if (!was_in_kernel)
     if (auto r = breakpoint_here(part + 1)) return *r;
@@ -149,6 +150,7 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
   for (;;) {
+    if (auto r = stop_in_next_kernel()) return *r;
     Outcome o = run->advance(any ? &stops : nullptr, until);
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
     if (!arrived) return report_outcome(std::move(o));
@@ -249,6 +251,7 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   Impl::Resolved to = d.resolve(spec, &d.run->code());
+  if (to.in_kernel) return d.until_in_kernel(to.in_kernel);
   if (to.sites.empty()) {
     out.add({}, to.problem ? *std::move(to.problem) : source::message(diag::NoSuchThing, "place", spec));
     return d.last;
@@ -272,11 +275,8 @@ StopReport Debugger::finish() {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   if (d.run->in_kernel()) {
-    const std::string name = d.run->kernel()->name();
-    if (auto r = d.leave_kernel()) return *r;
-    StopReport r = d.report(StopKind::Step);
-    r.returned_from = name;
-    return d.last = r;
+    if (auto r = d.stop_in_this_kernel()) return *r;
+    return d.kernel_ended();
   }
   if (!d.run->machine().running() || d.run->fault()) return resume();
   const std::size_t depth = d.run->depth();
@@ -309,34 +309,6 @@ StopReport Debugger::Impl::to_kernel_of_binding() {
   for (Index pc = 0; pc < exe.instruction_count(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
-}
-
-StopReport Debugger::step_statement(std::uint64_t count) {
-  Impl& d = *impl_;
-  if (!d.run || d.last.kind == StopKind::Finished || count == 0) return d.not_running();
-  Run& run = *d.run;
-  if (run.fault()) return *d.leave_kernel();
-  if (!run.in_kernel()) {
-    if (!run.next_is_kernel_call()) {
-      StopReport r = d.to_kernel_of_binding();
-      if (r.kind != StopKind::Step || !run.next_is_kernel_call()) return r;
-    }
-    std::string name;
-    if (!run.next_kernel(&name)) {
-      StopReport r = step_instruction();
-      r.note = fmt::format("kernel `{}` has no TensorIR here, its call was made as a whole", name);
-      return d.last = r;
-    }
-    // Arguments that do not fit: the call itself says so.
-    if (!run.enter_kernel()) return step_instruction();
-    --count;
-  }
-  for (; count > 0 && run.in_kernel(); --count) {
-    if (d.session.interrupt().exchange(false)) return d.report(StopKind::Interrupted);
-    Outcome o = run.step_kernel();
-    if (!ran_out(o)) return d.report_outcome(std::move(o));
-  }
-  return d.report(StopKind::Step);
 }
 
 // ---- starting ----

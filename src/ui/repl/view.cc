@@ -8,6 +8,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
+#include "ui/repl/kernel_view.h"
 
 namespace rldb::ui {
 
@@ -144,10 +145,7 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   }
   if (!stop.note.empty()) print("note: {}\n", stop.note);
   if (stop.in_kernel) {
-    if (const auto at = debugger_->kernel_position()) {
-      print("in kernel {}: {}\n", at->kernel, at->text);
-      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, brief(value));
-    }
+    show_kernel_stop(*this);
     return Status::Good;
   }
   show_source_around(*this, stop.where, list_lines);
@@ -168,7 +166,7 @@ void show_breakpoints(Repl& repl) {
   }
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
-               b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
+               b.in_kernel ? b.place : b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
     if (b.temporary) repl.print("  once");
