@@ -42,19 +42,29 @@ void KernelText::collect() {
   }
 }
 
+// What a pass makes has the span of what it was made from, all of it the same one.
 bool KernelText::use_source(const session::Session& session) {
   const ir::Context& ctx = const_cast<session::Session&>(session).context();
   const source::Span whole = ctx.span_of(f_);
   const source::Buffer* buffer = session.sources().find(whole.file);
   if (!buffer) return false;
   std::uint32_t last = buffer->line_column(whole.begin).line;
+  source::Span one;
+  bool several = false;
   for (Row& row : rows_) {
     const source::Span span = ctx.span_of(row.stmt);
-    if (!session.sources().find(span.file)) continue;
+    const bool is_leaf = ir::isa<ir::BufferStore>(row.stmt) || ir::isa<ir::Evaluate>(row.stmt);
+    if (!session.sources().find(span.file)) {
+      if (is_leaf) return false;
+      continue;
+    }
     if (span.file != whole.file || span.begin < whole.begin || span.end > whole.end) return false;
+    several = several || (one && span != one);
+    one = span;
     row.line = buffer->line_column(span.begin).line;
     last = std::max(last, row.line);
   }
+  if (!several) return false;
   source_ = buffer;
   first_ = buffer->line_column(whole.begin).line;
   last_ = std::max(last, buffer->line_column(whole.end > whole.begin ? whole.end - 1 : whole.end).line);
