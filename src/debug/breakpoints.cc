@@ -217,7 +217,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name,
     const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
     if (!op) continue;
     names.emplace_back(op->name);
-    if (const auto dot = op->name.find('.'); dot != std::string_view::npos) names.emplace_back(op->name.substr(dot + 1));
+    if (const auto dot = op->name.find('.'); dot != std::string_view::npos)
+      names.emplace_back(op->name.substr(dot + 1));
     if (!names_operator(name, op->name)) continue;
     exists = true;
     add_sorted(r.sites, map.starts_of(int(i)));
@@ -285,7 +286,9 @@ const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary
   }
   Breakpoint b;
   b.number = d.next_number++;
-  b.spec = spec;
+  // What was said inside a kernel means the same outside of it.
+  const bool bare = r.in_kernel && spec.find(':') == std::string_view::npos;
+  b.spec = bare ? fmt::format("{}:{}", r.in_kernel->kernel, spec) : std::string(spec);
   b.temporary = temporary;
   Impl::set_place(b, std::move(r));
   return &(d.breakpoints[b.number] = std::move(b));

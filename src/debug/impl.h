@@ -29,8 +29,8 @@ struct Debugger::Impl {
   std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
   struct Resolved {
     std::vector<Site> sites;
-    bool pending = false;                    // may mean something later
-    std::optional<source::Message> problem;  // when it does not mean anything now
+    bool pending = false;                                    // may mean something later
+    std::optional<source::Message> problem;                  // when it does not mean anything now
     std::shared_ptr<const KernelPlace> in_kernel = nullptr;  // a place inside a kernel, instead of sites
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;

@@ -28,7 +28,8 @@ std::string bytes_of(const Value& v) {
 // All that can be seen of a machine.
 std::string state_of(const eval::TirMachine& m) {
   std::string text = fmt::format("steps {} statement {}\n", m.steps(), m.current() ? m.current()->id : 0);
-  for (const auto& [var, value] : m.variables()) text += fmt::format("  {} = {}\n", var->name, runtime::format_value(value));
+  for (const auto& [var, value] : m.variables())
+    text += fmt::format("  {} = {}\n", var->name, runtime::format_value(value));
   for (const auto& [buffer, value] : m.buffers()) text += fmt::format("  {} {}\n", buffer->name, bytes_of(value));
   for (const ir::Stmt* s : m.enclosing()) text += fmt::format("  in {}\n", s->id);
   return text;

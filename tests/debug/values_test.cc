@@ -122,26 +122,27 @@ TEST_CASE("aliases and casts have the value of what they name") {
 }
 
 TEST_CASE("names of a program that TVM lowered have values") {
-  Fixture f(std::string(kHead) +
-            "    @T.prim_func\n"
-            "    def exp(a: T.Buffer((T.int64(2),), \"float32\"), b: T.Buffer((T.int64(2),), \"float32\")):\n"
-            "        for i in range(T.int64(2)):\n"
-            "            b[i] = a[i] + T.float32(1)\n"
-            "    @R.function(pure=False)\n"
-            "    def main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):\n"
-            "        cls = Module\n"
-            "        s: R.Object = R.memory.alloc_storage(R.shape([8]), R.prim_value(0), R.str(\"global\"), "
-            "R.dtype(\"float32\"))\n"
-            "        alloc: R.Tensor((2,), dtype=\"float32\") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2]), "
-            "R.dtype(\"float32\"))\n"
-            "        _: R.Tuple = cls.exp(x, alloc)\n"
-            "        left: R.Tensor((2,), dtype=\"float32\") = alloc\n"
-            "        alloc1: R.Tensor((2,), dtype=\"float32\") = R.builtin.alloc_tensor(R.shape([2]), "
-            "R.dtype(\"float32\"), R.prim_value(0))\n"
-            "        _1: R.Tuple = cls.exp(left, alloc1)\n"
-            "        _2: R.Tuple = R.memory.kill_tensor(alloc)\n"
-            "        right: R.Tensor((2,), dtype=\"float32\") = alloc1\n"
-            "        return right\n");
+  Fixture f(
+      std::string(kHead) +
+      "    @T.prim_func\n"
+      "    def exp(a: T.Buffer((T.int64(2),), \"float32\"), b: T.Buffer((T.int64(2),), \"float32\")):\n"
+      "        for i in range(T.int64(2)):\n"
+      "            b[i] = a[i] + T.float32(1)\n"
+      "    @R.function(pure=False)\n"
+      "    def main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):\n"
+      "        cls = Module\n"
+      "        s: R.Object = R.memory.alloc_storage(R.shape([8]), R.prim_value(0), R.str(\"global\"), "
+      "R.dtype(\"float32\"))\n"
+      "        alloc: R.Tensor((2,), dtype=\"float32\") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2]), "
+      "R.dtype(\"float32\"))\n"
+      "        _: R.Tuple = cls.exp(x, alloc)\n"
+      "        left: R.Tensor((2,), dtype=\"float32\") = alloc\n"
+      "        alloc1: R.Tensor((2,), dtype=\"float32\") = R.builtin.alloc_tensor(R.shape([2]), "
+      "R.dtype(\"float32\"), R.prim_value(0))\n"
+      "        _1: R.Tuple = cls.exp(left, alloc1)\n"
+      "        _2: R.Tuple = R.memory.kill_tensor(alloc)\n"
+      "        right: R.Tensor((2,), dtype=\"float32\") = alloc1\n"
+      "        return right\n");
   f.start({f32({2}, {1, 2})});
   f.debugger.until("main:_2", *std::make_unique<source::Diagnostics>());
   CHECK(f.print("left") == "[2. 3.]");

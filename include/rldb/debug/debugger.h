@@ -33,8 +33,9 @@ struct Site {
 struct KernelPlace;  // inside a kernel
 
 // What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
-// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee), `add1:14`, `add1:i`, `add1:C` (inside
-// a kernel: a line of its text, each value of a loop variable or axis, each write of a buffer, each entry of a block).
+// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee), `add1:14`, `add1:i`, `add1:C`
+// (inside a kernel: a line of its text, each value of a loop variable or axis, each write of a buffer, each entry of a
+// block).
 struct Breakpoint {
   int number = 0;
   std::string spec;
@@ -164,8 +165,8 @@ class Debugger {
   int machine_frame(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
-  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable), a
-  // session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
+  // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                          std::vector<std::string>* notes = nullptr) const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
@@ -174,8 +175,8 @@ class Debugger {
   // ---- inside a kernel ----
   // An element that the statement touches.
   struct KernelAccess {
-    std::string element;  // `C[i, j]`
-    std::string at;       // `C[2, 3]`
+    std::string element;                   // `C[i, j]`
+    std::string at;                        // `C[2, 3]`
     std::optional<runtime::Value> before;  // none: outside of the buffer
     std::optional<runtime::Value> after;   // of a write
     bool write = false;
@@ -184,7 +185,7 @@ class Debugger {
     std::string kernel;
     std::uint32_t statement = 0;  // ir node id
     std::string text;
-    std::uint64_t steps = 0;     // statements done in this call
+    std::uint64_t steps = 0;                 // statements done in this call
     const source::Buffer* source = nullptr;  // the user's text that it stands in; null: it is printed
     std::uint32_t line = 0;                  // of that text, or of the printed one
     std::vector<std::string> blocks;         // around it, outermost first

@@ -43,8 +43,8 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
 
 bool Debugger::Impl::has_breakpoints_in(const ir::PrimFunc* f) const {
   return f && std::any_of(breakpoints.begin(), breakpoints.end(), [f](const auto& row) {
-    return row.second.enabled && row.second.in_kernel && row.second.in_kernel->function == f;
-  });
+           return row.second.enabled && row.second.in_kernel && row.second.in_kernel->function == f;
+         });
 }
 
 // ---- forward ----

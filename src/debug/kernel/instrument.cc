@@ -42,7 +42,8 @@ class Instrumenter {
     const Expr* words = ctx.i64(Instrumented::kMaxWords);
     ints_ = ctx.buffer("rldb_ints", std::vector{words}, DType::Int(64));
     floats_ = ctx.buffer("rldb_floats", std::vector{words}, DType::Float(64));
-    local_ = ctx.buffer("rldb_local", std::vector<const Expr*>{i64(probe_local(probes.size()))}, DType::Int(64), "local");
+    local_ =
+        ctx.buffer("rldb_local", std::vector<const Expr*>{i64(probe_local(probes.size()))}, DType::Int(64), "local");
     for (const ir::PrimParam& p : f->params) {
       if (p.var) outer_.insert(p.var);
       if (!p.buffer) continue;
@@ -69,7 +70,6 @@ class Instrumenter {
     return std::move(out_);
   }
 
-
  private:
   // Indices into the local words, which are in registers. Behind them: three for a group, as in Instrumented, and two
   // for a probe (was there a value before, and which).
@@ -91,9 +91,7 @@ class Instrumenter {
   const Stmt* set_word(std::size_t w, const Expr* v) { return ctx_.store(ints_, v, std::vector<const Expr*>{i64(w)}); }
   const Expr* binary(ir::BinaryKind kind, const Expr* a, const Expr* b) { return ctx_.binary(kind, a, b); }
   const Expr* both(const Expr* a, const Expr* b) { return b ? binary(ir::BinaryKind::And, a, b) : a; }
-  const Stmt* count_up(std::size_t local) {
-    return set(local, binary(ir::BinaryKind::Add, get(local), ctx_.i64(1)));
-  }
+  const Stmt* count_up(std::size_t local) { return set(local, binary(ir::BinaryKind::Add, get(local), ctx_.i64(1))); }
   const Stmt* seq(std::vector<const Stmt*> parts) {
     std::erase(parts, nullptr);
     return ctx_.seq_stmt(parts);
@@ -137,8 +135,8 @@ class Instrumenter {
     if (recorded_ > kMaxRecorded) throw Refused{"it has too many statements"};
     stop.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::Intrinsic::Ret, {})));
     out_.sites.push_back({s, init_done, scope_, std::move(loops)});
-    return seq({ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(kSteps), get(kStopAt)), seq(std::move(stop))),
-                count_up(kSteps)});
+    return seq(
+        {ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(kSteps), get(kStopAt)), seq(std::move(stop))), count_up(kSteps)});
   }
 
   // ---- probes ----
@@ -243,7 +241,8 @@ class Instrumenter {
   }
 
   const Stmt* while_loop(const ir::WhileStmt* s) {
-    const Stmt* leave = ctx_.if_stmt(ctx_.not_(s->cond), ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::Intrinsic::BreakLoop, {})));
+    const Stmt* leave =
+        ctx_.if_stmt(ctx_.not_(s->cond), ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::Intrinsic::BreakLoop, {})));
     ++loop_depth_;
     const Stmt* body = visit(s->body);
     --loop_depth_;

@@ -67,8 +67,8 @@ struct Instrumented {
   std::vector<Stop> sites;
   std::vector<Memory> memory;
   std::unordered_map<const ir::Node*, std::size_t> slots;  // of Vars and of loops' ends
-  std::size_t ints = kWords, floats = 0;  // words that are used
-  static constexpr std::int64_t kMaxWords = 256;  // how many the parameters have
+  std::size_t ints = kWords, floats = 0;                   // words that are used
+  static constexpr std::int64_t kMaxWords = 256;           // how many the parameters have
 };
 
 // Failure: what stands in the way (the evaluator then goes there a step at a time).

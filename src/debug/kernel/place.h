@@ -15,13 +15,13 @@ struct KernelPlace {
   std::string kernel;
   const ir::PrimFunc* function = nullptr;
   std::vector<Probe> probes;
-  std::string text;                   // what it stops at, for listings
+  std::string text;                    // what it stops at, for listings
   std::vector<bytecode::Index> calls;  // the instructions that call the kernel
 };
 
 // In a kernel: a line of its text, a block axis or loop variable (each new value), a buffer (before each write), a
 // block (each entry). Null: `problem` says why.
 std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view said,
-                                              std::optional<source::Message>& problem);
+                                        std::optional<source::Message>& problem);
 
 }  // namespace rldb::debug

@@ -289,8 +289,9 @@ Outcome Run::finish_kernel() {
   bool prints = false;
   ir::walk(kernel_->function(), [&](const ir::Node* n) {
     const auto* e = ir::as<ir::Expr>(n);
-    prints = prints || (e && (ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) ||
-                              ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked)));
+    prints =
+        prints ||
+        (e && (ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked)));
     return !prints;
   });
   return prints ? walk_kernel_out() : complete_kernel();

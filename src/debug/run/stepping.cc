@@ -111,7 +111,8 @@ std::string Debugger::Impl::passed_over(int from, int to) const {
   std::vector<std::string> names;
   for (int i = from + 1; from >= 0 && i < to; ++i) {
     const UserBinding& b = map.binding(i);
-    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding || !ir::isa<ir::Call>(b.binding->value))
+    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding ||
+        !ir::isa<ir::Call>(b.binding->value))
       continue;
     names.push_back(b.name);
   }

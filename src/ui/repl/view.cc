@@ -166,7 +166,9 @@ void show_breakpoints(Repl& repl) {
   }
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
-               b.in_kernel ? b.place : b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
+               b.in_kernel       ? b.place
+               : b.sites.empty() ? "pending"
+                                 : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
     if (b.temporary) repl.print("  once");

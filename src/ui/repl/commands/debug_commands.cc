@@ -80,7 +80,9 @@ Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
   repl.report(diagnostics);
   if (!made) return Status::Failed;
   if (!condition.empty()) repl.debugger().find_breakpoint(made->number)->condition = condition;
-  const std::string where = made->in_kernel ? fmt::format(" ({})", made->place) : made->sites.empty() ? " (pending)" : "";
+  const std::string where = made->in_kernel       ? fmt::format(" ({})", made->place)
+                            : made->sites.empty() ? " (pending)"
+                                                  : "";
   repl.print("breakpoint {} at {}{}\n", made->number, made->spec, where);
   return Status::Good;
 }
