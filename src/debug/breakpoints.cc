@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 
@@ -299,14 +300,54 @@ Breakpoint* Debugger::find_breakpoint(int number) {
   return it == impl_->breakpoints.end() ? nullptr : &it->second;
 }
 
+bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  if (!b) {
+    out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
+    return false;
+  }
+  if (!condition.empty())
+    if (auto read = parse_expression(condition); !read.ok()) {
+      out.add({}, source::message(diag::BadExpression, read.error().message));
+      return false;
+    }
+  b->condition = condition;
+  return true;
+}
+
+bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  for (std::size_t i = 0; b && i < text.size(); ++i) {
+    const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) continue;
+    if (auto read = parse_expression(text.substr(i + 1, end - i - 1)); !read.ok()) {
+      out.add({}, source::message(diag::BadExpression, read.error().message));
+      return false;
+    }
+    i = end;
+  }
+  if (b) b->log = text;
+  return b != nullptr;
+}
+
 bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }
 
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
 
-void Debugger::resolve_breakpoints() {
-  if (impl_->breakpoints.empty()) return;
+std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
+  std::vector<std::pair<int, std::string>> lost;
+  if (impl_->breakpoints.empty()) return lost;
   const auto map = impl_->current_code();
-  for (auto& [number, b] : impl_->breakpoints) Impl::set_place(b, impl_->resolve(b.spec, map.get()));
+  for (auto& [number, b] : impl_->breakpoints) {
+    Impl::Resolved now = impl_->resolve_point(b, map.get());
+    const bool had = !b.sites.empty() || b.in_kernel, has = !now.sites.empty() || now.in_kernel;
+    if (map && had && !has && now.problem) {
+      lost.emplace_back(number, now.problem->text);
+      if (!now.problem->hint.empty()) lost.back().second += fmt::format(" ({})", now.problem->hint);
+    }
+    Impl::set_place(b, std::move(now));
+  }
+  return lost;
 }
 
 // ---- at a stop ----
@@ -321,30 +362,46 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   }
 }
 
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m,
+                                                             const eval::TirMachine* kernel) const {
+  std::optional<ValueFinder> finder;
+  if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, part, false);
+  return evaluate_expression(text, [&](std::string_view name) -> runtime::Result<runtime::Value> {
+    runtime::Value v;
+    if (kernel && value_in_kernel(*kernel, name, v)) return v;
+    if (finder) return finder->find(name);
+    if (const runtime::Value* known = session.find_value(name)) return *known;
+    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+  });
+}
+
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note,
                                      const eval::TirMachine* kernel) const {
   if (b.condition.empty()) return true;
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
-    runtime::Value v;
-    if (kernel && value_in_kernel(*kernel, name, v)) return v;
-    if (!m.running())
-      return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
-    switch (find_name(m, run->code(), m.frames().size() - 1, name, v)) {
-      case Found::Yes:
-        return v;
-      case Found::Freed:
-        return runtime::fail(runtime::ErrorKind::Raised, fmt::format("the value of `{}` is freed here", name));
-      case Found::No:
-        break;
-    }
-    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
-  };
-  auto value = evaluate_expression(b.condition, lookup);
+  auto value = evaluate_at(b.condition, m, kernel);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
                        b.number, b.condition, holds.error().message);
   return true;
+}
+
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, const eval::TirMachine* kernel) const {
+  std::string text;
+  const std::string_view from = b.log;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto end = from[i] == '{' ? from.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      text += from[i];
+      continue;
+    }
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, kernel);
+    // A tensor of one element as the number that it is.
+    if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
+    text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
+    i = end;
+  }
+  session.output().write(text + "\n");
 }
 
 Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order, int from, bool count,
@@ -370,6 +427,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
         --b.ignore;
         continue;
       }
+    }
+    if (!b.log.empty()) {
+      if (count) log(b, m);
+      continue;
     }
     hit.part = part;
     hit.numbers.push_back(number);

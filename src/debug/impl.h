@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 
+#include "debug/expression/expression.h"
 #include "debug/kernel/place.h"
-#include "debug/look/expression.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {
+
+class Observer;
 
 struct Debugger::Impl {
   explicit Impl(session::Session& s) : session(s) {}
@@ -21,6 +23,7 @@ struct Debugger::Impl {
   std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   int part = 0;  // the binding that the run is at, of those that the code there serves
 
   // ---- breakpoints (breakpoints.cc) ----
@@ -36,6 +39,8 @@ struct Debugger::Impl {
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
   Resolved resolve_name(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
+  Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
@@ -50,7 +55,14 @@ struct Debugger::Impl {
   };
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
+  // Shows the text of a log point.
+  void log(const Breakpoint& b, const vm::Machine& m, const eval::TirMachine* kernel = nullptr) const;
+  // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
+  // Nullopt: all are ignored.
+  std::optional<StopReport> report_seen(Observer& observer);
   // Inside a kernel its names come first.
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m,
+                                              const eval::TirMachine* kernel = nullptr) const;
   bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note,
                        const eval::TirMachine* kernel = nullptr) const;
 
@@ -79,6 +91,16 @@ struct Debugger::Impl {
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
 
+  // ---- changing (changing.cc) ----
+  std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
+                                             source::Diagnostics& out);
+  std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
+                                             std::size_t frame, source::Diagnostics& out);
+  std::optional<std::string> assign_slot(Index slot, const runtime::Value& value, std::size_t frame,
+                                         source::Diagnostics& out);
+  // The variable of that name which is in a register of the frame now; null: none is.
+  const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
+
   // ---- backwards (reverse.cc) ----
   // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.
   using Candidate = std::function<bool(const vm::Machine&)>;
@@ -106,10 +128,12 @@ struct Debugger::Impl {
     std::vector<int> numbers;
     std::string note;
   };
+  const ir::Expr* compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m);
   KernelTargets kernel_targets(const ir::PrimFunc* f, const vm::Machine& m, std::vector<Probe> mine);
   bool has_breakpoints_in(const ir::PrimFunc* f) const;
   std::optional<StopReport> kernel_forward(std::vector<Probe> mine, bool from_beginning,
                                            std::optional<std::uint64_t> before = {});
+  std::vector<int> count_hits(KernelTargets& t, const std::vector<Arrivals>& met, bool stopped, bool& own);
   StopReport report_in_kernel(std::vector<int> hits, std::string note);
   std::optional<StopReport> stop_in_next_kernel();
   std::optional<StopReport> stop_in_this_kernel();

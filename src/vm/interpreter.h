@@ -22,8 +22,23 @@ struct StopSetPolicy {
   bool before(const Machine&, Index pc) const { return stops.test(pc); }
 };
 
+// A hook that looks at some instructions only.
+struct ObservePolicy {
+  static constexpr bool kBefore = true, kAfter = true, kCalls = false;
+  Hook& hook;
+  const StopSet& stops;
+  const StopSet& observed;
+  bool before(const Machine& m, Index pc) const {
+    return stops.test(pc) || (observed.test(pc) && hook.before_instruction(m));
+  }
+  bool after(const Machine& m, std::size_t depth, Index pc) const {
+    return observed.test(pc) && hook.after_instruction(m, depth, pc);
+  }
+};
+
 struct HookPolicy {
   static constexpr bool kBefore = true, kAfter = true, kCalls = true;
+  bool after(const Machine& m, std::size_t depth, Index pc) const { return hook.after_instruction(m, depth, pc); }
   Hook& hook;
   const StopSet* stops = nullptr;
   bool before(const Machine& m, Index pc) const { return (stops && stops->test(pc)) || hook.before_instruction(m); }
@@ -102,7 +117,7 @@ class Interpreter {
     RLDB_UNREACHABLE("not a native call");
   }
 
-  static Result<Value> call_packed(const runtime::PackedInfo& packed, PackedArgs args);
+  Result<Value> call_packed(const runtime::PackedInfo& packed, PackedArgs args);
   const std::string& callee_name(const Decoded& d) const {
     return m_.executable().functions[std::size_t(d.callee)].name;
   }
@@ -243,7 +258,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
         if (!bytecode::is_special(to)) regs[to] = std::move(result);
         ++frame->pc;
         if constexpr (Policy::kAfter) {
-          if (policy.hook.after_instruction(m_, depth, pc)) return stopped(StopReason::Stepped);
+          if (policy.after(m_, depth, pc)) return stopped(StopReason::Stepped);
         }
         continue;  // counted above
       }
@@ -262,7 +277,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
     }
     ++m_.instructions_;
     if constexpr (Policy::kAfter) {
-      if (policy.hook.after_instruction(m_, depth, pc)) return stopped(StopReason::Stepped);
+      if (policy.after(m_, depth, pc)) return stopped(StopReason::Stepped);
     }
   }
 }

@@ -86,6 +86,9 @@ Index own_bytecode(const Program& program, const runtime::Function& f);
 // A closure over `f` with more captured values.
 Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captured);
 
+// A value that shares no mutable data with `value`, as in a snapshot.
+Result<Value> copy_value(const Program& program, const Value& value);
+
 // Errors with TVM's wording, used by machine and linker.
 runtime::Error unknown_function(const Program& program, std::string_view name);
 runtime::Error wrong_argument_count(const bytecode::FunctionEntry& f, std::size_t given);

@@ -62,6 +62,7 @@ Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, Packed
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
     return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
                                                                packed.function->name, packed.arity, args.size()));
+  if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
   return packed.function->native(args);
 }
 
@@ -105,7 +106,8 @@ Machine::Machine(const Machine& o)
       native_(o.native_),
       native_args_(o.native_args_),
       fault_(o.fault_),
-      at_stop_(o.at_stop_) {}
+      at_stop_(o.at_stop_),
+      log_(o.log_) {}
 
 Machine& Machine::operator=(const Machine& o) {
   if (this != &o) *this = Machine(o);
@@ -231,6 +233,49 @@ Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
   RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
   return Interpreter(*this).run(StopSetPolicy{stops}, count);
+}
+
+Outcome Machine::step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed) {
+  if (auto done = run_without_frames()) return *std::move(done);
+  const Index size = executable().instruction_count();
+  RLDB_CHECK(stops.size() >= size && observed.size() >= size, "stop set of another executable");
+  return Interpreter(*this).run(ObservePolicy{hook, stops, observed}, count);
+}
+
+bool Machine::skip() {
+  if (frames_.empty() || fault_) return false;
+  Frame& f = frames_.back();
+  const bytecode::Instruction i = executable().instruction(f.pc);
+  if (i.op != bytecode::Opcode::Call) return false;
+  ++f.pc;
+  ++instructions_;
+  at_stop_ = false;
+  return true;
+}
+
+std::optional<Outcome> Machine::return_value(Value value) {
+  if (frames_.empty()) return std::nullopt;
+  fault_.reset();
+  at_stop_ = false;
+  ++instructions_;
+  const bytecode::RegName to = frames_.back().return_register;
+  registers_.resize(frames_.back().base);
+  frames_.pop_back();
+  if (frames_.empty()) {
+    Outcome o;
+    o.value = std::move(value);
+    return o;
+  }
+  if (!bytecode::is_special(to)) registers_[frames_.back().base + std::size_t(to)] = std::move(value);
+  ++frames_.back().pc;
+  return std::nullopt;
+}
+
+bool Machine::write_slot(std::size_t frame, std::size_t slot, std::int64_t value) {
+  const auto heap = shape_heap(frame);
+  if (slot >= heap.size()) return false;
+  const_cast<std::int64_t&>(heap[slot]) = value;  // the heap is a tensor of this machine
+  return true;
 }
 
 const Value* Machine::read_register(std::size_t frame, RegName reg) const {

@@ -32,12 +32,19 @@ struct Site {
 
 struct KernelPlace;  // inside a kernel
 
-// What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
-// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee), `add1:14`, `add1:i`, `add1:C`
-// (inside a kernel: a line of its text, each value of a loop variable or axis, each write of a buffer, each entry of a
-// block).
+enum class PointKind : std::uint8_t { Break, Watch, Catch };
+
+// A breakpoint, watchpoint or catchpoint. What a user may say (`spec`):
+//   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
+//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee), and inside
+//          of a kernel `add1:14` (a line of its text), `add1:i` (each value of a loop variable or axis), `add1:C` (each
+//          write of a buffer, each entry of a block)
+//   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
+//   Catch  `nan`, `inf`, `denormal` (in what a call gave), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
+//          variable gets a value), `slot 3`
 struct Breakpoint {
   int number = 0;
+  PointKind kind = PointKind::Break;
   std::string spec;
   bool enabled = true;
   bool temporary = false;
@@ -45,9 +52,13 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Site> sites;  // empty: not resolved now (pending), or
-  std::shared_ptr<const KernelPlace> in_kernel;
-  std::string place;  // inside a kernel: what it stops at
+  // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
+  std::string log;
+  std::size_t frame = 0;    // Watch: counted from the outermost
+  std::string function;     // Watch: of that frame; empty: the one that is run
+  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
+  std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
+  std::string place;                             // inside a kernel: what it stops at
 };
 
 enum class StopKind : std::uint8_t {
@@ -77,7 +88,8 @@ struct Position {
 
 struct StopReport {
   StopKind kind = StopKind::None;
-  std::vector<int> breakpoints;  // numbers that were hit
+  std::vector<int> breakpoints;      // numbers of the points that were hit
+  std::vector<std::string> details;  // what watchpoints and catchpoints among them saw, in the same order
   Position where;
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result
@@ -116,12 +128,20 @@ class Debugger {
   ~Debugger();
 
   // ---- breakpoints ----
-  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet and `pending_ok`.
+  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet.
   const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
+  // In a frame (0 is innermost); without a run, in the outermost frame of the next one.
+  const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
+  const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
+  // False and diagnosed when it cannot be read. Empty: none.
+  bool set_condition(int number, std::string_view condition, source::Diagnostics& out);
+  // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read.
+  bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
-  void resolve_breakpoints();  // after a rebuild
+  // After a change of the program. Those that had a place and have none now, with the reason.
+  std::vector<std::pair<int, std::string>> resolve_breakpoints();
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
@@ -130,7 +150,8 @@ class Debugger {
   StopReport resume();                       // continue
   StopReport step(std::uint64_t count = 1);  // bindings, into calls
   StopReport next(std::uint64_t count = 1);  // bindings, over calls
-  StopReport finish();
+  // Until frame `frame` (0 is innermost) has returned.
+  StopReport finish(int frame = 0);
   StopReport until(std::string_view spec, source::Diagnostics& out);
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
@@ -148,6 +169,15 @@ class Debugger {
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport reverse_step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   StopReport go_to(std::uint64_t time);
+  // ---- changing the run; what lies ahead is forgotten, going back and forth keeps the change ----
+  // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. What was set, as one line.
+  std::optional<std::string> assign(std::string_view target, std::string_view expression, int frame,
+                                    source::Diagnostics& out);
+  // The calls of the present binding are not made (its memory is allocated); inside of a binding, the one instruction.
+  StopReport skip(source::Diagnostics& out);
+  // Frame `frame` returns the value now, whatever is left of it; null without an expression.
+  StopReport return_from(int frame, std::string_view expression, source::Diagnostics& out);
+
   void kill();
   const StopReport& last_stop() const;
 
@@ -169,6 +199,18 @@ class Debugger {
   // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                          std::vector<std::string>* notes = nullptr) const;
+  // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
+  std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
+  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it.
+  std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
+  // The bindings that were begun last before now, in order of time.
+  std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;
+  // Moments of this run by name.
+  void set_checkpoint(std::string name);
+  std::optional<std::uint64_t> checkpoint(std::string_view name) const;
+  const std::map<std::string, std::uint64_t, std::less<>>& checkpoints() const;
+  // How far back one can go, and what that costs.
+  std::string history() const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
   std::vector<std::string> origin(Index pc) const;
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/vm/call_log.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {
@@ -130,6 +131,9 @@ class Machine {
   // At most `count` instructions, to the next one of the set (which is asked about the first one too after a stop that
   // no set or hook made). The set has to be one for this executable.
   Outcome step(std::uint64_t count, const StopSet& stops);
+  // The same, and the hook looks before and after each instruction of `observed` (its calls are not announced). An
+  // instruction that is not in it costs what it costs with a stop set alone.
+  Outcome step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed);
 
   const Program& program() const { return *program_; }
   const std::shared_ptr<const Program>& program_ptr() const { return program_; }
@@ -147,6 +151,16 @@ class Machine {
   const Value* read_register(std::size_t frame, RegName reg) const;  // null: no such register
   // For `set` in the debugger and for watches.
   bool write_register(std::size_t frame, RegName reg, Value value);
+  // ---- what a debugger changes; each counts as an instruction, so that time goes on ----
+  // The Call at pc is not made and its destination stays as it is. False: it is no Call, or nothing is running.
+  bool skip();
+  // The innermost frame returns this value, whatever is left of it, a fault too. An outcome: it was the outermost.
+  std::optional<Outcome> return_value(Value value);
+  bool write_slot(std::size_t frame, std::size_t slot, std::int64_t value);  // no instruction; false: no such slot
+  // What packed functions gave is kept there, and taken from there when they are called again at the same time.
+  void set_call_log(std::shared_ptr<CallLog> log) { log_ = std::move(log); }
+  CallLog* call_log() const { return log_.get(); }
+
   // The frame's shape heap from debug info; empty: none, or not made yet.
   std::span<const std::int64_t> shape_heap(std::size_t frame) const;
   const std::optional<Fault>& fault() const { return fault_; }
@@ -170,6 +184,7 @@ class Machine {
   std::vector<Value> native_args_;
   std::optional<Fault> fault_;
   bool at_stop_ = false;  // do not ask about the instruction at pc again
+  std::shared_ptr<CallLog> log_;
   // Of the call in progress; empty between instructions, kept for their capacity.
   std::vector<Value> scratch_;
   std::vector<std::int64_t> kernel_variables_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "debug/impl.h"
+#include "debug/kernel/condition.h"
 #include "debug/kernel/place.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
@@ -27,9 +28,10 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
     if (!b.enabled || !b.in_kernel || b.in_kernel->function != f) continue;
     for (Probe p : b.in_kernel->probes) {
       p.group = t.numbers.size();
+      if (!b.condition.empty()) p.condition = compiled_condition(b, p, m);
+      t.search.compiled = t.search.compiled && (b.condition.empty() || p.condition);
       t.search.probes.push_back(p);
     }
-    t.search.compiled = t.search.compiled && b.condition.empty();
     t.search.pass.emplace_back(b.ignore);
     t.numbers.push_back(number);
   }
@@ -39,6 +41,40 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
     return b == breakpoints.end() || condition_holds(b->second, m, note.get(), &k);
   };
   return t;
+}
+
+// Null: it is judged by the evaluator.
+const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
+  using Condition = KernelCode::Condition;
+  const auto number_of_name = [&](std::string_view name) -> std::optional<Value> {
+    auto v = evaluate_at(name, m);
+    const auto is = [&](runtime::ValueKind kind) { return v.ok() && v->is(kind); };
+    if (!is(runtime::ValueKind::Int) && !is(runtime::ValueKind::Float) && !is(runtime::ValueKind::Bool))
+      return std::nullopt;
+    return std::move(v).value();
+  };
+  std::vector<Condition>& known = run->kernel_code().conditions;
+  const auto same = [&](const Condition& c) {
+    return c.at == probe.at && c.arrival == probe.arrival && c.text == b.condition &&
+           std::all_of(c.numbers.begin(), c.numbers.end(), [&](const auto& row) {
+             const auto now = number_of_name(row.first);
+             return now && now->kind() == row.second.kind() &&
+                    runtime::compare(*now, row.second, {.atol = 0, .rtol = 0}).empty();
+           });
+  };
+  if (const auto it = std::find_if(known.begin(), known.end(), same); it != known.end()) return it->made;
+  Condition c{probe.at, probe.arrival, b.condition, {}, nullptr};
+  if (auto read = parse_expression(b.condition); read.ok()) {
+    ConditionScope scope = scope_of(KernelText(session, b.in_kernel->kernel, b.in_kernel->function), probe);
+    scope.number = [&](std::string_view name) {
+      auto v = number_of_name(name);
+      if (v) c.numbers.emplace_back(name, *v);
+      return v;
+    };
+    c.made = compile_condition(session.context(), *read, scope);
+  }
+  known.push_back(c);
+  return c.made;
 }
 
 bool Debugger::Impl::has_breakpoints_in(const ir::PrimFunc* f) const {
@@ -55,23 +91,48 @@ std::optional<StopReport> Debugger::Impl::kernel_forward(std::vector<Probe> mine
   KernelStepper& k = *run->kernel();
   KernelTargets t = kernel_targets(k.function(), run->machine(), std::move(mine));
   if (t.search.probes.empty()) return std::nullopt;
-  std::vector<Arrivals> met;
-  const KernelStepper::Found found = run->quietly([&] { return k.forward(t.search, from_beginning, before, met); });
-  if (found == KernelStepper::Found::Interrupted) {
-    run->give_kernel_up();
-    return report(StopKind::Interrupted);
+  for (;; from_beginning = false) {
+    std::vector<Arrivals> met;
+    const KernelStepper::Found found = run->quietly([&] { return k.forward(t.search, from_beginning, before, met); });
+    if (found == KernelStepper::Found::Interrupted) {
+      run->give_kernel_up();
+      return report(StopKind::Interrupted);
+    }
+    const bool stopped = found == KernelStepper::Found::Yes;
+    bool own = false;
+    std::vector<int> hits = count_hits(t, met, stopped, own);
+    if (!stopped) return std::nullopt;
+    // A log point alone is no stop.
+    if (own || !hits.empty()) return report_in_kernel(std::move(hits), *t.note);
   }
+}
+
+// What was met on the way to a stop, or to the end; the breakpoints that stop. Log points say what they have to.
+std::vector<int> Debugger::Impl::count_hits(KernelTargets& t, const std::vector<Arrivals>& met, bool stopped,
+                                            bool& own) {
   std::vector<int> hits;
+  const KernelStepper& k = *run->kernel();
   for (std::size_t g = 0; g < t.numbers.size() && g < met.size(); ++g) {
-    const auto b = breakpoints.find(t.numbers[g]);
-    if (b == breakpoints.end()) continue;
-    b->second.hits += met[g].hits;
-    const bool stops = met[g].hits > b->second.ignore;
-    b->second.ignore -= std::min(b->second.ignore, met[g].hits);
-    if (stops && found == KernelStepper::Found::Yes) hits.push_back(t.numbers[g]);
+    const auto it = breakpoints.find(t.numbers[g]);
+    if (it == breakpoints.end()) {
+      own = own || met[g].hits > 0;
+      continue;
+    }
+    Breakpoint& b = it->second;
+    b.hits += met[g].hits;
+    const bool stops = met[g].hits > b.ignore;
+    b.ignore -= std::min(b.ignore, met[g].hits);
+    t.search.pass[g] = b.ignore;
+    if (!stops || !stopped) continue;
+    if (!b.log.empty()) {
+      log(b, run->machine(), &k.machine());
+      continue;
+    }
+    hits.push_back(t.numbers[g]);
+    // What machine code has judged says here whether it could.
+    if (t.note->empty()) condition_holds(b, run->machine(), t.note.get(), &k.machine());
   }
-  if (found == KernelStepper::Found::No) return std::nullopt;
-  return report_in_kernel(std::move(hits), *t.note);
+  return hits;
 }
 
 StopReport Debugger::Impl::report_in_kernel(std::vector<int> hits, std::string note) {

@@ -33,6 +33,15 @@ class KernelCode {
   session::Session& session() const { return session_; }
   // Null: the evaluator has to do it.
   SelfStopping* find(const ir::PrimFunc* f, std::string_view name, std::span<const Probe> probes);
+  // Conditions in a form that machine code can judge, and what they were made from.
+  struct Condition {
+    const ir::Stmt* at;
+    Probe::Arrival arrival;
+    std::string text;
+    std::vector<std::pair<std::string, runtime::Value>> numbers;  // names from outside of the kernel
+    const ir::Expr* made;                                         // null: there is no such form
+  };
+  std::vector<Condition> conditions;
   // Steps that are walked before code is made.
   std::uint64_t near = 20'000;
 

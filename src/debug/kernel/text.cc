@@ -108,6 +108,11 @@ std::uint32_t KernelText::line_of(const Stmt* s) const {
   return it == row_of_.end() ? 0 : rows_[it->second].line;
 }
 
+const Stmt* KernelText::parent_of(const Stmt* s) const {
+  const auto it = row_of_.find(s);
+  return it == row_of_.end() ? nullptr : rows_[it->second].parent;
+}
+
 std::vector<const Stmt*> KernelText::statements_at(std::uint32_t line) const {
   std::uint32_t best = 0;
   const auto counts = [](const Row& row) { return row.line > 0 && !ir::isa<ir::SeqStmt>(row.stmt); };

@@ -59,8 +59,8 @@ class CodeMap {
   // Starts of a binding, one per function that it became code in.
   std::vector<Site> starts_of(int binding) const;
   bool has_code(int binding) const { return has_code_[std::size_t(binding)]; }
-  // The binding of that name which is nearest to a place: the last one of its function at or before `at`, else the first
-  // one after it. -1: there is none. `at` is a binding, -1 the start of every function.
+  // The binding of that name which is nearest to a place: the last one of its function at or before `at`, else the
+  // first one after it. -1: there is none. `at` is a binding, -1 the start of every function.
   int find_binding(std::string_view function, std::string_view name, int at) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
   Index entry(Index function) const;

@@ -174,7 +174,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }
 
 // Does it look like TVMScript rather than like the language of conditions?
-bool is_script(std::string_view text) {
+bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
       if (at == 0 || !is_name_byte(text[at - 1])) return true;
@@ -204,7 +204,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
 
   source::Diagnostics script;
   // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
-  if (is_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+  if (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;
     for (const std::string_view word : words_of(text))
@@ -213,7 +213,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     if (finder && notes) *notes = finder->notes();
     auto value = d.session.evaluate_with(text, scope, script);
     if (value) return value;
-    if (is_script(text)) {
+    if (looks_like_script(text)) {
       for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);
       return std::nullopt;
     }

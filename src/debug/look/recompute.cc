@@ -44,7 +44,8 @@ class Recompute {
     source::Diagnostics problems;
     auto value = session_.evaluate_function(f, map_.written_module(), args_, problems);
     if (value) return Recomputed{*std::move(value), names_};
-    const std::string why = problems.all().empty() ? std::string("it cannot be evaluated") : problems.all().front().message;
+    const std::string why =
+        problems.all().empty() ? std::string("it cannot be evaluated") : problems.all().front().message;
     return runtime::fail(ErrorKind::Raised, why);
   }
 
@@ -73,7 +74,8 @@ class Recompute {
           needed_.insert(definition);
           queue.push_back(definition);
         } else {
-          return runtime::fail(ErrorKind::Raised, fmt::format("`{}`, which it is computed from, has no value here", v->name));
+          return runtime::fail(ErrorKind::Raised,
+                               fmt::format("`{}`, which it is computed from, has no value here", v->name));
         }
       }
     }

@@ -78,15 +78,17 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
     return support::Failure(not_computed(binding));
   auto computed = recompute(d_.session, map_, binding, [this](const ir::Var* v) { return lookup(v); });
   if (!computed.ok()) {
-    computed.error().notes.push_back(fmt::format("`{}` has no code of its own in what runs; it was to be computed from "
-                                                 "values that are there",
-                                                 b.name));
+    computed.error().notes.push_back(
+        fmt::format("`{}` has no code of its own in what runs; it was to be computed from "
+                    "values that are there",
+                    b.name));
     return support::Failure(std::move(computed).error());
   }
   const auto* alias = ir::as<ir::Var>(b.binding->value);
-  notes_.push_back(alias ? fmt::format("{} is {}", b.name, alias->name)
-                         : fmt::format("{} computed by the evaluator from {}: it is not kept by what runs", b.name,
-                                       computed->from.empty() ? "nothing" : fmt::format("{}", fmt::join(computed->from, ", "))));
+  notes_.push_back(
+      alias ? fmt::format("{} is {}", b.name, alias->name)
+            : fmt::format("{} computed by the evaluator from {}: it is not kept by what runs", b.name,
+                          computed->from.empty() ? "nothing" : fmt::format("{}", fmt::join(computed->from, ", "))));
   return std::move(computed->value);
 }
 

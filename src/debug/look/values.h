@@ -24,6 +24,8 @@ class ValueFinder {
   // Errors say why there is no value: not reached, its place; not executed; no such name.
   runtime::Result<runtime::Value> find(std::string_view name);
   runtime::Result<runtime::Value> value_of_binding(int binding);
+  // The binding that a name means here; -1: it means none.
+  int binding_of(std::string_view name) const { return map_.find_binding(function(), name, here_); }
   // One line per value that is not simply there: `lv1 as of its definition, time 12`.
   const std::vector<std::string>& notes() const { return notes_; }
 

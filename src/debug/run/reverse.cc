@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 
 namespace rldb::debug {
 
@@ -126,6 +127,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   std::optional<std::uint64_t> breakpoint;
   std::optional<KernelMoment> inside;
   Hit hit;
+  Observer observer(*this, *run);
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
@@ -145,9 +147,21 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
         if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
         if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
       },
-      [&] { return latest.end_of_window() || breakpoint.has_value(); });
+      [&] { return latest.end_of_window() || breakpoint.has_value() || observer.hit(); },
+      observer.active() ? &observer : nullptr);
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
+  // Back to before the instruction that did it.
+  if (const std::uint64_t before = observer.time() - 1;
+      observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
+    StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
+    if (r.kind != StopKind::Breakpoint) return last = r;
+    for (Observer::Seen& s : observer.take()) {
+      r.breakpoints.push_back(s.number);
+      r.details.push_back(std::move(s.text));
+    }
+    return last = r;
+  }
   if (breakpoint && inside && (!best || *breakpoint >= *best)) {
     StopReport r = arrive(*breakpoint, StopKind::Breakpoint);
     return r.kind == StopKind::Breakpoint && run->enter_kernel() ? stop_at(*inside) : r;

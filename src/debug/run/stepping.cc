@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 #include "rldb/source/diagnostic_command.h"
 
 namespace rldb::debug {
@@ -65,6 +66,11 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return report(StopKind::Interrupted);
   }
   StopReport r = report(StopKind::Fault);
+  for (auto& [number, b] : breakpoints)
+    if (b.kind == PointKind::Catch && b.enabled && b.spec == kCatchError) {
+      ++b.hits;
+      r.breakpoints.push_back(number);
+    }
   r.fault = std::move(outcome.fault);
   if (r.fault && r.where.function.empty()) r.where.function = r.fault->function_name;
   return last = r;
@@ -73,6 +79,29 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
 StopReport Debugger::Impl::not_running() { return StopReport{}; }
 
 // ---- the loop behind every verb ----
+
+std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
+  std::vector<Observer::Seen> seen = observer.take();
+  std::vector<int> numbers;
+  std::vector<std::string> details;
+  for (Observer::Seen& s : seen) {
+    Breakpoint& b = breakpoints.at(s.number);
+    ++b.hits;
+    if (b.ignore > 0) {
+      --b.ignore;
+      continue;
+    }
+    numbers.push_back(s.number);
+    details.push_back(std::move(s.text));
+  }
+  if (numbers.empty()) return std::nullopt;
+  // A breakpoint at the next instruction is not asked again when the run goes on.
+  auto also = breakpoint_here();
+  StopReport r = also ? *also : report(StopKind::Breakpoint);
+  r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
+  r.details = std::move(details);
+  return last = r;
+}
 
 std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   if (!run->machine().running()) return std::nullopt;
@@ -150,9 +179,13 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
+  Observer observer(*this, *run);
+  if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
     if (auto r = stop_in_next_kernel()) return *r;
-    Outcome o = run->advance(any ? &stops : nullptr, until);
+    Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
+    if (o.stopped() && observer.hit())
+      if (auto r = report_seen(observer)) return *r;
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
     if (!arrived) return report_outcome(std::move(o));
     if (auto r = breakpoint_here()) return *r;
@@ -272,16 +305,17 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   return d.report(StopKind::Step);
 }
 
-StopReport Debugger::finish() {
+StopReport Debugger::finish(int frame) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
-  if (d.run->in_kernel()) {
+  if (d.run->in_kernel() && frame == 0) {
     if (auto r = d.stop_in_this_kernel()) return *r;
     return d.kernel_ended();
   }
-  if (!d.run->machine().running() || d.run->fault()) return resume();
-  const std::size_t depth = d.run->depth();
-  const Index function = d.run->machine().frame().function;
+  std::size_t index = 0;
+  if (d.run->fault() || !frame_index(d.run->machine(), machine_frame(frame), index)) return resume();
+  const std::size_t depth = index + 1;
+  const Index function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
@@ -322,6 +356,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
   d.part = 0;
+  d.checkpoints.clear();
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {

@@ -15,7 +15,7 @@ std::string access_text(const Debugger::KernelAccess& a) {
   return a.at == a.element ? a.at : fmt::format("{} ({})", a.element, a.at);
 }
 
-std::string value_text(const std::optional<runtime::Value>& v) { return v ? brief(*v) : "(outside of the buffer)"; }
+std::string value_text(const std::optional<runtime::Value>& v) { return v ? runtime::format_brief(*v) : "(outside of the buffer)"; }
 
 }  // namespace
 
@@ -23,12 +23,12 @@ void show_kernel_stop(Repl& repl) {
   const auto at = repl.debugger().kernel_position();
   if (!at) return;
   repl.print("in kernel {}: {}\n", at->kernel, at->text);
-  for (const auto& [name, value] : at->variables) repl.print("  {} = {}\n", name, brief(value));
+  for (const auto& [name, value] : at->variables) repl.print("  {} = {}\n", name, runtime::format_brief(value));
   for (const Debugger::KernelAccess& a : at->accesses) {
     if (!a.write)
       repl.print("  reads {} = {}\n", access_text(a), value_text(a.before));
     else if (a.after)
-      repl.print("  writes {}: {} -> {}\n", access_text(a), value_text(a.before), brief(*a.after));
+      repl.print("  writes {}: {} -> {}\n", access_text(a), value_text(a.before), runtime::format_brief(*a.after));
     else
       repl.print("  writes {}: {}\n", access_text(a), value_text(a.before));
   }
@@ -42,16 +42,16 @@ void list_kernel(Repl& repl) {
 void show_kernel_locals(Repl& repl) {
   const auto at = repl.debugger().kernel_position();
   if (!at) return;
-  for (const auto& [name, value] : at->variables) repl.print("{} = {}\n", name, brief(value));
+  for (const auto& [name, value] : at->variables) repl.print("{} = {}\n", name, runtime::format_brief(value));
   for (const auto& [name, value] : at->buffers)
-    repl.print("{}: {} = {}\n", name, runtime::describe(value), brief(value));
+    repl.print("{}: {} = {}\n", name, runtime::describe(value), runtime::format_brief(value));
 }
 
 std::string kernel_place(const Debugger& debugger) {
   const auto at = debugger.kernel_position();
   if (!at) return {};
   std::string text = at->kernel;
-  for (const auto& [name, value] : at->loops) text += fmt::format(" {}={}", name, brief(value));
+  for (const auto& [name, value] : at->loops) text += fmt::format(" {}={}", name, runtime::format_brief(value));
   return text;
 }
 

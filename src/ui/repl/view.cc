@@ -35,21 +35,6 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
   return value;
 }
 
-std::string brief(const runtime::Value& value) {
-  runtime::FormatOptions options;
-  options.max_elements = 8;
-  options.edge_items = 2;
-  options.line_width = 1 << 20;
-  std::string text = runtime::format_value(value, options);
-  std::string line;
-  for (const char c : text) {
-    if (c != '\n' && !(c == ' ' && !line.empty() && line.back() == ' ')) line += c;
-    if (c == '\n' && !line.empty() && line.back() != ' ') line += ' ';
-    if (line.size() > 120) return line + "...";
-  }
-  return line;
-}
-
 std::vector<std::string> explain_type(const ir::Type* type) {
   if (const auto* t = ir::as<ir::TensorType>(type)) {
     std::vector<std::string> lines{rank_and_dtype(t)};
@@ -104,8 +89,38 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
     repl.print("{} {:>5}  {}\n", n == current ? "=>" : "  ", n, buffer->line(n));
 }
 
+static constexpr std::string_view kSilent = "silent";  // among a breakpoint's commands, as in gdb
+
+// The points that stopped the run, each with what it saw.
+static void show_points(Repl& repl, const debug::StopReport& stop) {
+  for (std::size_t i = 0; i < stop.breakpoints.size(); ++i) {
+    const debug::Breakpoint* b = repl.debugger().find_breakpoint(stop.breakpoints[i]);
+    const std::string name =
+        b ? fmt::format("{} {}", kind_name(*b), b->number) : fmt::format("breakpoint {}", stop.breakpoints[i]);
+    if (i < stop.details.size())
+      repl.print("{}: {}\n", name, stop.details[i]);
+    else if (b && b->kind == debug::PointKind::Catch)
+      repl.print("{} ({})\n", name, b->spec);
+    else
+      repl.print("{}, {}\n", name, describe_position(repl, stop.where));
+  }
+  const debug::Breakpoint* last =
+      stop.breakpoints.empty() ? nullptr : repl.debugger().find_breakpoint(stop.breakpoints.back());
+  if (last && last->kind != debug::PointKind::Break) repl.print("{}\n", describe_position(repl, stop.where));
+}
+
 Status Repl::show_stop(const debug::StopReport& stop) {
   frame_ = 0;
+  bool silent = false;
+  for (const int number : stop.breakpoints)
+    if (const debug::Breakpoint* b = debugger_->find_breakpoint(number))
+      for (const std::string& line : b->commands) {
+        if (line == kSilent)
+          silent = true;
+        else
+          to_do_.push_back(line);
+      }
+  if (silent) return Status::Good;
   using debug::StopKind;
   switch (stop.kind) {
     case StopKind::None:
@@ -129,11 +144,11 @@ Status Repl::show_stop(const debug::StopReport& stop) {
       print("started {}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Breakpoint:
-      for (const int number : stop.breakpoints)
-        print("breakpoint {}, {}\n", number, describe_position(*this, stop.where));
+      show_points(*this, stop);
       break;
     case StopKind::Step:
-      if (!stop.returned_from.empty()) print("returned from {}: {}\n", stop.returned_from, brief(stop.returned));
+      if (!stop.returned_from.empty())
+        print("returned from {}: {}\n", stop.returned_from, runtime::format_brief(stop.returned));
       print("{}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Interrupted:
@@ -165,14 +180,19 @@ void show_breakpoints(Repl& repl) {
     return;
   }
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
-    repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
-               b.in_kernel       ? b.place
+    const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
+    repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
+               b.in_kernel ? b.place : anywhere          ? b.kind == debug::PointKind::Watch
+                                       ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
+                                       : "anywhere"
                : b.sites.empty() ? "pending"
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
     if (b.temporary) repl.print("  once");
+    if (!b.log.empty()) repl.print("  \"{}\"", b.log);
     repl.print("\n");
+    for (const std::string& line : b.commands) repl.print("        {}\n", line);
   }
 }
 

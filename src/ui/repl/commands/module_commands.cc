@@ -67,6 +67,7 @@ const ir::Expr* find_function(Repl& repl, std::string_view name) {
 
 Status command_Load(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_end_run("loading a program")) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto first_end = rest.find('\n');
   const std::string_view first = rest.substr(0, first_end);
@@ -87,6 +88,7 @@ Status command_Load(Repl& repl, std::string_view rest) {
 
 Status command_Reload(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (!repl.may_end_run("loading the program again")) return Status::Failed;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().reload(diagnostics);
   return loaded(repl, ok, diagnostics);
@@ -244,10 +246,13 @@ Status command_Info(Repl& repl, std::string_view rest) {
 namespace {
 
 Status go_to_version(Repl& repl, std::size_t version) {
+  if (version < repl.session().history().size() && version != repl.session().history().position() &&
+      !repl.may_end_run(fmt::format("going to version {}", version)))
+    return Status::Failed;
   if (!repl.session().history().rewind(version)) return repl.fail(source::message(diag::NoSuchVersion, version));
   repl.debugger().kill();
-  repl.debugger().resolve_breakpoints();
   repl.print("at version {}\n", version);
+  resolve_and_tell(repl);
   return Status::Good;
 }
 

@@ -10,6 +10,17 @@ namespace {
 constexpr std::string_view kExpected = "#|";
 constexpr std::string_view kContinuation = "...>";
 
+constexpr std::string_view kBlockEnd = "end";
+
+// `commands 2`: its lines follow, up to `end`, as in gdb.
+bool takes_block(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with(':')) line = trim(line.substr(1));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+  const Command* command = find_command(word).command;
+  return command && command->name == word && (command->flags & kBlock);
+}
+
 bool is_command(std::string_view line) {
   return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
 }
@@ -30,6 +41,7 @@ std::string_view strip_prompt(std::string_view line) {
 
 std::string_view here_document_mark(std::string_view first_line) {
   const auto at = first_line.rfind("<<");
+  if (at == std::string_view::npos && takes_block(first_line)) return kBlockEnd;
   if (!is_command(trim(first_line)) || at == std::string_view::npos) return {};
   const std::string_view mark = trim(first_line.substr(at + 2));
   for (const char c : mark)
