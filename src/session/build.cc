@@ -79,8 +79,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);
     if (!f) continue;
-    const auto own = options_.kernel_engines.find(entry.name);
-    auto kernel = make_kernel(f, entry.name, own == options_.kernel_engines.end() ? engine : own->second, out);
+    auto kernel = make_kernel(f, entry.name, engine, out);
     if (!kernel) return false;
     table.set(std::string(entry.name), std::move(kernel));
   }
@@ -91,8 +90,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   Engines& e = *engines_;
   // Where accesses are not tested, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
-  const bool current = e.build && e.build_engine == options_.engine &&
-                       e.build_kernel_engines == options_.kernel_engines && e.build->source == module() &&
+  const bool current = e.build && e.build_engine == options_.engine && e.build->source == module() &&
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
@@ -103,7 +101,6 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   if (!built) return nullptr;
   e.build = built;
   e.build_engine = options_.engine;
-  e.build_kernel_engines = options_.kernel_engines;
   e.build_jit = e.jit.get();
   return built;
 }

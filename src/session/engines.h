@@ -18,12 +18,10 @@ struct Session::Engines {
   // The one before it: `:time` goes to unchecked code and back, and nothing is compiled twice.
   std::unique_ptr<codegen::Jit> spare;
   codegen::JitOptions spare_options;
-  std::unique_ptr<codegen::Jit> aside;  // for what is not of the program
 
   // The last build and what it depended on.
   std::shared_ptr<const Build> build;
   Engine build_engine{};
-  decltype(Options::kernel_engines) build_kernel_engines;
   const codegen::Jit* build_jit = nullptr;
   std::shared_ptr<const Build> linked;  // what `link` made last
 

@@ -1,6 +1,5 @@
 // Questions about the kernels of a program: state, LLVM IR, assembly.
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -52,26 +51,6 @@ bool Session::compile_kernel(std::string_view name, Diagnostics& out) {
   if (compiled.ok()) return true;
   out.add(ctx_->span_of(f), std::move(compiled).error());
   return false;
-}
-
-std::shared_ptr<runtime::Kernel> Session::compile_aside(const ir::PrimFunc* f, std::string_view name,
-                                                        Diagnostics& out) {
-  if (!engines_->aside) {
-    codegen::JitOptions wanted;
-    wanted.schedule = false;
-    wanted.registry = &registry_;
-    wanted.interrupt = &support::cancel_flag();
-    auto made = codegen::Jit::create(wanted);
-    if (!made.ok()) {
-      out.add({}, std::move(made).error());
-      return nullptr;
-    }
-    engines_->aside = std::move(made).value();
-  }
-  auto kernel = engines_->aside->add(*ctx_, f, name);
-  if (kernel.ok()) return std::move(kernel).value();
-  out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, name, kernel.error().text));
-  return nullptr;
 }
 
 bool work_left_behind() { return codegen::compilations_left_behind() > 0; }

@@ -124,9 +124,10 @@ void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
   if (!code.find(one.f, one.name, {})) {
     // What the JIT refuses anyway is stepped by the evaluator.
     source::Diagnostics found;
-    auto whole = k.session.compile_aside(one.f, one.name, found);
+    session::AsideCompiler compiler(k.session);
+    auto whole = compiler.compile(one.f, one.name, found);
     counts.refused += !whole;
-    if (whole) MESSAGE(one.name << ": " << SelfStopping::make(k.session, one.f, one.name, {}).error());
+    if (whole) MESSAGE(one.name << ": " << SelfStopping::make(k.session.context(), compiler, one.f, one.name, {}).error());
     return;
   }
   ++counts.compiled;

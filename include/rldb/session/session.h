@@ -92,6 +92,7 @@ class Session {
   Options& options() { return options_; }
   const Options& options() const { return options_; }
   ir::Context& context() { return *ctx_; }
+  const ir::Context& context() const { return *ctx_; }
   source::SourceManager& sources() { return sources_; }
   const source::SourceManager& sources() const { return sources_; }
   runtime::PackedRegistry& registry() { return registry_; }
@@ -156,8 +157,6 @@ class Session {
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
   bool compile_kernel(std::string_view name, Diagnostics& out);
-  // A PrimFunc that is not of the program, compiled as it is written with every access checked; not in `kernel_states`.
-  std::shared_ptr<runtime::Kernel> compile_aside(const ir::PrimFunc* f, std::string_view name, Diagnostics& out);
 
   // ---- values and entries at the prompt ----
   // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.

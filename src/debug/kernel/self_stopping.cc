@@ -22,14 +22,15 @@ std::int64_t word_of(const std::optional<std::uint64_t>& v, std::int64_t otherwi
 
 }  // namespace
 
-support::Result<std::unique_ptr<SelfStopping>, std::string> SelfStopping::make(session::Session& session,
+support::Result<std::unique_ptr<SelfStopping>, std::string> SelfStopping::make(ir::Context& ctx,
+                                                                               session::AsideCompiler& compiler,
                                                                                const ir::PrimFunc* f,
                                                                                std::string_view name,
                                                                                std::span<const Probe> probes) {
-  auto made = instrument(session.context(), f, probes);
+  auto made = instrument(ctx, f, probes);
   if (!made.ok()) return support::Failure(std::move(made).error());
   source::Diagnostics out;
-  auto kernel = session.compile_aside(made->function, name, out);
+  auto kernel = compiler.compile(made->function, name, out);
   if (!kernel) return support::Failure(out.all().empty() ? std::string(name) : out.all()[0].message);
   return std::unique_ptr<SelfStopping>(
       new SelfStopping(std::move(made).value(), f, std::move(kernel), group_count(probes)));

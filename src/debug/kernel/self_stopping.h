@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "debug/kernel/instrument.h"
-#include "rldb/session/session.h"
+#include "rldb/session/aside.h"
 
 namespace rldb::debug {
 
@@ -24,7 +24,8 @@ struct Arrivals {
 
 class SelfStopping {
  public:
-  static support::Result<std::unique_ptr<SelfStopping>, std::string> make(session::Session& session,
+  static support::Result<std::unique_ptr<SelfStopping>, std::string> make(ir::Context& ctx,
+                                                                          session::AsideCompiler& compiler,
                                                                           const ir::PrimFunc* f, std::string_view name,
                                                                           std::span<const Probe> probes);
   struct Outcome {

@@ -47,7 +47,7 @@ SelfStopping* KernelCode::find(const ir::PrimFunc* f, std::string_view name, std
       key.push_back(part);
   const auto [it, fresh] = made_.try_emplace(std::move(key));
   if (fresh) {
-    auto made = SelfStopping::make(session_, f, name, probes);
+    auto made = SelfStopping::make(session_.context(), compiler_, f, name, probes);
     if (made.ok()) it->second = std::move(made).value();
   }
   return it->second.get();

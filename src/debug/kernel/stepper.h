@@ -29,7 +29,7 @@ class TensorBytes {
 // Code that was made for kernels, by what it looks for.
 class KernelCode {
  public:
-  explicit KernelCode(session::Session& session) : session_(session) {}
+  explicit KernelCode(session::Session& session) : session_(session), compiler_(session) {}
   session::Session& session() const { return session_; }
   // Null: the evaluator has to do it.
   SelfStopping* find(const ir::PrimFunc* f, std::string_view name, std::span<const Probe> probes);
@@ -47,6 +47,7 @@ class KernelCode {
 
  private:
   session::Session& session_;
+  session::AsideCompiler compiler_;
   std::map<std::vector<std::uintptr_t>, std::unique_ptr<SelfStopping>> made_;
 };
 
