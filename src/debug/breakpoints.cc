@@ -79,7 +79,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
   if (!map) return {{}, true, source::message(diag::NoProgram)};
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
-    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Site{Index(*pc)}}, false, {}};
+    if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
   if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
@@ -169,11 +169,11 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   }
   if (!r.sites.empty()) return r;
   // The variable of an executable without that detail, or of code that a pass made.
-  const Index f = map.executable().find_function(function);
+  const FunctionIndex f = map.executable().find_function(function);
   if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
     function_known = true;
     const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f)];
-    for (Index pc = entry.start; pc < entry.end; ++pc) {
+    for (Pc pc = entry.start; pc < entry.end; ++pc) {
       const bytecode::InstructionDebug* debug = map.executable().debug.instruction(pc);
       if (!debug || debug->variable != name) continue;
       r.sites.push_back({pc});
@@ -235,11 +235,11 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name,
 
 Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, const CodeMap& map) const {
   const bytecode::Executable& exe = map.executable();
-  const Index f = exe.find_function(name);
+  const FunctionIndex f = exe.find_function(name);
   if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{Site{map.entry(f)}}, false, {}};
   Resolved r;
   if (f >= 0) {
-    for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    for (Pc pc = 0; pc < exe.end(); ++pc) {
       const Instruction i = exe.instruction(pc);
       if (i.op != Opcode::Call) continue;
       bool calls = i.callee == f;
@@ -356,9 +356,9 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   for (const auto& [number, b] : breakpoints) {
     if (!b.enabled) continue;
     for (const Site& site : b.sites)
-      if (site.pc < stops.size()) stops.set(site.pc);
-    for (const Index pc : b.in_kernel ? b.in_kernel->calls : std::vector<Index>())
-      if (pc < stops.size()) stops.set(pc);
+      if (site.pc < stops.end()) stops.set(site.pc);
+    for (const Pc pc : b.in_kernel ? b.in_kernel->calls : std::vector<Pc>())
+      if (pc < stops.end()) stops.set(pc);
   }
 }
 

@@ -96,7 +96,7 @@ struct Debugger::Impl {
                                              source::Diagnostics& out);
   std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
                                              std::size_t frame, source::Diagnostics& out);
-  std::optional<std::string> assign_slot(Index slot, const runtime::Value& value, std::size_t frame,
+  std::optional<std::string> assign_slot(std::int64_t slot, const runtime::Value& value, std::size_t frame,
                                          source::Diagnostics& out);
   // The variable of that name which is in a register of the frame now; null: none is.
   const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
@@ -106,9 +106,9 @@ struct Debugger::Impl {
   using Candidate = std::function<bool(const vm::Machine&)>;
   StopReport backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive);
   // The latest time before now at which frame `frame` was about to execute `pc`, in the call that is in progress.
-  std::optional<std::uint64_t> latest_time(Index pc, std::size_t frame) const;
+  std::optional<std::uint64_t> latest_time(Pc pc, std::size_t frame) const;
   StopReport arrive(std::uint64_t time, StopKind kind, int at_part = 0);
-  int last_part(Index pc) const;
+  int last_part(Pc pc) const;
   template <class Verb>
   StopReport repeat_back(std::uint64_t count, Verb verb);
 

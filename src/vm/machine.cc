@@ -18,7 +18,7 @@ bool StopSet::empty() const {
 
 // ---- frames, faults, closures: the interpreter's slow parts ----
 
-void Interpreter::push_frame(Machine& m, Index function, bytecode::RegName return_register) {
+void Interpreter::push_frame(Machine& m, FunctionIndex function, bytecode::RegName return_register) {
   const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
   Frame frame;
   frame.function = function;
@@ -30,7 +30,7 @@ void Interpreter::push_frame(Machine& m, Index function, bytecode::RegName retur
   m.frames_.push_back(frame);
 }
 
-runtime::Error* Interpreter::frame_error(Machine& m, Index function, runtime::Error& error) {
+runtime::Error* Interpreter::frame_error(Machine& m, FunctionIndex function, runtime::Error& error) {
   const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
   if (m.frames_.size() < m.limits_.max_frames &&
       m.registers_.size() + std::size_t(f.register_file_size) <= m.limits_.max_registers)
@@ -77,7 +77,7 @@ Interpreter::Invocation Interpreter::invoke(PackedArgs args) {
   if (m_.scratch_.size() < total) m_.scratch_.resize(total);
   std::copy(f.captured.begin(), f.captured.end(), m_.scratch_.begin() + std::ptrdiff_t(args.size()));
   scratch_used_ = std::uint32_t(total);
-  Index index = own_bytecode(*m_.program_, f);
+  FunctionIndex index = own_bytecode(*m_.program_, f);
   if (index < 0) {
     PackedArgs all{m_.scratch_.data() + 2, total - 2};
     if (!f.native)
@@ -133,7 +133,7 @@ Result<support::Unit> Machine::start(const Value& callable, PackedArgs args) {
   instructions_ = 0;
   native_ = Value();
   native_args_.clear();
-  Index index = own_bytecode(*program_, f);
+  FunctionIndex index = own_bytecode(*program_, f);
   if (index < 0) {
     if (!f.native)
       return runtime::fail(ErrorKind::UnknownFunction,
@@ -196,14 +196,14 @@ Outcome Machine::run() {
 
 Outcome Machine::run(const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  if (stops.size() < executable().instruction_count()) return run_with_short_set(stops);
+  if (stops.end() < executable().end()) return run_with_short_set(stops);
   return Interpreter(*this).run(StopSetPolicy{stops}, kNoBudget);
 }
 
 // A set made for another executable: instructions that it does not know are not in it.
 Outcome Machine::run_with_short_set(const StopSet& stops) {
   StopSet full(executable().instruction_count());
-  for (Index pc = 0; pc < stops.size(); ++pc) full.set(pc, stops.test(pc));
+  for (Pc pc = 0; pc < stops.end(); ++pc) full.set(pc, stops.test(pc));
   return Interpreter(*this).run(StopSetPolicy{full}, kNoBudget);
 }
 
@@ -214,7 +214,7 @@ Outcome Machine::run(Hook& hook) {
 
 Outcome Machine::run(Hook& hook, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
+  RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
   return Interpreter(*this).run(HookPolicy{hook, &stops}, kNoBudget);
 }
 
@@ -231,14 +231,14 @@ Outcome Machine::step(std::uint64_t count, Hook& hook) {
 
 Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
+  RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
   return Interpreter(*this).run(StopSetPolicy{stops}, count);
 }
 
 Outcome Machine::step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed) {
   if (auto done = run_without_frames()) return *std::move(done);
-  const Index size = executable().instruction_count();
-  RLDB_CHECK(stops.size() >= size && observed.size() >= size, "stop set of another executable");
+  const Pc end = executable().end();
+  RLDB_CHECK(stops.end() >= end && observed.end() >= end, "stop set of another executable");
   return Interpreter(*this).run(ObservePolicy{hook, stops, observed}, count);
 }
 

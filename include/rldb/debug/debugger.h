@@ -20,12 +20,13 @@
 
 namespace rldb::debug {
 
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 
 // Where a binding becomes code: an instruction, and which binding of those that the instruction serves (0, unless they
 // were fused or merged).
 struct Site {
-  Index pc = -1;
+  Pc pc = -1;
   int part = 0;
   friend auto operator<=>(const Site&, const Site&) = default;
 };
@@ -75,7 +76,7 @@ enum class StopKind : std::uint8_t {
 // Where a frame is, in every language there is a name for.
 struct Position {
   std::string function;
-  Index pc = -1;
+  Pc pc = -1;
   std::string binding;     // variable that the current binding defines; empty when not known
   std::uint32_t node = 0;  // ir node id of the binding; 0: not known
   source::Span span;       // of the binding in the text; no place when not known
@@ -109,13 +110,13 @@ struct FrameInfo {
 struct LocalInfo {
   std::string name;
   runtime::Value value;
-  Index reg = -1;
+  bytecode::RegName reg = -1;
   std::string type;  // annotation text; empty when not known
   bool live = true;  // the register still holds it
 };
 
 struct SlotInfo {
-  Index slot = 0;
+  std::int64_t slot = 0;
   std::string expression;  // `n`, `n * 2`
   std::int64_t value = 0;
   bool set = false;      // written already in this frame
@@ -212,7 +213,7 @@ class Debugger {
   // How far back one can go, and what that costs.
   std::string history() const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
-  std::vector<std::string> origin(Index pc) const;
+  std::vector<std::string> origin(Pc pc) const;
 
   // ---- inside a kernel ----
   // An element that the statement touches.

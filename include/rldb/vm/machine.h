@@ -29,8 +29,8 @@ struct Limits {
 };
 
 struct Frame {
-  Index function = 0;  // into the function table
-  Index pc = 0;
+  FunctionIndex function = 0;  // into the function table
+  Pc pc = 0;
   std::size_t base = 0;                               // first register in the machine's register stack
   std::size_t size = 0;                               // registers
   RegName return_register = bytecode::kVoidRegister;  // in the caller's frame
@@ -39,9 +39,9 @@ struct Frame {
 // Where and why a program stopped by itself.
 struct Fault {
   runtime::Error error;
-  Index function = -1;
+  FunctionIndex function = -1;
   std::string function_name;
-  Index pc = -1;
+  Pc pc = -1;
   std::string instruction;  // its text
 };
 
@@ -66,8 +66,8 @@ class Machine;
 
 // A Call that is about to run or has run. `callee` is an index of the function table.
 struct CallEvent {
-  Index pc = 0;
-  Index callee = 0;
+  Pc pc = 0;
+  FunctionIndex callee = 0;
   PackedArgs args;  // as the callee gets them
 };
 enum class CallAction : std::uint8_t { Run, Skip };  // Skip: not called, dst is not written, no after_call
@@ -81,7 +81,7 @@ class Hook {
   // After an instruction: `frame_depth` (index into frames() at that time) and `pc` say which one ran; registers show
   // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is gone. Not called for the
   // Ret of the outermost frame. True: stop before the next one.
-  virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Index pc) {
+  virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Pc pc) {
     return (void)machine, (void)frame_depth, (void)pc, false;
   }
   virtual CallAction before_call(const Machine& machine, const CallEvent& event) {
@@ -96,11 +96,11 @@ class Hook {
 // One bit an instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
 class StopSet {
  public:
-  explicit StopSet(Index instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}
-  void set(Index pc, bool on = true) { bits_[std::size_t(pc)] = on; }
-  bool test(Index pc) const { return bits_[std::size_t(pc)] != 0; }
+  explicit StopSet(std::int64_t instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}
+  void set(Pc pc, bool on = true) { bits_[std::size_t(pc)] = on; }
+  bool test(Pc pc) const { return bits_[std::size_t(pc)] != 0; }
   bool empty() const;
-  Index size() const { return Index(bits_.size()); }
+  Pc end() const { return Pc(bits_.size()); }  // one past the last instruction that it knows
 
  private:
   std::vector<std::uint8_t> bits_;

@@ -16,7 +16,7 @@ struct KernelPlace {
   const ir::PrimFunc* function = nullptr;
   std::vector<Probe> probes;
   std::string text;                    // what it stops at, for listings
-  std::vector<bytecode::Index> calls;  // the instructions that call the kernel
+  std::vector<bytecode::Pc> calls;  // the instructions that call the kernel
 };
 
 // In a kernel: a line of its text, a block axis or loop variable (each new value), a buffer (before each write), a

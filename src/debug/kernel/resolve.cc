@@ -11,10 +11,10 @@ using bytecode::Opcode;
 namespace {
 
 // By name, or through a builtin that takes the kernel.
-std::vector<Index> calls_of(const bytecode::Executable& exe, std::string_view kernel) {
-  std::vector<Index> calls;
-  const Index f = exe.find_function(kernel);
-  for (Index pc = 0; f >= 0 && pc < exe.instruction_count(); ++pc) {
+std::vector<Pc> calls_of(const bytecode::Executable& exe, std::string_view kernel) {
+  std::vector<Pc> calls;
+  const bytecode::FunctionIndex f = exe.find_function(kernel);
+  for (Pc pc = 0; f >= 0 && pc < exe.end(); ++pc) {
     const Instruction i = exe.instruction(pc);
     if (i.op != Opcode::Call) continue;
     bool here = i.callee == f;

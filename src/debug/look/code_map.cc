@@ -54,7 +54,8 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
   group_of_.assign(count, 0);
   for (std::size_t f = 0; f < exe.functions.size(); ++f)
     if (exe.functions[f].kind == FunctionKind::Bytecode)
-      for (Index pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc) functions_[std::size_t(pc)] = Index(f);
+      for (Pc pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc)
+        functions_[std::size_t(pc)] = FunctionIndex(f);
   if (build_->source) {
     written_ = written_functions(session.history(), build_->source);
     for (const ir::ModuleEntry& entry : written_) {
@@ -175,7 +176,7 @@ void CodeMap::map_instructions() {
   auto key = [](source::Span s) { return std::pair(s.file.value, (std::uint64_t(s.begin) << 32) | s.end); };
   for (std::size_t i = 0; i < bindings_.size(); ++i)
     if (bindings_[i].span) spans.try_emplace(key(bindings_[i].span), int(i));
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     has_debug_info_ = true;
@@ -207,8 +208,8 @@ void CodeMap::widen_groups() {
 // An executable from a file: one binding per source location, or, without locations, one per variable name.
 void CodeMap::map_locations() {
   const bytecode::Executable& exe = executable();
-  std::map<std::tuple<Index, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  std::map<std::tuple<FunctionIndex, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     const bytecode::Location at = debug->location;
@@ -233,14 +234,14 @@ void CodeMap::map_locations() {
 }
 
 void CodeMap::mark_starts() {
-  const Index count = executable().instruction_count();
+  const Pc end = executable().end();
   if (bindings_.empty()) {
-    for (Index pc = 0; pc < count; ++pc) starts_.set(pc);
+    for (Pc pc = 0; pc < end; ++pc) starts_.set(pc);
     return;
   }
-  Index function = -1;
-  std::vector<Index> seen(groups_.size(), -1);  // function that the group was last seen in
-  for (Index pc = 0; pc < count; ++pc) {
+  FunctionIndex function = -1;
+  std::vector<FunctionIndex> seen(groups_.size(), -1);  // function that the group was last seen in
+  for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
     const int g = group_of_[std::size_t(pc)];
     if (g == 0 || seen[std::size_t(g)] == function) continue;
@@ -254,16 +255,16 @@ void CodeMap::mark_starts() {
 
 // ---- questions ----
 
-const std::string& CodeMap::function_name(Index pc) const {
+const std::string& CodeMap::function_name(Pc pc) const {
   static const std::string none;
-  const Index f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
+  const FunctionIndex f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
   return f < 0 ? none : executable().functions[std::size_t(f)].name;
 }
 
 std::vector<Site> CodeMap::starts_of(int binding) const {
   std::vector<Site> found;
   if (!has_code(binding)) return found;
-  for (Index pc = 0; pc < Index(group_of_.size()); ++pc) {
+  for (Pc pc = 0; pc < Pc(group_of_.size()); ++pc) {
     if (!starts_.test(pc)) continue;
     const std::vector<int>& group = group_of(pc);
     const auto at = std::find(group.begin(), group.end(), binding);
@@ -282,11 +283,11 @@ int CodeMap::find_binding(std::string_view function, std::string_view name, int 
   return found;
 }
 
-int CodeMap::last_binding_before(Index pc) const {
-  const Index function = function_of(pc);
+int CodeMap::last_binding_before(Pc pc) const {
+  const FunctionIndex function = function_of(pc);
   if (function < 0) return -1;
   int last = -1;
-  for (Index at = executable().functions[std::size_t(function)].start; at < pc; ++at)
+  for (Pc at = executable().functions[std::size_t(function)].start; at < pc; ++at)
     if (starts_.test(at) && !group_of(at).empty()) last = std::max(last, group_of(at).back());
   return last;
 }
@@ -296,12 +297,12 @@ int CodeMap::binding_of_variable(const ir::Var* v) const {
   return it == by_variable_.end() ? -1 : it->second;
 }
 
-bool CodeMap::has_variable(Index function, std::uint32_t variable) const {
+bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {
   const std::vector<UserVariable>& all = variables(function);
   return std::any_of(all.begin(), all.end(), [&](const UserVariable& v) { return v.id == variable; });
 }
 
-bool CodeMap::was_executed(int binding, Index pc) const {
+bool CodeMap::was_executed(int binding, Pc pc) const {
   for (const Site& site : starts_of(binding))
     if (runs_before(site.pc, pc)) return true;
   return false;
@@ -317,11 +318,11 @@ const ir::Module* CodeMap::written_module() const {
   return written_module_;
 }
 
-std::string CodeMap::kernel_of_group(Index pc) const {
+std::string CodeMap::kernel_of_group(Pc pc) const {
   const int g = group_of_[std::size_t(pc)];
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function_of(pc))];
   std::string name;
-  for (Index at = pc; at < f.end; ++at) {
+  for (Pc at = pc; at < f.end; ++at) {
     if (group_of_[std::size_t(at)] != g) continue;
     const Instruction i = executable().instruction(at);
     if (i.op != Opcode::Call) continue;
@@ -333,23 +334,23 @@ std::string CodeMap::kernel_of_group(Index pc) const {
   return name;
 }
 
-Index CodeMap::entry(Index function) const {
+Pc CodeMap::entry(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   if (!bindings_.empty())
-    for (Index pc = f.start; pc < f.end; ++pc)
+    for (Pc pc = f.start; pc < f.end; ++pc)
       if (starts_.test(pc)) return pc;
   return f.start;
 }
 
-std::vector<Index> CodeMap::returns(Index function) const {
+std::vector<Pc> CodeMap::returns(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  std::vector<Index> found;
-  for (Index pc = f.start; pc < f.end; ++pc)
+  std::vector<Pc> found;
+  for (Pc pc = f.start; pc < f.end; ++pc)
     if (executable().instruction(pc).op == Opcode::Ret) found.push_back(pc);
   return found;
 }
 
-Position CodeMap::position(Index pc, int part) const {
+Position CodeMap::position(Pc pc, int part) const {
   Position p;
   p.pc = pc;
   if (pc < 0 || std::size_t(pc) >= functions_.size()) return p;
@@ -401,12 +402,12 @@ std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRan
                                                               : "";
   if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
   // It holds the result once the last call of the binding that gets it has run.
-  Index begin = v.begin;
-  const auto serves = [&](Index pc) {
+  Pc begin = v.begin;
+  const auto serves = [&](Pc pc) {
     const std::vector<int>& group = group_of(pc);
     return std::find(group.begin(), group.end(), b) != group.end();
   };
-  for (Index pc = v.begin; pc < v.end && serves(pc); ++pc) {
+  for (Pc pc = v.begin; pc < v.end && serves(pc); ++pc) {
     const Instruction i = executable().instruction(pc);
     for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
       if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
@@ -418,7 +419,7 @@ void CodeMap::name_variables() {
   const bytecode::Executable& exe = executable();
   variables_.resize(exe.functions.size());
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
-    const bytecode::FunctionDebug* debug = exe.debug.function(Index(f));
+    const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
     for (const bytecode::VariableRange& v : debug->variables) {
       if (const auto [name, id] = user_name(v); !name.empty())
@@ -431,16 +432,16 @@ void CodeMap::name_variables() {
 
 // Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
 // Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
-const std::vector<Index>& CodeMap::dominators(Index function) const {
+const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) const {
   if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
-  std::vector<Index> idom;
+  std::vector<std::int64_t> idom;
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  const Index count = f.end - f.start;
-  std::vector<std::vector<Index>> before(static_cast<std::size_t>(count));
-  auto edge = [&](Index from, Index to) {
+  const std::int64_t count = f.end - f.start;
+  std::vector<std::vector<std::int64_t>> before(static_cast<std::size_t>(count));
+  auto edge = [&](std::int64_t from, std::int64_t to) {
     if (to >= 0 && to < count) before[std::size_t(to)].push_back(from);
   };
-  for (Index at = 0; at < count; ++at) {
+  for (std::int64_t at = 0; at < count; ++at) {
     const Instruction i = executable().instruction(f.start + at);
     switch (i.op) {
       case Opcode::Call:
@@ -459,16 +460,16 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   }
   idom.assign(std::size_t(count), -1);
   if (count > 0) idom[0] = 0;
-  auto meet = [&](Index a, Index b) {
+  auto meet = [&](std::int64_t a, std::int64_t b) {
     while (a != b) (a > b ? a : b) = idom[std::size_t(a > b ? a : b)];
     return a;
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (Index at = 1; at < count; ++at) {
+    for (std::int64_t at = 1; at < count; ++at) {
       support::poll();
-      Index best = -1;
-      for (const Index from : before[std::size_t(at)])
+      std::int64_t best = -1;
+      for (const std::int64_t from : before[std::size_t(at)])
         if (idom[std::size_t(from)] >= 0) best = best < 0 ? from : meet(best, from);
       if (best >= 0 && best < at && idom[std::size_t(at)] != best) {
         idom[std::size_t(at)] = best;
@@ -479,13 +480,13 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   return dominators_.emplace(function, std::move(idom)).first->second;
 }
 
-bool CodeMap::runs_before(Index earlier, Index later) const {
-  const Index function = function_of(later);
+bool CodeMap::runs_before(Pc earlier, Pc later) const {
+  const FunctionIndex function = function_of(later);
   if (function < 0 || function_of(earlier) != function || earlier >= later) return false;
-  const std::vector<Index>& idom = dominators(function);
-  const Index start = executable().functions[std::size_t(function)].start;
-  Index at = later - start;
-  const Index wanted = earlier - start;
+  const std::vector<std::int64_t>& idom = dominators(function);
+  const Pc start = executable().functions[std::size_t(function)].start;
+  std::int64_t at = later - start;
+  const std::int64_t wanted = earlier - start;
   while (at > wanted && idom[std::size_t(at)] >= 0) at = idom[std::size_t(at)];
   return at == wanted;
 }

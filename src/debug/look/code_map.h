@@ -36,7 +36,7 @@ struct UserVariable {
   std::string name;
   std::uint32_t id;  // of the variable as written; 0: not known
   const bytecode::VariableRange* range;
-  Index begin;  // of the range, or later
+  Pc begin;  // of the range, or later
 };
 
 class CodeMap {
@@ -46,12 +46,12 @@ class CodeMap {
   const bytecode::Executable& executable() const { return *build_->executable; }
   const std::shared_ptr<const session::Build>& build() const { return build_; }
 
-  Index function_of(Index pc) const { return functions_[std::size_t(pc)]; }
-  const std::string& function_name(Index pc) const;
+  FunctionIndex function_of(Pc pc) const { return functions_[std::size_t(pc)]; }
+  const std::string& function_name(Pc pc) const;
   // The bindings that an instruction serves; empty: code that no binding of the user stands for.
-  const std::vector<int>& group_of(Index pc) const { return groups_[std::size_t(group_of_[std::size_t(pc)])]; }
+  const std::vector<int>& group_of(Pc pc) const { return groups_[std::size_t(group_of_[std::size_t(pc)])]; }
   // The kernel that the group at a pc calls; empty: none, or it is not the only one.
-  std::string kernel_of_group(Index pc) const;
+  std::string kernel_of_group(Pc pc) const;
   const UserBinding& binding(int i) const { return bindings_[std::size_t(i)]; }
   const std::vector<UserBinding>& bindings() const { return bindings_; }
   const vm::StopSet& starts() const { return starts_; }
@@ -63,23 +63,23 @@ class CodeMap {
   // first one after it. -1: there is none. `at` is a binding, -1 the start of every function.
   int find_binding(std::string_view function, std::string_view name, int at) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
-  Index entry(Index function) const;
+  Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
-  std::vector<Index> returns(Index function) const;
+  std::vector<Pc> returns(FunctionIndex function) const;
   // Every way from the function's entry to `later` has run `earlier` before.
-  bool runs_before(Index earlier, Index later) const;
+  bool runs_before(Pc earlier, Pc later) const;
   // The last binding of the function whose code starts at or before a pc; -1: none does.
-  int last_binding_before(Index pc) const;
+  int last_binding_before(Pc pc) const;
   // The binding of a variable; -1: a parameter, a symbolic variable.
   int binding_of_variable(const ir::Var* v) const;
-  bool has_variable(Index function, std::uint32_t variable) const;
+  bool has_variable(FunctionIndex function, std::uint32_t variable) const;
   // Some start of the binding's code lies on every way to `pc`.
-  bool was_executed(int binding, Index pc) const;
+  bool was_executed(int binding, Pc pc) const;
   // The functions as they were written, as a module.
   const ir::Module* written_module() const;
   // `part`: which binding of the group.
-  Position position(Index pc, int part = 0) const;
-  const std::vector<UserVariable>& variables(Index function) const { return variables_[std::size_t(function)]; }
+  Position position(Pc pc, int part = 0) const;
+  const std::vector<UserVariable>& variables(FunctionIndex function) const { return variables_[std::size_t(function)]; }
 
  private:
   void collect(std::string_view function, const ir::SeqExpr* body, int depth);
@@ -98,7 +98,7 @@ class CodeMap {
   // As the user knows it: name and id; no name: it is none of the user's variables.
   std::pair<std::string_view, std::uint32_t> user_name(const bytecode::VariableRange& v) const;
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
-  const std::vector<Index>& dominators(Index function) const;
+  const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
 
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
@@ -108,7 +108,7 @@ class CodeMap {
   std::unordered_map<std::uint32_t, int> by_variable_;                  // bindings by the variable's id
   std::vector<ir::ModuleEntry> written_;
   mutable const ir::Module* written_module_ = nullptr;
-  std::vector<Index> functions_;
+  std::vector<FunctionIndex> functions_;
   std::vector<std::vector<int>> groups_{{}};  // 0: no binding
   std::map<std::vector<int>, int> group_numbers_;
   std::vector<int> group_of_;   // by pc
@@ -116,7 +116,8 @@ class CodeMap {
   vm::StopSet starts_;
   std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
-  mutable std::unordered_map<Index, std::vector<Index>> dominators_;  // per function: immediate dominator, relative
+  mutable std::unordered_map<FunctionIndex, std::vector<std::int64_t>>
+      dominators_;  // per function: immediate dominator, relative
 };
 
 }  // namespace rldb::debug

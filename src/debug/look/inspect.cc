@@ -92,9 +92,9 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
   const auto values = m.shape_heap(frame);
   std::vector<SlotInfo> slots;
   for (std::size_t i = 0; i < debug->slots.size(); ++i)
-    slots.push_back({Index(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
+    slots.push_back({std::int64_t(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
   const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f.function)];
-  for (Index pc = entry.start; pc < f.pc; ++pc) {
+  for (Pc pc = entry.start; pc < f.pc; ++pc) {
     const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
     if (!at || at->slots_written.empty()) continue;
     support::poll();
@@ -120,7 +120,7 @@ std::vector<SlotInfo> Debugger::heap(int frame) const {
 
 namespace {
 
-bool has_symbol(const CodeMap& map, Index function, std::string_view name) {
+bool has_symbol(const CodeMap& map, FunctionIndex function, std::string_view name) {
   const bytecode::FunctionDebug* debug = map.executable().debug.function(function);
   return debug && std::any_of(debug->slots.begin(), debug->slots.end(),
                               [&](const bytecode::SlotDebug& s) { return s.text == name; });

@@ -77,9 +77,9 @@ std::string written(const source::SourceManager& sources, const UserBinding& b) 
 
 }  // namespace
 
-std::vector<std::string> Debugger::origin(Index pc) const {
+std::vector<std::string> Debugger::origin(Pc pc) const {
   const auto map = impl_->current_code();
-  if (!map || pc < 0 || pc >= map->executable().instruction_count()) return {};
+  if (!map || pc < 0 || pc >= map->executable().end()) return {};
   const bytecode::Executable& exe = map->executable();
   std::vector<std::string> lines;
   lines.push_back(fmt::format("*{} {}: {}", pc, map->function_name(pc), bytecode::instruction_text(exe, pc)));

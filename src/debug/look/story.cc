@@ -98,7 +98,7 @@ std::vector<std::string> Debugger::when(std::string_view name, int frame, source
     if (v.name != name || v.begin > f.pc) continue;
     const auto bound = v.begin == f.pc ? std::optional(d.run->time()) : d.latest_time(v.begin, index);
     if (!bound) continue;
-    const Index by = std::max<Index>(v.begin - 1, 0);
+    const Pc by = std::max<Pc>(v.begin - 1, 0);
     lines.push_back(v.range->is_parameter && v.begin == map.executable().functions[std::size_t(f.function)].start
                         ? fmt::format("{}: passed at time {}", name, *bound)
                         : fmt::format("{}: bound at time {} by *{} {}", name, *bound, by,

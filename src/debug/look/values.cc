@@ -93,7 +93,7 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
 }
 
 std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
-  const Index pc = frame().pc;
+  const Pc pc = frame().pc;
   const UserVariable* best = nullptr;
   for (const UserVariable& v : map_.variables(frame().function))
     if (v.id == variable && pc >= v.begin && pc < v.range->end && (!best || v.begin > best->begin)) best = &v;

@@ -146,7 +146,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
   return fmt::format("{}{}: {} element{} set", name, subscript, chosen->size(), chosen->size() == 1 ? "" : "s");
 }
 
-std::optional<std::string> Debugger::Impl::assign_slot(Index slot, const Value& value, std::size_t frame,
+std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const Value& value, std::size_t frame,
                                                        source::Diagnostics& out) {
   const std::vector<SlotInfo> slots = heap(run->machine(), run->code(), frame);
   if (slot < 0 || std::size_t(slot) >= slots.size())
@@ -185,7 +185,7 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
   constexpr std::string_view kSlot = "slot ";
   if (target.starts_with(kSlot)) {
     const auto slot = evaluate_expression(target.substr(kSlot.size()), nullptr);
-    return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? Index(slot->as_int()) : -1, *value, index, out);
+    return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? slot->as_int() : -1, *value, index, out);
   }
   const auto [name, subscript] = split_target(target);
   if (d.live_variable(name, index)) {

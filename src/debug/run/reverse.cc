@@ -54,11 +54,11 @@ class Latest {
 
 }  // namespace
 
-std::optional<std::uint64_t> Debugger::Impl::latest_time(Index pc, std::size_t frame) const {
+std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t frame) const {
   vm::StopSet stops = no_stops();
   stops.set(pc);
   const bytecode::Executable& exe = run->code().executable();
-  for (Index at = 0; at < stops.size(); ++at)
+  for (Pc at = 0; at < stops.end(); ++at)
     if (exe.instruction(at).op == Opcode::Ret) stops.set(at);
   Latest latest(true, run->depth());
   run->search(
@@ -92,7 +92,7 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part
   return report(kind);
 }
 
-int Debugger::Impl::last_part(Index pc) const {
+int Debugger::Impl::last_part(Pc pc) const {
   return run->code().starts().test(pc) ? std::max(0, int(run->code().group_of(pc).size()) - 1) : 0;
 }
 
@@ -121,7 +121,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   add_breakpoint_sites(stops);
   const std::size_t depth_now = run->depth();
   if (frames_alive)
-    for (Index pc = 0; pc < stops.size(); ++pc)
+    for (Pc pc = 0; pc < stops.end(); ++pc)
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
   Latest latest(frames_alive, depth_now);
   std::optional<std::uint64_t> breakpoint;
@@ -131,7 +131,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
-        const Index pc = m.frame().pc;
+        const Pc pc = m.frame().pc;
         std::string ignored;
         Hit here = triggered(m, Order::Backward, kLastPart, false, &ignored);
         if (!here.numbers.empty()) {
@@ -216,7 +216,7 @@ StopReport Debugger::reverse_finish() {
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
   // The caller stands at its Call.
   const std::size_t depth = frames.size() - 1;
-  const Index call = frames[depth - 1].pc;
+  const Pc call = frames[depth - 1].pc;
   vm::StopSet mine = d.no_stops();
   mine.set(call);
   return d.backward(

@@ -181,7 +181,7 @@ std::optional<vm::Machine> Run::machine_at(std::uint64_t target) const {
 
 // ---- kernels ----
 
-Index Run::kernel_called_at(Index pc) const {
+FunctionIndex Run::kernel_called_at(Pc pc) const {
   const bytecode::Executable& exe = code_->executable();
   const Instruction i = exe.instruction(pc);
   if (i.op != Opcode::Call) return -1;
@@ -189,7 +189,8 @@ Index Run::kernel_called_at(Index pc) const {
   if (exe.functions[std::size_t(i.callee)].name != kDynamicCall || i.args.empty()) return -1;
   const Arg kernel = i.arg(0);
   if (kernel.kind() != ArgKind::Function) return -1;
-  return machine_.program().target_kind(kernel.value()) == vm::TargetKind::Kernel ? kernel.value() : -1;
+  return machine_.program().target_kind(kernel.function()) == vm::TargetKind::Kernel ? kernel.function()
+                                                                                     : FunctionIndex(-1);
 }
 
 bool Run::next_is_kernel_call() const {
@@ -200,8 +201,8 @@ bool Run::next_is_kernel_call() const {
   return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
 }
 
-const ir::PrimFunc* Run::kernel_function(Index pc) const {
-  const Index callee = kernel_called_at(pc);
+const ir::PrimFunc* Run::kernel_function(Pc pc) const {
+  const FunctionIndex callee = kernel_called_at(pc);
   const ir::Module* lowered = code_->build()->lowered;
   return callee < 0 || !lowered
              ? nullptr
@@ -243,8 +244,8 @@ std::optional<std::vector<Value>> Run::kernel_arguments(const vm::Machine& m) co
 std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
-      if (bytecode::is_special(arg.value())) return Value();
-      const Value* v = m.read_register(m.frames().size() - 1, arg.value());
+      if (bytecode::is_special(arg.reg())) return Value();
+      const Value* v = m.read_register(m.frames().size() - 1, arg.reg());
       return v ? std::optional(*v) : std::nullopt;
     }
     case ArgKind::Immediate:
@@ -252,7 +253,7 @@ std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
     case ArgKind::Constant:
       return code_->executable().constants[std::size_t(arg.value())];
     case ArgKind::Function:
-      return machine_.program().function_value(arg.value());
+      return machine_.program().function_value(arg.function());
   }
   RLDB_UNREACHABLE("argument kind");
 }

@@ -36,7 +36,7 @@ class Run {
   const vm::Machine& machine() const { return machine_; }
   const std::string& function() const { return function_; }  // that was started
   const Timeline& timeline() const { return timeline_; }
-  Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
+  Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
   // Nanoseconds that going back to the present time would take.
@@ -75,12 +75,10 @@ class Run {
   // What a machine would call next, looked at from inside; null: no kernel, or its arguments do not fit.
   std::unique_ptr<KernelStepper> look_into(const vm::Machine& m);
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
-  bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
-  bool is_direct_kernel_call(Index pc) const {
-    return kernel_called_at(pc) == code_->executable().instruction(pc).callee;
-  }
+  bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
+  bool is_direct_kernel_call(Pc pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
   // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
-  const ir::PrimFunc* kernel_function(Index pc) const;
+  const ir::PrimFunc* kernel_function(Pc pc) const;
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
@@ -108,7 +106,7 @@ class Run {
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
-  Index kernel_called_at(Index pc) const;  // index into the function table, or -1
+  FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
   std::optional<std::vector<runtime::Value>> kernel_arguments(const vm::Machine& m) const;
   vm::Outcome call_alone();
   std::optional<runtime::Value> argument(const vm::Machine& m, bytecode::Arg arg) const;

@@ -229,7 +229,7 @@ StopReport Debugger::Impl::next_start() {
   vm::StopSet mine = run->code().starts();
   // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
   if (run->machine().running())
-    for (const Index pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
+    for (const Pc pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
   // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
   if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
     --limit;
@@ -244,7 +244,7 @@ StopReport Debugger::Impl::next_start() {
 
 StopReport Debugger::Impl::next_instruction_once() {
   const std::size_t depth = run->depth();
-  const Index here = run->pc();
+  const Pc here = run->pc();
   StopReport r = forward(
       no_stops(), [] { return true; }, run->time() + 1);
   if (r.kind != StopKind::Step || run->depth() <= depth || here < 0) return r;
@@ -315,14 +315,14 @@ StopReport Debugger::finish(int frame) {
   std::size_t index = 0;
   if (d.run->fault() || !frame_index(d.run->machine(), machine_frame(frame), index)) return resume();
   const std::size_t depth = index + 1;
-  const Index function = d.run->machine().frames()[index].function;
+  const FunctionIndex function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
   };
   if (!at_return()) {
     vm::StopSet mine = d.no_stops();
-    for (const Index pc : d.run->code().returns(function)) mine.set(pc);
+    for (const Pc pc : d.run->code().returns(function)) mine.set(pc);
     StopReport r = d.forward(std::move(mine), at_return);
     if (r.kind != StopKind::Step) return r;
   }
@@ -341,7 +341,7 @@ StopReport Debugger::finish(int frame) {
 StopReport Debugger::Impl::to_kernel_of_binding() {
   const bytecode::Executable& exe = run->code().executable();
   vm::StopSet mine = run->code().starts();
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc)
+  for (Pc pc = 0; pc < exe.end(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
 }

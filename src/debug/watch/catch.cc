@@ -28,7 +28,7 @@ Event split(std::string_view text) {
   return {text.substr(0, blank), operand};
 }
 
-bool calls(const bytecode::Executable& exe, Index pc, std::initializer_list<std::string_view> names) {
+bool calls(const bytecode::Executable& exe, Pc pc, std::initializer_list<std::string_view> names) {
   const Instruction i = exe.instruction(pc);
   if (i.op != Opcode::Call) return false;
   const std::string& callee = exe.functions[std::size_t(i.callee)].name;
@@ -44,7 +44,7 @@ bool is_slot(const bytecode::FunctionDebug& debug, std::int32_t slot, std::strin
 std::vector<Site> slot_sites(const bytecode::Executable& exe, const CodeMap& map, std::string_view said,
                              bool by_number) {
   std::vector<Site> sites;
-  for (Index pc = 0; pc + 1 < exe.instruction_count(); ++pc) {
+  for (Pc pc = 0; pc + 1 < exe.end(); ++pc) {
     const bytecode::InstructionDebug* at = exe.debug.instruction(pc);
     const bytecode::FunctionDebug* f = exe.debug.function(map.function_of(pc));
     if (!at || !f) continue;
@@ -63,7 +63,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_catch(std::string_view event, c
   Resolved r;
   if (word == "call") return resolve_name(operand, map);
   if (word == "alloc" || word == "free") {
-    for (Index pc = 0; pc + 1 < exe.instruction_count(); ++pc) {
+    for (Pc pc = 0; pc + 1 < exe.end(); ++pc) {
       if (word == "alloc" && calls(exe, pc, {builtin::AllocStorage, builtin::AllocTensor, builtin::AllocShaped}))
         r.sites.push_back({pc + 1});
       const bool kills = calls(exe, pc, {builtin::NullValue}) && !bytecode::is_special(exe.instruction(pc).dst);

@@ -118,16 +118,16 @@ struct Operand {
   bool is_output;
 };
 
-std::string name_in(const CodeMap& map, Index function, bytecode::RegName reg, Index pc) {
+std::string name_in(const CodeMap& map, FunctionIndex function, bytecode::RegName reg, Pc pc) {
   for (const UserVariable& v : map.variables(function))
     if (v.range->reg == reg && (v.begin - 1 == pc || (v.begin <= pc && pc < v.range->end))) return v.name;
   const auto* known = map.executable().debug.variable_at(function, reg, pc);
   return known ? known->name : fmt::format("%{}", reg);
 }
 
-std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame, Index pc) {
+std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame, Pc pc) {
   const Instruction i = map.executable().instruction(pc);
-  const Index function = m.frames()[frame].function;
+  const FunctionIndex function = m.frames()[frame].function;
   const ir::PrimFunc* kernel = run.kernel_function(pc);
   const std::vector<bool> writes = kernel ? written(kernel) : std::vector<bool>();
   const std::size_t skipped = kernel && !run.is_direct_kernel_call(pc) ? 1 : 0;  // call_tir_dyn's first is the kernel
@@ -138,8 +138,8 @@ std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Mach
   };
   for (std::size_t a = skipped; a < i.args.size(); ++a)
     if (i.arg(a).kind() == ArgKind::Register)
-      add(i.arg(a).value(), kernel ? a - skipped < writes.size() && writes[a - skipped]
-                                   : a + 1 == i.args.size() && bytecode::is_special(i.dst));
+      add(bytecode::RegName(i.arg(a).value()), kernel ? a - skipped < writes.size() && writes[a - skipped]
+                                                      : a + 1 == i.args.size() && bytecode::is_special(i.dst));
   if (!kernel) add(i.dst, true);
   return list;
 }
@@ -153,7 +153,7 @@ std::optional<NumericEvent> numeric_event(std::string_view spec) {
 }
 
 std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
-                                       Index pc, NumericEvent event) {
+                                       Pc pc, NumericEvent event) {
   const auto target = run.machine().program().target_kind(map.executable().instruction(pc).callee);
   if (frame >= m.frames().size() || (target != vm::TargetKind::Packed && !run.is_kernel_call(pc))) return std::nullopt;
   const std::vector<Operand> all = operands(run, map, m, frame, pc);

@@ -19,7 +19,7 @@ std::optional<NumericEvent> numeric_event(std::string_view spec);
 // Whether what the call at `pc` gave (its result, what it wrote) has such an element: which, where, and whether an
 // input of the call had one already. The call has been made; `frame` is the frame that made it.
 std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
-                                       Index pc, NumericEvent event);
+                                       Pc pc, NumericEvent event);
 
 // Is `name` a word of `text`?
 bool mentions(std::string_view text, std::string_view name);

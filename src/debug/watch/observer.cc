@@ -14,6 +14,7 @@ using bytecode::Arg;
 using bytecode::ArgKind;
 using bytecode::Instruction;
 using bytecode::Opcode;
+using bytecode::RegName;
 using runtime::Value;
 using runtime::ValueKind;
 
@@ -29,19 +30,19 @@ Observer::Observer(Debugger::Impl& d, const Run& run)
 }
 
 void Observer::add_watch(const Breakpoint& b, const Run& run) {
-  Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.size()), {}, {}};
+  Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.end().value()), {}, {}};
   w.function = map_.executable().find_function(b.function.empty() ? run.function() : b.function);
   if (w.function >= 0)
     for (const UserVariable& v : map_.variables(w.function))
       if (v.begin > 0 && !v.range->is_parameter && mentions(b.spec, v.name)) w.definitions.set(v.begin - 1);
-  for (Index pc = 0; pc < observed_.size(); ++pc)
+  for (Pc pc = 0; pc < observed_.end(); ++pc)
     if (w.definitions.test(pc)) observed_.set(pc);
   watches_.push_back(std::move(w));
 }
 
 // Only calls with a tensor's register among their arguments can write into one.
 void Observer::add_calls() {
-  for (Index pc = 0; pc < observed_.size(); ++pc) {
+  for (Pc pc = 0; pc < observed_.end(); ++pc) {
     const Instruction i = map_.executable().instruction(pc);
     if (i.op != Opcode::Call) continue;
     const vm::TargetKind target = run_.machine().program().target_kind(i.callee);
@@ -84,19 +85,19 @@ std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
   return std::move(value).value();
 }
 
-bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Index pc) const {
+bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const {
   if (frame == w.frame && w.definitions.test(pc)) return true;
   if (w.storages.empty() || frame >= m.frames().size()) return false;
   const Instruction i = map_.executable().instruction(pc);
   for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a) {
-    if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(i.arg(a).value())) continue;
-    const Value* v = m.read_register(frame, i.arg(a).value());
+    if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(RegName(i.arg(a).value()))) continue;
+    const Value* v = m.read_register(frame, RegName(i.arg(a).value()));
     if (v && v->is(ValueKind::Tensor) && w.storages.contains(v->as_tensor().storage().get())) return true;
   }
   return false;
 }
 
-bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, Index pc) {
+bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) {
   bool fresh = true;  // forgets what an earlier instruction did once this one has done something
   const auto clear_once = [&] {
     if (fresh) seen_.clear();
@@ -127,7 +128,7 @@ void Observer::note(const vm::Machine& m, int number, std::string text) {
   seen_.push_back({number, std::move(text)});
 }
 
-std::string Observer::instruction(Index pc) const {
+std::string Observer::instruction(Pc pc) const {
   const Position at = map_.position(pc);
   std::string place = at.function + (at.binding.empty() ? "" : ":" + at.binding);
   if (!at.group.empty()) place = fmt::format("{} ({})", at.function, fmt::join(at.group, " "));

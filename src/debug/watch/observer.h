@@ -27,7 +27,7 @@ class Observer : public vm::Hook {
 
   // Values as they are now; forgets hits.
   void begin(const vm::Machine& m, bool record);
-  bool after_instruction(const vm::Machine& m, std::size_t frame_depth, Index pc) override;
+  bool after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) override;
 
   struct Seen {
     int number = 0;
@@ -44,7 +44,7 @@ class Observer : public vm::Hook {
     int number;
     std::string expression;
     std::size_t frame;
-    Index function;           // of that frame
+    FunctionIndex function;   // of that frame
     vm::StopSet definitions;  // instructions that give a name of it a value
     KeptValue last;
     std::set<const runtime::Storage*> storages;
@@ -56,9 +56,9 @@ class Observer : public vm::Hook {
   void add_watch(const Breakpoint& b, const Run& run);
   void add_calls();
   std::optional<runtime::Value> evaluate(Watch& w, const vm::Machine& m);
-  bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Index pc) const;
+  bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const;
   void note(const vm::Machine& m, int number, std::string text);
-  std::string instruction(Index pc) const;
+  std::string instruction(Pc pc) const;
 
   Debugger::Impl& d_;
   const CodeMap& map_;

@@ -16,9 +16,6 @@ using support::Failure;
 
 namespace {
 
-// A free storage is reused when it is at most this many times larger or smaller.
-constexpr std::int64_t kMatchRange = 16;
-
 // Operators and builtins whose result may be their first argument's memory.
 bool is_view(const Call* call) {
   if (const auto* op = as<Op>(call->callee))

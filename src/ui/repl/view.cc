@@ -58,11 +58,8 @@ std::vector<std::string> explain_type(const ir::Type* type) {
 }
 
 void show_text(Repl& repl, const std::string& text) {
-  if (!repl.console().color() || !repl.highlight) {
-    repl.console().write(text);
-    return;
-  }
-  repl.console().write(paint_script(text));
+  repl.console().write(repl.console().color() && repl.highlight ? paint_script(text) : text);
+  if (!text.ends_with('\n')) repl.console().write("\n");
 }
 
 std::string describe_position(const Repl& repl, const debug::Position& where) {
@@ -167,8 +164,8 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   return Status::Good;
 }
 
-static std::vector<bytecode::Index> pcs_of(const debug::Breakpoint& b) {
-  std::vector<bytecode::Index> pcs;
+static std::vector<bytecode::Pc> pcs_of(const debug::Breakpoint& b) {
+  std::vector<bytecode::Pc> pcs;
   for (const debug::Site& site : b.sites)
     if (pcs.empty() || pcs.back() != site.pc) pcs.push_back(site.pc);
   return pcs;

@@ -84,7 +84,7 @@ Status select_frame(Repl& repl, int number) {
 class DisasmDecorator : public bytecode::Decorator {
  public:
   DisasmDecorator(Repl& repl, const bytecode::Executable& exe) : repl_(repl), exe_(exe) {}
-  std::string gutter(bytecode::Index pc) override {
+  std::string gutter(bytecode::Pc pc) override {
     const Debugger& debugger = repl_.debugger();
     if (debugger.active() && debugger.last_stop().where.pc == pc) return "=>";
     for (const auto& [number, b] : debugger.breakpoints())
@@ -92,7 +92,7 @@ class DisasmDecorator : public bytecode::Decorator {
         if (site.pc == pc) return b.enabled ? "b " : "d ";
     return "  ";
   }
-  std::vector<std::string> lines_before(bytecode::Index pc) override {
+  std::vector<std::string> lines_before(bytecode::Pc pc) override {
     const bytecode::InstructionDebug* debug = exe_.debug.instruction(pc);
     const source::Buffer* buffer = debug ? repl_.session().sources().find(debug->span.file) : nullptr;
     if (!buffer) return {};
@@ -277,7 +277,7 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
   if (name.empty()) {
     for (std::size_t i = 0; i < exe->functions.size(); ++i)
       if (exe->functions[i].kind == bytecode::FunctionKind::Bytecode)
-        repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::Index(i), options));
+        repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::FunctionIndex(i), options));
     return Status::Good;
   }
   const std::string text = bytecode::listing(*exe, exe->find_function(name), options);
@@ -290,7 +290,7 @@ Status command_Origin(Repl& repl, std::string_view rest) {
   const auto given = rest.empty() ? std::nullopt : parse_count(rest);
   if (!rest.empty() && !given) return Status::Usage;
   if (rest.empty() && !repl.debugger().machine()) return not_stopped(repl);
-  const auto pc = given ? bytecode::Index(*given) : repl.debugger().last_stop().where.pc;
+  const auto pc = given ? bytecode::Pc(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
   if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));
   for (const std::string& line : lines) repl.print("{}\n", line);

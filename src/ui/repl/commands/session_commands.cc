@@ -15,6 +15,7 @@
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
+#include "ui/term/key_bindings.h"
 
 namespace rldb::ui {
 
@@ -44,13 +45,24 @@ void list_commands(Repl& repl) {
     group = c.group;
     repl.print("  :{:<18} {}\n", c.name, c.doc);
   }
-  repl.print("\n`:help NAME` explains a command, a pass or an operator. An empty line repeats a step.\n");
+  repl.print(
+      "\n`:help NAME` explains a command, a pass or an operator, `:help keys` lists the keys. An empty line repeats a "
+      "step.\n");
 }
 
 void help_command(Repl& repl, const Command& c) {
   repl.print(":{}{}{}\n  {}\n", c.name, c.arguments.empty() ? "" : " ", c.arguments, c.doc);
   if (!c.more.empty()) repl.print("  {}\n", c.more);
   if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
+}
+
+void list_keys(Repl& repl) {
+  repl.print("Keys while an entry is typed; docs/keys.md has those of vi's command mode. An inputrc changes them.\n\n");
+  for (const KeyFunctionRow& row : key_functions()) {
+    std::string keys;
+    for (const std::string& key : key_names(row.keys[0])) keys += (keys.empty() ? "" : " ") + key;
+    if (!keys.empty()) repl.print("  {:<24} {}\n", keys, row.doc);
+  }
 }
 
 }  // namespace
@@ -62,6 +74,14 @@ Status command_Help(Repl& repl, std::string_view rest) {
   }
   if (rest == "--markdown") {  // scripts/gen_docs
     repl.console().write(commands_markdown());
+    return Status::Good;
+  }
+  if (rest == "--markdown=keys") {
+    repl.console().write(keys_markdown());
+    return Status::Good;
+  }
+  if (rest == "keys") {
+    list_keys(repl);
     return Status::Good;
   }
   std::string_view name = rest;

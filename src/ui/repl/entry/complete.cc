@@ -150,27 +150,39 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
   return candidates;
 }
 
-std::string paint_script(std::string_view text) {
-  std::string painted;
+namespace {
+
+std::vector<TextStyle> script_styles(std::string_view text) {
+  std::vector<TextStyle> styles;
   std::size_t at = 0;
   for (const frontend::Highlight& h : frontend::highlight(text)) {
     const std::string_view code = paint_of(h.capture);
     if (code.empty() || h.begin < at) continue;
-    painted += text.substr(at, h.begin - at);
-    painted += fmt::format("\033[{}m{}\033[0m", code, text.substr(h.begin, h.end - h.begin));
+    styles.push_back({h.begin, h.end, code});
     at = h.end;
+  }
+  return styles;
+}
+
+}  // namespace
+
+std::string paint_script(std::string_view text) {
+  std::string painted;
+  std::size_t at = 0;
+  for (const TextStyle& style : script_styles(text)) {
+    painted += text.substr(at, style.begin - at);
+    painted += fmt::format("\033[{}m{}\033[0m", style.code, text.substr(style.begin, style.end - style.begin));
+    at = style.end;
   }
   painted += text.substr(at);
   return painted;
 }
 
-std::string paint_entry(std::string_view text) {
-  if (!text.starts_with(':')) return paint_script(text);
-  const auto end = text.find_first_of(" \t");
-  const std::string_view word = text.substr(0, end);
-  const bool known = find_command(word.substr(1)).command != nullptr;
-  return fmt::format("\033[{}m{}\033[0m{}", known ? "1;36" : "31", word,
-                     end == std::string_view::npos ? std::string_view() : text.substr(end));
+std::vector<TextStyle> entry_styles(std::string_view text) {
+  if (!text.starts_with(':')) return script_styles(text);
+  const std::size_t end = std::min(text.find_first_of(" \t\n"), text.size());
+  const bool known = find_command(text.substr(1, end - 1)).command != nullptr;
+  return {{0, end, known ? "1;36" : "31"}};
 }
 
 }  // namespace rldb::ui
