@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "debug/helpers.h"
+#include "debug/impl.h"
+#include "debug/kernel/condition.h"
 #include "debug/kernel/stepper.h"
 #include "debug/kernel/text.h"
 #include "rldb/ir/walk.h"
@@ -203,6 +205,91 @@ TEST_CASE("machine code and the evaluator arrive at probes at the same times") {
     for (const Kernels::One& one : k.kernels) check_probes(k, one, counts);
   }
   CHECK(counts.probes >= 6);
+}
+
+namespace {
+
+constexpr const char* kProduct = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def product(A: T.Buffer((3, 4), "float32"), B: T.Buffer((4, 2), "int32"), C: T.Buffer((3, 2), "float32")):
+        for i, j, k in T.grid(3, 2, 4):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * T.Cast("float32", B[vk, vj])
+)";
+
+// The moments of an unconditional search at which the text holds, or has no value.
+std::vector<std::uint64_t> told_by_the_language(KernelStepper& k, const KernelSearch& search, std::string_view text) {
+  std::vector<std::uint64_t> moments;
+  std::vector<Arrivals> met;
+  for (bool first = true; k.forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false) {
+    auto value = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+      Value v;
+      if (Debugger::Impl::value_in_kernel(k.machine(), name, v)) return v;
+      if (name == "limit") return Value::of_int(2);
+      return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
+    });
+    auto holds = value.ok() ? truth(*value) : runtime::Result<bool>(true);
+    if (!holds.ok() || *holds) moments.push_back(k.machine().steps());
+  }
+  return moments;
+}
+
+}  // namespace
+
+TEST_CASE("conditions as machine code hold where the language says") {
+  testing::Capture output;
+  session::Session session(Kernels::options(), &output);
+  source::Diagnostics found;
+  REQUIRE(session.load_text("product.py", kProduct, found));
+  const auto* f = ir::as<ir::PrimFunc>(session.module()->find("product"));
+  REQUIRE(f);
+  auto b = runtime::Tensor::empty({4, 2}, runtime::DType::Int(32)).value();
+  for (int i = 0; i < 8; ++i) runtime::store_int(b->data() + 4 * i, runtime::DType::Int(32), i - 3);
+  const std::vector<Value> args{testing::f32({3, 4}, {0.5, -1, std::numeric_limits<double>::quiet_NaN(), 2, 0.1}),
+                                Value(b), testing::f32({3, 2}, {9})};
+  const KernelText text(session, "product", f);
+  Probe probe;
+  for (const KernelText::Row& row : text.statements())
+    if (ir::isa<ir::BufferStore>(row.stmt)) probe.at = row.stmt;  // the last one
+  KernelCode near(session), far(session);
+  near.near = kWalkAll;
+  far.near = 0;
+  int reached = 0;
+  for (const char* said :
+       {"vi == 1 and vk == 1", "C[vi, vj] > 0.4", "C[vi, vj] != C[vi, vj]", "isnan(C[vi, vj])", "not vi < 1 or vk == 0",
+        "A[vi, -1] >= 0.1", "C[vi + 1, vj] > 0", "0 < vi < 2 and vj % 2 == 1", "B[vk, vj] < -1", "B[vk, vj] == vk - 3",
+        "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0", "-1.5 < A[vi, vk] <= 0.5"}) {
+    INFO(said);
+    auto read = parse_expression(said);
+    REQUIRE(read.ok());
+    ConditionScope scope = scope_of(text, probe);
+    scope.number = [](std::string_view name) { return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt; };
+    Probe conditional = probe;
+    conditional.condition = compile_condition(session.context(), *read, scope);
+    REQUIRE(conditional.condition);
+    auto slow = KernelStepper::enter(near, "product", f, copies(args), {});
+    auto fast = KernelStepper::enter(far, "product", f, copies(args), {});
+    REQUIRE((slow && fast));
+    const std::vector<std::uint64_t> want = told_by_the_language(*slow, search_for(probe), said);
+    std::vector<std::uint64_t> have;
+    std::vector<Arrivals> met;
+    for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes; first = false)
+      have.push_back(fast->machine().steps());
+    CHECK(have == want);
+    reached += int(want.size());
+  }
+  CHECK(reached > 20);
+  // What has no form of its own is left to the language.
+  for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "A[vi, vk] + 1 > 2", "vi ** 2 == 4"}) {
+    ConditionScope scope = scope_of(text, probe);
+    scope.number = [](std::string_view) { return std::optional<Value>(); };
+    CHECK(compile_condition(session.context(), parse_expression(said).value(), scope) == nullptr);
+  }
 }
 
 }  // namespace rldb::debug
