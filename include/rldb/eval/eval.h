@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rldb/ir/context.h"
@@ -35,6 +36,17 @@ struct ScalarEnv {
 };
 runtime::Result<runtime::Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env);
 
+// A moment of a call of a PrimFunc, told by whoever was there without a TirMachine: the statement that runs next and
+// what is in scope. What the memory holds then is in the call's tensors and in `allocations`.
+struct TirPlace {
+  const ir::Stmt* statement = nullptr;
+  bool init_done = false;                                           // a block: its init has run, the body is next
+  std::uint64_t steps = 0;                                          // that a TirMachine makes up to here
+  std::unordered_map<const ir::Var*, runtime::Value> variables;     // loop variables, axes, lets
+  std::unordered_map<const ir::ForStmt*, std::int64_t> loop_ends;   // of those that depend on memory
+  std::unordered_map<const ir::Node*, runtime::Value> allocations;  // tensors: by ir::Buffer, or the Var of an Allocate
+};
+
 // One TensorIR function in progress, a statement at a time.
 class TirMachine {
  public:
@@ -51,6 +63,13 @@ class TirMachine {
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
+  // Is a loop, block or while in progress? (A loop or block that stands at its beginning is not.)
+  bool inside(const ir::Stmt* s) const;
+  std::vector<const ir::Stmt*> enclosing() const;  // those in progress, outermost first
+  // A scalar expression of the function, now.
+  runtime::Result<runtime::Value> value_of(const ir::Expr* e) const;
+  // After `start`: as if `place.steps` steps had been made.
+  runtime::Result<support::Unit> seek(const TirPlace& place);
   std::uint64_t steps() const;
   runtime::Value result() const;  // of a PrimFunc that returns a value
 
