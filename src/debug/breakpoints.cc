@@ -300,17 +300,19 @@ Breakpoint* Debugger::find_breakpoint(int number) {
   return it == impl_->breakpoints.end() ? nullptr : &it->second;
 }
 
+bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
+  auto read = parse_expression(text);
+  if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
+  return read.ok();
+}
+
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
   Breakpoint* b = find_breakpoint(number);
   if (!b) {
     out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
     return false;
   }
-  if (!condition.empty())
-    if (auto read = parse_expression(condition); !read.ok()) {
-      out.add({}, source::message(diag::BadExpression, read.error().message));
-      return false;
-    }
+  if (!condition.empty() && !is_expression(condition, out)) return false;
   b->condition = condition;
   return true;
 }
@@ -320,10 +322,7 @@ bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& o
   for (std::size_t i = 0; b && i < text.size(); ++i) {
     const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
     if (end == std::string_view::npos) continue;
-    if (auto read = parse_expression(text.substr(i + 1, end - i - 1)); !read.ok()) {
-      out.add({}, source::message(diag::BadExpression, read.error().message));
-      return false;
-    }
+    if (!is_expression(text.substr(i + 1, end - i - 1), out)) return false;
     i = end;
   }
   if (b) b->log = text;
@@ -362,10 +361,10 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   }
 }
 
-runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m,
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
                                                              const eval::TirMachine* kernel) const {
   std::optional<ValueFinder> finder;
-  if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, part, false);
+  if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
   return evaluate_expression(text, [&](std::string_view name) -> runtime::Result<runtime::Value> {
     runtime::Value v;
     if (kernel && value_in_kernel(*kernel, name, v)) return v;
@@ -375,10 +374,10 @@ runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view tex
   });
 }
 
-bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note,
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,
                                      const eval::TirMachine* kernel) const {
   if (b.condition.empty()) return true;
-  auto value = evaluate_at(b.condition, m, kernel);
+  auto value = evaluate_at(b.condition, m, at_part, kernel);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
@@ -386,7 +385,8 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
   return true;
 }
 
-void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, const eval::TirMachine* kernel) const {
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part,
+                         const eval::TirMachine* kernel) const {
   std::string text;
   const std::string_view from = b.log;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -395,7 +395,7 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, const eval::
       text += from[i];
       continue;
     }
-    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, kernel);
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part, kernel);
     // A tensor of one element as the number that it is.
     if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
     text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
@@ -417,10 +417,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
     return order == Order::Forward ? x.first < y.first : x.first > y.first;
   });
   Hit hit;
-  for (const auto& [part, number] : here) {
-    if (!hit.numbers.empty() && part != hit.part) break;
+  for (const auto& [at_part, number] : here) {
+    if (!hit.numbers.empty() && at_part != hit.part) break;
     Breakpoint& b = breakpoints.at(number);
-    if (!condition_holds(b, m, note)) continue;
+    if (!condition_holds(b, m, at_part, note)) continue;
     if (count) {
       ++b.hits;
       if (b.ignore > 0) {
@@ -429,10 +429,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
       }
     }
     if (!b.log.empty()) {
-      if (count) log(b, m);
+      if (count) log(b, m, at_part);
       continue;
     }
-    hit.part = part;
+    hit.part = at_part;
     hit.numbers.push_back(number);
   }
   return hit;

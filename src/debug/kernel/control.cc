@@ -38,7 +38,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
   t.note = std::make_shared<std::string>();
   t.search.condition = [this, &m, numbers = t.numbers, note = t.note](std::size_t group, const eval::TirMachine& k) {
     const auto b = breakpoints.find(numbers[group]);
-    return b == breakpoints.end() || condition_holds(b->second, m, note.get(), &k);
+    return b == breakpoints.end() || condition_holds(b->second, m, part, note.get(), &k);
   };
   return t;
 }
@@ -47,7 +47,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
 const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
   using Condition = KernelCode::Condition;
   const auto number_of_name = [&](std::string_view name) -> std::optional<Value> {
-    auto v = evaluate_at(name, m);
+    auto v = evaluate_at(name, m, part);
     const auto is = [&](runtime::ValueKind kind) { return v.ok() && v->is(kind); };
     if (!is(runtime::ValueKind::Int) && !is(runtime::ValueKind::Float) && !is(runtime::ValueKind::Bool))
       return std::nullopt;
@@ -125,12 +125,12 @@ std::vector<int> Debugger::Impl::count_hits(KernelTargets& t, const std::vector<
     t.search.pass[g] = b.ignore;
     if (!stops || !stopped) continue;
     if (!b.log.empty()) {
-      log(b, run->machine(), &k.machine());
+      log(b, run->machine(), part, &k.machine());
       continue;
     }
     hits.push_back(t.numbers[g]);
     // What machine code has judged says here whether it could.
-    if (t.note->empty()) condition_holds(b, run->machine(), t.note.get(), &k.machine());
+    if (t.note->empty()) condition_holds(b, run->machine(), part, t.note.get(), &k.machine());
   }
   return hits;
 }
