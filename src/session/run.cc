@@ -1,4 +1,6 @@
 // Running a build on the engine that the options name, and saying how it ended.
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "rldb/eval/eval.h"
@@ -24,7 +26,9 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
   if (exe) {
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
       span = debug->span;
-      if (!debug->variable.empty())
+      if (debug->variable == "_")
+        m.notes.push_back({{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
+      else if (!debug->variable.empty())
         m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
     }
     if (!span && fault.function >= 0)
@@ -61,18 +65,35 @@ const ir::Module* Session::evaluable(Diagnostics& out) {
     out.add({}, no_module("run"));
     return nullptr;
   }
+  const ir::Module* legal = with_kernels(module(), out);
+  if (!legal) return nullptr;
+  e.evaluated = module();
+  return e.evaluable = legal;
+}
+
+const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& out) {
   auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
   passes::PassEnv env{*ctx_, out};
   passes::RunOptions run;
   run.verify_each = options_.verify_each;
-  auto legal = pipeline.ok() ? passes::run_pipeline(env, module(), pipeline.value(), run)
+  auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
                              : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
-  if (!legal.ok()) {
-    out.add({}, std::move(legal).error());
-    return nullptr;
-  }
-  e.evaluated = module();
-  return e.evaluable = legal.value();
+  if (legal.ok()) return legal.value();
+  out.add({}, std::move(legal).error());
+  return nullptr;
+}
+
+std::optional<Value> Session::evaluate_function(const ir::Function* function, const ir::Module* module,
+                                                std::span<const Value> args, Diagnostics& out) {
+  ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
+  const std::string_view name = builder.unique_name("__value__");
+  builder.set(name, function);
+  const std::vector<std::string_view> roots{name};
+  const ir::Module* legal = with_kernels(ir::reachable_from(*ctx_, builder.build(), roots), out);
+  if (!legal) return std::nullopt;
+  RunResult result = run_evaluator(legal, name, args, out);
+  if (!result.ok) return std::nullopt;
+  return std::move(result.value);
 }
 
 RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,

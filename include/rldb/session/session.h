@@ -106,7 +106,7 @@ class Session {
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
   const std::string& program_path() const { return path_; }
-  // False: the loaded text asked with check_well_formed=False to be taken as it is.
+  // False: the loaded text asked with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const { return check_well_formed_; }
   // Null when no module is loaded (an executable has none).
   const ir::Module* module() const { return history_.current(); }
@@ -172,6 +172,10 @@ class Session {
                                               std::span<const std::pair<std::string, runtime::Value>> scope,
                                               Diagnostics& out);
 
+  // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
+  std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,
+                                                  std::span<const runtime::Value> args, Diagnostics& out);
+
   // ---- going back ----
   // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes
   // back to it: commands change the session in several steps, and the last thing they do, telling, can fail too.
@@ -223,6 +227,7 @@ class Session {
                       Diagnostics& out);
   // The module with its operators as kernels, which is all that the evaluator wants; kept until the version changes.
   const ir::Module* evaluable(Diagnostics& out);
+  const ir::Module* with_kernels(const ir::Module* module, Diagnostics& out);
   RunResult run_evaluator(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
                           Diagnostics& out);
   // `rldb.call_operator` (operator.cc).
