@@ -145,8 +145,11 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--memory-report{-}", c.memory_report,
                "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
       ->type_name("[=FILE]");
+  app.add_option("--rewriter", c.rewriters, "apply the rewrite rules of a file, before the passes")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.callback([&c] {
-    if (c.passes.empty() && c.memory_report.empty()) throw CLI::RequiredError("--passes");
+    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty()) throw CLI::RequiredError("--passes");
   });
 }
 

@@ -58,6 +58,7 @@ struct CommandLine {
   bool time_passes = false;
   // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
   std::string memory_report;
+  std::vector<std::string> rewriters;  // files of rewrite rules, applied before the passes
   // build
   bool optimise = false;
   // run
