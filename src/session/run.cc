@@ -46,7 +46,7 @@ std::shared_ptr<const Build> Session::viewable(Diagnostics& out) {
 
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
   if (options_.engine == Engine::Eval && !loaded_executable_) {
-    const ir::Module* module = evaluable(out);
+    const ir::Module* module = evaluable(this->module(), out);
     return module ? run_evaluator(module, function, args, out) : RunResult{};
   }
   auto built = runnable(out);
@@ -54,10 +54,10 @@ RunResult Session::run(std::string_view function, std::span<const Value> args, D
   return run_build(*built, function, args, out);
 }
 
-const ir::Module* Session::evaluable(Diagnostics& out) {
+const ir::Module* Session::evaluable(const ir::Module* module, Diagnostics& out) {
   Engines& e = *engines_;
-  if (e.evaluable && e.evaluated == module()) return e.evaluable;
-  if (!module()) {
+  if (e.evaluable && e.evaluated == module) return e.evaluable;
+  if (!module) {
     out.add({}, no_module("run"));
     return nullptr;
   }
@@ -65,18 +65,17 @@ const ir::Module* Session::evaluable(Diagnostics& out) {
   passes::PassEnv env{*ctx_, out};
   passes::RunOptions run;
   run.verify_each = options_.verify_each;
-  auto legal = pipeline.ok() ? passes::run_pipeline(env, module(), pipeline.value(), run)
+  auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
                              : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
   if (!legal.ok()) {
     out.add({}, std::move(legal).error());
     return nullptr;
   }
-  e.evaluated = module();
+  e.evaluated = module;
   return e.evaluable = legal.value();
 }
 
-RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
-                                 Diagnostics& out) {
+eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   eval::EvalEnv env;
   env.module = module;
   env.context = ctx_.get();
@@ -84,6 +83,16 @@ RunResult Session::run_evaluator(const ir::Module* module, std::string_view func
   env.output = output_;
   env.max_statements = options_.eval_statements;
   env.interrupt = &support::cancel_flag();
+  return env;
+}
+
+RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
+                                 Diagnostics& out) {
+  return evaluate_function(evaluation_of(module), function, args, out);
+}
+
+RunResult Session::evaluate_function(const eval::EvalEnv& env, std::string_view function, std::span<const Value> args,
+                                     Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
   auto value = eval::call_function(env, function, args);
@@ -96,6 +105,20 @@ RunResult Session::run_evaluator(const ir::Module* module, std::string_view func
     report(*result.fault, nullptr, out);
   }
   return result;
+}
+
+RunResult Session::run_watched(const ir::Module* module, std::string_view function, std::span<const Value> args,
+                               eval::Watcher& watcher, Diagnostics& out) {
+  const ir::Module* legal = evaluable(module, out);
+  if (!legal) return {};
+  PassKernels kernels(*this);
+  eval::EvalEnv env = evaluation_of(legal);
+  env.watcher = &watcher;
+  if (options_.engine == Engine::Jit)
+    env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs kernel_args) {
+      return kernels.try_call(f, name, kernel_args);
+    };
+  return evaluate_function(env, function, args, out);
 }
 
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
