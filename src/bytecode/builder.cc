@@ -1,3 +1,4 @@
+// ExecutableBuilder: words and debug info appended function by function, constants found again by contents.
 #include "rldb/bytecode/builder.h"
 
 #include <algorithm>
@@ -87,9 +88,9 @@ bool same_value(const Value& a, const Value& b) {
 
 }  // namespace
 
-Index ExecutableBuilder::function(std::string_view name, FunctionKind kind) {
+FunctionIndex ExecutableBuilder::function(std::string_view name, FunctionKind kind) {
   if (auto it = names_.find(name); it != names_.end()) return it->second;
-  Index index = Index(exe_.functions.size());
+  FunctionIndex index(exe_.functions.size());
   FunctionEntry entry;
   entry.kind = kind;
   entry.name = name;
@@ -106,18 +107,18 @@ void ExecutableBuilder::begin_function(std::string_view name, std::vector<std::s
   RLDB_CHECK(f.num_args == kUndefinedArgs, "function defined twice");
   f.kind = FunctionKind::Bytecode;
   f.start = next_pc();
-  f.num_args = Index(params.size());
+  f.num_args = std::int64_t(params.size());
   f.param_names = std::move(params);
   exe_.debug.functions[std::size_t(open_)] = std::move(debug);
-  highest_ = f.num_args - 1;
+  highest_ = RegName(f.num_args - 1);
   current_ = {};
 }
 
-void ExecutableBuilder::end_function(Index registers) {
+void ExecutableBuilder::end_function(std::int64_t registers) {
   RLDB_CHECK(open_ >= 0, "end_function outside a function");
   FunctionEntry& f = exe_.functions[std::size_t(open_)];
   f.end = next_pc();
-  f.register_file_size = registers < 0 ? highest_ + 1 : registers;
+  f.register_file_size = registers < 0 ? highest_.value() + 1 : registers;
   open_ = -1;
 }
 
@@ -125,9 +126,9 @@ void ExecutableBuilder::touch(RegName reg) {
   if (!is_special(reg)) highest_ = std::max(highest_, reg);
 }
 
-Index ExecutableBuilder::emit(std::initializer_list<Word> head, const std::vector<Arg>* args) {
+Pc ExecutableBuilder::emit(std::initializer_list<Word> head, const std::vector<Arg>* args) {
   RLDB_CHECK(open_ >= 0, "instruction outside a function");
-  Index pc = next_pc();
+  Pc pc = next_pc();
   exe_.instr_offset.push_back(Word(exe_.instr_data.size()));
   exe_.instr_data.insert(exe_.instr_data.end(), head);
   if (args)
@@ -136,27 +137,27 @@ Index ExecutableBuilder::emit(std::initializer_list<Word> head, const std::vecto
   return pc;
 }
 
-Index ExecutableBuilder::call(std::string_view callee, const std::vector<Arg>& args, RegName dst, FunctionKind kind) {
-  Index f = function(callee, kind);
+Pc ExecutableBuilder::call(std::string_view callee, const std::vector<Arg>& args, RegName dst, FunctionKind kind) {
+  FunctionIndex f = function(callee, kind);
   touch(dst);
   for (Arg a : args)
-    if (a.kind() == ArgKind::Register) touch(a.value());
-  return emit({Word(Opcode::Call), dst, f, Word(args.size())}, &args);
+    if (a.kind() == ArgKind::Register) touch(a.reg());
+  return emit({Word(Opcode::Call), dst.value(), f.value(), Word(args.size())}, &args);
 }
 
-Index ExecutableBuilder::ret(RegName reg) {
+Pc ExecutableBuilder::ret(RegName reg) {
   touch(reg);
-  return emit({Word(Opcode::Ret), reg});
+  return emit({Word(Opcode::Ret), reg.value()});
 }
 
-Index ExecutableBuilder::jump(Index offset) { return emit({Word(Opcode::Goto), offset}); }
+Pc ExecutableBuilder::jump(std::int64_t offset) { return emit({Word(Opcode::Goto), offset}); }
 
-Index ExecutableBuilder::branch(RegName condition, Index offset) {
+Pc ExecutableBuilder::branch(RegName condition, std::int64_t offset) {
   touch(condition);
-  return emit({Word(Opcode::If), condition, offset});
+  return emit({Word(Opcode::If), condition.value(), offset});
 }
 
-void ExecutableBuilder::patch_to_here(Index pc) {
+void ExecutableBuilder::patch_to_here(Pc pc) {
   Word* words = exe_.instr_data.data() + exe_.instr_offset[std::size_t(pc)];
   switch (info(Opcode(words[0])).shape) {
     case OperandShape::Offset:
@@ -178,7 +179,7 @@ Arg ExecutableBuilder::integer(std::int64_t value) {
 
 Arg ExecutableBuilder::constant(Value value, std::string_view memory_scope) {
   std::size_t hash = hash_value(value);
-  auto scope_of = [&](Index i) -> std::string_view {
+  auto scope_of = [&](ConstantIndex i) -> std::string_view {
     auto it = exe_.memory_scopes.find(i);
     return it == exe_.memory_scopes.end() ? std::string_view() : std::string_view(it->second);
   };
@@ -186,7 +187,7 @@ Arg ExecutableBuilder::constant(Value value, std::string_view memory_scope) {
   for (auto it = begin; it != end; ++it)
     if (same_value(exe_.constants[std::size_t(it->second)], value) && scope_of(it->second) == memory_scope)
       return Arg::constant(it->second);
-  Index index = Index(exe_.constants.size());
+  ConstantIndex index(exe_.constants.size());
   exe_.constants.push_back(std::move(value));
   if (!memory_scope.empty()) exe_.memory_scopes.emplace(index, memory_scope);
   constant_index_.emplace(hash, index);

@@ -4,7 +4,7 @@
 
 namespace rldb::bytecode {
 
-const SlotDebug* DebugInfo::slot(Index f, std::int64_t slot) const {
+const SlotDebug* DebugInfo::slot(FunctionIndex f, std::int64_t slot) const {
   const FunctionDebug* fn = function(f);
   if (!fn || slot < 0 || std::size_t(slot) >= fn->slots.size()) return nullptr;
   return &fn->slots[std::size_t(slot)];
@@ -15,7 +15,7 @@ std::string_view DebugInfo::file(Location l) const {
   return files[l.file - 1];
 }
 
-const VariableRange* DebugInfo::variable_at(Index f, RegName reg, Index pc) const {
+const VariableRange* DebugInfo::variable_at(FunctionIndex f, RegName reg, Pc pc) const {
   const FunctionDebug* fn = function(f);
   if (!fn) return nullptr;
   const VariableRange* best = nullptr;
@@ -26,7 +26,7 @@ const VariableRange* DebugInfo::variable_at(Index f, RegName reg, Index pc) cons
   return best;
 }
 
-std::vector<const VariableRange*> DebugInfo::variables_at(Index f, Index pc) const {
+std::vector<const VariableRange*> DebugInfo::variables_at(FunctionIndex f, Pc pc) const {
   std::vector<const VariableRange*> found;
   const FunctionDebug* fn = function(f);
   if (!fn) return found;

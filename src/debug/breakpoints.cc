@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 
@@ -26,6 +27,14 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
+constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 // `mlp.py` names `models/mlp.py`.
 bool names_file(std::string_view said, std::string_view file) {
   if (said == file) return true;
@@ -42,7 +51,7 @@ source::Message unknown(std::string_view what, std::string_view name, const std:
   return m;
 }
 
-void add_sorted(std::vector<Index>& sites, const std::vector<Index>& more) {
+void add_sorted(std::vector<Site>& sites, const std::vector<Site>& more) {
   sites.insert(sites.end(), more.begin(), more.end());
   std::sort(sites.begin(), sites.end());
   sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
@@ -71,9 +80,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
   if (!map) return {{}, true, source::message(diag::NoProgram)};
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
-    if (pc && Index(*pc) < map->executable().instruction_count()) return {{Index(*pc)}, false, {}};
+    if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
+  if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
   if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
     const std::string_view before = spec.substr(0, colon), after = spec.substr(colon + 1);
@@ -154,14 +164,14 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   }
   if (!r.sites.empty()) return r;
   // The variable of an executable without that detail, or of code that a pass made.
-  const Index f = map.executable().find_function(function);
+  const FunctionIndex f = map.executable().find_function(function);
   if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
     function_known = true;
     const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f)];
-    for (Index pc = entry.start; pc < entry.end; ++pc) {
+    for (Pc pc = entry.start; pc < entry.end; ++pc) {
       const bytecode::InstructionDebug* debug = map.executable().debug.instruction(pc);
       if (!debug || debug->variable != name) continue;
-      r.sites.push_back(pc);
+      r.sites.push_back({pc});
       return r;
     }
   }
@@ -183,19 +193,54 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   return r;
 }
 
+// `relax.matmul` by its whole name, or without the first word, or by the last word alone.
+static bool names_operator(std::string_view said, std::string_view op) {
+  for (std::size_t from = 0; from != std::string_view::npos;) {
+    if (op.substr(from) == said) return true;
+    const auto dot = op.find('.', from);
+    from = dot == std::string_view::npos ? dot : dot + 1;
+  }
+  return false;
+}
+
+Debugger::Impl::Resolved Debugger::Impl::resolve_operator(std::string_view name, const CodeMap& map) const {
+  Resolved r;
+  std::vector<std::string> names;
+  bool exists = false;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    const auto* call = b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    if (!op) continue;
+    names.emplace_back(op->name);
+    if (const auto dot = op->name.find('.'); dot != std::string_view::npos)
+      names.emplace_back(op->name.substr(dot + 1));
+    if (!names_operator(name, op->name)) continue;
+    exists = true;
+    add_sorted(r.sites, map.starts_of(int(i)));
+  }
+  if (!r.sites.empty()) return r;
+  if (exists)
+    r.problem = source::message(diag::NoSuchThing, "code for a call of the operator", name)
+                    .with_hint("its bindings became no instructions of their own");
+  else
+    r.problem = unknown("call of an operator", name, names);
+  return r;
+}
+
 Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, const CodeMap& map) const {
   const bytecode::Executable& exe = map.executable();
-  const Index f = exe.find_function(name);
-  if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{map.entry(f)}, false, {}};
+  const FunctionIndex f = exe.find_function(name);
+  if (f >= 0 && exe.functions[std::size_t(f)].kind == FunctionKind::Bytecode) return {{Site{map.entry(f)}}, false, {}};
   Resolved r;
   if (f >= 0) {
-    for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+    for (Pc pc = 0; pc < exe.end(); ++pc) {
       const Instruction i = exe.instruction(pc);
       if (i.op != Opcode::Call) continue;
       bool calls = i.callee == f;
       // Kernels of runtime-dependent shapes are called through a builtin.
       for (std::size_t a = 0; a < i.args.size(); ++a) calls = calls || i.arg(a) == Arg::function(f);
-      if (calls) r.sites.push_back(pc);
+      if (calls) r.sites.push_back({pc});
     }
     if (!r.sites.empty()) return r;
   }
@@ -238,14 +283,52 @@ Breakpoint* Debugger::find_breakpoint(int number) {
   return it == impl_->breakpoints.end() ? nullptr : &it->second;
 }
 
+bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
+  auto read = parse_expression(text);
+  if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
+  return read.ok();
+}
+
+bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  if (!b) {
+    out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
+    return false;
+  }
+  if (!condition.empty() && !is_expression(condition, out)) return false;
+  b->condition = condition;
+  return true;
+}
+
+bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& out) {
+  Breakpoint* b = find_breakpoint(number);
+  for (std::size_t i = 0; b && i < text.size(); ++i) {
+    const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) continue;
+    if (!is_expression(text.substr(i + 1, end - i - 1), out)) return false;
+    i = end;
+  }
+  if (b) b->log = text;
+  return b != nullptr;
+}
+
 bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }
 
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
 
-void Debugger::resolve_breakpoints() {
-  if (impl_->breakpoints.empty()) return;
+std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
+  std::vector<std::pair<int, std::string>> lost;
+  if (impl_->breakpoints.empty()) return lost;
   const auto map = impl_->current_code();
-  for (auto& [number, b] : impl_->breakpoints) b.sites = impl_->resolve(b.spec, map.get()).sites;
+  for (auto& [number, b] : impl_->breakpoints) {
+    Impl::Resolved now = impl_->resolve_point(b, map.get());
+    if (map && !b.sites.empty() && now.sites.empty() && now.problem) {
+      lost.emplace_back(number, now.problem->text);
+      if (!now.problem->hint.empty()) lost.back().second += fmt::format(" ({})", now.problem->hint);
+    }
+    b.sites = std::move(now.sites);
+  }
+  return lost;
 }
 
 // ---- at a stop ----
@@ -253,26 +336,19 @@ void Debugger::resolve_breakpoints() {
 void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   for (const auto& [number, b] : breakpoints) {
     if (!b.enabled) continue;
-    for (const Index pc : b.sites)
-      if (pc < stops.size()) stops.set(pc);
+    for (const Site& site : b.sites)
+      if (site.pc < stops.end()) stops.set(site.pc);
   }
 }
 
-bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const {
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const {
+  ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, at_part, false);
+  return evaluate_expression(text, [&](std::string_view name) { return finder.find(name); });
+}
+
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const {
   if (b.condition.empty()) return true;
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
-    runtime::Value v;
-    switch (find_name(m, run->code(), m.frames().size() - 1, name, v)) {
-      case Found::Yes:
-        return v;
-      case Found::Freed:
-        return runtime::fail(runtime::ErrorKind::Raised, fmt::format("the value of `{}` is freed here", name));
-      case Found::No:
-        break;
-    }
-    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
-  };
-  auto value = evaluate_expression(b.condition, lookup);
+  auto value = evaluate_at(b.condition, m, at_part);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
@@ -280,12 +356,41 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
   return true;
 }
 
-std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std::string* note) {
-  std::vector<int> numbers;
-  const Index pc = m.frame().pc;
-  for (auto& [number, b] : breakpoints) {
-    if (!b.enabled || std::find(b.sites.begin(), b.sites.end(), pc) == b.sites.end()) continue;
-    if (!condition_holds(b, m, note)) continue;
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part) const {
+  std::string text;
+  const std::string_view from = b.log;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto end = from[i] == '{' ? from.find('}', i) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      text += from[i];
+      continue;
+    }
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part);
+    // A tensor of one element as the number that it is.
+    if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
+    text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
+    i = end;
+  }
+  session.output().write(text + "\n");
+}
+
+Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order, int from, bool count,
+                                              std::string* note) {
+  std::vector<std::pair<int, int>> here;  // part, number
+  for (const auto& [number, b] : breakpoints) {
+    if (!b.enabled) continue;
+    for (const Site& site : b.sites)
+      if (site.pc == m.frame().pc && (order == Order::Forward ? site.part >= from : site.part <= from))
+        here.emplace_back(site.part, number);
+  }
+  std::stable_sort(here.begin(), here.end(), [order](const auto& x, const auto& y) {
+    return order == Order::Forward ? x.first < y.first : x.first > y.first;
+  });
+  Hit hit;
+  for (const auto& [at_part, number] : here) {
+    if (!hit.numbers.empty() && at_part != hit.part) break;
+    Breakpoint& b = breakpoints.at(number);
+    if (!condition_holds(b, m, at_part, note)) continue;
     if (count) {
       ++b.hits;
       if (b.ignore > 0) {
@@ -293,9 +398,14 @@ std::vector<int> Debugger::Impl::triggered(const vm::Machine& m, bool count, std
         continue;
       }
     }
-    numbers.push_back(number);
+    if (!b.log.empty()) {
+      if (count) log(b, m, at_part);
+      continue;
+    }
+    hit.part = at_part;
+    hit.numbers.push_back(number);
   }
-  return numbers;
+  return hit;
 }
 
 }  // namespace rldb::debug

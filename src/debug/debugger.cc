@@ -16,11 +16,23 @@ void Debugger::kill() {
   impl_->last = {};
 }
 
+void Debugger::set_checkpoint(std::string name) {
+  if (impl_->run) impl_->checkpoints[std::move(name)] = impl_->run->time();
+}
+
+std::optional<std::uint64_t> Debugger::checkpoint(std::string_view name) const {
+  const auto it = impl_->checkpoints.find(name);
+  return it == impl_->checkpoints.end() ? std::nullopt : std::optional(it->second);
+}
+
+const std::map<std::string, std::uint64_t, std::less<>>& Debugger::checkpoints() const { return impl_->checkpoints; }
+
 const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
-  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.last});
+  return std::make_shared<Snapshot>(
+      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
@@ -28,6 +40,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.breakpoints = std::move(snapshot.breakpoints);
   d.next_number = snapshot.next_number;
   d.run = std::move(snapshot.run);
+  d.part = snapshot.part;
   d.last = std::move(snapshot.last);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The instruction that was given up may have been done by half.

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 
-#include "debug/look/expression.h"
+#include "debug/expression/expression.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {
+
+class Observer;
 
 struct Debugger::Impl {
   explicit Impl(session::Session& s) : session(s) {}
@@ -19,25 +22,43 @@ struct Debugger::Impl {
   std::shared_ptr<Run> run;             // a snapshot holds it too
   std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
   StopReport last;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints;
+  int part = 0;  // the binding that the run is at, of those that the code there serves
 
   // ---- breakpoints (breakpoints.cc) ----
   // The map of what would run now; null when there is no program, or it does not build.
   std::shared_ptr<const CodeMap> current_code();
   std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
   struct Resolved {
-    std::vector<Index> sites;
+    std::vector<Site> sites;
     bool pending = false;                    // may mean something later
     std::optional<source::Message> problem;  // when it does not mean anything now
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
   Resolved resolve_name(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
+  Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
+  Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
   void add_breakpoint_sites(vm::StopSet& stops) const;
-  // Numbers of the breakpoints that stop a machine where it is. `count` counts hits and uses up ignores.
-  std::vector<int> triggered(const vm::Machine& m, bool count, std::string* note);
-  bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const;
+  // The breakpoints that stop a machine where it is, at the first binding of the group there that has some: going
+  // forward the first at or after `from`, going back the last at or before it. `count` counts hits and uses up ignores.
+  enum class Order { Forward, Backward };
+  struct Hit {
+    int part = 0;
+    std::vector<int> numbers;
+  };
+  static constexpr int kLastPart = std::numeric_limits<int>::max();
+  Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
+  // Shows the text of a log point.
+  void log(const Breakpoint& b, const vm::Machine& m, int at_part) const;
+  // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
+  // Nullopt: all are ignored.
+  std::optional<StopReport> report_seen(Observer& observer);
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const;
+  bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const;
 
   // ---- stops (stepping.cc) ----
   StopReport report(StopKind kind);
@@ -48,20 +69,40 @@ struct Debugger::Impl {
   // Runs to a breakpoint, or to a stop of `mine` that `accept` takes. A kernel in progress is finished first.
   StopReport forward(vm::StopSet mine, const Accept& accept, std::uint64_t until = Run::kForever);
   std::optional<StopReport> leave_kernel();
-  std::optional<StopReport> breakpoint_here();
+  // A breakpoint at the present instruction, on the binding `from` of its group or a later one.
+  std::optional<StopReport> breakpoint_here(int from = 0);
+  // The next binding that the code here serves, when there is one: a step that executes nothing.
+  std::optional<StopReport> next_part();
+  // The bindings between two stops of a frame that became no code.
+  std::string passed_over(int from, int to) const;
+  int binding_here() const;
   template <class Verb>
   StopReport repeat(std::uint64_t count, Verb verb);
   StopReport step_once();
   StopReport next_once();
+  StopReport next_start();
   StopReport next_instruction_once();
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
+
+  // ---- changing (changing.cc) ----
+  std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
+                                             source::Diagnostics& out);
+  std::optional<std::string> assign_elements(std::string_view name, std::string_view subscript, runtime::Value value,
+                                             std::size_t frame, source::Diagnostics& out);
+  std::optional<std::string> assign_slot(std::int64_t slot, const runtime::Value& value, std::size_t frame,
+                                         source::Diagnostics& out);
+  // The variable of that name which is in a register of the frame now; null: none is.
+  const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
 
   // ---- backwards (reverse.cc) ----
   // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.
   using Candidate = std::function<bool(const vm::Machine&)>;
   StopReport backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive);
-  StopReport arrive(std::uint64_t time, StopKind kind);
+  // The latest time before now at which frame `frame` was about to execute `pc`, in the call that is in progress.
+  std::optional<std::uint64_t> latest_time(Pc pc, std::size_t frame) const;
+  StopReport arrive(std::uint64_t time, StopKind kind, int at_part = 0);
+  int last_part(Pc pc) const;
   template <class Verb>
   StopReport repeat_back(std::uint64_t count, Verb verb);
 
@@ -82,6 +123,7 @@ struct Debugger::Snapshot {
   int next_number = 1;
   std::shared_ptr<Run> run;
   std::uint64_t time = 0;
+  int part = 0;
   StopReport last;
 };
 

@@ -1,4 +1,6 @@
 // Running a build on the engine that the options name, and saying how it ended.
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "rldb/eval/eval.h"
@@ -24,7 +26,9 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
   if (exe) {
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
       span = debug->span;
-      if (!debug->variable.empty())
+      if (debug->variable == "_")
+        m.notes.push_back({{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
+      else if (!debug->variable.empty())
         m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
     }
     if (!span && fault.function >= 0)
@@ -46,7 +50,7 @@ std::shared_ptr<const Build> Session::viewable(Diagnostics& out) {
 
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
   if (options_.engine == Engine::Eval && !loaded_executable_) {
-    const ir::Module* module = evaluable(this->module(), out);
+    const ir::Module* module = evaluable(out);
     return module ? run_evaluator(module, function, args, out) : RunResult{};
   }
   auto built = runnable(out);
@@ -54,25 +58,42 @@ RunResult Session::run(std::string_view function, std::span<const Value> args, D
   return run_build(*built, function, args, out);
 }
 
-const ir::Module* Session::evaluable(const ir::Module* module, Diagnostics& out) {
+const ir::Module* Session::evaluable(Diagnostics& out) {
   Engines& e = *engines_;
-  if (e.evaluable && e.evaluated == module) return e.evaluable;
-  if (!module) {
+  if (e.evaluable && e.evaluated == module()) return e.evaluable;
+  if (!module()) {
     out.add({}, no_module("run"));
     return nullptr;
   }
+  const ir::Module* legal = with_kernels(module(), out);
+  if (!legal) return nullptr;
+  e.evaluated = module();
+  return e.evaluable = legal;
+}
+
+const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& out) {
   auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
   passes::PassEnv env{*ctx_, out};
   passes::RunOptions run;
   run.verify_each = options_.verify_each;
   auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
                              : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
-  if (!legal.ok()) {
-    out.add({}, std::move(legal).error());
-    return nullptr;
-  }
-  e.evaluated = module;
-  return e.evaluable = legal.value();
+  if (legal.ok()) return legal.value();
+  out.add({}, std::move(legal).error());
+  return nullptr;
+}
+
+std::optional<Value> Session::evaluate_function(const ir::Function* function, const ir::Module* module,
+                                                std::span<const Value> args, Diagnostics& out) {
+  ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
+  const std::string_view name = builder.unique_name("__value__");
+  builder.set(name, function);
+  const std::vector<std::string_view> roots{name};
+  const ir::Module* legal = with_kernels(ir::reachable_from(*ctx_, builder.build(), roots), out);
+  if (!legal) return std::nullopt;
+  RunResult result = run_evaluator(legal, name, args, out);
+  if (!result.ok) return std::nullopt;
+  return std::move(result.value);
 }
 
 eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
@@ -88,11 +109,11 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
 
 RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
                                  Diagnostics& out) {
-  return evaluate_function(evaluation_of(module), function, args, out);
+  return run_in(evaluation_of(module), function, args, out);
 }
 
-RunResult Session::evaluate_function(const eval::EvalEnv& env, std::string_view function, std::span<const Value> args,
-                                     Diagnostics& out) {
+RunResult Session::run_in(const eval::EvalEnv& env, std::string_view function, std::span<const Value> args,
+                          Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
   auto value = eval::call_function(env, function, args);
@@ -109,7 +130,7 @@ RunResult Session::evaluate_function(const eval::EvalEnv& env, std::string_view 
 
 RunResult Session::run_watched(const ir::Module* module, std::string_view function, std::span<const Value> args,
                                eval::Watcher& watcher, Diagnostics& out) {
-  const ir::Module* legal = evaluable(module, out);
+  const ir::Module* legal = with_kernels(module, out);
   if (!legal) return {};
   PassKernels kernels(*this);
   eval::EvalEnv env = evaluation_of(legal);
@@ -118,7 +139,7 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
     env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs kernel_args) {
       return kernels.try_call(f, name, kernel_args);
     };
-  return evaluate_function(env, function, args, out);
+  return run_in(env, function, args, out);
 }
 
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,

@@ -1,3 +1,4 @@
+// The command line by CLI11: subcommands, options, and the struct that they fill.
 #include "ui/cli.h"
 
 #include <CLI/CLI.hpp>
@@ -116,8 +117,9 @@ void add_trust_scripts(CLI::App& app, CommandLine& c) {
   app.add_flag("--trust-scripts", c.trust_scripts, "sourced scripts may run a shell and load libraries unasked");
 }
 
+// An output that only looks at the module needs no passes.
 void add_opt_options(CLI::App& app, CommandLine& c) {
-  app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->required()->type_name("PIPELINE");
+  app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
   app.add_flag("--print-ir-after-change", c.print_ir_after_change, "print the module after each pass that changed it");
   const auto passes = [&](const char* name, std::vector<std::string>& to, const char* doc) {
@@ -140,6 +142,12 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
       ->type_name("N");
   app.add_option("--dump-ir-to", c.dump_ir_to, "write NNN_Pass.py after each pass")->type_name("DIR");
   app.add_flag("--time-passes", c.time_passes, "print the time of each pass");
+  app.add_flag("--memory-report{-}", c.memory_report,
+               "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
+      ->type_name("[=FILE]");
+  app.callback([&c] {
+    if (c.passes.empty() && c.memory_report.empty()) throw CLI::RequiredError("--passes");
+  });
 }
 
 void add_tolerances(CLI::App& app, CommandLine& c) {

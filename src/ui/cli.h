@@ -58,6 +58,8 @@ struct CommandLine {
   std::optional<int> bisect_limit;  // -1: all, and say which number each pass has
   std::string dump_ir_to;
   bool time_passes = false;
+  // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
+  std::string memory_report;
   // build
   bool optimise = false;
   // run

@@ -19,14 +19,29 @@ struct NoHook {
 struct StopSetPolicy {
   static constexpr bool kBefore = true, kAfter = false, kCalls = false;
   const StopSet& stops;
-  bool before(const Machine&, Index pc) const { return stops.test(pc); }
+  bool before(const Machine&, Pc pc) const { return stops.test(pc); }
+};
+
+// A hook that looks at some instructions only.
+struct ObservePolicy {
+  static constexpr bool kBefore = true, kAfter = true, kCalls = false;
+  Hook& hook;
+  const StopSet& stops;
+  const StopSet& observed;
+  bool before(const Machine& m, Pc pc) const {
+    return stops.test(pc) || (observed.test(pc) && hook.before_instruction(m));
+  }
+  bool after(const Machine& m, std::size_t depth, Pc pc) const {
+    return observed.test(pc) && hook.after_instruction(m, depth, pc);
+  }
 };
 
 struct HookPolicy {
   static constexpr bool kBefore = true, kAfter = true, kCalls = true;
+  bool after(const Machine& m, std::size_t depth, Pc pc) const { return hook.after_instruction(m, depth, pc); }
   Hook& hook;
   const StopSet* stops = nullptr;
-  bool before(const Machine& m, Index pc) const { return (stops && stops->test(pc)) || hook.before_instruction(m); }
+  bool before(const Machine& m, Pc pc) const { return (stops && stops->test(pc)) || hook.before_instruction(m); }
 };
 
 class Interpreter {
@@ -37,8 +52,8 @@ class Interpreter {
   template <class Policy>
   Outcome run(const Policy& policy, std::uint64_t budget);
 
-  static void push_frame(Machine& m, Index function, bytecode::RegName return_register);
-  static runtime::Error* frame_error(Machine& m, Index function, runtime::Error& storage);
+  static void push_frame(Machine& m, FunctionIndex function, bytecode::RegName return_register);
+  static runtime::Error* frame_error(Machine& m, FunctionIndex function, runtime::Error& storage);
   static Outcome fault(Machine& m, runtime::Error error);
 
  private:
@@ -102,15 +117,15 @@ class Interpreter {
     RLDB_UNREACHABLE("not a native call");
   }
 
-  static Result<Value> call_packed(const runtime::PackedInfo& packed, PackedArgs args);
+  Result<Value> call_packed(const runtime::PackedInfo& packed, PackedArgs args);
   const std::string& callee_name(const Decoded& d) const {
     return m_.executable().functions[std::size_t(d.callee)].name;
   }
 
   // What InvokeClosure does with scratch = [vm, callable, args...].
   struct Invocation {
-    Index bytecode = -1;   // push a frame for this, with scratch[2..count)
-    Result<Value> result;  // or this is the result
+    FunctionIndex bytecode = -1;  // push a frame for this, with scratch[2..count)
+    Result<Value> result;         // or this is the result
   };
   Invocation invoke(PackedArgs args);
   std::uint32_t scratch_used_ = 0;
@@ -144,8 +159,8 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
                           {}});
       return stopped(StopReason::Stepped);
     }
-    const Index pc = frame->pc;
-    const Decoded& d = code[pc];
+    const Pc pc = frame->pc;
+    const Decoded& d = code[pc.value()];
     if (d.checks_interrupt && interrupt && interrupt->load(std::memory_order_relaxed)) {
       interrupt->store(false);
       bool keep = m_.at_stop_;
@@ -167,14 +182,14 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
         PackedArgs args = arguments(d, regs);
         Release release{m_.scratch_, is_direct(d) ? 0 : d.args_count};
         if constexpr (Policy::kCalls) {
-          if (policy.hook.before_call(m_, {pc, d.callee, args}) == CallAction::Skip) {
+          if (policy.hook.before_call(m_, {pc, FunctionIndex(d.callee), args}) == CallAction::Skip) {
             ++frame->pc;
             break;
           }
         }
         Result<Value> result = call_native(d, args, CallSite{*m_.program_, frame->function, pc});
         if (!result.ok()) return fault(m_, std::move(result).error());
-        if constexpr (Policy::kCalls) policy.hook.after_call(m_, {pc, d.callee, args}, *result);
+        if constexpr (Policy::kCalls) policy.hook.after_call(m_, {pc, FunctionIndex(d.callee), args}, *result);
         if (d.dst >= 0) regs[d.dst] = std::move(result).value();
         ++frame->pc;
         break;
@@ -183,15 +198,15 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
         if constexpr (Policy::kCalls) {
           PackedArgs args = gather(d, regs);
           Release release{m_.scratch_, d.args_count};
-          if (policy.hook.before_call(m_, {pc, d.callee, args}) == CallAction::Skip) {
+          if (policy.hook.before_call(m_, {pc, FunctionIndex(d.callee), args}) == CallAction::Skip) {
             ++frame->pc;
             break;
           }
         }
         runtime::Error error;
-        if (frame_error(m_, d.callee, error)) return fault(m_, std::move(error));
+        if (frame_error(m_, FunctionIndex(d.callee), error)) return fault(m_, std::move(error));
         std::size_t caller_base = frame->base;
-        push_frame(m_, d.callee, d.dst >= 0 ? d.dst : bytecode::kVoidRegister);
+        push_frame(m_, FunctionIndex(d.callee), d.dst >= 0 ? RegName(d.dst) : bytecode::kVoidRegister);
         refresh();
         const Value* caller = m_.registers_.data() + caller_base;
         const std::int32_t* from = impl_.args.data() + d.args_begin;
@@ -206,7 +221,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
           ~ReleaseAll() { Release{self.m_.scratch_, self.scratch_used_}; }
         } release{*this};
         if constexpr (Policy::kCalls) {
-          if (policy.hook.before_call(m_, {pc, d.callee, args}) == CallAction::Skip) {
+          if (policy.hook.before_call(m_, {pc, FunctionIndex(d.callee), args}) == CallAction::Skip) {
             ++frame->pc;
             break;
           }
@@ -214,13 +229,13 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
         Invocation i = invoke(args);
         if (!i.result.ok()) return fault(m_, std::move(i.result).error());
         if (i.bytecode >= 0) {
-          push_frame(m_, i.bytecode, d.dst >= 0 ? d.dst : bytecode::kVoidRegister);
+          push_frame(m_, i.bytecode, d.dst >= 0 ? RegName(d.dst) : bytecode::kVoidRegister);
           refresh();
           for (std::uint32_t a = 2; a < scratch_used_; ++a) regs[a - 2] = std::move(m_.scratch_[a]);
           break;
         }
         if constexpr (Policy::kCalls)
-          policy.hook.after_call(m_, {pc, d.callee, {m_.scratch_.data(), scratch_used_}}, *i.result);
+          policy.hook.after_call(m_, {pc, FunctionIndex(d.callee), {m_.scratch_.data(), scratch_used_}}, *i.result);
         if (d.dst >= 0) regs[d.dst] = std::move(i.result).value();
         ++frame->pc;
         break;
@@ -237,13 +252,14 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
           return o;
         }
         refresh();
-        const Index call_pc = frame->pc;
-        if constexpr (Policy::kCalls) policy.hook.after_call(m_, {call_pc, code[call_pc].callee, {}}, result);
+        const Pc call_pc = frame->pc;
+        if constexpr (Policy::kCalls)
+          policy.hook.after_call(m_, {call_pc, FunctionIndex(code[call_pc.value()].callee), {}}, result);
         // A void destination swallows the value (TVM 17389 writes it out of range).
-        if (!bytecode::is_special(to)) regs[to] = std::move(result);
+        if (!bytecode::is_special(to)) regs[to.value()] = std::move(result);
         ++frame->pc;
         if constexpr (Policy::kAfter) {
-          if (policy.hook.after_instruction(m_, depth, pc)) return stopped(StopReason::Stepped);
+          if (policy.after(m_, depth, pc)) return stopped(StopReason::Stepped);
         }
         continue;  // counted above
       }
@@ -262,7 +278,7 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
     }
     ++m_.instructions_;
     if constexpr (Policy::kAfter) {
-      if (policy.hook.after_instruction(m_, depth, pc)) return stopped(StopReason::Stepped);
+      if (policy.after(m_, depth, pc)) return stopped(StopReason::Stepped);
     }
   }
 }

@@ -1,3 +1,4 @@
+// Linking: callees resolved, instructions and arguments decoded, functions as values.
 #include "vm/link.h"
 
 #include <fmt/format.h>
@@ -76,7 +77,7 @@ class Linker {
 
   void run() {
     for (std::size_t f = 0; f < exe_.functions.size(); ++f) out_.targets.push_back(resolve(f));
-    for (std::size_t f = 0; f < exe_.functions.size(); ++f) out_.targets[f].function = function_value(Index(f));
+    for (std::size_t f = 0; f < exe_.functions.size(); ++f) out_.targets[f].function = function_value(FunctionIndex(f));
     out_.literals.push_back(Value());  // void and vm registers read as null
     for (const Value& v : exe_.constants) {
       out_.literals.push_back(v);
@@ -85,7 +86,7 @@ class Linker {
     functions_begin_ = out_.literals.size();
     for (const Target& t : out_.targets) out_.literals.push_back(t.function);
     out_.code.reserve(exe_.instr_offset.size());
-    for (Index pc = 0; pc < exe_.instruction_count(); ++pc) out_.code.push_back(decode(exe_.instruction(pc)));
+    for (Pc pc = 0; pc < exe_.end(); ++pc) out_.code.push_back(decode(exe_.instruction(pc)));
     for (const FunctionEntry& f : exe_.functions)
       if (f.kind == FunctionKind::Bytecode) clear_what_may_stay_unwritten(f);
   }
@@ -114,7 +115,7 @@ class Linker {
     return t;
   }
 
-  Value function_value(Index index) {
+  Value function_value(FunctionIndex index) {
     const FunctionEntry& f = exe_.functions[std::size_t(index)];
     const Target& t = out_.targets[std::size_t(index)];
     std::weak_ptr<const Program> weak = program_.weak_from_this();
@@ -215,7 +216,7 @@ class Linker {
   // they are allocated.
   void clear_what_may_stay_unwritten(const FunctionEntry& f) {
     std::unordered_map<std::int32_t, Decoded*> allocated;  // register: the last call that allocated a tensor for it
-    for (Index pc = f.start; pc < f.end; ++pc) {
+    for (Pc pc = f.start; pc < f.end; ++pc) {
       Decoded& d = out_.code[std::size_t(pc)];
       if (d.op == Op::CallKernel || d.op == Op::CallPacked)
         for (std::uint32_t a = 0; a < d.args_count; ++a) {
@@ -250,7 +251,7 @@ class Linker {
   std::int32_t decode_arg(Arg arg) {
     switch (arg.kind()) {
       case ArgKind::Register:
-        return bytecode::is_special(arg.value()) ? ~0 : std::int32_t(arg.value());
+        return bytecode::is_special(arg.reg()) ? ~0 : std::int32_t(arg.value());
       case ArgKind::Immediate:
         return immediate(arg.value());
       case ArgKind::Constant:
@@ -280,7 +281,7 @@ class Linker {
 
 }  // namespace
 
-BytecodeFunction::BytecodeFunction(std::string name, Index index, std::weak_ptr<const Program> weak)
+BytecodeFunction::BytecodeFunction(std::string name, FunctionIndex index, std::weak_ptr<const Program> weak)
     : runtime::Function(std::move(name), int(index)), owner(std::move(weak)) {
   // For C++ functions that are handed this one. The captured values are among the arguments by then.
   native = [name = this->name, index, weak_owner = owner](PackedArgs args) -> Result<Value> {
@@ -290,17 +291,17 @@ BytecodeFunction::BytecodeFunction(std::string name, Index index, std::weak_ptr<
   };
 }
 
-Index own_bytecode(const Program& program, const runtime::Function& f) {
+FunctionIndex own_bytecode(const Program& program, const runtime::Function& f) {
   if (f.bytecode_index < 0) return -1;
   const auto* own = dynamic_cast<const BytecodeFunction*>(&f);
   if (!own || own->owner.lock().get() != &program) return -1;
-  return f.bytecode_index;
+  return FunctionIndex(f.bytecode_index);
 }
 
 Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captured) {
   Ref<runtime::Function> closure;
   if (const auto* own = dynamic_cast<const BytecodeFunction*>(&f))
-    closure = support::make_ref<BytecodeFunction>(f.name, f.bytecode_index, own->owner);
+    closure = support::make_ref<BytecodeFunction>(f.name, FunctionIndex(f.bytecode_index), own->owner);
   else
     closure = support::make_ref<runtime::Function>(f.name, f.native);
   closure->captured.assign(captured.begin(), captured.end());
@@ -322,7 +323,7 @@ Program::~Program() = default;
 
 runtime::Output& Program::output() const { return env_.output ? *env_.output : runtime::stdout_output(); }
 
-TargetKind Program::target_kind(Index function) const { return impl_->targets[std::size_t(function)].kind; }
+TargetKind Program::target_kind(FunctionIndex function) const { return impl_->targets[std::size_t(function)].kind; }
 
 std::vector<std::string_view> Program::unresolved() const {
   std::vector<std::string_view> names;
@@ -331,10 +332,12 @@ std::vector<std::string_view> Program::unresolved() const {
   return names;
 }
 
-const Value& Program::function_value(Index function) const { return impl_->targets[std::size_t(function)].function; }
+const Value& Program::function_value(FunctionIndex function) const {
+  return impl_->targets[std::size_t(function)].function;
+}
 
 Value Program::find_function(std::string_view name) const {
-  if (Index f = exe_->find_function(name); f >= 0) return function_value(f);
+  if (FunctionIndex f = exe_->find_function(name); f >= 0) return function_value(f);
   if (env_.kernels) {
     if (runtime::Kernel* kernel = env_.kernels->find(name))
       return kernel_value(std::string(name), kernel, weak_from_this());

@@ -14,8 +14,8 @@ namespace rldb::vm {
 // Where a builtin runs: what it may ask.
 struct CallSite {
   const Program& program;
-  Index function = -1;  // -1: not called from bytecode
-  Index pc = -1;
+  FunctionIndex function = -1;  // -1: not called from bytecode
+  Pc pc = -1;
 };
 using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
 
@@ -78,13 +78,16 @@ struct Program::Impl {
 // A function of a program as a value. `owner` tells a machine whether it may push a frame for it.
 class BytecodeFunction : public runtime::Function {
  public:
-  BytecodeFunction(std::string name, Index index, std::weak_ptr<const Program> owner);
+  BytecodeFunction(std::string name, FunctionIndex index, std::weak_ptr<const Program> owner);
   std::weak_ptr<const Program> owner;
 };
 // The table index when `f` is bytecode of `program`, else -1.
-Index own_bytecode(const Program& program, const runtime::Function& f);
+FunctionIndex own_bytecode(const Program& program, const runtime::Function& f);
 // A closure over `f` with more captured values.
 Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captured);
+
+// A value that shares no mutable data with `value`, as in a snapshot.
+Result<Value> copy_value(const Program& program, const Value& value);
 
 // Errors with TVM's wording, used by machine and linker.
 runtime::Error unknown_function(const Program& program, std::string_view name);

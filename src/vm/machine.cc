@@ -1,3 +1,4 @@
+// Machine: start, run and step in their variants; frames, faults, closures.
 #include "rldb/vm/machine.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ bool StopSet::empty() const {
 
 // ---- frames, faults, closures: the interpreter's slow parts ----
 
-void Interpreter::push_frame(Machine& m, Index function, bytecode::RegName return_register) {
+void Interpreter::push_frame(Machine& m, FunctionIndex function, bytecode::RegName return_register) {
   const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
   Frame frame;
   frame.function = function;
@@ -30,7 +31,7 @@ void Interpreter::push_frame(Machine& m, Index function, bytecode::RegName retur
   m.frames_.push_back(frame);
 }
 
-runtime::Error* Interpreter::frame_error(Machine& m, Index function, runtime::Error& error) {
+runtime::Error* Interpreter::frame_error(Machine& m, FunctionIndex function, runtime::Error& error) {
   const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
   if (m.frames_.size() < m.limits_.max_frames &&
       m.registers_.size() + std::size_t(f.register_file_size) <= m.limits_.max_registers)
@@ -62,6 +63,7 @@ Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, Packed
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
     return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
                                                                packed.function->name, packed.arity, args.size()));
+  if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
   return packed.function->native(args);
 }
 
@@ -76,7 +78,7 @@ Interpreter::Invocation Interpreter::invoke(PackedArgs args) {
   if (m_.scratch_.size() < total) m_.scratch_.resize(total);
   std::copy(f.captured.begin(), f.captured.end(), m_.scratch_.begin() + std::ptrdiff_t(args.size()));
   scratch_used_ = std::uint32_t(total);
-  Index index = own_bytecode(*m_.program_, f);
+  FunctionIndex index = own_bytecode(*m_.program_, f);
   if (index < 0) {
     PackedArgs all{m_.scratch_.data() + 2, total - 2};
     if (!f.native)
@@ -105,7 +107,8 @@ Machine::Machine(const Machine& o)
       native_(o.native_),
       native_args_(o.native_args_),
       fault_(o.fault_),
-      at_stop_(o.at_stop_) {}
+      at_stop_(o.at_stop_),
+      log_(o.log_) {}
 
 Machine& Machine::operator=(const Machine& o) {
   if (this != &o) *this = Machine(o);
@@ -131,7 +134,7 @@ Result<support::Unit> Machine::start(const Value& callable, PackedArgs args) {
   instructions_ = 0;
   native_ = Value();
   native_args_.clear();
-  Index index = own_bytecode(*program_, f);
+  FunctionIndex index = own_bytecode(*program_, f);
   if (index < 0) {
     if (!f.native)
       return runtime::fail(ErrorKind::UnknownFunction,
@@ -194,14 +197,14 @@ Outcome Machine::run() {
 
 Outcome Machine::run(const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  if (stops.size() < executable().instruction_count()) return run_with_short_set(stops);
+  if (stops.end() < executable().end()) return run_with_short_set(stops);
   return Interpreter(*this).run(StopSetPolicy{stops}, kNoBudget);
 }
 
 // A set made for another executable: instructions that it does not know are not in it.
 Outcome Machine::run_with_short_set(const StopSet& stops) {
   StopSet full(executable().instruction_count());
-  for (Index pc = 0; pc < stops.size(); ++pc) full.set(pc, stops.test(pc));
+  for (Pc pc = 0; pc < stops.end(); ++pc) full.set(pc, stops.test(pc));
   return Interpreter(*this).run(StopSetPolicy{full}, kNoBudget);
 }
 
@@ -212,7 +215,7 @@ Outcome Machine::run(Hook& hook) {
 
 Outcome Machine::run(Hook& hook, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
+  RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
   return Interpreter(*this).run(HookPolicy{hook, &stops}, kNoBudget);
 }
 
@@ -229,8 +232,51 @@ Outcome Machine::step(std::uint64_t count, Hook& hook) {
 
 Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
-  RLDB_CHECK(stops.size() >= executable().instruction_count(), "stop set of another executable");
+  RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
   return Interpreter(*this).run(StopSetPolicy{stops}, count);
+}
+
+Outcome Machine::step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed) {
+  if (auto done = run_without_frames()) return *std::move(done);
+  const Pc end = executable().end();
+  RLDB_CHECK(stops.end() >= end && observed.end() >= end, "stop set of another executable");
+  return Interpreter(*this).run(ObservePolicy{hook, stops, observed}, count);
+}
+
+bool Machine::skip() {
+  if (frames_.empty() || fault_) return false;
+  Frame& f = frames_.back();
+  const bytecode::Instruction i = executable().instruction(f.pc);
+  if (i.op != bytecode::Opcode::Call) return false;
+  ++f.pc;
+  ++instructions_;
+  at_stop_ = false;
+  return true;
+}
+
+std::optional<Outcome> Machine::return_value(Value value) {
+  if (frames_.empty()) return std::nullopt;
+  fault_.reset();
+  at_stop_ = false;
+  ++instructions_;
+  const bytecode::RegName to = frames_.back().return_register;
+  registers_.resize(frames_.back().base);
+  frames_.pop_back();
+  if (frames_.empty()) {
+    Outcome o;
+    o.value = std::move(value);
+    return o;
+  }
+  if (!bytecode::is_special(to)) registers_[frames_.back().base + std::size_t(to)] = std::move(value);
+  ++frames_.back().pc;
+  return std::nullopt;
+}
+
+bool Machine::write_slot(std::size_t frame, std::size_t slot, std::int64_t value) {
+  const auto heap = shape_heap(frame);
+  if (slot >= heap.size()) return false;
+  const_cast<std::int64_t&>(heap[slot]) = value;  // the heap is a tensor of this machine
+  return true;
 }
 
 const Value* Machine::read_register(std::size_t frame, RegName reg) const {

@@ -114,6 +114,8 @@ class Sizer {
 
 }  // namespace
 
+Result<Value> copy_value(const Program& program, const Value& value) { return Copier(program.impl()).copy(value); }
+
 Result<Machine> Machine::snapshot() const {
   Machine copy(*this);
   Copier copier(program_->impl());

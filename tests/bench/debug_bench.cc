@@ -20,8 +20,8 @@ bytecode::Executable sum_loop() {
   bytecode::ExecutableBuilder b;
   b.begin_function("main", {"n"});
   b.call("vm.builtin.copy", {Arg::imm(0)}, 1);
-  const bytecode::Index head = b.call("bench.less", {Arg::imm(0), Arg::reg(0)}, 2);
-  const bytecode::Index exit = b.branch(2);
+  const bytecode::Pc head = b.call("bench.less", {Arg::imm(0), Arg::reg(0)}, 2);
+  const bytecode::Pc exit = b.branch(2);
   b.call("bench.add", {Arg::reg(1), Arg::reg(0)}, 1);
   b.call("bench.sub", {Arg::reg(0), Arg::imm(1)}, 0);
   b.jump(head - b.next_pc());

@@ -19,9 +19,9 @@ Executable sample() {
   ExecutableBuilder b;
   b.begin_function("main", {"x", "n"});
   b.call("vm.builtin.read_if_cond", {Arg::reg(0)}, 2);
-  Index branch = b.branch(2);
+  Pc branch = b.branch(2);
   b.call("test.add", {Arg::reg(0), b.integer(42), b.constant_function("helper")}, 3);
-  Index over = b.jump();
+  Pc over = b.jump();
   b.patch_to_here(branch);
   b.call("vm.builtin.copy", {b.constant(Value::of_string("hello"))}, 3);
   b.patch_to_here(over);
@@ -44,7 +44,7 @@ TEST_CASE("argument words carry kind and value, symmetric in sign") {
   }
   CHECK_FALSE(Arg::fits(Arg::kMaxValue + 1));
   CHECK_FALSE(Arg::fits(-Arg::kMaxValue - 1));
-  CHECK(Arg::vm().value() == kVmRegister);
+  CHECK(Arg::vm().reg() == kVmRegister);
   CHECK(Arg::vm().kind() == ArgKind::Register);
   CHECK(Arg::imm(42).word() == Word(0x010000000000002a));
   CHECK(Arg::imm(-1).word() == Word(0x01ffffffffffffff));
@@ -137,8 +137,8 @@ TEST_CASE("the listing shows names, slots, jumps and the decorator's marks") {
   Executable exe = b.finish();
   REQUIRE(verify(exe).ok());
   struct Marks : Decorator {
-    std::string gutter(Index pc) override { return pc == 1 ? "=>" : "  "; }
-    std::vector<std::string> lines_before(Index pc) override {
+    std::string gutter(Pc pc) override { return pc == 1 ? "=>" : "  "; }
+    std::vector<std::string> lines_before(Pc pc) override {
       if (pc == 1) return {"     7 | y = relu(x)"};
       return {};
     }

@@ -170,7 +170,7 @@ TEST_CASE("every index of the debug info stays in its table") {
   CHECK(names(refused([&](E& e) { variable(e).is_parameter = false; }), "lives in [0, 2)"));
   CHECK(names(refused([&](E& e) { variable(e).end = 3; }), "lives in [0, 3)"));
   CHECK(names(refused([&](E& e) { variable(e).begin = 2, variable(e).end = 1; }), "lives in [2, 1)"));
-  CHECK(names(refused([&](E& e) { variable(e).end = std::int64_t(1) << 62; }), "lives in"));
+  CHECK(names(refused([&](E& e) { variable(e).end = bytecode::Pc(std::int64_t(1) << 62); }), "lives in"));
   CHECK(names(refused([](E& e) { e.debug.instructions[0].slots_read = {2}; }), "pc 0: slot 2 of 2"));
   CHECK(names(refused([](E& e) { e.debug.instructions[0].slots_written = {-1}; }), "pc 0: slot -1 of 2"));
   CHECK(names(refused([](E& e) { e.debug.instructions[0].location.file = 2; }), "pc 0: file 2 of 1"));

@@ -258,7 +258,7 @@ TEST_CASE("the shape heap's slots get their names back") {
   CHECK(d.slots[2].text == "m");
   CHECK(d.slots[2].bound_by == "match_cast to `z`, dimension 0");
   CHECK(d.heap_register == 2);
-  bytecode::Index start = exe.functions[std::size_t(exe.find_function("main"))].start;
+  bytecode::Pc start = exe.functions[std::size_t(exe.find_function("main"))].start;
   CHECK(exe.debug.instruction(start + 1)->slots_written == std::vector<std::int32_t>{0});
   CHECK(exe.debug.instruction(start + 2)->slots_written == std::vector<std::int32_t>{1});
   CHECK(exe.debug.instruction(start + 2)->slots_read == std::vector<std::int32_t>{0});

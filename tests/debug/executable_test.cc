@@ -136,7 +136,8 @@ TEST_CASE("what a program prints is not printed again by going back") {
   CHECK(f.debugger.last_stop().time == here.time);
   f.debugger.go_to(0);
   f.debugger.resume();
-  CHECK(f.output.text == "said\nsaid\n");
+  // What a packed function did is what happened: it is not called again.
+  CHECK(f.output.text == "said\n");
 }
 
 TEST_CASE("reverse-continue stops at the breakpoint passed last, then at the start") {

@@ -210,8 +210,8 @@ inline bytecode::Executable sum_loop() {
   bytecode::ExecutableBuilder b;
   b.begin_function("main", {"n"});
   b.call("vm.builtin.copy", {Arg::imm(0)}, 1);
-  const Index head = b.call("test.less", {Arg::imm(0), Arg::reg(0)}, 2);
-  const Index exit = b.branch(2);
+  const Pc head = b.call("test.less", {Arg::imm(0), Arg::reg(0)}, 2);
+  const Pc exit = b.branch(2);
   b.call("test.add", {Arg::reg(1), Arg::reg(0)}, 1);
   b.call("test.sub", {Arg::reg(0), Arg::imm(1)}, 0);
   b.jump(head - b.next_pc());
@@ -235,7 +235,7 @@ inline bytecode::Executable bare_recursion() {
   b.end_function();
   b.begin_function("depth", {"n"});
   b.call("test.less", {Arg::reg(0), Arg::imm(1)}, 1);
-  const Index branch = b.branch(1);
+  const Pc branch = b.branch(1);
   b.call("vm.builtin.copy", {Arg::imm(0)}, 2);
   b.ret(2);
   b.patch_to_here(branch);

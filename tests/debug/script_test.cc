@@ -72,9 +72,13 @@ TEST_CASE("locals, symbols, expressions at a stop") {
   CHECK(f.local("lv") == "(freed)");
   CHECK(f.local("gv") == "(none)");
   CHECK(f.local("alloc") == "(none)");
-  CHECK(f.print("lv").find("register was freed") != std::string::npos);
-  f.session.set_value("lv", Value::of_int(1));
-  CHECK(f.print("R.add(lv, lv)").find("`lv` has no value here") != std::string::npos);
+  const std::string lv = f.print("lv");  // from the past
+  CHECK(lv.substr(0, 2) == "[[");
+  CHECK(f.debugger.last_stop().time == f.debugger.machine()->instructions());
+  f.session.set_value("lv", Value::of_int(1));  // the frame's own comes first
+  CHECK(f.print("lv") == lv);
+  CHECK(f.print("R.add(lv, lv)") == f.print("R.multiply(lv, R.const(2, \"float32\"))"));
+  CHECK(f.print("gv").find("`gv` is not computed yet: it is bound at program.py:10") != std::string::npos);
   CHECK(f.print("n") == "2");
   CHECK(f.print("n * 2 + 1") == "5");
   CHECK(f.print("x[1, 0]") == "1.0");
@@ -255,7 +259,7 @@ TEST_CASE("from an instruction back to the line") {
 TEST_CASE("intent stays when the program changes") {
   Fixture f(kMlp);
   const int n = f.at("main:gv");
-  const std::vector<Index> before = f.debugger.find_breakpoint(n)->sites;
+  const std::vector<Site> before = f.debugger.find_breakpoint(n)->sites;
   source::Diagnostics d;
   REQUIRE(f.session.load_text("other.py", kCalls, d));
   f.debugger.resolve_breakpoints();

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "pty/screen_model.h"
 #include "pty/terminal.h"
 
 using namespace rldb::pty;
@@ -86,6 +87,107 @@ void check_keys(const std::string& program) {
   struct stat info {};
   check(::stat((home.path() + "/.rldb_history").c_str(), &info) == 0 && (info.st_mode & 0777) == 0600,
         "the history is private");
+}
+
+// What stands on the screen after some keys in a session of their own; `say` is waited for.
+std::string screen_after(const std::string& program, const std::vector<std::string>& keys, const std::string& say) {
+  Folder home;
+  Prompt p(program, home.path());
+  for (const std::string& key : keys) {
+    p.terminal.send(key);
+    p.terminal.read_for(0.15);
+  }
+  p.terminal.wait_for(say);
+  p.terminal.read_for(0.1);
+  ScreenModel screen(80, 24);
+  screen.write(p.terminal.said());
+  return screen.text();
+}
+
+bool holds(const std::string& screen, const std::string& text) { return screen.find(text) != std::string::npos; }
+
+void check_screen(const std::string& program) {
+  const std::string function = "@R.function\rdef g(y: R.Tensor((2,), \"float32\")):\rz = R.add(y, y)\rreturn z";
+  std::string seen = screen_after(program, {function + "\r\r", ":show g\r", ":list g\r"}, "return z");
+  check(seen.find("    return z\nrldb> :list g") != std::string::npos && seen.ends_with("    return z\nrldb>\n"),
+        "the last line of a listing stays", seen);
+  seen = screen_after(program, {"!printf abc\r"}, "abc");
+  check(holds(seen, "\nabc\nrldb>"), "a last line without its line break stays", seen);
+
+  const std::string pasted =
+      "\033[200~@R.function\rdef g(y: R.Tensor((2,), \"float32\")):\r    z = R.add(y, y)\r\r    return z\r\033[201~";
+  seen = screen_after(program, {pasted}, "return z");
+  check(holds(seen, "\n...>     z = R.add(y, y)\n...>\n...>     return z\n...>\n") && !holds(seen, "defined"),
+        "a paste is not indented again, and its blank line runs nothing", seen);
+  seen = screen_after(program, {pasted, "\r"}, "defined g");
+  check(holds(seen, "defined g\nrldb>"), "a pasted function is defined by Enter", seen);
+  seen = screen_after(program,
+                      {"\033[200~:load <<END\r@I.ir_module\rclass M:\r    @R.function\r    def main(x: R.Tensor((2,), "
+                       "\"float32\")):\r        return x\rEND\r\033[201~\r"},
+                      "loaded");
+  check(holds(seen, "...> END\nloaded <here>: main\nrldb>"), "a pasted here-document ends at its mark", seen);
+  seen = screen_after(program, {"\033[200~>>> a = R.const(7)\r>>> a\rTensor\r\033[201~\r"}, "7");
+  check(holds(seen, "rldb> a = R.const(7)\n...> a\n") && !holds(seen, "error"), "pasted prompts and replies go", seen);
+  seen = screen_after(program, {"(rldb) b = R.const(8)\r#| 8\r"}, "8");
+  check(holds(seen, "\n8\nrldb>") && !holds(seen, "error"), "typed prompts too", seen);
+
+  seen = screen_after(program, {"R.const(1)\r", "R.con", "\x0c"}, "\033[2J");
+  check(seen == "rldb> R.con\n", "^L clears the screen and shows the entry again", seen);
+  seen = screen_after(program, {function, "\033[A", "\x01", "\x0b"}, "return z");
+  check(holds(seen, "float32\")):\n...>\n...>     return z"), "^A and ^K act on the line", seen);
+  seen = screen_after(program, {"a = R.const(1)\r", "R.const(2)\r", "a", "\033[A"}, "rldb> a");
+  check(seen.ends_with("rldb> a = R.const(1)\n"), "Up finds the entry that begins so", seen);
+}
+
+// The terminal is asked for pastes as such, and not any more afterwards.
+void check_modes(const std::string& program) {
+  Folder home;
+  Prompt p(program, home.path());
+  check(holds(p.terminal.said(), "\033[?2004h"), "bracketed paste is on at the prompt", p.terminal.said());
+  check(p.says("!sleep 0.1; stty -a | tr ' ' '\\n' | grep -c '^icanon'\r", "\r\n1\r"),
+        "a shell has the terminal as it was", p.terminal.said());
+  check(holds(p.terminal.said(), "\033[?2004l"), "bracketed paste is off while an entry is worked on");
+  p.terminal.forget();
+  p.terminal.send("\x1a");
+  p.terminal.read_for(0.2);
+  p.terminal.signal(SIGCONT);
+  check(p.terminal.wait_for("rldb> ") && p.says("R.const(71)\r", "\r\n71"), "after ^Z and fg there is a prompt",
+        p.terminal.said());
+  p.terminal.signal(SIGSTOP);
+  p.terminal.forget();
+  p.terminal.signal(SIGCONT);
+  check(p.terminal.wait_for("rldb> "), "and after being stopped by others", p.terminal.said());
+  p.terminal.signal(SIGSEGV);
+  const auto status = p.terminal.ended();
+  check(status && WIFSIGNALED(*status) && same_modes(p.terminal.modes(), p.terminal.first_modes()),
+        "a crash at the prompt leaves the terminal as it was");
+}
+
+// Two sessions, one history; one item per entry, the last of equal ones.
+void check_history(const std::string& program) {
+  Folder home;
+  Prompt a(program, home.path());
+  Prompt b(program, home.path());
+  a.says("R.const(1)\r", "\r\n1");
+  b.says("R.const(2)\r", "\r\n2");
+  a.says("(\r3)\r", "3");
+  a.says("R.const(1)\r", "\r\n1");
+  Prompt c(program, home.path());
+  check(c.says("\033[A\033[A\033[A\033[A\r", "\r\n2"), "another session's entry is there, equal ones count once",
+        c.terminal.said());
+  check(text_of(home.path() + "/.rldb_history").find("(\\n    3)\n") != std::string::npos, "an entry is one item");
+  std::ofstream(home.path() + "/.rldb_history", std::ios::app) << std::string("\x00\xff\\", 3) << "torn";
+  Prompt d(program, home.path());
+  check(d.says("\x12(\r", "3"), "a damaged history is read as far as it goes", d.terminal.said());
+}
+
+void check_dumb(const std::string& program) {
+  Folder home;
+  Terminal terminal("/usr/bin/env", {"TERM=dumb", program, "-q"}, home.path());
+  check(terminal.wait_for("rldb> ") && terminal.send("(rldb) R.const(81)\r") && terminal.wait_for("\n81"),
+        "a dumb terminal is served", terminal.said());
+  check(terminal.send(":quit\r") && terminal.ended() == 0, "and left");
+  check(terminal.said().find('\033') == std::string::npos, "without control sequences", terminal.said());
 }
 
 void check_ends(const std::string& program) {
@@ -187,7 +289,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string rldb = fs::absolute(argv[1]);
   check_keys(argv[1]);
+  check_screen(rldb);
+  check_modes(rldb);
+  check_history(rldb);
+  check_dumb(rldb);
   check_ends(argv[1]);
   check_resume(argv[1]);
   check_drop(argv[1]);

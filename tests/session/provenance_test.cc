@@ -35,7 +35,7 @@ void count(const std::string& path, Count& out) {
   const auto build = s.build(d);
   if (!build) return;
   const bytecode::Executable& exe = *build->executable;
-  for (bytecode::Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  for (bytecode::Pc pc = 0; pc < exe.end(); ++pc) {
     ++out.instructions;
     const auto* debug = exe.debug.instruction(pc);
     if (debug && debug->location.line != 0)

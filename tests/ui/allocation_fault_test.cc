@@ -1,6 +1,7 @@
 // Memory runs out at any allocation of an entry: the entry is refused, the session is as before, and the same entry
 // works when there is memory again.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "rldb/ir/printer.h"
 #include "rldb/support/memory.h"

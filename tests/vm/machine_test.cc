@@ -4,7 +4,8 @@
 using namespace rldb;
 using namespace rldb::vm;
 using namespace rldb::vm::testing;
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 
 namespace {
 
@@ -192,7 +193,7 @@ TEST_CASE("wrong calls are told apart") {
   CHECK(o.fault->error.notes == std::vector<std::string>{"did you mean `test.add`?"});
   o = run(p, "fails", {});
   CHECK(o.fault->error.message == "test.fail was called");
-  CHECK(o.fault->pc == p->executable().functions[p->executable().find_function("fails")].start);
+  CHECK(o.fault->pc == p->executable().functions[std::size_t(p->executable().find_function("fails"))].start);
   CHECK(run(p, "count", {}).fault->error.kind == ErrorKind::ArgumentCount);
   // Something that is not bytecode can be run by name, too.
   CHECK(run(p, "test.add", {I(1), I(2)}).value.as_int() == 3);
@@ -277,19 +278,19 @@ TEST_CASE("a hook sees instructions and calls, before and after, and may skip a 
   struct Log : Hook {
     const bytecode::Executable* exe = nullptr;
     std::string text;
-    Index skip = -1;
-    Index stop_after = -1;
+    Pc skip = -1;
+    Pc stop_after = -1;
     bool before_instruction(const Machine& m) override {
-      text += "i" + std::to_string(m.frame().pc) + " ";
+      text += "i" + std::to_string(m.frame().pc.value()) + " ";
       return false;
     }
-    bool after_instruction(const Machine&, std::size_t, Index pc) override { return pc == stop_after; }
+    bool after_instruction(const Machine&, std::size_t, Pc pc) override { return pc == stop_after; }
     CallAction before_call(const Machine&, const CallEvent& e) override {
       text += "(" + exe->functions[std::size_t(e.callee)].name + "/" + std::to_string(e.args.size()) + " ";
       return e.pc == skip ? CallAction::Skip : CallAction::Run;
     }
     void after_call(const Machine&, const CallEvent& e, const Value& v) override {
-      text += "=" + std::to_string(v.as_int()) + "@" + std::to_string(e.pc) + ") ";
+      text += "=" + std::to_string(v.as_int()) + "@" + std::to_string(e.pc.value()) + ") ";
     }
   } log;
   log.exe = &p->executable();

@@ -60,8 +60,8 @@ inline Value I(std::int64_t v) { return Value::of_int(v); }
 inline void add_loop(ExecutableBuilder& b, const char* name = "sum") {
   b.begin_function(name, {"n"});
   b.call("vm.builtin.copy", {Arg::imm(0)}, 1);
-  bytecode::Index head = b.call("test.less", {Arg::imm(0), Arg::reg(0)}, 2);
-  bytecode::Index exit = b.branch(2);
+  bytecode::Pc head = b.call("test.less", {Arg::imm(0), Arg::reg(0)}, 2);
+  bytecode::Pc exit = b.branch(2);
   b.call("test.add", {Arg::reg(1), Arg::reg(0)}, 1);
   b.call("test.sub", {Arg::reg(0), Arg::imm(1)}, 0);
   b.jump(head - b.next_pc());
@@ -74,7 +74,7 @@ inline void add_loop(ExecutableBuilder& b, const char* name = "sum") {
 inline void add_recursion(ExecutableBuilder& b) {
   b.begin_function("depth", {"n"});
   b.call("test.less", {Arg::reg(0), Arg::imm(1)}, 1);
-  bytecode::Index branch = b.branch(1);
+  bytecode::Pc branch = b.branch(1);
   b.call("vm.builtin.copy", {Arg::imm(0)}, 2);
   b.ret(2);
   b.patch_to_here(branch);

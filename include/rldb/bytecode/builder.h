@@ -17,41 +17,41 @@ namespace rldb::bytecode {
 class ExecutableBuilder {
  public:
   // Index of a name in the function table; declares it when it is new. An entry once defined keeps its kind.
-  Index function(std::string_view name, FunctionKind kind = FunctionKind::Packed);
+  FunctionIndex function(std::string_view name, FunctionKind kind = FunctionKind::Packed);
 
   void begin_function(std::string_view name, std::vector<std::string> params, FunctionDebug debug = {});
   // Without `registers` the size is one more than the highest register seen (at least the parameters).
-  void end_function(Index registers = -1);
+  void end_function(std::int64_t registers = -1);
 
   void at(InstructionDebug debug) { current_ = std::move(debug); }
   // Each returns the pc of the emitted instruction.
-  Index call(std::string_view callee, const std::vector<Arg>& args, RegName dst = kVoidRegister,
-             FunctionKind kind = FunctionKind::Packed);
-  Index ret(RegName reg);
-  Index jump(Index offset = 0);                       // Goto
-  Index branch(RegName condition, Index offset = 0);  // If
+  Pc call(std::string_view callee, const std::vector<Arg>& args, RegName dst = kVoidRegister,
+          FunctionKind kind = FunctionKind::Packed);
+  Pc ret(RegName reg);
+  Pc jump(std::int64_t offset = 0);                       // Goto
+  Pc branch(RegName condition, std::int64_t offset = 0);  // If
   // Makes the Goto or If at `pc` jump to the instruction that is emitted next.
-  void patch_to_here(Index pc);
+  void patch_to_here(Pc pc);
 
   Arg integer(std::int64_t value);  // an immediate, or a constant when it does not fit
   Arg constant(runtime::Value value, std::string_view memory_scope = {});
   Arg constant_function(std::string_view name) { return Arg::function(function(name)); }
 
-  Index next_pc() const { return exe_.instruction_count(); }
+  Pc next_pc() const { return exe_.end(); }
   FunctionDebug& function_debug() { return exe_.debug.functions[std::size_t(open_)]; }
   // The program so far; `finish` renumbers nothing. CHECKs that no function is open.
   Executable finish();
 
  private:
-  Index emit(std::initializer_list<Word> head, const std::vector<Arg>* args = nullptr);
+  Pc emit(std::initializer_list<Word> head, const std::vector<Arg>* args = nullptr);
   void touch(RegName reg);
 
   Executable exe_;
   InstructionDebug current_;
-  Index open_ = -1;
+  FunctionIndex open_ = -1;
   RegName highest_ = -1;
-  std::map<std::string, Index, std::less<>> names_;
-  std::multimap<std::size_t, Index> constant_index_;  // structural hash -> constant
+  std::map<std::string, FunctionIndex, std::less<>> names_;
+  std::multimap<std::size_t, ConstantIndex> constant_index_;  // structural hash -> constant
 };
 
 }  // namespace rldb::bytecode

@@ -41,8 +41,8 @@ struct VariableRange {
   std::string name;
   std::uint32_t node = 0;  // ir node id of the variable; 0 unknown
   RegName reg = 0;
-  Index begin = 0;
-  Index end = 0;
+  Pc begin = 0;
+  Pc end = 0;
   bool is_parameter = false;
   std::string type;  // as printed, e.g. `R.Tensor((n, 4), dtype="float32")`; may be empty
 };
@@ -68,17 +68,17 @@ struct DebugInfo {
   std::vector<FunctionDebug> functions;        // parallel to the function table; may be shorter
   std::vector<InstructionDebug> instructions;  // parallel to instr_offset; may be shorter
 
-  const FunctionDebug* function(Index f) const {
+  const FunctionDebug* function(FunctionIndex f) const {
     return f >= 0 && std::size_t(f) < functions.size() ? &functions[std::size_t(f)] : nullptr;
   }
-  const InstructionDebug* instruction(Index pc) const {
+  const InstructionDebug* instruction(Pc pc) const {
     return pc >= 0 && std::size_t(pc) < instructions.size() ? &instructions[std::size_t(pc)] : nullptr;
   }
-  const SlotDebug* slot(Index f, std::int64_t slot) const;
+  const SlotDebug* slot(FunctionIndex f, std::int64_t slot) const;
   std::string_view file(Location l) const;
   // The variable that a register holds at a pc, or null. The innermost (latest begun) range wins.
-  const VariableRange* variable_at(Index function, RegName reg, Index pc) const;
-  std::vector<const VariableRange*> variables_at(Index function, Index pc) const;
+  const VariableRange* variable_at(FunctionIndex function, RegName reg, Pc pc) const;
+  std::vector<const VariableRange*> variables_at(FunctionIndex function, Pc pc) const;
 };
 
 // Fills every `location` from its span.

@@ -12,9 +12,9 @@
 
 namespace rldb::bytecode {
 
-std::string register_text(RegName reg);                         // %3, %vm, %void
-std::string arg_text(const Executable& exe, Arg arg);           // %3, i42, c[0], f[name]
-std::string instruction_text(const Executable& exe, Index pc);  // one line, no indentation
+std::string register_text(RegName reg);                      // %3, %vm, %void
+std::string arg_text(const Executable& exe, Arg arg);        // %3, i42, c[0], f[name]
+std::string instruction_text(const Executable& exe, Pc pc);  // one line, no indentation
 
 // TVM's text of a whole executable. Constants are not part of it.
 std::string as_text(const Executable& exe);
@@ -27,11 +27,11 @@ class Decorator {
  public:
   virtual ~Decorator() = default;
   // Two columns before the pc: "=>", "b+", "  ".
-  virtual std::string gutter(Index pc) { return (void)pc, "  "; }
+  virtual std::string gutter(Pc pc) { return (void)pc, "  "; }
   // Whole lines above the instruction (source text), without line breaks.
-  virtual std::vector<std::string> lines_before(Index pc) { return (void)pc, std::vector<std::string>{}; }
+  virtual std::vector<std::string> lines_before(Pc pc) { return (void)pc, std::vector<std::string>{}; }
   // After the default comment.
-  virtual std::string comment(Index pc) { return (void)pc, std::string(); }
+  virtual std::string comment(Pc pc) { return (void)pc, std::string(); }
 };
 struct ListingOptions {
   Decorator* decorator = nullptr;
@@ -39,8 +39,9 @@ struct ListingOptions {
   bool show_constants = true;  // `c[0]` explained by a comment
 };
 // One function. Empty when `function` is not a bytecode function.
-std::string listing(const Executable& exe, Index function, const ListingOptions& options = {});
+std::string listing(const Executable& exe, FunctionIndex function, const ListingOptions& options = {});
 // Part of one: [begin, end) of pc, clipped.
-std::string listing(const Executable& exe, Index function, Index begin, Index end, const ListingOptions& options = {});
+std::string listing(const Executable& exe, FunctionIndex function, Pc begin, Pc end,
+                    const ListingOptions& options = {});
 
 }  // namespace rldb::bytecode

@@ -21,22 +21,22 @@ namespace rldb::bytecode {
 
 enum class FunctionKind : std::int32_t { Packed = 0, Bytecode = 1, VmTir = 2 };
 
-inline constexpr Index kUndefinedArgs = -2;  // num_args of a declared but undefined entry (packed ones always)
+inline constexpr std::int64_t kUndefinedArgs = -2;  // num_args of a declared but undefined entry (packed ones always)
 
 struct FunctionEntry {
   FunctionKind kind = FunctionKind::Packed;
   std::string name;
-  Index start = 0;
-  Index end = 0;  // exclusive
-  Index num_args = kUndefinedArgs;
-  Index register_file_size = 0;
+  Pc start = 0;
+  Pc end = 0;  // exclusive
+  std::int64_t num_args = kUndefinedArgs;
+  std::int64_t register_file_size = 0;
   std::vector<std::string> param_names;
 };
 
 struct Executable {
   std::vector<FunctionEntry> functions;
   std::vector<runtime::Value> constants;
-  std::map<Index, std::string> memory_scopes;  // of constants; absent: "global"
+  std::map<ConstantIndex, std::string> memory_scopes;  // of constants; absent: "global"
   std::vector<Word> instr_offset;
   std::vector<Word> instr_data;
   DebugInfo debug;
@@ -47,19 +47,20 @@ struct Executable {
   // Free notes of the producer ("rldb.engine" = "jit", ...), serialised.
   std::map<std::string, std::string> metadata;
 
-  Index instruction_count() const { return Index(instr_offset.size()); }
+  std::int64_t instruction_count() const { return std::int64_t(instr_offset.size()); }
+  Pc end() const { return Pc(instr_offset.size()); }  // one past the last instruction
   // Only for verified executables (or ones that the builder made).
-  Instruction instruction(Index pc) const;
+  Instruction instruction(Pc pc) const;
   // -1: none.
-  Index find_function(std::string_view name) const;
-  Index function_of(Index pc) const;
+  FunctionIndex find_function(std::string_view name) const;
+  FunctionIndex function_of(Pc pc) const;
 };
 
 // Limits that the verifier enforces, far above what any program needs.
-inline constexpr Index kMaxRegisters = Index(1) << 24;
+inline constexpr std::int64_t kMaxRegisters = std::int64_t(1) << 24;
 // A function has no more registers than its arguments, the words of its code and these: a small file cannot ask for
 // a large frame.
-inline constexpr Index kSpareRegisters = 4096;
+inline constexpr std::int64_t kSpareRegisters = 4096;
 
 // Checks all that a machine relies on: opcodes, operand counts, registers, offsets, indices, arities of direct calls,
 // function ranges, argument kinds, no way to fall off a function's end; and every index in the debug info: registers,

@@ -10,11 +10,11 @@
 #include <span>
 #include <string_view>
 
+#include "rldb/bytecode/index.h"
+
 namespace rldb::bytecode {
 
 using Word = std::int64_t;
-using RegName = std::int64_t;
-using Index = std::int64_t;  // of a function, a constant, an instruction
 
 enum class Opcode : std::uint8_t {
 #define RLDB_OPCODE(id, number, text, shape, doc) id = number,
@@ -31,7 +31,7 @@ struct OpcodeInfo {
 const OpcodeInfo& info(Opcode op);
 bool is_opcode(Word word);
 
-inline constexpr RegName kFirstSpecialRegister = RegName(1) << 54;
+inline constexpr RegName kFirstSpecialRegister = RegName(std::int64_t(1) << 54);
 inline constexpr RegName kVoidRegister = kFirstSpecialRegister;
 inline constexpr RegName kVmRegister = kFirstSpecialRegister + 1;
 constexpr bool is_special(RegName r) { return r >= kFirstSpecialRegister; }
@@ -45,15 +45,19 @@ class Arg {
 
   // A word from a file; kind and value may be anything until the verifier has seen it.
   explicit constexpr Arg(Word word) : word_(word) {}
-  static constexpr Arg reg(RegName r) { return make(ArgKind::Register, r); }
+  static constexpr Arg reg(RegName r) { return make(ArgKind::Register, r.value()); }
   static constexpr Arg imm(Word value) { return make(ArgKind::Immediate, value); }
-  static constexpr Arg constant(Index i) { return make(ArgKind::Constant, i); }
-  static constexpr Arg function(Index i) { return make(ArgKind::Function, i); }
+  static constexpr Arg constant(ConstantIndex i) { return make(ArgKind::Constant, i.value()); }
+  static constexpr Arg function(FunctionIndex i) { return make(ArgKind::Function, i.value()); }
   static constexpr Arg vm() { return reg(kVmRegister); }
 
   constexpr Word word() const { return word_; }
   constexpr ArgKind kind() const { return ArgKind((std::uint64_t(word_) >> 56) & 0xff); }
   constexpr Word value() const { return Word(std::uint64_t(word_) << 8) >> 8; }
+  // The value as what the kind says it is.
+  constexpr RegName reg() const { return RegName(value()); }
+  constexpr ConstantIndex constant() const { return ConstantIndex(value()); }
+  constexpr FunctionIndex function() const { return FunctionIndex(value()); }
   friend constexpr bool operator==(const Arg&, const Arg&) = default;
 
  private:
@@ -67,10 +71,10 @@ class Arg {
 struct Instruction {
   Opcode op = Opcode::Ret;
   RegName dst = 0;             // Call
-  Index callee = 0;            // Call: index into the function table
+  FunctionIndex callee = 0;    // Call: index into the function table
   std::span<const Word> args;  // Call: argument words
   RegName reg = 0;             // Ret: the result; If: the condition
-  Index offset = 0;            // Goto, If (taken when the condition is zero)
+  std::int64_t offset = 0;     // Goto, If (taken when the condition is zero)
 
   Arg arg(std::size_t i) const { return Arg(args[i]); }
 };

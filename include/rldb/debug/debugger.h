@@ -20,12 +20,28 @@
 
 namespace rldb::debug {
 
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 
-// What a user may say: `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc),
-// `add1` (kernel: stops at each call of it), `vm.builtin.match_shape` (any callee).
+// Where a binding becomes code: an instruction, and which binding of those that the instruction serves (0, unless they
+// were fused or merged).
+struct Site {
+  Pc pc = -1;
+  int part = 0;
+  friend auto operator<=>(const Site&, const Site&) = default;
+};
+
+enum class PointKind : std::uint8_t { Break, Watch, Catch };
+
+// A breakpoint, watchpoint or catchpoint. What a user may say (`spec`):
+//   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
+//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee)
+//   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
+//   Catch  `nan`, `inf`, `denormal` (in what a call gave), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
+//          variable gets a value), `slot 3`
 struct Breakpoint {
   int number = 0;
+  PointKind kind = PointKind::Break;
   std::string spec;
   bool enabled = true;
   bool temporary = false;
@@ -33,7 +49,11 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
-  std::vector<Index> sites;  // empty: not resolved now (pending)
+  // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
+  std::string log;
+  std::size_t frame = 0;    // Watch: counted from the outermost
+  std::string function;     // Watch: of that frame; empty: the one that is run
+  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
 };
 
 enum class StopKind : std::uint8_t {
@@ -50,15 +70,21 @@ enum class StopKind : std::uint8_t {
 // Where a frame is, in every language there is a name for.
 struct Position {
   std::string function;
-  Index pc = -1;
+  Pc pc = -1;
   std::string binding;     // variable that the current binding defines; empty when not known
   std::uint32_t node = 0;  // ir node id of the binding; 0: not known
   source::Span span;       // of the binding in the text; no place when not known
+  std::string written_in;  // function that the binding is written in: `function`, unless it was inlined or lifted
+  // Where one piece of code serves several bindings (fused, merged): their names, which one this is, the kernel.
+  std::vector<std::string> group;
+  int part = 0;
+  std::string kernel;
 };
 
 struct StopReport {
   StopKind kind = StopKind::None;
-  std::vector<int> breakpoints;  // numbers that were hit
+  std::vector<int> breakpoints;      // numbers of the points that were hit
+  std::vector<std::string> details;  // what watchpoints and catchpoints among them saw, in the same order
   Position where;
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result
@@ -77,13 +103,13 @@ struct FrameInfo {
 struct LocalInfo {
   std::string name;
   runtime::Value value;
-  Index reg = -1;
+  bytecode::RegName reg = -1;
   std::string type;  // annotation text; empty when not known
   bool live = true;  // the register still holds it
 };
 
 struct SlotInfo {
-  Index slot = 0;
+  std::int64_t slot = 0;
   std::string expression;  // `n`, `n * 2`
   std::int64_t value = 0;
   bool set = false;      // written already in this frame
@@ -96,12 +122,22 @@ class Debugger {
   ~Debugger();
 
   // ---- breakpoints ----
-  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet and `pending_ok`.
+  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet.
   const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
+  // In a frame (0 is innermost); without a run, in the outermost frame of the next one.
+  const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
+  const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
+  // False and diagnosed when the text cannot be read as an expression.
+  static bool is_expression(std::string_view text, source::Diagnostics& out);
+  // False and diagnosed when it cannot be read. Empty: none.
+  bool set_condition(int number, std::string_view condition, source::Diagnostics& out);
+  // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read.
+  bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
-  void resolve_breakpoints();  // after a rebuild
+  // After a change of the program. Those that had a place and have none now, with the reason.
+  std::vector<std::pair<int, std::string>> resolve_breakpoints();
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
@@ -110,7 +146,8 @@ class Debugger {
   StopReport resume();                       // continue
   StopReport step(std::uint64_t count = 1);  // bindings, into calls
   StopReport next(std::uint64_t count = 1);  // bindings, over calls
-  StopReport finish();
+  // Until frame `frame` (0 is innermost) has returned.
+  StopReport finish(int frame = 0);
   StopReport until(std::string_view spec, source::Diagnostics& out);
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
@@ -124,6 +161,15 @@ class Debugger {
   StopReport reverse_step_statement(
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport go_to(std::uint64_t time);
+  // ---- changing the run; what lies ahead is forgotten, going back and forth keeps the change ----
+  // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. What was set, as one line.
+  std::optional<std::string> assign(std::string_view target, std::string_view expression, int frame,
+                                    source::Diagnostics& out);
+  // The calls of the present binding are not made (its memory is allocated); inside of a binding, the one instruction.
+  StopReport skip(source::Diagnostics& out);
+  // Frame `frame` returns the value now, whatever is left of it; null without an expression.
+  StopReport return_from(int frame, std::string_view expression, source::Diagnostics& out);
+
   void kill();
   const StopReport& last_stop() const;
 
@@ -139,10 +185,24 @@ class Debugger {
   std::vector<FrameInfo> frames() const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
-  // A local, a symbolic variable, a session value, or an expression over them.
-  std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out) const;
+  // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
+  // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
+                                         std::vector<std::string>* notes = nullptr) const;
+  // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
+  std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
+  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it.
+  std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
+  // The bindings that were begun last before now, in order of time.
+  std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;
+  // Moments of this run by name.
+  void set_checkpoint(std::string name);
+  std::optional<std::uint64_t> checkpoint(std::string_view name) const;
+  const std::map<std::string, std::uint64_t, std::less<>>& checkpoints() const;
+  // How far back one can go, and what that costs.
+  std::string history() const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
-  std::vector<std::string> origin(Index pc) const;
+  std::vector<std::string> origin(Pc pc) const;
 
   // ---- inside a kernel ----
   struct KernelPosition {
@@ -154,8 +214,9 @@ class Debugger {
   };
   std::optional<KernelPosition> kernel_position() const;
 
+  struct Impl;  // the room's own
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -194,6 +194,8 @@ struct FormatOptions {
   int line_width = 75;
 };
 std::string format_value(const Value& v, const FormatOptions& options = {});
+// On one line, cut short.
+std::string format_brief(const Value& v);
 // `Tensor[(2, 3), "float32"]`, `shape(2, 3)`, `tuple(2)`: one line, no data.
 std::string describe(const Value& v);
 

@@ -96,6 +96,7 @@ class Session {
   Options& options() { return options_; }
   const Options& options() const { return options_; }
   ir::Context& context() { return *ctx_; }
+  const ir::Context& context() const { return *ctx_; }
   source::SourceManager& sources() { return sources_; }
   const source::SourceManager& sources() const { return sources_; }
   runtime::PackedRegistry& registry() { return registry_; }
@@ -109,7 +110,7 @@ class Session {
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
   const std::string& program_path() const { return path_; }
-  // False: the loaded text asked with check_well_formed=False to be taken as it is.
+  // False: the loaded text asked with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const { return check_well_formed_; }
   // Null when no module is loaded (an executable has none).
   const ir::Module* module() const { return history_.current(); }
@@ -179,6 +180,10 @@ class Session {
                                               std::span<const std::pair<std::string, runtime::Value>> scope,
                                               Diagnostics& out);
 
+  // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
+  std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,
+                                                  std::span<const runtime::Value> args, Diagnostics& out);
+
   // ---- going back ----
   // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes
   // back to it: commands change the session in several steps, and the last thing they do, telling, can fail too.
@@ -228,13 +233,13 @@ class Session {
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);
-  // The module with its operators as kernels, which is all that the evaluator wants; kept until another one is asked
-  // for.
-  const ir::Module* evaluable(const ir::Module* module, Diagnostics& out);
+  // The module with its operators as kernels, which is all that the evaluator wants; kept until the version changes.
+  const ir::Module* evaluable(Diagnostics& out);
+  const ir::Module* with_kernels(const ir::Module* module, Diagnostics& out);
   RunResult run_evaluator(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
                           Diagnostics& out);
-  RunResult evaluate_function(const eval::EvalEnv& env, std::string_view function, std::span<const runtime::Value> args,
-                              Diagnostics& out);
+  RunResult run_in(const eval::EvalEnv& env, std::string_view function, std::span<const runtime::Value> args,
+                   Diagnostics& out);
   eval::EvalEnv evaluation_of(const ir::Module* module);
   // `rldb.call_operator` (operator.cc).
   runtime::Result<runtime::Value> call_operator(runtime::PackedArgs args);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/vm/call_log.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {
@@ -28,8 +29,8 @@ struct Limits {
 };
 
 struct Frame {
-  Index function = 0;  // into the function table
-  Index pc = 0;
+  FunctionIndex function = 0;  // into the function table
+  Pc pc = 0;
   std::size_t base = 0;                               // first register in the machine's register stack
   std::size_t size = 0;                               // registers
   RegName return_register = bytecode::kVoidRegister;  // in the caller's frame
@@ -38,9 +39,9 @@ struct Frame {
 // Where and why a program stopped by itself.
 struct Fault {
   runtime::Error error;
-  Index function = -1;
+  FunctionIndex function = -1;
   std::string function_name;
-  Index pc = -1;
+  Pc pc = -1;
   std::string instruction;  // its text
 };
 
@@ -65,8 +66,8 @@ class Machine;
 
 // A Call that is about to run or has run. `callee` is an index of the function table.
 struct CallEvent {
-  Index pc = 0;
-  Index callee = 0;
+  Pc pc = 0;
+  FunctionIndex callee = 0;
   PackedArgs args;  // as the callee gets them
 };
 enum class CallAction : std::uint8_t { Run, Skip };  // Skip: not called, dst is not written, no after_call
@@ -78,9 +79,9 @@ class Hook {
   // Before the instruction at the innermost pc. True: stop there.
   virtual bool before_instruction(const Machine& machine) { return (void)machine, false; }
   // After an instruction: `frame_depth` (index into frames() at that time) and `pc` say which one ran; registers show
-  // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is gone. Not called for the
+  // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is popped. Not called for the
   // Ret of the outermost frame. True: stop before the next one.
-  virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Index pc) {
+  virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Pc pc) {
     return (void)machine, (void)frame_depth, (void)pc, false;
   }
   virtual CallAction before_call(const Machine& machine, const CallEvent& event) {
@@ -92,14 +93,14 @@ class Hook {
   }
 };
 
-// One bit an instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
+// One flag per instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
 class StopSet {
  public:
-  explicit StopSet(Index instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}
-  void set(Index pc, bool on = true) { bits_[std::size_t(pc)] = on; }
-  bool test(Index pc) const { return bits_[std::size_t(pc)] != 0; }
+  explicit StopSet(std::int64_t instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}
+  void set(Pc pc, bool on = true) { bits_[std::size_t(pc)] = on; }
+  bool test(Pc pc) const { return bits_[std::size_t(pc)] != 0; }
   bool empty() const;
-  Index size() const { return Index(bits_.size()); }
+  Pc end() const { return Pc(bits_.size()); }  // one past the last instruction that it knows
 
  private:
   std::vector<std::uint8_t> bits_;
@@ -130,6 +131,9 @@ class Machine {
   // At most `count` instructions, to the next one of the set (which is asked about the first one too after a stop that
   // no set or hook made). The set has to be one for this executable.
   Outcome step(std::uint64_t count, const StopSet& stops);
+  // The same, and the hook looks before and after each instruction of `observed` (its calls are not announced). An
+  // instruction that is not in it costs what it costs with a stop set alone.
+  Outcome step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed);
 
   const Program& program() const { return *program_; }
   const std::shared_ptr<const Program>& program_ptr() const { return program_; }
@@ -147,6 +151,16 @@ class Machine {
   const Value* read_register(std::size_t frame, RegName reg) const;  // null: no such register
   // For `set` in the debugger and for watches.
   bool write_register(std::size_t frame, RegName reg, Value value);
+  // ---- what a debugger changes; each counts as an instruction, so that time goes on ----
+  // The Call at pc is not made and its destination stays as it is. False: it is no Call, or nothing is running.
+  bool skip();
+  // The innermost frame returns this value, whatever is left of it, a fault too. An outcome: it was the outermost.
+  std::optional<Outcome> return_value(Value value);
+  bool write_slot(std::size_t frame, std::size_t slot, std::int64_t value);  // no instruction; false: no such slot
+  // What packed functions gave is kept there, and taken from there when they are called again at the same time.
+  void set_call_log(std::shared_ptr<CallLog> log) { log_ = std::move(log); }
+  CallLog* call_log() const { return log_.get(); }
+
   // The frame's shape heap from debug info; empty: none, or not made yet.
   std::span<const std::int64_t> shape_heap(std::size_t frame) const;
   const std::optional<Fault>& fault() const { return fault_; }
@@ -170,6 +184,7 @@ class Machine {
   std::vector<Value> native_args_;
   std::optional<Fault> fault_;
   bool at_stop_ = false;  // do not ask about the instruction at pc again
+  std::shared_ptr<CallLog> log_;
   // Of the call in progress; empty between instructions, kept for their capacity.
   std::vector<Value> scratch_;
   std::vector<std::int64_t> kernel_variables_;

@@ -20,7 +20,8 @@
 
 namespace rldb::vm {
 
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 using runtime::PackedArgs;
 using runtime::Result;
 using runtime::Value;
@@ -48,10 +49,10 @@ class Program : public std::enable_shared_from_this<Program> {
   const Environment& environment() const { return env_; }
   runtime::Output& output() const;
 
-  TargetKind target_kind(Index function) const;
+  TargetKind target_kind(FunctionIndex function) const;
   std::vector<std::string_view> unresolved() const;
   // The function as a value: callable by a machine, and by C++ through `native` (which runs a machine of its own).
-  const Value& function_value(Index function) const;
+  const Value& function_value(FunctionIndex function) const;
   // A function of the program or environment by name, as a value; null when there is none.
   Value find_function(std::string_view name) const;
   // Runs a callable value to its end on a machine of its own. For packed functions that get functions.

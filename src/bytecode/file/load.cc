@@ -1,3 +1,4 @@
+// Reading `.rlvm` files: every count is bounded by the bytes that are left, and the result is verified.
 #include <fmt/format.h>
 
 #include "bytecode/file/format.h"
@@ -50,8 +51,8 @@ class Loader {
       FunctionEntry f;
       f.kind = FunctionKind(in_.i32());
       f.name = in_.string();
-      f.start = in_.i64();
-      f.end = in_.i64();
+      f.start = Pc(in_.i64());
+      f.end = Pc(in_.i64());
       f.num_args = in_.i64();
       f.register_file_size = in_.i64();
       std::uint64_t params = in_.count(8, "parameter names");
@@ -63,7 +64,7 @@ class Loader {
   void read_memory_scopes() {
     std::uint64_t n = in_.count(16, "memory scopes");
     for (std::uint64_t i = 0; i < n && in_.ok(); ++i) {
-      Index constant = in_.i64();
+      const ConstantIndex constant(in_.i64());
       exe_.memory_scopes[constant] = in_.string();
     }
   }
@@ -254,9 +255,9 @@ class Loader {
   static VariableRange read_variable(ByteReader& in) {
     VariableRange v;
     v.name = in.string();
-    v.reg = in.i64();
-    v.begin = in.i64();
-    v.end = in.i64();
+    v.reg = RegName(in.i64());
+    v.begin = Pc(in.i64());
+    v.end = Pc(in.i64());
     v.is_parameter = in.u8() != 0;
     v.type = in.string();
     return v;
@@ -269,7 +270,7 @@ class Loader {
     for (std::uint64_t i = 0; i < functions && in.ok(); ++i) {
       FunctionDebug f;
       f.location = read_location(in);
-      f.heap_register = in.i64();
+      f.heap_register = RegName(in.i64());
       std::uint64_t slots = in.count(21, "slots");
       for (std::uint64_t s = 0; s < slots && in.ok(); ++s) f.slots.push_back(read_slot(in));
       std::uint64_t variables = in.count(41, "variables");

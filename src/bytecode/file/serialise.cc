@@ -1,3 +1,4 @@
+// Writing `.rlvm` files: TVM's layout, then our sections (debug info, TensorIR, kernels, metadata).
 #include "rldb/bytecode/serialise.h"
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ void write_functions(ByteWriter& out, const std::vector<FunctionEntry>& function
   for (const FunctionEntry& f : functions) {
     out.i32(std::int32_t(f.kind));
     out.string(f.name);
-    out.i64(f.start);
-    out.i64(f.end);
+    out.i64(f.start.value());
+    out.i64(f.end.value());
     out.i64(f.num_args);
     out.i64(f.register_file_size);
     out.u64(f.param_names.size());
@@ -111,7 +112,7 @@ std::string debug_section(const DebugInfo& debug) {
   out.u64(debug.functions.size());
   for (const FunctionDebug& f : debug.functions) {
     write_location(out, f.location);
-    out.i64(f.heap_register);
+    out.i64(f.heap_register.value());
     out.u64(f.slots.size());
     for (const SlotDebug& s : f.slots) {
       out.string(s.text);
@@ -122,9 +123,9 @@ std::string debug_section(const DebugInfo& debug) {
     out.u64(f.variables.size());
     for (const VariableRange& v : f.variables) {
       out.string(v.name);
-      out.i64(v.reg);
-      out.i64(v.begin);
-      out.i64(v.end);
+      out.i64(v.reg.value());
+      out.i64(v.begin.value());
+      out.i64(v.end.value());
       out.u8(v.is_parameter);
       out.string(v.type);
     }
@@ -165,7 +166,7 @@ runtime::Result<std::string> serialise(const Executable& exe) {
   write_functions(out, exe.functions);
   out.u64(exe.memory_scopes.size());
   for (const auto& [constant, scope] : exe.memory_scopes) {
-    out.i64(constant);
+    out.i64(constant.value());
     out.string(scope);
   }
   out.u64(exe.constants.size());

@@ -1,3 +1,4 @@
+// Instructions, arguments and whole executables as text: TVM's as_text, statistics, an ExecBuilder script.
 #include "rldb/bytecode/disassemble.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ std::string python_register(RegName reg) {
 std::string python_arg(const Executable& exe, Arg arg) {
   switch (arg.kind()) {
     case ArgKind::Register:
-      return python_register(arg.value());
+      return python_register(arg.reg());
     case ArgKind::Immediate:
       return fmt::format("ib.imm({})", arg.value());
     case ArgKind::Constant:
@@ -89,7 +90,7 @@ std::string register_text(RegName reg) {
 std::string arg_text(const Executable& exe, Arg arg) {
   switch (arg.kind()) {
     case ArgKind::Register:
-      return register_text(arg.value());
+      return register_text(arg.reg());
     case ArgKind::Immediate:
       return fmt::format("i{}", arg.value());
     case ArgKind::Constant:
@@ -100,7 +101,7 @@ std::string arg_text(const Executable& exe, Arg arg) {
   RLDB_UNREACHABLE("argument kind");
 }
 
-std::string instruction_text(const Executable& exe, Index pc) {
+std::string instruction_text(const Executable& exe, Pc pc) {
   Instruction i = exe.instruction(pc);
   std::string text = fmt::format("{:<6}", info(i.op).text);
   switch (info(i.op).shape) {
@@ -129,7 +130,7 @@ std::string as_text(const Executable& exe) {
         break;
       case FunctionKind::Bytecode:
         out += fmt::format("@{}:\n", f.name);
-        for (Index pc = f.start; pc < f.end; ++pc) out += "  " + instruction_text(exe, pc) + "\n";
+        for (Pc pc = f.start; pc < f.end; ++pc) out += "  " + instruction_text(exe, pc) + "\n";
         out += "\n";
         break;
     }
@@ -166,7 +167,7 @@ std::string as_python(const Executable& exe) {
   for (const FunctionEntry& f : exe.functions) {
     if (f.kind != FunctionKind::Bytecode) continue;
     out += fmt::format("with ib.function({}, num_inputs={}):\n", quoted(f.name), f.num_args);
-    for (Index pc = f.start; pc < f.end; ++pc) out += "    " + python_line(exe, exe.instruction(pc)) + "\n";
+    for (Pc pc = f.start; pc < f.end; ++pc) out += "    " + python_line(exe, exe.instruction(pc)) + "\n";
   }
   return out;
 }

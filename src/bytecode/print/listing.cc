@@ -12,15 +12,15 @@ namespace {
 
 class Lister {
  public:
-  Lister(const Executable& exe, Index function, const ListingOptions& options)
+  Lister(const Executable& exe, FunctionIndex function, const ListingOptions& options)
       : exe_(exe), function_(function), options_(options) {}
 
-  std::string run(Index begin, Index end) {
+  std::string run(Pc begin, Pc end) {
     const FunctionEntry& f = exe_.functions[std::size_t(function_)];
     begin = std::max(begin, f.start);
     end = std::min(end, f.end);
     width_ = fmt::format("{}", f.end - 1).size();
-    for (Index pc = begin; pc < end; ++pc) line(pc);
+    for (Pc pc = begin; pc < end; ++pc) line(pc);
     return std::move(out_);
   }
 
@@ -28,8 +28,8 @@ class Lister {
     const FunctionEntry& f = exe_.functions[std::size_t(function_)];
     out_ += "@" + f.name + "(";
     // A file may claim millions of parameters that it has no names for.
-    const Index shown = std::max(Index(f.param_names.size()), std::min(f.num_args, kUnnamedShown));
-    for (Index i = 0; i < shown; ++i) {
+    const std::int64_t shown = std::max(std::int64_t(f.param_names.size()), std::min(f.num_args, kUnnamedShown));
+    for (RegName i = 0; i < RegName(shown); ++i) {
       if (i > 0) out_ += ", ";
       out_ += register_text(i);
       if (std::size_t(i) < f.param_names.size()) out_ += " " + f.param_names[std::size_t(i)];
@@ -39,9 +39,9 @@ class Lister {
   }
 
  private:
-  static constexpr Index kUnnamedShown = 64;
+  static constexpr std::int64_t kUnnamedShown = 64;
 
-  void line(Index pc) {
+  void line(Pc pc) {
     std::string gutter = "  ";
     if (options_.decorator) {
       gutter = options_.decorator->gutter(pc);
@@ -54,7 +54,7 @@ class Lister {
     out_ += text + "\n";
   }
 
-  std::string comment_of(Index pc) {
+  std::string comment_of(Pc pc) {
     std::vector<std::string> parts;
     Instruction i = exe_.instruction(pc);
     if (options_.show_variables) describe_debug(pc, i, parts);
@@ -67,7 +67,7 @@ class Lister {
     return fmt::format("{}", fmt::join(parts, "; "));
   }
 
-  void describe_debug(Index pc, const Instruction& i, std::vector<std::string>& parts) {
+  void describe_debug(Pc pc, const Instruction& i, std::vector<std::string>& parts) {
     const InstructionDebug* d = exe_.debug.instruction(pc);
     if (i.op == Opcode::Call) {
       std::string names = argument_names(pc, i);
@@ -84,12 +84,12 @@ class Lister {
   }
 
   // The variables among the arguments: `(x, w)`; empty when there are none.
-  std::string argument_names(Index pc, const Instruction& i) {
+  std::string argument_names(Pc pc, const Instruction& i) {
     std::string names;
     for (std::size_t a = 0; a < i.args.size(); ++a) {
       Arg arg = i.arg(a);
-      if (arg.kind() != ArgKind::Register || is_special(arg.value())) continue;
-      const VariableRange* v = exe_.debug.variable_at(function_, arg.value(), pc);
+      if (arg.kind() != ArgKind::Register || is_special(arg.reg())) continue;
+      const VariableRange* v = exe_.debug.variable_at(function_, arg.reg(), pc);
       if (!v) continue;
       names += (names.empty() ? "" : ", ") + v->name;
     }
@@ -119,20 +119,20 @@ class Lister {
   }
 
   const Executable& exe_;
-  Index function_;
+  FunctionIndex function_;
   const ListingOptions& options_;
   std::size_t width_ = 1;
   std::string out_;
 };
 
-bool is_bytecode(const Executable& exe, Index function) {
+bool is_bytecode(const Executable& exe, FunctionIndex function) {
   return function >= 0 && std::size_t(function) < exe.functions.size() &&
          exe.functions[std::size_t(function)].kind == FunctionKind::Bytecode;
 }
 
 }  // namespace
 
-std::string listing(const Executable& exe, Index function, const ListingOptions& options) {
+std::string listing(const Executable& exe, FunctionIndex function, const ListingOptions& options) {
   if (!is_bytecode(exe, function)) return {};
   const FunctionEntry& f = exe.functions[std::size_t(function)];
   Lister lister(exe, function, options);
@@ -140,7 +140,7 @@ std::string listing(const Executable& exe, Index function, const ListingOptions&
   return lister.run(f.start, f.end);
 }
 
-std::string listing(const Executable& exe, Index function, Index begin, Index end, const ListingOptions& options) {
+std::string listing(const Executable& exe, FunctionIndex function, Pc begin, Pc end, const ListingOptions& options) {
   if (!is_bytecode(exe, function)) return {};
   return Lister(exe, function, options).run(begin, end);
 }

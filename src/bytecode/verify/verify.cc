@@ -66,7 +66,7 @@ class Verifier {
   }
 
   Checked check_table() {
-    std::vector<std::pair<Index, Index>> ranges;
+    std::vector<std::pair<Pc, Pc>> ranges;
     std::vector<std::string_view> names;
     for (const FunctionEntry& f : exe_.functions) {
       switch (f.kind) {
@@ -95,7 +95,7 @@ class Verifier {
 
   Checked check_entry(const FunctionEntry& f) {
     if (f.num_args == kUndefinedArgs) return bad(fmt::format("function `{}` is declared but not defined", f.name));
-    if (f.start < 0 || f.start >= f.end || f.end > exe_.instruction_count())
+    if (f.start < 0 || f.start >= f.end || f.end > exe_.end())
       return bad(fmt::format("function `{}` has instructions [{}, {}) of {}", f.name, f.start, f.end,
                              exe_.instruction_count()));
     if (f.num_args < 0 || f.register_file_size < f.num_args || f.register_file_size > kMaxRegisters)
@@ -105,21 +105,21 @@ class Verifier {
       return bad(fmt::format("function `{}` names {} parameters but has {}", f.name, f.param_names.size(), f.num_args));
     for (const std::string& name : f.param_names)
       if (!is_plain_text(name)) return bad(fmt::format("a parameter name of `{}` has control characters", f.name));
-    Index most = f.num_args + kSpareRegisters;
-    for (Index pc = f.start; pc < f.end; ++pc) most += words_of(pc);
+    std::int64_t most = f.num_args + kSpareRegisters;
+    for (Pc pc = f.start; pc < f.end; ++pc) most += words_of(pc);
     if (f.register_file_size > most)
       return bad(
           fmt::format("function `{}` has {} registers, more than its code can use", f.name, f.register_file_size));
     return support::Unit{};
   }
 
-  Index words_of(Index pc) const {
+  std::int64_t words_of(Pc pc) const {
     const std::size_t at = std::size_t(exe_.instr_offset[std::size_t(pc)]);
-    return Index(instruction_length(exe_.instr_data.data() + at, exe_.instr_data.size() - at));
+    return std::int64_t(instruction_length(exe_.instr_data.data() + at, exe_.instr_data.size() - at));
   }
 
   Checked check_function(const FunctionEntry& f) {
-    for (Index pc = f.start; pc < f.end; ++pc) {
+    for (Pc pc = f.start; pc < f.end; ++pc) {
       support::poll();
       Instruction i = exe_.instruction(pc);
       Checked checked = check_instruction(f, pc, i);
@@ -130,7 +130,7 @@ class Verifier {
     return support::Unit{};
   }
 
-  Checked check_instruction(const FunctionEntry& f, Index pc, const Instruction& i) {
+  Checked check_instruction(const FunctionEntry& f, Pc pc, const Instruction& i) {
     switch (i.op) {
       case Opcode::Call:
         return check_call(f, pc, i);
@@ -150,13 +150,13 @@ class Verifier {
     RLDB_UNREACHABLE("opcode");
   }
 
-  Checked check_call(const FunctionEntry& f, Index pc, const Instruction& i) {
+  Checked check_call(const FunctionEntry& f, Pc pc, const Instruction& i) {
     if (i.callee < 0 || std::size_t(i.callee) >= exe_.functions.size())
       return bad(fmt::format("`{}` pc {}: callee {} of {}", f.name, pc, i.callee, exe_.functions.size()));
     if (!is_special(i.dst)) RLDB_TRY_VOID(check_register(f, pc, i.dst, "dst"));
     if (i.dst > kVmRegister) return bad(fmt::format("`{}` pc {}: special dst", f.name, pc));
     const FunctionEntry& callee = exe_.functions[std::size_t(i.callee)];
-    if (callee.kind == FunctionKind::Bytecode && callee.num_args != Index(i.args.size()))
+    if (callee.kind == FunctionKind::Bytecode && callee.num_args != std::int64_t(i.args.size()))
       return bad(fmt::format("`{}` pc {}: `{}` takes {} arguments but gets {}", f.name, pc, callee.name,
                              callee.num_args, i.args.size()));
     for (std::size_t a = 0; a < i.args.size(); ++a) {
@@ -165,11 +165,11 @@ class Verifier {
     return support::Unit{};
   }
 
-  Checked check_arg(const FunctionEntry& f, Index pc, Arg arg) {
+  Checked check_arg(const FunctionEntry& f, Pc pc, Arg arg) {
     switch (arg.kind()) {
       case ArgKind::Register:
-        if (arg.value() == kVoidRegister || arg.value() == kVmRegister) return support::Unit{};
-        return check_register(f, pc, arg.value(), "argument");
+        if (arg.reg() == kVoidRegister || arg.reg() == kVmRegister) return support::Unit{};
+        return check_register(f, pc, arg.reg(), "argument");
       case ArgKind::Immediate:
         return support::Unit{};
       case ArgKind::Constant:
@@ -182,12 +182,12 @@ class Verifier {
     return bad(fmt::format("`{}` pc {}: argument of unknown kind {}", f.name, pc, int(arg.kind())));
   }
 
-  Checked check_register(const FunctionEntry& f, Index pc, RegName reg, const char* what) {
-    if (reg >= 0 && reg < f.register_file_size) return support::Unit{};
+  Checked check_register(const FunctionEntry& f, Pc pc, RegName reg, const char* what) {
+    if (reg >= 0 && reg < RegName(f.register_file_size)) return support::Unit{};
     return bad(fmt::format("`{}` pc {}: {} register {} of {}", f.name, pc, what, reg, f.register_file_size));
   }
 
-  Checked check_jump(const FunctionEntry& f, Index pc, Index offset) {
+  Checked check_jump(const FunctionEntry& f, Pc pc, std::int64_t offset) {
     // Bounds first: the sum may overflow.
     if (offset >= f.start - pc && offset < f.end - pc) return support::Unit{};
     return bad(fmt::format("`{}` pc {}: jump by {} leaves the function", f.name, pc, offset));

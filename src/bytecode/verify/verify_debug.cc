@@ -31,7 +31,7 @@ class DebugVerifier {
   Checked check_function(const FunctionEntry& f, const FunctionDebug& debug) {
     RLDB_TRY_VOID(check_location(f, debug.location));
     const RegName heap = debug.heap_register;
-    if (heap < -1 || heap >= registers(f))
+    if (heap < -1 || heap >= RegName(registers(f)))
       return bad(fmt::format("heap register {} of {} in `{}`", heap, registers(f), f.name));
     for (const SlotDebug& s : debug.slots)
       if (!is_plain_text(s.text) || !is_plain_text(s.bound_by))
@@ -43,10 +43,10 @@ class DebugVerifier {
   Checked check_variable(const FunctionEntry& f, const VariableRange& v) {
     if (!is_plain_text(v.name) || !is_plain_text(v.type))
       return bad(fmt::format("the name of a variable of `{}` has control characters", f.name));
-    if (v.reg < 0 || v.reg >= registers(f))
+    if (v.reg < 0 || v.reg >= RegName(registers(f)))
       return bad(fmt::format("`{}`: variable `{}` in register {} of {}", f.name, v.name, v.reg, registers(f)));
     // A range begins after the instruction that defines the variable, a parameter's at the function's first one.
-    const Index first = f.start + (v.is_parameter ? 0 : 1);
+    const Pc first = f.start + (v.is_parameter ? 0 : 1);
     if (v.begin < first || v.end < v.begin || v.end > f.end)
       return bad(fmt::format("`{}`: variable `{}` lives in [{}, {}), the function is [{}, {})", f.name, v.name, v.begin,
                              v.end, f.start, f.end));
@@ -54,17 +54,17 @@ class DebugVerifier {
   }
 
   Checked check_instructions() {
-    std::vector<Index> owner(debug_.instructions.size(), -1);
+    std::vector<FunctionIndex> owner(debug_.instructions.size(), -1);
     for (std::size_t f = 0; f < exe_.functions.size(); ++f) {
       if (exe_.functions[f].kind != FunctionKind::Bytecode) continue;
-      for (Index pc = exe_.functions[f].start; pc < exe_.functions[f].end && std::size_t(pc) < owner.size(); ++pc)
-        owner[std::size_t(pc)] = Index(f);
+      for (Pc pc = exe_.functions[f].start; pc < exe_.functions[f].end && std::size_t(pc) < owner.size(); ++pc)
+        owner[std::size_t(pc)] = FunctionIndex(f);
     }
     for (std::size_t pc = 0; pc < owner.size(); ++pc) RLDB_TRY_VOID(check_instruction(pc, owner[pc]));
     return support::Unit{};
   }
 
-  Checked check_instruction(std::size_t pc, Index function) {
+  Checked check_instruction(std::size_t pc, FunctionIndex function) {
     const InstructionDebug& i = debug_.instructions[pc];
     if (!is_plain_text(i.variable)) return bad(fmt::format("pc {}: a name has control characters", pc));
     if (i.location.file > debug_.files.size())
@@ -83,7 +83,9 @@ class DebugVerifier {
   }
 
   // Only bytecode has registers; the other entries of the table leave these fields as the file has them.
-  static Index registers(const FunctionEntry& f) { return f.kind == FunctionKind::Bytecode ? f.register_file_size : 0; }
+  static std::int64_t registers(const FunctionEntry& f) {
+    return f.kind == FunctionKind::Bytecode ? f.register_file_size : 0;
+  }
 
   const Executable& exe_;
   const DebugInfo& debug_;

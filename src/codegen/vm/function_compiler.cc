@@ -1,3 +1,4 @@
+// FunctionCompiler: bindings, values, conditionals and calls of operators and functions to virtual instructions.
 #include "codegen/vm/function_compiler.h"
 
 #include <fmt/format.h>
@@ -69,7 +70,7 @@ VirtualCode FunctionCompiler::compile(std::string_view name, const Function* f) 
   emit(std::move(ret));
   code_.debug.slots = slots_.finish();
   if (slots_.heap())
-    if (auto it = registers_.find(slots_.heap()); it != registers_.end()) code_.heap = it->second.value();
+    if (auto it = registers_.find(slots_.heap()); it != registers_.end()) code_.heap = it->second.reg();
   return std::move(code_);
 }
 
@@ -102,10 +103,10 @@ void FunctionCompiler::binding(const Binding* b) {
 
 void FunctionCompiler::bind(const Var* var, Arg result) {
   registers_.insert_or_assign(var, result);
-  if (result.kind() != bytecode::ArgKind::Register || bytecode::is_special(result.value())) return;
+  if (result.kind() != bytecode::ArgKind::Register || bytecode::is_special(result.reg())) return;
   if (var->name == "_") return;
   code_.variables.push_back(
-      {std::string(var->name), var->id, result.value(), position(), ~std::size_t(0), false, shown(var->type)});
+      {std::string(var->name), var->id, result.reg(), position(), ~std::size_t(0), false, shown(var->type)});
 }
 
 // ---- values ----
@@ -245,7 +246,7 @@ Arg FunctionCompiler::conditional(const If* e) {
   Arg cond = emit_call(builtin::ReadIfCond, {value(e->cond)}, nullptr);
   VirtualInstruction branch;
   branch.op = Opcode::If;
-  branch.reg = cond.value();
+  branch.reg = cond.reg();
   std::size_t if_at = emit(std::move(branch));
   auto arm = [&](const SeqExpr* body) {
     std::size_t first = code_.variables.size();
@@ -379,8 +380,8 @@ Arg FunctionCompiler::kill_object(const Call* c) {
   const auto* var = c->args.size() == 1 ? as<Var>(c->args[0]) : nullptr;
   if (!var) return fail(c, brief(c), "only a variable can be killed");
   Arg victim = variable(var);
-  if (victim.kind() == bytecode::ArgKind::Register && !bytecode::is_special(victim.value()))
-    emit_call_to(builtin::NullValue, {}, victim.value());
+  if (victim.kind() == bytecode::ArgKind::Register && !bytecode::is_special(victim.reg()))
+    emit_call_to(builtin::NullValue, {}, victim.reg());
   return Arg::reg(kVoidRegister);
 }
 
@@ -404,8 +405,8 @@ void FunctionCompiler::emit_call_to(std::string_view callee, std::vector<Arg> ar
 }
 
 RegName FunctionCompiler::in_register(Arg a) {
-  if (a.kind() == bytecode::ArgKind::Register) return a.value();
-  return emit_call(builtin::Copy, {a}, nullptr).value();
+  if (a.kind() == bytecode::ArgKind::Register) return a.reg();
+  return emit_call(builtin::Copy, {a}, nullptr).reg();
 }
 
 std::size_t FunctionCompiler::emit(VirtualInstruction i) {

@@ -1,3 +1,4 @@
+// From virtual to real registers (linear scan), and the instructions and variable ranges of the finished function.
 #include "codegen/vm/virtual_code.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::vector<Interval> live_intervals(const VirtualCode& code) {
       case Opcode::Call:
         touch(v.dst, i);
         for (Arg a : v.args)
-          if (a.kind() == ArgKind::Register) touch(a.value(), i);
+          if (a.kind() == ArgKind::Register) touch(a.reg(), i);
         break;
       case Opcode::Ret:
       case Opcode::If:
@@ -101,7 +102,7 @@ class Emitter {
     out_.begin_function(code_.name, code_.params, std::move(debug));
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) instruction(i);
     add_variables();
-    out_.end_function(registers_.register_count);
+    out_.end_function(registers_.register_count.value());
   }
 
  private:
@@ -115,7 +116,7 @@ class Emitter {
       case Opcode::Call: {
         std::vector<Arg> args = v.args;
         for (Arg& a : args)
-          if (a.kind() == ArgKind::Register) a = Arg::reg(real(a.value()));
+          if (a.kind() == ArgKind::Register) a = Arg::reg(real(a.reg()));
         out_.call(v.callee, args, real(v.dst), v.callee_kind);
         break;
       }
@@ -123,10 +124,10 @@ class Emitter {
         out_.ret(real(v.reg));
         break;
       case Opcode::Goto:
-        out_.jump(Index(v.target) - Index(i));
+        out_.jump(std::int64_t(v.target) - std::int64_t(i));
         break;
       case Opcode::If:
-        out_.branch(real(v.reg), Index(v.target) - Index(i));
+        out_.branch(real(v.reg), std::int64_t(v.target) - std::int64_t(i));
         break;
     }
   }
@@ -151,8 +152,8 @@ class Emitter {
       std::size_t end = std::min(v.end, code_.instructions.size());
       // The value is still there when the overwriting instruction is about to run.
       if (next != w.end()) end = std::min(end, *next + 1);
-      range.begin = base_ + Index(v.begin);
-      range.end = base_ + Index(end);
+      range.begin = base_ + std::int64_t(v.begin);
+      range.end = base_ + std::int64_t(end);
       if (range.begin < range.end) out_.function_debug().variables.push_back(std::move(range));
     }
   }
@@ -160,7 +161,7 @@ class Emitter {
   const VirtualCode& code_;
   bytecode::ExecutableBuilder& out_;
   Assignment registers_;
-  Index base_ = 0;
+  Pc base_ = 0;
 };
 
 }  // namespace

@@ -12,7 +12,8 @@
 namespace rldb::codegen {
 
 using bytecode::Arg;
-using bytecode::Index;
+using bytecode::FunctionIndex;
+using bytecode::Pc;
 using bytecode::RegName;
 
 struct VirtualInstruction {

@@ -1,3 +1,4 @@
+// CodeMap: bindings of the source, the instructions that belong to each, starts, user variables, dominators.
 #include "debug/look/code_map.h"
 
 #include <algorithm>
@@ -23,6 +24,27 @@ bool is_own(const ir::Node* n) {
          ir::isa<ir::ShapeExpr>(n) || ir::isa<ir::SeqExpr>(n) || ir::isa<ir::Function>(n);
 }
 
+// The functions of `built` as they were loaded or entered, whatever passes did since. Where the history does not know
+// the version: its own functions.
+std::vector<ir::ModuleEntry> written_functions(const passes::History& history, const ir::Module* built) {
+  std::size_t version = history.position();
+  if (history.size() == 0 || history.module_at(version) != built) return {built->entries.begin(), built->entries.end()};
+  std::map<std::string_view, const ir::Expr*> functions;
+  for (std::size_t v = 0; v <= version; ++v) {
+    if (!history.is_edit(v)) continue;
+    const ir::Module* before = v == 0 ? nullptr : history.record(v).before;
+    const ir::Module* after = history.module_at(v);
+    if (before)
+      for (const ir::ModuleEntry& e : before->entries)
+        if (!after->find(e.name)) functions.erase(e.name);
+    for (const ir::ModuleEntry& e : after->entries)
+      if (!before || before->find(e.name) != e.function) functions[e.name] = e.function;
+  }
+  std::vector<ir::ModuleEntry> list;
+  for (const auto& [name, function] : functions) list.push_back({name, function});
+  return list;
+}
+
 }  // namespace
 
 CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& session)
@@ -30,21 +52,27 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
   const bytecode::Executable& exe = executable();
   const std::size_t count = std::size_t(exe.instruction_count());
   functions_.assign(count, -1);
-  binding_of_.assign(count, -1);
+  group_of_.assign(count, 0);
   for (std::size_t f = 0; f < exe.functions.size(); ++f)
     if (exe.functions[f].kind == FunctionKind::Bytecode)
-      for (Index pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc) functions_[std::size_t(pc)] = Index(f);
+      for (Pc pc = exe.functions[f].start; pc < exe.functions[f].end; ++pc)
+        functions_[std::size_t(pc)] = FunctionIndex(f);
   if (build_->source) {
-    for (const ir::ModuleEntry& entry : build_->source->entries) {
+    written_ = written_functions(session.history(), build_->source);
+    for (const ir::ModuleEntry& entry : written_) {
       const auto* f = ir::as<ir::Function>(entry.function);
       if (!f) continue;
-      for (const ir::Var* p : f->params) user_variables_[p->id] = p->id;
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p->name;
       collect(entry.name, f->body, 0);
     }
     map_instructions();
+    widen_groups();
   } else {
     map_locations();
   }
+  has_code_.assign(bindings_.size(), false);
+  for (const int g : group_of_)
+    for (const int b : groups_[std::size_t(g)]) has_code_[std::size_t(b)] = true;
   mark_starts();
   name_variables();
 }
@@ -90,7 +118,8 @@ void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int d
   const int index = add(std::move(u));
   by_node_[b->id] = index;
   by_node_[b->var->id] = index;
-  user_variables_[b->var->id] = b->var->id;
+  by_variable_[b->var->id] = index;
+  user_variables_[b->var->id] = b->var->name;
   note_values(b->value, index, function, depth);
 }
 
@@ -109,25 +138,37 @@ void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view f
   for (const ir::Node* n : inner) {
     const auto* f = ir::as<ir::Function>(n);
     if (f)
-      for (const ir::Var* p : f->params) user_variables_[p->id] = p->id;
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p->name;
     collect(function, f ? f->body : ir::as<ir::SeqExpr>(n), depth + 1);
   }
 }
 
 // ---- from instructions to bindings ----
 
-int CodeMap::by_provenance(std::uint32_t a, std::uint32_t b) const {
+std::vector<int> CodeMap::by_provenance(std::uint32_t a, std::uint32_t b) const {
   const auto& origins = session_.context().origins();
   std::vector<std::uint32_t> queue;
+  std::vector<int> found;
   for (const std::uint32_t id : {a, b})
     if (id != 0) queue.push_back(id);
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    if (const auto it = by_node_.find(queue[i]); it != by_node_.end()) return it->second;
+    if (const auto it = by_node_.find(queue[i]); it != by_node_.end()) {
+      if (std::find(found.begin(), found.end(), it->second) == found.end()) found.push_back(it->second);
+      continue;
+    }
     if (queue.size() > kMaxOrigins) continue;
     for (const std::uint32_t id : origins.get(queue[i]))
       if (std::find(queue.begin(), queue.end(), id) == queue.end()) queue.push_back(id);
   }
-  return -1;
+  return found;
+}
+
+int CodeMap::group(std::vector<int> bindings) {
+  if (bindings.empty()) return 0;
+  std::sort(bindings.begin(), bindings.end());
+  const auto [it, fresh] = group_numbers_.try_emplace(std::move(bindings), int(groups_.size()));
+  if (fresh) groups_.push_back(it->first);
+  return it->second;
 }
 
 void CodeMap::map_instructions() {
@@ -136,22 +177,40 @@ void CodeMap::map_instructions() {
   auto key = [](source::Span s) { return std::pair(s.file.value, (std::uint64_t(s.begin) << 32) | s.end); };
   for (std::size_t i = 0; i < bindings_.size(); ++i)
     if (bindings_[i].span) spans.try_emplace(key(bindings_[i].span), int(i));
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     has_debug_info_ = true;
-    int found = by_provenance(debug->binding, debug->node);
-    if (found < 0 && debug->span)
-      if (const auto it = spans.find(key(debug->span)); it != spans.end()) found = it->second;
-    binding_of_[std::size_t(pc)] = found;
+    std::vector<int> found = by_provenance(debug->binding, debug->node);
+    if (found.empty() && debug->span)
+      if (const auto it = spans.find(key(debug->span)); it != spans.end()) found.push_back(it->second);
+    group_of_[std::size_t(pc)] = group(std::move(found));
   }
 }
 
-// An executable from a file: one binding a source location, or, without locations, one a variable name.
+// The allocation before a fused kernel's call comes from the one binding that the tensor is for: it serves the whole
+// group that the call serves.
+void CodeMap::widen_groups() {
+  std::unordered_map<int, int> largest;  // by binding
+  for (std::size_t g = 1; g < groups_.size(); ++g)
+    for (const int b : groups_[g]) {
+      int& best = largest[b];
+      if (groups_[g].size() > groups_[std::size_t(best)].size()) best = int(g);
+    }
+  for (int& g : group_of_) {
+    if (g == 0) continue;
+    const std::vector<int>& small = groups_[std::size_t(g)];
+    const int wide = largest[small.front()];
+    const std::vector<int>& all = groups_[std::size_t(wide)];
+    if (std::includes(all.begin(), all.end(), small.begin(), small.end())) g = wide;
+  }
+}
+
+// An executable from a file: one binding per source location, or, without locations, one per variable name.
 void CodeMap::map_locations() {
   const bytecode::Executable& exe = executable();
-  std::map<std::tuple<Index, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc) {
+  std::map<std::tuple<FunctionIndex, std::uint32_t, std::uint32_t, std::uint32_t, std::string>, int> known;
+  for (Pc pc = 0; pc < exe.end(); ++pc) {
     const bytecode::InstructionDebug* debug = exe.debug.instruction(pc);
     if (!debug) continue;
     const bytecode::Location at = debug->location;
@@ -171,71 +230,145 @@ void CodeMap::map_locations() {
     } else if (debug->variable != "_") {
       bindings_[std::size_t(it->second)].name = debug->variable;  // the last one is what the user named
     }
-    binding_of_[std::size_t(pc)] = it->second;
+    group_of_[std::size_t(pc)] = group({it->second});
   }
 }
 
 void CodeMap::mark_starts() {
-  const Index count = executable().instruction_count();
+  const Pc end = executable().end();
   if (bindings_.empty()) {
-    for (Index pc = 0; pc < count; ++pc) starts_.set(pc);
+    for (Pc pc = 0; pc < end; ++pc) starts_.set(pc);
     return;
   }
-  Index function = -1;
-  std::vector<Index> seen(bindings_.size(), -1);  // function that the binding was last seen in
-  for (Index pc = 0; pc < count; ++pc) {
+  FunctionIndex function = -1;
+  std::vector<FunctionIndex> seen(groups_.size(), -1);  // function that the group was last seen in
+  for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
-    const int b = binding_of(pc);
-    if (b < 0 || seen[std::size_t(b)] == function) continue;
+    const int g = group_of_[std::size_t(pc)];
+    if (g == 0 || seen[std::size_t(g)] == function) continue;
     // A result that is only returned is no step.
     const Instruction i = executable().instruction(pc);
     if (i.op == Opcode::Ret) continue;
-    seen[std::size_t(b)] = function;
+    seen[std::size_t(g)] = function;
     starts_.set(pc);
   }
 }
 
 // ---- questions ----
 
-const std::string& CodeMap::function_name(Index pc) const {
+const std::string& CodeMap::function_name(Pc pc) const {
   static const std::string none;
-  const Index f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
+  const FunctionIndex f = pc >= 0 && std::size_t(pc) < functions_.size() ? function_of(pc) : -1;
   return f < 0 ? none : executable().functions[std::size_t(f)].name;
 }
 
-std::vector<Index> CodeMap::starts_of(int binding) const {
-  std::vector<Index> found;
-  for (Index pc = 0; pc < Index(binding_of_.size()); ++pc)
-    if (binding_of(pc) == binding && starts_.test(pc)) found.push_back(pc);
+std::vector<Site> CodeMap::starts_of(int binding) const {
+  std::vector<Site> found;
+  if (!has_code(binding)) return found;
+  for (Pc pc = 0; pc < Pc(group_of_.size()); ++pc) {
+    if (!starts_.test(pc)) continue;
+    const std::vector<int>& group = group_of(pc);
+    const auto at = std::find(group.begin(), group.end(), binding);
+    if (at != group.end()) found.push_back({pc, int(at - group.begin())});
+  }
   return found;
 }
 
-Index CodeMap::entry(Index function) const {
+int CodeMap::find_binding(std::string_view function, std::string_view name, int at) const {
+  int found = -1;
+  for (int i = 0; i < int(bindings_.size()); ++i) {
+    const UserBinding& b = binding(i);
+    if (b.name != name || b.function != function) continue;
+    if (found < 0 || i <= at) found = i;
+  }
+  return found;
+}
+
+int CodeMap::last_binding_before(Pc pc) const {
+  const FunctionIndex function = function_of(pc);
+  if (function < 0) return -1;
+  int last = -1;
+  for (Pc at = executable().functions[std::size_t(function)].start; at < pc; ++at)
+    if (starts_.test(at) && !group_of(at).empty()) last = std::max(last, group_of(at).back());
+  return last;
+}
+
+int CodeMap::binding_of_variable(const ir::Var* v) const {
+  const auto it = by_variable_.find(v->id);
+  return it == by_variable_.end() ? -1 : it->second;
+}
+
+bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {
+  const std::vector<UserVariable>& all = variables(function);
+  return std::any_of(all.begin(), all.end(), [&](const UserVariable& v) { return v.id == variable; });
+}
+
+bool CodeMap::was_executed(int binding, Pc pc) const {
+  for (const Site& site : starts_of(binding))
+    if (runs_before(site.pc, pc)) return true;
+  return false;
+}
+
+const ir::Module* CodeMap::written_module() const {
+  if (!written_module_ && build_->source) {
+    ir::ModuleBuilder builder(session_.context());
+    for (const ir::ModuleEntry& e : written_) builder.set(e.name, e.function);
+    builder.set_global_infos(build_->source->global_infos, build_->source->vdevices);
+    written_module_ = builder.build();
+  }
+  return written_module_;
+}
+
+std::string CodeMap::kernel_of_group(Pc pc) const {
+  const int g = group_of_[std::size_t(pc)];
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function_of(pc))];
+  std::string name;
+  for (Pc at = pc; at < f.end; ++at) {
+    if (group_of_[std::size_t(at)] != g) continue;
+    const Instruction i = executable().instruction(at);
+    if (i.op != Opcode::Call) continue;
+    const std::string& callee = executable().functions[std::size_t(i.callee)].name;
+    if (!build_->lowered || !ir::isa<ir::PrimFunc>(build_->lowered->find(callee))) continue;
+    if (!name.empty() && name != callee) return {};
+    name = callee;
+  }
+  return name;
+}
+
+Pc CodeMap::entry(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   if (!bindings_.empty())
-    for (Index pc = f.start; pc < f.end; ++pc)
+    for (Pc pc = f.start; pc < f.end; ++pc)
       if (starts_.test(pc)) return pc;
   return f.start;
 }
 
-std::vector<Index> CodeMap::returns(Index function) const {
+std::vector<Pc> CodeMap::returns(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  std::vector<Index> found;
-  for (Index pc = f.start; pc < f.end; ++pc)
+  std::vector<Pc> found;
+  for (Pc pc = f.start; pc < f.end; ++pc)
     if (executable().instruction(pc).op == Opcode::Ret) found.push_back(pc);
   return found;
 }
 
-Position CodeMap::position(Index pc) const {
+Position CodeMap::position(Pc pc, int part) const {
   Position p;
   p.pc = pc;
   if (pc < 0 || std::size_t(pc) >= functions_.size()) return p;
   p.function = function_name(pc);
   const bytecode::InstructionDebug* debug = executable().debug.instruction(pc);
-  if (const int b = binding_of(pc); b >= 0) {
-    p.binding = binding(b).name;
-    p.node = binding(b).node;
-    p.span = binding(b).span;
+  const std::vector<int>& group = group_of(pc);
+  if (!group.empty()) {
+    const UserBinding& b = binding(group[std::min(std::size_t(part), group.size() - 1)]);
+    p.part = part;
+    p.written_in = b.function;
+    p.binding = b.name;
+    p.node = b.node;
+    p.span = b.span;
+    if (group.size() > 1) {
+      p.kernel = kernel_of_group(pc);
+      for (const int i : group) p.group.push_back(binding(i).name);
+    }
   } else if (debug) {
     p.node = debug->node;
     p.span = debug->span;
@@ -245,21 +378,23 @@ Position CodeMap::position(Index pc) const {
   return p;
 }
 
-bool CodeMap::is_user_variable(const bytecode::VariableRange& v) const {
-  if (v.name == "_") return false;
-  if (v.is_parameter || !build_->source || v.node == 0) return true;
+std::pair<std::string_view, std::uint32_t> CodeMap::user_name(const bytecode::VariableRange& v) const {
+  if (v.name == "_") return {};
+  if (!build_->source || v.node == 0) return {v.name, 0};
   std::vector<std::uint32_t> queue{v.node};
   for (std::size_t i = 0; i < queue.size() && queue.size() < kMaxOrigins; ++i) {
-    if (user_variables_.contains(queue[i])) return true;
+    if (const auto it = user_variables_.find(queue[i]); it != user_variables_.end()) return {it->second, it->first};
     for (const std::uint32_t id : session_.context().origins().get(queue[i])) queue.push_back(id);
   }
-  return false;
+  if (v.is_parameter) return {v.name, 0};
+  return {};
 }
 
 // The tensor, tuple or shape that lowered code makes for a binding's result under a name of its own.
 std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v) const {
   if (v.is_parameter || v.begin < 1) return std::nullopt;
-  const int b = by_provenance(v.node, 0);
+  const std::vector<int> from = by_provenance(v.node, 0);
+  const int b = from.empty() ? -1 : from.front();
   if (b < 0 || !binding(b).binding || binding(b).name == "_") return std::nullopt;
   const ir::Type* type = binding(b).binding->var->type;
   const std::string_view kind = ir::as<ir::TensorType>(type)  ? "R.Tensor("
@@ -268,24 +403,28 @@ std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRan
                                                               : "";
   if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
   // It holds the result once the last call of the binding that gets it has run.
-  Index begin = v.begin;
-  for (Index pc = v.begin; pc < v.end && binding_of(pc) == b; ++pc) {
+  Pc begin = v.begin;
+  const auto serves = [&](Pc pc) {
+    const std::vector<int>& group = group_of(pc);
+    return std::find(group.begin(), group.end(), b) != group.end();
+  };
+  for (Pc pc = v.begin; pc < v.end && serves(pc); ++pc) {
     const Instruction i = executable().instruction(pc);
     for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
       if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
   }
-  return UserVariable{binding(b).name, &v, begin};
+  return UserVariable{binding(b).name, binding(b).binding->var->id, &v, begin};
 }
 
 void CodeMap::name_variables() {
   const bytecode::Executable& exe = executable();
   variables_.resize(exe.functions.size());
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
-    const bytecode::FunctionDebug* debug = exe.debug.function(Index(f));
+    const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
     for (const bytecode::VariableRange& v : debug->variables) {
-      if (is_user_variable(v))
-        variables_[f].push_back({v.name, &v, v.begin});
+      if (const auto [name, id] = user_name(v); !name.empty())
+        variables_[f].push_back({std::string(name), id, &v, v.begin});
       else if (auto made = result_variable(v))
         variables_[f].push_back(*std::move(made));
     }
@@ -294,16 +433,16 @@ void CodeMap::name_variables() {
 
 // Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
 // Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
-const std::vector<Index>& CodeMap::dominators(Index function) const {
+const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) const {
   if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
-  std::vector<Index> idom;
+  std::vector<std::int64_t> idom;
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
-  const Index count = f.end - f.start;
-  std::vector<std::vector<Index>> before(static_cast<std::size_t>(count));
-  auto edge = [&](Index from, Index to) {
+  const std::int64_t count = f.end - f.start;
+  std::vector<std::vector<std::int64_t>> before(static_cast<std::size_t>(count));
+  auto edge = [&](std::int64_t from, std::int64_t to) {
     if (to >= 0 && to < count) before[std::size_t(to)].push_back(from);
   };
-  for (Index at = 0; at < count; ++at) {
+  for (std::int64_t at = 0; at < count; ++at) {
     const Instruction i = executable().instruction(f.start + at);
     switch (i.op) {
       case Opcode::Call:
@@ -322,16 +461,16 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   }
   idom.assign(std::size_t(count), -1);
   if (count > 0) idom[0] = 0;
-  auto meet = [&](Index a, Index b) {
+  auto meet = [&](std::int64_t a, std::int64_t b) {
     while (a != b) (a > b ? a : b) = idom[std::size_t(a > b ? a : b)];
     return a;
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (Index at = 1; at < count; ++at) {
+    for (std::int64_t at = 1; at < count; ++at) {
       support::poll();
-      Index best = -1;
-      for (const Index from : before[std::size_t(at)])
+      std::int64_t best = -1;
+      for (const std::int64_t from : before[std::size_t(at)])
         if (idom[std::size_t(from)] >= 0) best = best < 0 ? from : meet(best, from);
       if (best >= 0 && best < at && idom[std::size_t(at)] != best) {
         idom[std::size_t(at)] = best;
@@ -342,13 +481,13 @@ const std::vector<Index>& CodeMap::dominators(Index function) const {
   return dominators_.emplace(function, std::move(idom)).first->second;
 }
 
-bool CodeMap::runs_before(Index earlier, Index later) const {
-  const Index function = function_of(later);
+bool CodeMap::runs_before(Pc earlier, Pc later) const {
+  const FunctionIndex function = function_of(later);
   if (function < 0 || function_of(earlier) != function || earlier >= later) return false;
-  const std::vector<Index>& idom = dominators(function);
-  const Index start = executable().functions[std::size_t(function)].start;
-  Index at = later - start;
-  const Index wanted = earlier - start;
+  const std::vector<std::int64_t>& idom = dominators(function);
+  const Pc start = executable().functions[std::size_t(function)].start;
+  std::int64_t at = later - start;
+  const std::int64_t wanted = earlier - start;
   while (at > wanted && idom[std::size_t(at)] >= 0) at = idom[std::size_t(at)];
   return at == wanted;
 }

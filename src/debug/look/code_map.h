@@ -1,12 +1,15 @@
 // CodeMap: an executable seen as its user wrote it: which binding an instruction belongs to, where bindings start,
 // what was certainly executed before a place.
 //
-// A user binding is one of the module version that was built (or, for an executable from a file, one source location
-// of its debug info). Lowered code points back to it by provenance, else by span. The start of a binding is its first
-// instruction in a function: the only place of it where stepping stops. An executable without debug info has no
-// bindings; then every instruction is a start. Immutable once made. Users: the parts of Debugger.
+// A user binding is one of a function as it was written (loaded or entered; the passes applied since do not matter),
+// or, for an executable from a file, one source location of its debug info. Lowered code points back to it by
+// provenance, else by span. Code that serves several bindings (a fused kernel, a merged common subexpression) has a
+// group of them, in the order of the text. The start of a group is its first instruction in a function: the only place
+// of it where stepping stops, once per binding. An executable without debug info has no bindings; then every
+// instruction is a start. Immutable once made. Users: the parts of Debugger.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,8 +34,9 @@ struct UserBinding {
 // called `alloc` in the code; it is `lv` from the instruction after the kernel's call on.
 struct UserVariable {
   std::string name;
+  std::uint32_t id;  // of the variable as written; 0: not known
   const bytecode::VariableRange* range;
-  Index begin;  // of the range, or later
+  Pc begin;  // of the range, or later
 };
 
 class CodeMap {
@@ -42,24 +46,40 @@ class CodeMap {
   const bytecode::Executable& executable() const { return *build_->executable; }
   const std::shared_ptr<const session::Build>& build() const { return build_; }
 
-  Index function_of(Index pc) const { return functions_[std::size_t(pc)]; }
-  const std::string& function_name(Index pc) const;
-  // -1: code that no binding of the user stands for.
-  int binding_of(Index pc) const { return binding_of_[std::size_t(pc)]; }
+  FunctionIndex function_of(Pc pc) const { return functions_[std::size_t(pc)]; }
+  const std::string& function_name(Pc pc) const;
+  // The bindings that an instruction serves; empty: code that no binding of the user stands for.
+  const std::vector<int>& group_of(Pc pc) const { return groups_[std::size_t(group_of_[std::size_t(pc)])]; }
+  // The kernel that the group at a pc calls; empty: none, or it is not the only one.
+  std::string kernel_of_group(Pc pc) const;
   const UserBinding& binding(int i) const { return bindings_[std::size_t(i)]; }
   const std::vector<UserBinding>& bindings() const { return bindings_; }
   const vm::StopSet& starts() const { return starts_; }
   bool has_debug_info() const { return has_debug_info_; }
-  // Starts of a binding, one a function that it became code in.
-  std::vector<Index> starts_of(int binding) const;
+  // Starts of a binding, one per function that it became code in.
+  std::vector<Site> starts_of(int binding) const;
+  bool has_code(int binding) const { return has_code_[std::size_t(binding)]; }
+  // The binding of that name which is nearest to a place: the last one of its function at or before `at`, else the
+  // first one after it. -1: there is none. `at` is a binding, -1 the start of every function.
+  int find_binding(std::string_view function, std::string_view name, int at) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
-  Index entry(Index function) const;
+  Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
-  std::vector<Index> returns(Index function) const;
+  std::vector<Pc> returns(FunctionIndex function) const;
   // Every way from the function's entry to `later` has run `earlier` before.
-  bool runs_before(Index earlier, Index later) const;
-  Position position(Index pc) const;
-  const std::vector<UserVariable>& variables(Index function) const { return variables_[std::size_t(function)]; }
+  bool runs_before(Pc earlier, Pc later) const;
+  // The last binding of the function whose code starts at or before a pc; -1: none does.
+  int last_binding_before(Pc pc) const;
+  // The binding of a variable; -1: a parameter, a symbolic variable.
+  int binding_of_variable(const ir::Var* v) const;
+  bool has_variable(FunctionIndex function, std::uint32_t variable) const;
+  // Some start of the binding's code lies on every way to `pc`.
+  bool was_executed(int binding, Pc pc) const;
+  // The functions as they were written, as a module.
+  const ir::Module* written_module() const;
+  // `part`: which binding of the group.
+  Position position(Pc pc, int part = 0) const;
+  const std::vector<UserVariable>& variables(FunctionIndex function) const { return variables_[std::size_t(function)]; }
 
  private:
   void collect(std::string_view function, const ir::SeqExpr* body, int depth);
@@ -67,26 +87,37 @@ class CodeMap {
   void note_values(const ir::Expr* value, int binding, std::string_view function, int depth);
   int add(UserBinding b);
   void place(UserBinding& b);
-  int by_provenance(std::uint32_t a, std::uint32_t b) const;
+  // The nearest bindings among the origins of two nodes, nearest first.
+  std::vector<int> by_provenance(std::uint32_t a, std::uint32_t b) const;
+  int group(std::vector<int> bindings);
   void map_instructions();
+  void widen_groups();
   void map_locations();
   void mark_starts();
   void name_variables();
-  bool is_user_variable(const bytecode::VariableRange& v) const;
+  // As the user knows it: name and id; no name: it is none of the user's variables.
+  std::pair<std::string_view, std::uint32_t> user_name(const bytecode::VariableRange& v) const;
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
-  const std::vector<Index>& dominators(Index function) const;
+  const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
 
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
   std::vector<UserBinding> bindings_;
   std::unordered_map<std::uint32_t, int> by_node_;
-  std::unordered_map<std::uint32_t, std::uint32_t> user_variables_;  // ids of parameters and bound variables
-  std::vector<Index> functions_;
-  std::vector<int> binding_of_;
+  std::unordered_map<std::uint32_t, std::string_view> user_variables_;  // names of parameters and bound variables
+  std::unordered_map<std::uint32_t, int> by_variable_;                  // bindings by the variable's id
+  std::vector<ir::ModuleEntry> written_;
+  mutable const ir::Module* written_module_ = nullptr;
+  std::vector<FunctionIndex> functions_;
+  std::vector<std::vector<int>> groups_{{}};  // 0: no binding
+  std::map<std::vector<int>, int> group_numbers_;
+  std::vector<int> group_of_;   // by pc
+  std::vector<bool> has_code_;  // by binding
   vm::StopSet starts_;
   std::vector<std::vector<UserVariable>> variables_;  // by function
   bool has_debug_info_ = false;
-  mutable std::unordered_map<Index, std::vector<Index>> dominators_;  // per function: immediate dominator, relative
+  mutable std::unordered_map<FunctionIndex, std::vector<std::int64_t>>
+      dominators_;  // per function: immediate dominator, relative
 };
 
 }  // namespace rldb::debug

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "debug/impl.h"
+#include "debug/look/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -90,9 +91,9 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
   const auto values = m.shape_heap(frame);
   std::vector<SlotInfo> slots;
   for (std::size_t i = 0; i < debug->slots.size(); ++i)
-    slots.push_back({Index(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
+    slots.push_back({std::int64_t(i), debug->slots[i].text, 0, false, debug->slots[i].bound_by});
   const bytecode::FunctionEntry& entry = map.executable().functions[std::size_t(f.function)];
-  for (Index pc = entry.start; pc < f.pc; ++pc) {
+  for (Pc pc = entry.start; pc < f.pc; ++pc) {
     const bytecode::InstructionDebug* at = map.executable().debug.instruction(pc);
     if (!at || at->slots_written.empty()) continue;
     support::poll();
@@ -134,7 +135,7 @@ Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Va
 
 namespace {
 
-bool has_symbol(const CodeMap& map, Index function, std::string_view name) {
+bool has_symbol(const CodeMap& map, FunctionIndex function, std::string_view name) {
   const bytecode::FunctionDebug* debug = map.executable().debug.function(function);
   return debug && std::any_of(debug->slots.begin(), debug->slots.end(),
                               [&](const bytecode::SlotDebug& s) { return s.text == name; });
@@ -170,18 +171,25 @@ namespace {
 
 bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
-bool has_word(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const auto end = at + word.size();
-    if ((at == 0 || (!is_name_byte(text[at - 1]) && text[at - 1] != '.')) &&
-        (end == text.size() || !is_name_byte(text[end])))
-      return true;
+// The names in a text, each once; not what follows a dot.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    while (i < text.size() && is_name_byte(text[i])) ++i;
+    const std::string_view word = text.substr(begin, i - begin);
+    if (i == begin) {
+      ++i;
+    } else if (!std::isdigit(static_cast<unsigned char>(word[0])) && (begin == 0 || text[begin - 1] != '.') &&
+               std::find(words.begin(), words.end(), word) == words.end()) {
+      words.push_back(word);
+    }
   }
-  return false;
+  return words;
 }
 
 // Does it look like TVMScript rather than like the language of conditions?
-bool is_script(std::string_view text) {
+bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
       if (at == 0 || !is_name_byte(text[at - 1])) return true;
@@ -190,57 +198,36 @@ bool is_script(std::string_view text) {
 
 }  // namespace
 
-std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source::Diagnostics& out) const {
+std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source::Diagnostics& out,
+                                        std::vector<std::string>* notes) const {
   const Impl& d = *impl_;
   std::size_t index = 0;
-  const bool framed = d.run && frame_index(d.run->machine(), frame, index);
+  std::optional<ValueFinder> finder;
+  if (d.run && frame_index(d.run->machine(), frame, index))
+    finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (frame == 0 && d.find_kernel_name(name, v) == Impl::Found::Yes) return v;
-    if (framed) {
-      switch (d.find_name(d.run->machine(), d.run->code(), index, name, v)) {
-        case Impl::Found::Yes:
-          return v;
-        case Impl::Found::Freed:
-          return runtime::fail(
-              runtime::ErrorKind::Raised,
-              fmt::format("the value of `{}` is gone: its register was freed after the last use", name));
-        case Impl::Found::No:
-          break;
-      }
-    } else if (const Value* known = d.session.find_value(name)) {
-      return *known;
-    }
+    if (finder) return finder->find(name);
+    if (const Value* known = d.session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
   };
   auto simple = evaluate_expression(text, lookup);
+  if (finder && notes) *notes = finder->notes();
   if (simple.ok()) return std::move(simple).value();
 
-  // Names of the frame hide those of the session.
-  std::vector<std::pair<std::string, Value>> scope;
-  if (framed) {
-    for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
-      if (s.set) scope.emplace_back(s.expression, Value::of_int(s.value));
-    for (const LocalInfo& l : d.locals(d.run->machine(), d.run->code(), index)) {
-      if (l.live) scope.emplace_back(l.name, l.value);
-      if (l.live || !has_word(text, l.name)) continue;
-      // Not a value of the session that happens to have its name.
-      out.add({},
-              source::message(diag::NoValueYet, l.name)
-                  .with_hint("its register was freed after the last use; `reverse-step` leads back to before that"));
-      return std::nullopt;
-    }
-  }
-  std::erase_if(scope, [](const auto& s) {
-    return !std::all_of(s.first.begin(), s.first.end(),
-                        [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; });
-  });
   source::Diagnostics script;
   // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
-  if (is_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+  if (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+    // Names of the frame hide those of the session.
+    std::vector<std::pair<std::string, Value>> scope;
+    for (const std::string_view word : words_of(text))
+      if (auto value = lookup(word); value.ok() && word != "R" && word != "T" && word != "I")
+        scope.emplace_back(word, std::move(value).value());
+    if (finder && notes) *notes = finder->notes();
     auto value = d.session.evaluate_with(text, scope, script);
     if (value) return value;
-    if (is_script(text)) {
+    if (looks_like_script(text)) {
       for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);
       return std::nullopt;
     }

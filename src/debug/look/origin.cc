@@ -64,11 +64,22 @@ const ir::Binding* ancestor(const VersionIndex& version, const ir::SideTable<ir:
 
 std::vector<std::uint32_t> ids_of(const ir::Binding* b) { return {b->id, b->var->id, b->value->id}; }
 
+// The line that a binding of the user is written in.
+std::string written(const source::SourceManager& sources, const UserBinding& b) {
+  if (const source::Buffer* buffer = sources.find(b.span.file)) {
+    std::string_view text = buffer->line(b.line);
+    while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
+    return fmt::format("{}:{}: {}", b.file, b.line, text);
+  }
+  if (!b.file.empty()) return fmt::format("{}:{}: {}", b.file, b.line, b.name);
+  return fmt::format("{}:{}", b.function, b.name);
+}
+
 }  // namespace
 
-std::vector<std::string> Debugger::origin(Index pc) const {
+std::vector<std::string> Debugger::origin(Pc pc) const {
   const auto map = impl_->current_code();
-  if (!map || pc < 0 || pc >= map->executable().instruction_count()) return {};
+  if (!map || pc < 0 || pc >= map->executable().end()) return {};
   const bytecode::Executable& exe = map->executable();
   std::vector<std::string> lines;
   lines.push_back(fmt::format("*{} {}: {}", pc, map->function_name(pc), bytecode::instruction_text(exe, pc)));
@@ -76,7 +87,7 @@ std::vector<std::string> Debugger::origin(Index pc) const {
   const session::Build& build = *map->build();
   if (!debug) return lines;
 
-  const int user = map->binding_of(pc);
+  const std::vector<int>& users = map->group_of(pc);
   if (build.lowered) {
     const auto& origins = impl_->session.context().origins();
     const ir::Binding* at = ancestor(VersionIndex(build.lowered), origins, {debug->binding, debug->node});
@@ -93,20 +104,11 @@ std::vector<std::string> Debugger::origin(Index pc) const {
       at = from;
     }
   }
-  if (user < 0) {
+  if (users.empty()) {
     if (map->has_debug_info()) lines.push_back("no binding of the program: code that the build added");
     return lines;
   }
-  const UserBinding& b = map->binding(user);
-  if (const source::Buffer* buffer = impl_->session.sources().find(b.span.file)) {
-    std::string_view text = buffer->line(b.line);
-    while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
-    lines.push_back(fmt::format("{}:{}: {}", b.file, b.line, text));
-  } else if (!b.file.empty()) {
-    lines.push_back(fmt::format("{}:{}: {}", b.file, b.line, b.name));
-  } else {
-    lines.push_back(fmt::format("{}:{}", b.function, b.name));
-  }
+  for (const int user : users) lines.push_back(written(impl_->session.sources(), map->binding(user)));
   return lines;
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 
 namespace rldb::debug {
 
@@ -53,8 +54,26 @@ class Latest {
 
 }  // namespace
 
-StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind) {
+std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t frame) const {
+  vm::StopSet stops = no_stops();
+  stops.set(pc);
+  const bytecode::Executable& exe = run->code().executable();
+  for (Pc at = 0; at < stops.end(); ++at)
+    if (exe.instruction(at).op == Opcode::Ret) stops.set(at);
+  Latest latest(true, run->depth());
+  run->search(
+      stops,
+      [&](const vm::Machine& m) {
+        if (m.frame().pc == pc && m.frames().size() == frame + 1) latest.found(frame + 1, m.instructions());
+        if (exe.instruction(m.frame().pc).op == Opcode::Ret) latest.returns(m.frames().size());
+      },
+      [&] { return latest.end_of_window(); });
+  return latest.best();
+}
+
+StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part) {
   vm::Outcome ended;
+  part = 0;
   switch (run->go_to(time, &ended)) {
     case Run::Seek::Done:
       break;
@@ -69,10 +88,27 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind) {
       return last = r;
     }
   }
+  if (at_part > 0 && run->machine().running()) part = std::min(at_part, last_part(run->pc()));
   return report(kind);
 }
 
+int Debugger::Impl::last_part(Pc pc) const {
+  return run->code().starts().test(pc) ? std::max(0, int(run->code().group_of(pc).size()) - 1) : 0;
+}
+
 StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive) {
+  if (part > 0 && !run->in_kernel() && !run->fault()) {
+    std::string ignored;
+    Hit hit = triggered(run->machine(), Order::Backward, part - 1, false, &ignored);
+    const bool stepping = mine.test(run->pc()) && candidate(run->machine());
+    if (stepping && hit.part != part - 1) hit.numbers.clear();
+    if (stepping || !hit.numbers.empty()) {
+      part = stepping ? part - 1 : hit.part;
+      StopReport r = report(hit.numbers.empty() ? StopKind::Step : StopKind::Breakpoint);
+      r.breakpoints = std::move(hit.numbers);
+      return last = r;
+    }
+  }
   // From the middle of a kernel, back is before its call.
   if (run->timeline().empty()) return arrive(0, StopKind::HistoryEnd);
   const CodeMap& map = run->code();
@@ -80,33 +116,50 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   add_breakpoint_sites(stops);
   const std::size_t depth_now = run->depth();
   if (frames_alive)
-    for (Index pc = 0; pc < stops.size(); ++pc)
+    for (Pc pc = 0; pc < stops.end(); ++pc)
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
   Latest latest(frames_alive, depth_now);
   std::optional<std::uint64_t> breakpoint;
-  std::vector<int> hits;
+  Hit hit;
+  Observer observer(*this, *run);
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
-        const Index pc = m.frame().pc;
+        const Pc pc = m.frame().pc;
         std::string ignored;
-        std::vector<int> here = triggered(m, false, &ignored);
-        if (!here.empty()) {
+        Hit here = triggered(m, Order::Backward, kLastPart, false, &ignored);
+        if (!here.numbers.empty()) {
           breakpoint = m.instructions();
-          hits = std::move(here);
+          hit = std::move(here);
         }
         if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
         if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
       },
-      [&] { return latest.end_of_window() || breakpoint.has_value(); });
+      [&] { return latest.end_of_window() || breakpoint.has_value() || observer.hit(); },
+      observer.active() ? &observer : nullptr);
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
-  if (breakpoint && (!best || *breakpoint >= *best)) {
-    StopReport r = arrive(*breakpoint, StopKind::Breakpoint);
-    if (r.kind == StopKind::Breakpoint) r.breakpoints = std::move(hits);
+  // Back to before the instruction that did it.
+  if (const std::uint64_t before = observer.time() - 1;
+      observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
+    StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
+    if (r.kind != StopKind::Breakpoint) return last = r;
+    for (Observer::Seen& s : observer.take()) {
+      r.breakpoints.push_back(s.number);
+      r.details.push_back(std::move(s.text));
+    }
     return last = r;
   }
-  if (best) return arrive(*best, StopKind::Step);
+  if (breakpoint && (!best || *breakpoint >= *best)) {
+    // A step goes to the last binding of an instruction, which may be behind the breakpoint's.
+    const bool both = best && *best == *breakpoint;
+    StopReport r = arrive(*breakpoint, StopKind::Breakpoint, both ? kLastPart : hit.part);
+    if (r.kind != StopKind::Breakpoint) return last = r;
+    if (part != hit.part) return report(StopKind::Step);
+    r.breakpoints = std::move(hit.numbers);
+    return last = r;
+  }
+  if (best) return arrive(*best, StopKind::Step, kLastPart);
   return arrive(0, StopKind::HistoryEnd);
 }
 
@@ -146,7 +199,7 @@ StopReport Debugger::reverse_finish() {
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
   // The caller stands at its Call.
   const std::size_t depth = frames.size() - 1;
-  const Index call = frames[depth - 1].pc;
+  const Pc call = frames[depth - 1].pc;
   vm::StopSet mine = d.no_stops();
   mine.set(call);
   return d.backward(

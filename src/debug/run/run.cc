@@ -1,3 +1,4 @@
+// Run: moving the machine forward and, by checkpoint and re-execution, backwards; kernels about to be called.
 #include "debug/run/run.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "debug/watch/observer.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
 
@@ -52,20 +54,46 @@ class Muted {
 
 // ---- forward ----
 
-Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until) {
+Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const {
+  const vm::StopSet none(observer && !stops ? code_->executable().instruction_count() : 0);
+  const auto step_to = [&](std::uint64_t time) {
+    const std::uint64_t count = time - m.instructions();
+    return observer ? m.step(count, stops ? *stops : none, *observer, observer->observed())
+           : stops  ? m.step(count, *stops)
+                    : m.step(count);
+  };
+  if (changes_.empty()) return step_to(until);
+  for (;;) {
+    if (auto ended = changes_.apply(m, until)) return *std::move(ended);
+    if (m.instructions() >= until) return stopped(StopReason::Stepped);
+    Outcome o = step_to(changes_.next(m.instructions(), until));
+    if (!ran_out(o) || (observer && observer->hit())) return o;
+  }
+}
+
+Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* observer) {
   // A machine without frames (a bare kernel or packed function) does all it does in one go.
   if (!machine_.running()) return call_alone();
   std::uint64_t begin = now_ns();
-  Outcome o = machine_.step(1);
+  Outcome o = step(machine_, time() + 1, nullptr, observer);
   while (ran_out(o)) {
-    if (time() >= until) break;
-    const std::uint64_t count = std::min(until - time(), timeline_.chunk());
-    o = stops ? machine_.step(count, *stops) : machine_.step(count);
+    if (time() >= until || (observer && observer->hit())) break;
+    o = step(machine_, time() + std::min(until - time(), timeline_.chunk()), stops, observer);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;
   }
   return o;
+}
+
+std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply) {
+  const std::uint64_t now = time();
+  timeline_.forget_after(now);
+  if (machine_.call_log()) machine_.call_log()->forget_from(now);
+  kernel_.reset();
+  kernel_fault_.reset();
+  changes_.add({now, moves, apply});
+  return apply(machine_);
 }
 
 // ---- backwards ----
@@ -91,7 +119,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
   }
   std::uint64_t begin = now_ns();
   while (time() < target) {
-    Outcome o = machine_.step(std::min(target - time(), timeline_.chunk()));
+    Outcome o = step(machine_, time() + std::min(target - time(), timeline_.chunk()), nullptr, nullptr);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;
@@ -105,6 +133,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
     if (ended) *ended = std::move(o);
     return Seek::Ended;
   }
+  changes_.apply(machine_, target);
   kernel_.reset();
   kernel_fault_.reset();
   over_ = false;
@@ -113,8 +142,8 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
 }
 
 Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-                      const std::function<bool()>& leave) {
-  Muted muted(session_);
+                      const std::function<bool()>& leave, Observer* observer) const {
+  const Muted muted(session_);
   for (std::uint64_t end = time(); end > 0;) {
     const vm::Machine* point = timeline_.at_or_before(end - 1);
     if (!point) return Seek::NoHistory;
@@ -122,10 +151,11 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
     auto copy = point->snapshot();
     if (!copy.ok()) return Seek::NoHistory;
     vm::Machine m = std::move(copy).value();
+    if (observer) observer->begin(m, true);
     if (stops.test(m.frame().pc)) visit(m);
     while (m.instructions() < end) {
-      Outcome o = m.step(1);
-      if (ran_out(o) && m.instructions() < end) o = m.step(end - m.instructions(), stops);
+      Outcome o = step(m, m.instructions() + 1, nullptr, observer);
+      if (ran_out(o) && m.instructions() < end) o = step(m, end, &stops, observer);
       if (!o.stopped()) break;  // cannot be: this was executed before
       if (o.reason == StopReason::Interrupted) return Seek::Interrupted;
       if (o.reason == StopReason::Hook) visit(m);
@@ -136,9 +166,21 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
   return Seek::NoHistory;
 }
 
+std::optional<vm::Machine> Run::machine_at(std::uint64_t target) const {
+  const Muted muted(session_);
+  const vm::Machine* point = timeline_.at_or_before(target);
+  if (!point) return std::nullopt;
+  auto copy = point->snapshot();
+  if (!copy.ok()) return std::nullopt;
+  vm::Machine m = std::move(copy).value();
+  if (m.instructions() < target && !ran_out(step(m, target, nullptr, nullptr))) return std::nullopt;
+  changes_.apply(m, target);
+  return m;
+}
+
 // ---- kernels ----
 
-Index Run::kernel_called_at(Index pc) const {
+FunctionIndex Run::kernel_called_at(Pc pc) const {
   const bytecode::Executable& exe = code_->executable();
   const Instruction i = exe.instruction(pc);
   if (i.op != Opcode::Call) return -1;
@@ -146,7 +188,8 @@ Index Run::kernel_called_at(Index pc) const {
   if (exe.functions[std::size_t(i.callee)].name != kDynamicCall || i.args.empty()) return -1;
   const Arg kernel = i.arg(0);
   if (kernel.kind() != ArgKind::Function) return -1;
-  return machine_.program().target_kind(kernel.value()) == vm::TargetKind::Kernel ? kernel.value() : -1;
+  return machine_.program().target_kind(kernel.function()) == vm::TargetKind::Kernel ? kernel.function()
+                                                                                     : FunctionIndex(-1);
 }
 
 bool Run::next_is_kernel_call() const {
@@ -155,6 +198,14 @@ bool Run::next_is_kernel_call() const {
   // A kernel that is run alone, not begun yet.
   const ir::Module* lowered = code_->build()->lowered;
   return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
+}
+
+const ir::PrimFunc* Run::kernel_function(Pc pc) const {
+  const FunctionIndex callee = kernel_called_at(pc);
+  const ir::Module* lowered = code_->build()->lowered;
+  return callee < 0 || !lowered
+             ? nullptr
+             : ir::as<ir::PrimFunc>(lowered->find(code_->executable().functions[std::size_t(callee)].name));
 }
 
 const ir::PrimFunc* Run::next_kernel(std::string* name) const {
@@ -188,8 +239,8 @@ std::optional<std::vector<Value>> Run::kernel_arguments() const {
 std::optional<Value> Run::argument(Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
-      if (bytecode::is_special(arg.value())) return Value();
-      const Value* v = machine_.read_register(depth() - 1, arg.value());
+      if (bytecode::is_special(arg.reg())) return Value();
+      const Value* v = machine_.read_register(depth() - 1, arg.reg());
       return v ? std::optional(*v) : std::nullopt;
     }
     case ArgKind::Immediate:
@@ -197,7 +248,7 @@ std::optional<Value> Run::argument(Arg arg) const {
     case ArgKind::Constant:
       return code_->executable().constants[std::size_t(arg.value())];
     case ArgKind::Function:
-      return machine_.program().function_value(arg.value());
+      return machine_.program().function_value(arg.function());
   }
   RLDB_UNREACHABLE("argument kind");
 }

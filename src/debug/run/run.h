@@ -10,10 +10,13 @@
 #include <optional>
 
 #include "debug/look/code_map.h"
+#include "debug/run/change.h"
 #include "debug/run/timeline.h"
 #include "rldb/eval/eval.h"
 
 namespace rldb::debug {
+
+class Observer;
 
 // What is in the tensors of a call before it is made.
 class TensorBytes {
@@ -48,13 +51,15 @@ class Run {
         session_(session),
         function_(function),
         args_(args.begin(), args.end()) {
+    machine_.set_call_log(std::make_shared<vm::CallLog>());
     timeline_.begin(machine_);
   }
 
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
+  const std::string& function() const { return function_; }  // that was started
   const Timeline& timeline() const { return timeline_; }
-  Index pc() const { return machine_.running() ? machine_.frame().pc : -1; }
+  Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
   // Nanoseconds that going back to the present time would take.
@@ -64,7 +69,12 @@ class Run {
   // ---- forward ----
   // At least one instruction, then on to the next stop of the set or to `until` (a time).
   static constexpr std::uint64_t kForever = ~std::uint64_t(0);
-  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever);
+  // With an observer, to its first hit too (the outcome is then `Stepped`).
+  vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever, Observer* observer = nullptr);
+
+  // ---- changing ----
+  // At the present time; what comes later is forgotten. The outcome: how the run ended with it.
+  std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
   // ---- backwards ----
   enum class Seek { Done, NoHistory, Interrupted, Ended };
@@ -74,14 +84,21 @@ class Run {
   Seek go_back(std::uint64_t time);
   // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
   // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
+  // An observer keeps the last thing that it saw in the window.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
-              const std::function<bool()>& leave);
+              const std::function<bool()>& leave, Observer* observer = nullptr) const;
+
+  // A machine of its own as it was at a time that has passed. Nullopt: no history, or interrupted.
+  std::optional<vm::Machine> machine_at(std::uint64_t time) const;
 
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }
   const KernelStepper* kernel() const { return kernel_.get(); }
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
-  bool is_kernel_call(Index pc) const { return kernel_called_at(pc) >= 0; }
+  bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
+  bool is_direct_kernel_call(Pc pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
+  // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
+  const ir::PrimFunc* kernel_function(Pc pc) const;
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
@@ -92,9 +109,11 @@ class Run {
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
+  // Machine::step, to a time, with the changes on the way.
+  vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
-  Index kernel_called_at(Index pc) const;  // index into the function table, or -1
+  FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
   std::optional<std::vector<runtime::Value>> kernel_arguments() const;
   vm::Outcome call_alone();
   std::optional<runtime::Value> argument(bytecode::Arg arg) const;
@@ -106,6 +125,7 @@ class Run {
   std::vector<runtime::Value> args_;
   TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
   Timeline timeline_;
+  Changes changes_;
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
   bool over_ = false;        // a machine without frames has run

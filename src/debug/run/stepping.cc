@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "debug/watch/observer.h"
 #include "rldb/source/diagnostic_command.h"
 
 namespace rldb::debug {
@@ -33,7 +34,7 @@ StopReport Debugger::Impl::report(StopKind kind) {
   r.kind = kind;
   if (run) {
     r.time = run->time();
-    r.where = run->code().position(run->pc());
+    r.where = run->code().position(run->pc(), part);
     if (run->in_kernel()) {
       r.in_kernel = true;
       if (r.where.function.empty()) r.where.function = run->kernel()->name;
@@ -65,6 +66,11 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return report(StopKind::Interrupted);
   }
   StopReport r = report(StopKind::Fault);
+  for (auto& [number, b] : breakpoints)
+    if (b.kind == PointKind::Catch && b.enabled && b.spec == kCatchError) {
+      ++b.hits;
+      r.breakpoints.push_back(number);
+    }
   r.fault = std::move(outcome.fault);
   if (r.fault && r.where.function.empty()) r.where.function = r.fault->function_name;
   return last = r;
@@ -74,19 +80,75 @@ StopReport Debugger::Impl::not_running() { return StopReport{}; }
 
 // ---- the loop behind every verb ----
 
-std::optional<StopReport> Debugger::Impl::breakpoint_here() {
+std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
+  std::vector<Observer::Seen> seen = observer.take();
+  std::vector<int> numbers;
+  std::vector<std::string> details;
+  for (Observer::Seen& s : seen) {
+    Breakpoint& b = breakpoints.at(s.number);
+    ++b.hits;
+    if (b.ignore > 0) {
+      --b.ignore;
+      continue;
+    }
+    numbers.push_back(s.number);
+    details.push_back(std::move(s.text));
+  }
+  if (numbers.empty()) return std::nullopt;
+  // A breakpoint at the next instruction is not asked again when the run goes on.
+  auto also = breakpoint_here();
+  StopReport r = also ? *also : report(StopKind::Breakpoint);
+  r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
+  r.details = std::move(details);
+  return last = r;
+}
+
+std::optional<StopReport> Debugger::Impl::breakpoint_here(int from) {
   if (!run->machine().running()) return std::nullopt;
   std::string note;
-  std::vector<int> hits = triggered(run->machine(), true, &note);
-  if (hits.empty()) return std::nullopt;
-  for (const int n : hits) {
+  Hit hit = triggered(run->machine(), Order::Forward, from, true, &note);
+  if (hit.numbers.empty()) return std::nullopt;
+  for (const int n : hit.numbers) {
     const auto it = breakpoints.find(n);
     if (it != breakpoints.end() && it->second.temporary) breakpoints.erase(it);
   }
+  part = hit.part;
   StopReport r = report(StopKind::Breakpoint);
-  r.breakpoints = std::move(hits);
+  r.breakpoints = std::move(hit.numbers);
   r.note = std::move(note);
   return last = r;
+}
+
+int Debugger::Impl::binding_here() const {
+  if (!run->machine().running()) return -1;
+  const std::vector<int>& group = run->code().group_of(run->pc());
+  return group.empty() ? -1 : group[std::min(std::size_t(part), group.size() - 1)];
+}
+
+std::optional<StopReport> Debugger::Impl::next_part() {
+  if (!run->machine().running() || run->fault() || run->in_kernel() || !run->code().starts().test(run->pc()))
+    return std::nullopt;
+  if (std::size_t(part) + 1 >= run->code().group_of(run->pc()).size()) return std::nullopt;
+  ++part;
+  if (auto r = breakpoint_here(part); r && r->where.part == part) return r;
+  return report(StopKind::Step);
+}
+
+std::string Debugger::Impl::passed_over(int from, int to) const {
+  constexpr std::size_t kShown = 8;
+  const CodeMap& map = run->code();
+  std::vector<std::string> names;
+  for (int i = from + 1; from >= 0 && i < to; ++i) {
+    const UserBinding& b = map.binding(i);
+    if (b.function != map.binding(from).function || map.has_code(i) || !b.binding ||
+        !ir::isa<ir::Call>(b.binding->value))
+      continue;
+    names.push_back(b.name);
+  }
+  if (names.empty()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  return fmt::format("optimised away: {}{}", fmt::join(names, ", "), more ? fmt::format(" and {} more", more) : "");
 }
 
 std::optional<StopReport> Debugger::Impl::leave_kernel() {
@@ -105,6 +167,9 @@ std::optional<StopReport> Debugger::Impl::leave_kernel() {
 StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::uint64_t until) {
   const bool was_in_kernel = run->in_kernel();
   if (auto r = leave_kernel()) return *r;
+  if (!was_in_kernel)
+    if (auto r = breakpoint_here(part + 1)) return *r;
+  part = 0;
   // Having finished a kernel is progress: where that leads may be a stop already.
   if (was_in_kernel) {
     if (auto r = breakpoint_here()) return *r;
@@ -113,8 +178,12 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
+  Observer observer(*this, *run);
+  if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
-    Outcome o = run->advance(any ? &stops : nullptr, until);
+    Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
+    if (o.stopped() && observer.hit())
+      if (auto r = report_seen(observer)) return *r;
     const bool arrived = o.stopped() && (o.reason == StopReason::Hook || o.reason == StopReason::Stepped);
     if (!arrived) return report_outcome(std::move(o));
     if (auto r = breakpoint_here()) return *r;
@@ -136,15 +205,29 @@ StopReport Debugger::Impl::repeat(std::uint64_t count, Verb verb) {
 // ---- verbs ----
 
 StopReport Debugger::Impl::step_once() {
-  return forward(run->code().starts(), [] { return true; });
+  if (auto r = next_part()) return *r;
+  const int from = binding_here();
+  const std::size_t depth = run->depth();
+  StopReport r = forward(run->code().starts(), [] { return true; });
+  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
+  return r;
 }
 
 StopReport Debugger::Impl::next_once() {
+  if (auto r = next_part()) return *r;
+  const int from = binding_here();
+  const std::size_t depth = run->depth();
+  StopReport r = next_start();
+  if (r.kind == StopKind::Step && run->depth() == depth) last.note = r.note = passed_over(from, binding_here());
+  return r;
+}
+
+StopReport Debugger::Impl::next_start() {
   std::size_t limit = run->depth();
   vm::StopSet mine = run->code().starts();
   // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
   if (run->machine().running())
-    for (const Index pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
+    for (const Pc pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
   // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
   if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
     --limit;
@@ -159,7 +242,7 @@ StopReport Debugger::Impl::next_once() {
 
 StopReport Debugger::Impl::next_instruction_once() {
   const std::size_t depth = run->depth();
-  const Index here = run->pc();
+  const Pc here = run->pc();
   StopReport r = forward(
       no_stops(), [] { return true; }, run->time() + 1);
   if (r.kind != StopKind::Step || run->depth() <= depth || here < 0) return r;
@@ -205,34 +288,46 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
     return d.last;
   }
   vm::StopSet mine = d.no_stops();
-  for (const Index pc : to.sites) mine.set(pc);
-  return d.forward(std::move(mine), [] { return true; });
+  for (const Site& site : to.sites) {
+    if (!d.run->in_kernel() && site.pc == d.run->pc() && site.part > d.part) {
+      d.part = site.part;
+      return d.report(StopKind::Step);
+    }
+    mine.set(site.pc);
+  }
+  StopReport r = d.forward(std::move(mine), [] { return true; });
+  if (r.kind != StopKind::Step) return r;
+  for (const Site& site : to.sites)
+    if (site.pc == d.run->pc()) d.part = site.part;
+  return d.report(StopKind::Step);
 }
 
-StopReport Debugger::finish() {
+StopReport Debugger::finish(int frame) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
-  if (d.run->in_kernel()) {
+  if (d.run->in_kernel() && frame == 0) {
     const std::string name = d.run->kernel()->name;
     if (auto r = d.leave_kernel()) return *r;
     StopReport r = d.report(StopKind::Step);
     r.returned_from = name;
     return d.last = r;
   }
-  if (!d.run->machine().running() || d.run->fault()) return resume();
-  const std::size_t depth = d.run->depth();
-  const Index function = d.run->machine().frame().function;
+  std::size_t index = 0;
+  if (d.run->fault() || !frame_index(d.run->machine(), frame, index)) return resume();
+  const std::size_t depth = index + 1;
+  const FunctionIndex function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
   auto at_return = [&] {
     return d.run->depth() == depth && d.run->code().executable().instruction(d.run->pc()).op == Opcode::Ret;
   };
   if (!at_return()) {
     vm::StopSet mine = d.no_stops();
-    for (const Index pc : d.run->code().returns(function)) mine.set(pc);
+    for (const Pc pc : d.run->code().returns(function)) mine.set(pc);
     StopReport r = d.forward(std::move(mine), at_return);
     if (r.kind != StopKind::Step) return r;
   }
   const Value value = value_to_return(d.run->machine());
+  d.part = 0;
   Outcome o = d.run->advance(nullptr, d.run->time() + 1);
   StopReport r = d.report_outcome(std::move(o));
   r.returned_from = name;
@@ -246,7 +341,7 @@ StopReport Debugger::finish() {
 StopReport Debugger::Impl::to_kernel_of_binding() {
   const bytecode::Executable& exe = run->code().executable();
   vm::StopSet mine = run->code().starts();
-  for (Index pc = 0; pc < exe.instruction_count(); ++pc)
+  for (Pc pc = 0; pc < exe.end(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
 }
@@ -288,6 +383,8 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
   if (!build) return d.not_running();
   std::optional<vm::Machine> machine = d.session.start(function, args, out);
   if (!machine) return d.not_running();
+  d.part = 0;
+  d.checkpoints.clear();
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {

@@ -63,6 +63,10 @@ void Timeline::drop(std::size_t i) {
   points_.erase(points_.begin() + std::ptrdiff_t(i));
 }
 
+void Timeline::forget_after(std::uint64_t time) {
+  while (!points_.empty() && points_.back().time > time) drop(points_.size() - 1);
+}
+
 void Timeline::thin(std::uint64_t now) {
   auto age = [&](std::uint64_t t) { return t < now ? now - t : t - now; };
   for (std::size_t i = points_.size(); i-- > 2;) {

@@ -26,6 +26,8 @@ class Timeline {
 
   // The latest checkpoint at or before a time; null when there is none.
   const vm::Machine* at_or_before(std::uint64_t time) const;
+  // Checkpoints of a future that will not be.
+  void forget_after(std::uint64_t time);
   // The work since then is already covered: called when a machine was restored from a checkpoint.
   void restored() { spent_ = 0; }
   // Nanoseconds that going back to now would take: the copy of the last checkpoint, and what was executed since.
@@ -33,6 +35,8 @@ class Timeline {
   bool empty() const { return points_.empty(); }
   std::size_t size() const { return points_.size(); }
   std::size_t bytes() const { return bytes_; }
+  std::size_t limit() const { return limit_; }
+  std::uint64_t first_time() const { return points_.empty() ? 0 : points_.front().time; }
 
  private:
   struct Point {

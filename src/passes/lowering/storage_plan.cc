@@ -1,3 +1,4 @@
+// Which tensors share a storage: lifetimes through branches, tuples and views, storages taken again when free.
 #include "passes/lowering/storage_plan.h"
 
 #include <fmt/format.h>
@@ -19,9 +20,6 @@ using source::message;
 using support::Failure;
 
 namespace {
-
-// A free storage is reused when it is at most this many times larger or smaller.
-constexpr std::int64_t kMatchRange = 16;
 
 // Operators and builtins whose result may be their first argument's memory.
 bool is_view(const Call* call) {

@@ -16,6 +16,9 @@
 
 namespace rldb::passes {
 
+// A free storage is reused when it is at most this many times larger or smaller.
+inline constexpr std::int64_t kMatchRange = 16;
+
 // One storage to be allocated. Grows while planning; `var` is set when its allocation is emitted.
 struct PlannedStorage {
   const ir::Expr* bytes = nullptr;

@@ -323,4 +323,19 @@ std::string format_value(const Value& v, const FormatOptions& options) {
   return out;
 }
 
+std::string format_brief(const Value& v) {
+  constexpr std::size_t kWidth = 120;
+  FormatOptions options;
+  options.max_elements = 8;
+  options.edge_items = 2;
+  options.line_width = 1 << 20;
+  std::string line;
+  for (const char c : format_value(v, options)) {
+    const char one = c == '\n' ? ' ' : c;
+    if (one != ' ' || line.empty() || line.back() != ' ') line += one;
+    if (line.size() > kWidth) return line + "...";
+  }
+  return line;
+}
+
 }  // namespace rldb::runtime

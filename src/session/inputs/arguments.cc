@@ -228,7 +228,7 @@ std::string join_names(const std::vector<Param>& params) {
 static bool function_params(const Session& session, std::string_view function, std::vector<Param>& params,
                             const bytecode::Executable* exe, Diagnostics& out) {
   if (exe) {
-    const bytecode::Index index = exe->find_function(function);
+    const bytecode::FunctionIndex index = exe->find_function(function);
     if (index >= 0 && exe->functions[std::size_t(index)].kind != bytecode::FunctionKind::Packed) {
       for (const std::string& name : exe->functions[std::size_t(index)].param_names) params.push_back({name, nullptr});
       return true;

@@ -12,6 +12,7 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/cache_folder.h"
+#include "ui/memory/memory_view.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
@@ -129,6 +130,24 @@ class PassObserver {
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
+// False: diagnosed.
+bool write_memory_report(const CommandLine& line, session::Session& session, Console& console) {
+  source::Diagnostics diagnostics;
+  passes::PassEnv env{session.context(), diagnostics};
+  auto functions = passes::memory_of(env, session.module(), line.options.dims);
+  if (!functions.ok()) {
+    diagnostics.add({}, std::move(functions).error());
+    report(diagnostics, session, line, console);
+    return false;
+  }
+  const MemoryView view = memory_view(session, MemoryView().width);
+  if (line.memory_report == "-") {
+    console.error(memory_text(*functions, view));
+    return true;
+  }
+  return write_output(line.memory_report, render_memory(*functions, memory_format(line.memory_report), view), console);
+}
+
 // `--print-ir-before=X` of a pass that there is not would print nothing, as if X did not run.
 bool names_passes(const CommandLine& line, source::Message& wrong) {
   for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
@@ -146,7 +165,8 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 int batch_opt(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
-  auto pipeline = passes::parse_pipeline(line.passes);
+  using Pipeline = std::vector<passes::PassInvocation>;
+  auto pipeline = line.passes.empty() ? ir::Result<Pipeline>(Pipeline()) : passes::parse_pipeline(line.passes);
   source::Message wrong_name;
   if (!pipeline.ok() || !names_passes(line, wrong_name)) {
     source::Diagnostics diagnostics;
@@ -164,7 +184,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   };
   run.after = [&](const passes::PassRecord& record) { observer.after(record); };
   source::Diagnostics diagnostics;
-  const bool ok = session->run_passes(line.passes, diagnostics, run);
+  const bool ok = pipeline->empty() || session->run_passes(line.passes, diagnostics, run);
   if (!ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
   if (run.bisect_limit >= 0)
     for (std::size_t i = std::size_t(run.bisect_limit); i < pipeline->size(); ++i) observer.left_out((*pipeline)[i]);
@@ -176,6 +196,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   ir::PrintOptions print = line.options.print;
   print.show_meta = !line.output.empty();
   if (!write_output(line.output, ir::print(session->module(), print), console)) return kUsage;
+  if (!line.memory_report.empty() && !write_memory_report(line, *session, console)) return kFailed;
   if (!observer.ok()) return kFailed;
   return observer.could_tell() ? kGood : kCannotTell;
 }

@@ -1,3 +1,4 @@
+// The loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
 #include "ui/repl/repl.h"
 
 #include <unistd.h>
@@ -112,9 +113,20 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
+// What was pasted may be several entries; the first that fails is the last.
+Status execute_all(Repl& repl, const std::string& text) {
+  std::vector<std::string> entries{text};
+  (void)run_guarded([&] { entries = entries_of(text); }, 0);
+  Status status = Status::Good;
+  for (const std::string& entry : entries) {
+    status = repl.execute(entry);
+    if (status != Status::Good) break;
+  }
+  return status;
+}
+
 int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool& ended) {
-  // The hooks are called by the line editor's C code, which no exception may pass: an entry that cannot be looked at
-  // is plain, complete and has no completions.
+  // An entry that cannot be looked at (a limit is reached, a bug of ours) is plain, complete and has no completions.
   LineEditorHooks hooks;
   hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
     const std::string_view first = text.substr(0, text.find('\n'));
@@ -124,15 +136,20 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
     }
     return wants_more(text, empty);
   });
-  hooks.paint = [](std::string_view text) {
-    std::string painted(text);
-    (void)run_guarded([&] { painted = paint_entry(text); }, 0);
-    return painted;
-  };
+  const auto highlighter = std::make_shared<frontend::Highlighter>();
+  hooks.styles = guarded_hook([highlighter](std::string_view text, std::size_t begin, std::size_t end) {
+    return entry_styles(*highlighter, text, begin, end);
+  });
   hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);
   });
   hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
+  hooks.clean = [](std::string_view text) {
+    std::string cleaned(text);
+    (void)run_guarded([&] { cleaned = clean_paste(text); }, 0);
+    return cleaned;
+  };
+  const auto clean = hooks.clean;
   auto editor = make_terminal_editor(std::move(hooks), history_path(), console.color());
   if (!line.quiet) console.write("rldb 0.1.0: a REPL and debugger for Relax IR. `:help` lists the commands.\n");
   if (!line.resume) offer_resume(repl);
@@ -145,9 +162,15 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
-    const bool empty = trim(read.text).empty();
-    if (!empty) remember(*editor, read.text, repl);
-    if ((empty ? repl.repeat_last() : repl.execute(read.text)) == Status::Quit) break;
+    if (trim(read.text).empty()) {
+      if (repl.repeat_last() == Status::Quit) break;
+      continue;
+    }
+    std::string text = clean(read.text);
+    text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
+    if (text.empty()) continue;
+    remember(*editor, text, repl);
+    if (execute_all(repl, text) == Status::Quit) break;
   }
   return repl.exit_code();
 }

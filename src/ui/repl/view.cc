@@ -1,3 +1,4 @@
+// What the prompt shows: stops with source lines, values in brief, explained types, tables.
 #include "ui/repl/view.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
@@ -34,21 +36,6 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
   return value;
 }
 
-std::string brief(const runtime::Value& value) {
-  runtime::FormatOptions options;
-  options.max_elements = 8;
-  options.edge_items = 2;
-  options.line_width = 1 << 20;
-  std::string text = runtime::format_value(value, options);
-  std::string line;
-  for (const char c : text) {
-    if (c != '\n' && !(c == ' ' && !line.empty() && line.back() == ' ')) line += c;
-    if (c == '\n' && !line.empty() && line.back() != ' ') line += ' ';
-    if (line.size() > 120) return line + "...";
-  }
-  return line;
-}
-
 std::vector<std::string> explain_type(const ir::Type* type) {
   if (const auto* t = ir::as<ir::TensorType>(type)) {
     std::vector<std::string> lines{rank_and_dtype(t)};
@@ -72,26 +59,40 @@ std::vector<std::string> explain_type(const ir::Type* type) {
 }
 
 void show_text(Repl& repl, const std::string& text) {
-  if (!repl.console().color() || !repl.highlight) {
-    repl.console().write(text);
-    return;
-  }
-  repl.console().write(paint_script(text));
+  repl.console().write(repl.console().color() && repl.highlight ? paint_script(text) : text);
+  if (!text.ends_with('\n')) repl.console().write("\n");
 }
 
 std::string describe_position(const Repl& repl, const debug::Position& where) {
   std::string text = where.function;
+  if (!where.written_in.empty() && where.written_in != where.function) text += " > " + where.written_in;
   if (!where.binding.empty()) text += ":" + where.binding;
   const source::SourceManager& sources = const_cast<Repl&>(repl).session().sources();
   if (const source::Buffer* buffer = sources.find(where.span.file))
     text += fmt::format(" at {}:{}", buffer->name(), buffer->line_column(where.span.begin).line);
   if (where.pc >= 0) text += fmt::format(" [pc {}]", where.pc);
+  if (!where.kernel.empty()) return text + fmt::format(", {} of {}", fmt::join(where.group, " "), where.kernel);
+  if (!where.group.empty()) return text + fmt::format(", one computation for {}", fmt::join(where.group, " "));
   return text;
+}
+
+// Where there is no text: the instructions.
+static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
+  const vm::Machine* machine = repl.debugger().machine();
+  if (!machine || where.pc < 0) return;
+  const bytecode::Executable& exe = machine->executable();
+  const bytecode::FunctionIndex f = exe.find_function(where.function);
+  if (f < 0) return;
+  const auto half = std::int64_t(lines / 2);
+  const bytecode::Pc first = std::max(exe.functions[std::size_t(f)].start, where.pc - half);
+  const bytecode::Pc end = std::min(exe.functions[std::size_t(f)].end, first + std::int64_t(lines));
+  for (bytecode::Pc pc = first; pc < end; ++pc)
+    repl.print("{} {:>5}  {}\n", pc == where.pc ? "=>" : "  ", pc, bytecode::instruction_text(exe, pc));
 }
 
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
-  if (!buffer) return;
+  if (!buffer) return show_instructions_around(repl, where, lines);
   const std::uint32_t current = buffer->line_column(where.span.begin).line;
   const auto half = std::uint32_t(lines / 2);
   const std::uint32_t first = current > half ? current - half : 1;
@@ -100,8 +101,38 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
     repl.print("{} {:>5}  {}\n", n == current ? "=>" : "  ", n, buffer->line(n));
 }
 
+static constexpr std::string_view kSilent = "silent";  // among a breakpoint's commands, as in gdb
+
+// The points that stopped the run, each with what it saw.
+static void show_points(Repl& repl, const debug::StopReport& stop) {
+  for (std::size_t i = 0; i < stop.breakpoints.size(); ++i) {
+    const debug::Breakpoint* b = repl.debugger().find_breakpoint(stop.breakpoints[i]);
+    const std::string name =
+        b ? fmt::format("{} {}", kind_name(*b), b->number) : fmt::format("breakpoint {}", stop.breakpoints[i]);
+    if (i < stop.details.size())
+      repl.print("{}: {}\n", name, stop.details[i]);
+    else if (b && b->kind == debug::PointKind::Catch)
+      repl.print("{} ({})\n", name, b->spec);
+    else
+      repl.print("{}, {}\n", name, describe_position(repl, stop.where));
+  }
+  const debug::Breakpoint* last =
+      stop.breakpoints.empty() ? nullptr : repl.debugger().find_breakpoint(stop.breakpoints.back());
+  if (last && last->kind != debug::PointKind::Break) repl.print("{}\n", describe_position(repl, stop.where));
+}
+
 Status Repl::show_stop(const debug::StopReport& stop) {
   frame_ = 0;
+  bool silent = false;
+  for (const int number : stop.breakpoints)
+    if (const debug::Breakpoint* b = debugger_->find_breakpoint(number))
+      for (const std::string& line : b->commands) {
+        if (line == kSilent)
+          silent = true;
+        else
+          to_do_.push_back(line);
+      }
+  if (silent) return Status::Good;
   using debug::StopKind;
   switch (stop.kind) {
     case StopKind::None:
@@ -125,11 +156,11 @@ Status Repl::show_stop(const debug::StopReport& stop) {
       print("started {}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Breakpoint:
-      for (const int number : stop.breakpoints)
-        print("breakpoint {}, {}\n", number, describe_position(*this, stop.where));
+      show_points(*this, stop);
       break;
     case StopKind::Step:
-      if (!stop.returned_from.empty()) print("returned from {}: {}\n", stop.returned_from, brief(stop.returned));
+      if (!stop.returned_from.empty())
+        print("returned from {}: {}\n", stop.returned_from, runtime::format_brief(stop.returned));
       print("{}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Interrupted:
@@ -143,12 +174,19 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   if (stop.in_kernel) {
     if (const auto at = debugger_->kernel_position()) {
       print("in kernel {}: {}\n", at->kernel, at->text);
-      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, brief(value));
+      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, runtime::format_brief(value));
     }
     return Status::Good;
   }
   show_source_around(*this, stop.where, list_lines);
   return Status::Good;
+}
+
+static std::vector<bytecode::Pc> pcs_of(const debug::Breakpoint& b) {
+  std::vector<bytecode::Pc> pcs;
+  for (const debug::Site& site : b.sites)
+    if (pcs.empty() || pcs.back() != site.pc) pcs.push_back(site.pc);
+  return pcs;
 }
 
 void show_breakpoints(Repl& repl) {
@@ -157,12 +195,19 @@ void show_breakpoints(Repl& repl) {
     return;
   }
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
-    repl.print("{:<3} {} {:<24} {}", number, b.enabled ? "on " : "off", b.spec,
-               b.sites.empty() ? "pending" : fmt::format("pc {}", fmt::join(b.sites, ", ")));
+    const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
+    repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
+               anywhere          ? b.kind == debug::PointKind::Watch
+                                       ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
+                                       : "anywhere"
+               : b.sites.empty() ? "pending"
+                                 : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
     if (b.temporary) repl.print("  once");
+    if (!b.log.empty()) repl.print("  \"{}\"", b.log);
     repl.print("\n");
+    for (const std::string& line : b.commands) repl.print("        {}\n", line);
   }
 }
 

@@ -15,6 +15,10 @@ namespace rldb::ui {
 // Source lines around a position with an arrow at the current one and marks at breakpoints.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
 void show_breakpoints(Repl& repl);
+// Finds the places of breakpoints anew in a changed program, and says which lost theirs.
+void resolve_and_tell(Repl& repl);
+// `breakpoint`, `watchpoint`, `catchpoint`, `log point`.
+std::string_view kind_name(const debug::Breakpoint& b);
 void show_operator(Repl& repl, const ops::OpInfo& op);
 void show_program(Repl& repl);
 // TVMScript, highlighted when the console has colour.
@@ -23,7 +27,5 @@ std::string describe_position(const Repl& repl, const debug::Position& where);
 // The checked type and the three kinds of shape, in RFC 0089's words.
 std::vector<std::string> explain_type(const ir::Type* type);
 std::optional<std::uint64_t> parse_count(std::string_view text);
-// A value on one line, cut short.
-std::string brief(const runtime::Value& value);
 
 }  // namespace rldb::ui

@@ -1,5 +1,6 @@
-// The history of entries across sessions: one entry a line, line breaks escaped, so that a multi-line entry is one
-// item. Sessions that run at the same time append to the same file; only its owner may read it.
+// The history of entries across sessions: one entry per line, line breaks escaped, so that a multi-line entry is one
+// item. Sessions that run at the same time append to the same file, under a lock; only its owner may read it. A damaged
+// file is read as far as it makes sense.
 #pragma once
 
 #include <string>
@@ -8,6 +9,10 @@
 namespace rldb::ui {
 
 inline constexpr std::size_t kMaxHistory = 5000;
+// A longer file loses its older half; a longer entry is kept for its session only.
+inline constexpr std::size_t kMostHistoryBytes = std::size_t(4) << 20;
+inline constexpr std::size_t kMostHistoryEntry = std::size_t(1) << 18;
+
 std::vector<std::string> read_history_file(const std::string& path);
 // Appends, all or nothing. Why it could not, else empty: that costs the history, not the session.
 std::string append_history_file(const std::string& path, const std::string& entry);

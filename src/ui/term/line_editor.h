@@ -1,7 +1,7 @@
 // LineEditor: one entry from the terminal: multi-line, highlighted as typed, completed, remembered.
 //
 // Knows nothing of sessions: what it needs (is the entry complete, how to colour it, what completes it) comes in as
-// functions. Two implementations: readline's (a real terminal) and plain lines (a dumb terminal or a pipe).
+// functions. Two implementations: the editor of a real terminal, and plain lines (a dumb terminal or a pipe).
 #pragma once
 
 #include <functional>
@@ -13,16 +13,25 @@
 
 namespace rldb::ui {
 
-// None of them may throw: they are called through readline's C code.
+// Bytes [begin, end) in a style: the numbers of an SGR sequence ("1;34"), static.
+struct TextStyle {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string_view code;
+};
+
+// None of them throws. Any may be missing.
 struct LineEditorHooks {
   // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
   std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
-  // The text with colour escapes that do not change its width.
-  std::function<std::string(std::string_view text)> paint;
+  // How bytes [begin, end) of the text are coloured: ranges that ascend and do not overlap.
+  std::function<std::vector<TextStyle>(std::string_view text, std::size_t begin, std::size_t end)> styles;
   // Candidates for the word that ends at `cursor`; `start` is where that word begins.
   std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
   // Blanks that the next line starts with.
   std::function<int(std::string_view text)> indent;
+  // What of a text that was pasted is meant: without prompts and replies.
+  std::function<std::string(std::string_view text)> clean;
 };
 
 struct LineResult {

@@ -71,6 +71,10 @@ class PlainEditor : public LineEditor {
         signals.stop();
         show(prompt);
         return std::nullopt;
+      case PromptEvent::Continue:
+        show(prompt);
+        return std::nullopt;
+      case PromptEvent::Pause:
       case PromptEvent::Resize:
         return std::nullopt;
       case PromptEvent::End:

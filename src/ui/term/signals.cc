@@ -1,6 +1,8 @@
+// Signal handlers of an interactive session, and the waits at the prompt that see what they noted.
 #include "ui/term/signals.h"
 
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,12 +15,13 @@ namespace rldb::ui {
 namespace {
 
 constexpr int kSessionSignals[] = {SIGTERM, SIGHUP, SIGQUIT};
-constexpr int kPromptSignals[] = {SIGINT, SIGQUIT, SIGTSTP, SIGWINCH};
+constexpr int kPromptSignals[] = {SIGINT, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
 
 volatile std::sig_atomic_t g_ended_by = 0;
 volatile std::sig_atomic_t g_interrupted = 0;
 volatile std::sig_atomic_t g_suspended = 0;
 volatile std::sig_atomic_t g_resized = 0;
+volatile std::sig_atomic_t g_continued = 0;
 
 void on_end(int signal) {
   if (g_ended_by) {  // asked twice: the work does not come back
@@ -34,6 +37,7 @@ void on_interrupt(int) { g_interrupted = 1; }
 void on_quit(int) {}
 void on_suspend(int) { g_suspended = 1; }
 void on_resize(int) { g_resized = 1; }
+void on_continue(int) { g_continued = 1; }
 
 void install(int signal, void (*handler)(int), int flags, struct sigaction& before) {
   struct sigaction action {};
@@ -60,18 +64,19 @@ PromptSignals::PromptSignals() {
   g_interrupted = 0;
   g_suspended = 0;
   g_resized = 0;
+  g_continued = 0;
   sigset_t block;
   sigemptyset(&block);
   for (const int signal : kPromptSignals) sigaddset(&block, signal);
   sigaddset(&block, SIGTERM);
   sigaddset(&block, SIGHUP);
   ::sigprocmask(SIG_BLOCK, &block, &mask_);
-  void (*const handlers[])(int) = {on_interrupt, on_quit, on_suspend, on_resize};
-  for (std::size_t i = 0; i < 4; ++i) install(kPromptSignals[i], handlers[i], 0, before_[i]);
+  void (*const handlers[])(int) = {on_interrupt, on_quit, on_suspend, on_resize, on_continue};
+  for (std::size_t i = 0; i < 5; ++i) install(kPromptSignals[i], handlers[i], 0, before_[i]);
 }
 
 PromptSignals::~PromptSignals() {
-  for (std::size_t i = 0; i < 4; ++i) ::sigaction(kPromptSignals[i], &before_[i], nullptr);
+  for (std::size_t i = 0; i < 5; ++i) ::sigaction(kPromptSignals[i], &before_[i], nullptr);
   ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 
@@ -79,17 +84,19 @@ bool PromptSignals::arrived() const {
   sigset_t blocked;
   ::sigprocmask(SIG_SETMASK, &mask_, &blocked);  // those that wait are delivered here
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
-  return g_ended_by || g_interrupted || g_suspended || g_resized;
+  return g_ended_by || g_interrupted || g_suspended || g_resized || g_continued;
 }
 
-PromptEvent PromptSignals::wait() {
+PromptEvent PromptSignals::wait(int timeout_ms) {
+  const timespec timeout{timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
   while (!arrived()) {
     struct pollfd input {
       STDIN_FILENO, POLLIN, 0
     };
-    const int ready = ::ppoll(&input, 1, nullptr, &mask_);
+    const int ready = ::ppoll(&input, 1, timeout_ms < 0 ? nullptr : &timeout, &mask_);
     if (ready < 0 && errno != EINTR) return PromptEvent::End;
     // Where there is input, ppoll does not deliver signals; ^C is older than what is left to read.
+    if (ready == 0 && !arrived()) return PromptEvent::Pause;
     if (ready <= 0 || arrived()) continue;
     // After a hang-up there is nobody to answer, whatever is left to read.
     return input.revents & (POLLHUP | POLLERR | POLLNVAL) ? PromptEvent::End : PromptEvent::Input;
@@ -102,6 +109,10 @@ PromptEvent PromptSignals::wait() {
   if (g_suspended) {
     g_suspended = 0;
     return PromptEvent::Suspend;
+  }
+  if (g_continued) {
+    g_continued = 0;
+    return PromptEvent::Continue;
   }
   g_resized = 0;
   return PromptEvent::Resize;
@@ -119,6 +130,8 @@ void PromptSignals::stop() {
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);  // here it stops
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
   ::sigaction(SIGTSTP, &handler, nullptr);
+  (void)arrived();  // the signal that made it go on
+  g_continued = 0;
 }
 
 }  // namespace rldb::ui

@@ -24,7 +24,7 @@ class SessionSignals {
   struct sigaction before_[3];
 };
 
-enum class PromptEvent { Input, Interrupt, Suspend, Resize, End };
+enum class PromptEvent { Input, Pause, Interrupt, Suspend, Continue, Resize, End };
 
 // While an entry is being typed.
 class PromptSignals {
@@ -33,14 +33,15 @@ class PromptSignals {
   ~PromptSignals();
   PromptSignals(const PromptSignals&) = delete;
   PromptSignals& operator=(const PromptSignals&) = delete;
-  // Input: standard input can be read. End: the session was asked to end, or the terminal is gone.
-  PromptEvent wait();
+  // Input: standard input can be read. Pause: nothing came for `timeout_ms` (negative: waits for as long as it takes).
+  // Continue: stopped from outside, and going on. End: the session was asked to end, or the terminal is gone.
+  PromptEvent wait(int timeout_ms = -1);
   // Stops the process as ^Z does, and returns when it goes on.
   void stop();
 
  private:
   bool arrived() const;
-  struct sigaction before_[4];
+  struct sigaction before_[5];
   sigset_t mask_;
 };
 

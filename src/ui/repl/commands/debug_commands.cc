@@ -52,40 +52,6 @@ Status plain(Repl& repl, std::string_view rest, Verb verb) {
   return repl.show_stop((repl.debugger().*verb)());
 }
 
-Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
-  std::string spec(rest), condition;
-  if (const auto at = spec.find(" if "); at != std::string::npos) {
-    condition = std::string(trim(std::string_view(spec).substr(at + 4)));
-    spec = std::string(trim(std::string_view(spec).substr(0, at)));
-  }
-  if (spec.empty()) {
-    if (!repl.debugger().active()) return Status::Usage;
-    spec = fmt::format("*{}", repl.debugger().last_stop().where.pc);
-  }
-  source::Diagnostics diagnostics;
-  const debug::Breakpoint* made = repl.debugger().add_breakpoint(spec, temporary, diagnostics);
-  repl.report(diagnostics);
-  if (!made) return Status::Failed;
-  if (!condition.empty()) repl.debugger().find_breakpoint(made->number)->condition = condition;
-  repl.print("breakpoint {} at {}{}\n", made->number, made->spec, made->sites.empty() ? " (pending)" : "");
-  return Status::Good;
-}
-
-template <class F>
-Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
-  std::vector<int> numbers;
-  for (const std::string& word : split_words(rest)) {
-    const auto number = parse_count(word);
-    if (!number || !repl.debugger().find_breakpoint(int(*number)))
-      return repl.fail(source::message(diag::NoSuchThing, "breakpoint", word));
-    numbers.push_back(int(*number));
-  }
-  if (numbers.empty())
-    for (const auto& [number, b] : repl.debugger().breakpoints()) numbers.push_back(number);
-  for (const int n : numbers) f(n);
-  return Status::Good;
-}
-
 Status select_frame(Repl& repl, int number) {
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
   if (number < 0 || std::size_t(number) >= frames.size())
@@ -100,15 +66,15 @@ Status select_frame(Repl& repl, int number) {
 class DisasmDecorator : public bytecode::Decorator {
  public:
   DisasmDecorator(Repl& repl, const bytecode::Executable& exe) : repl_(repl), exe_(exe) {}
-  std::string gutter(bytecode::Index pc) override {
+  std::string gutter(bytecode::Pc pc) override {
     const Debugger& debugger = repl_.debugger();
     if (debugger.active() && debugger.last_stop().where.pc == pc) return "=>";
     for (const auto& [number, b] : debugger.breakpoints())
-      for (const bytecode::Index site : b.sites)
-        if (site == pc) return b.enabled ? "b " : "d ";
+      for (const debug::Site& site : b.sites)
+        if (site.pc == pc) return b.enabled ? "b " : "d ";
     return "  ";
   }
-  std::vector<std::string> lines_before(bytecode::Index pc) override {
+  std::vector<std::string> lines_before(bytecode::Pc pc) override {
     const bytecode::InstructionDebug* debug = exe_.debug.instruction(pc);
     const source::Buffer* buffer = debug ? repl_.session().sources().find(debug->span.file) : nullptr;
     if (!buffer) return {};
@@ -128,40 +94,6 @@ class DisasmDecorator : public bytecode::Decorator {
 
 }  // namespace
 
-Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, false); }
-Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
-
-Status command_Delete(Repl& repl, std::string_view rest) {
-  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().remove_breakpoint(n); });
-}
-Status command_Enable(Repl& repl, std::string_view rest) {
-  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = true; });
-}
-Status command_Disable(Repl& repl, std::string_view rest) {
-  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = false; });
-}
-
-Status command_Condition(Repl& repl, std::string_view rest) {
-  const auto blank = rest.find(' ');
-  const auto number = parse_count(rest.substr(0, blank));
-  if (!number) return Status::Usage;
-  debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
-  if (!b) return repl.fail(source::message(diag::NoSuchThing, "breakpoint", *number));
-  b->condition = blank == std::string_view::npos ? "" : std::string(trim(rest.substr(blank)));
-  return Status::Good;
-}
-
-Status command_Ignore(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
-  const auto number = words.size() == 2 ? parse_count(words[0]) : std::nullopt;
-  const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
-  if (!number || !count) return Status::Usage;
-  debug::Breakpoint* b = repl.debugger().find_breakpoint(int(*number));
-  if (!b) return repl.fail(source::message(diag::NoSuchThing, "breakpoint", *number));
-  b->ignore = *count;
-  return Status::Good;
-}
-
 Status command_Step(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step); }
 Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next); }
 Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
@@ -176,7 +108,11 @@ Status command_ReverseNext(Repl& r, std::string_view rest) {
 Status command_ReverseStepi(Repl& r, std::string_view rest) {
   return reverse_with_count(r, rest, &Debugger::reverse_step_instruction);
 }
-Status command_Finish(Repl& r, std::string_view rest) { return plain(r, rest, &Debugger::finish); }
+Status command_Finish(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  return repl.show_stop(repl.debugger().finish(repl.frame()));
+}
 Status command_ReverseContinue(Repl& r, std::string_view rest) {
   return reverse_plain(r, rest, &Debugger::reverse_resume);
 }
@@ -205,13 +141,6 @@ Status command_Until(Repl& repl, std::string_view rest) {
   const StopReport stop = repl.debugger().until(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   return repl.show_stop(stop);
-}
-
-Status command_Goto(Repl& repl, std::string_view rest) {
-  const auto time = parse_count(rest);
-  if (!time) return Status::Usage;
-  if (!can_reverse(repl)) return not_stopped(repl);
-  return repl.show_stop(repl.debugger().go_to(*time));
 }
 
 Status command_Kill(Repl& repl, std::string_view rest) {
@@ -252,7 +181,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   if (!repl.debugger().machine()) return not_stopped(repl);
   for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) {
     const std::string type = local.type.empty() ? "" : ": " + local.type;
-    repl.print("{}{} = {}\n", local.name, type, local.live ? brief(local.value) : "(freed)");
+    repl.print("{}{} = {}\n", local.name, type, local.live ? runtime::format_brief(local.value) : "(freed)");
   }
   return Status::Good;
 }
@@ -288,10 +217,12 @@ Status command_Heap(Repl& repl, std::string_view rest) {
 Status command_Print(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
-  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics);
+  std::vector<std::string> notes;
+  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics, &notes);
   if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
   repl.last().value = *value;
   repl.show_value(*value, rest);
+  for (const std::string& note : notes) repl.print("note: {}\n", note);
   return Status::Good;
 }
 
@@ -314,7 +245,7 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
   if (name.empty()) {
     for (std::size_t i = 0; i < exe->functions.size(); ++i)
       if (exe->functions[i].kind == bytecode::FunctionKind::Bytecode)
-        repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::Index(i), options));
+        repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::FunctionIndex(i), options));
     return Status::Good;
   }
   const std::string text = bytecode::listing(*exe, exe->find_function(name), options);
@@ -327,7 +258,7 @@ Status command_Origin(Repl& repl, std::string_view rest) {
   const auto given = rest.empty() ? std::nullopt : parse_count(rest);
   if (!rest.empty() && !given) return Status::Usage;
   if (rest.empty() && !repl.debugger().machine()) return not_stopped(repl);
-  const auto pc = given ? bytecode::Index(*given) : repl.debugger().last_stop().where.pc;
+  const auto pc = given ? bytecode::Pc(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
   if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));
   for (const std::string& line : lines) repl.print("{}\n", line);

@@ -44,6 +44,18 @@ void list_functions(Repl& repl) {
   }
 }
 
+// An executable has no text: its functions, or the instructions of one.
+Status list_executable(Repl& repl, std::string_view function) {
+  if (!function.empty()) return command_Disasm(repl, function);
+  source::Diagnostics diagnostics;
+  const auto build = repl.session().viewable(diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
+  for (const bytecode::FunctionEntry& f : build->executable->functions)
+    if (f.kind == bytecode::FunctionKind::Bytecode)
+      repl.print("{}({}): {} instructions\n", f.name, fmt::join(f.param_names, ", "), f.end - f.start);
+  return Status::Good;
+}
+
 const ir::Expr* find_function(Repl& repl, std::string_view name) {
   const ir::Module* module = repl.session().module();
   const ir::Expr* f = module ? module->find(name) : nullptr;
@@ -66,6 +78,7 @@ const ir::Expr* find_function(Repl& repl, std::string_view name) {
 
 Status command_Load(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_end_run("loading a program")) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto first_end = rest.find('\n');
   const std::string_view first = rest.substr(0, first_end);
@@ -86,6 +99,7 @@ Status command_Load(Repl& repl, std::string_view rest) {
 
 Status command_Reload(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (!repl.may_end_run("loading the program again")) return Status::Failed;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().reload(diagnostics);
   return loaded(repl, ok, diagnostics);
@@ -117,6 +131,7 @@ Status command_List(Repl& repl, std::string_view rest) {
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
+  if (repl.session().has_executable()) return list_executable(repl, rest);
   if (!repl.session().module()) return no_module(repl);
   if (rest.empty()) {
     list_functions(repl);
@@ -239,10 +254,13 @@ Status command_Info(Repl& repl, std::string_view rest) {
 namespace {
 
 Status go_to_version(Repl& repl, std::size_t version) {
+  if (version < repl.session().history().size() && version != repl.session().history().position() &&
+      !repl.may_end_run(fmt::format("going to version {}", version)))
+    return Status::Failed;
   if (!repl.session().history().rewind(version)) return repl.fail(source::message(diag::NoSuchVersion, version));
   repl.debugger().kill();
-  repl.debugger().resolve_breakpoints();
   repl.print("at version {}\n", version);
+  resolve_and_tell(repl);
   return Status::Good;
 }
 

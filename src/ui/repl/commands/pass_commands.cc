@@ -38,7 +38,14 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   passes::RunOptions options;
   options.verify_each = repl.session().options().verify_each;
   options.after = [&](const passes::PassRecord& r) { records.push_back(r); };
+  const std::size_t version = repl.session().history().position();
   const bool ok = repl.session().run_passes(pipeline, diagnostics, options);
+  const bool changed =
+      std::any_of(records.begin(), records.end(), [](const passes::PassRecord& r) { return !r.changed.empty(); });
+  if (changed && !repl.may_end_run(fmt::format("`{}`, which changes the program", pipeline))) {
+    repl.session().history().rewind(version);
+    return Status::Failed;
+  }
   for (const passes::PassRecord& r : records) {
     if (!r.after) continue;
     repl.print("{}: {}\n", passes::to_string(r.pass),
@@ -48,9 +55,9 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
                        "after " + passes::to_string(r.pass));
   }
   repl.report(diagnostics);
-  if (!records.empty()) {
+  if (changed) {
     repl.debugger().kill();
-    repl.debugger().resolve_breakpoints();
+    resolve_and_tell(repl);
   }
   return ok ? Status::Good : Status::Failed;
 }

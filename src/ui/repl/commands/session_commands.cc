@@ -15,6 +15,7 @@
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
+#include "ui/term/key_bindings.h"
 
 namespace rldb::ui {
 
@@ -44,13 +45,24 @@ void list_commands(Repl& repl) {
     group = c.group;
     repl.print("  :{:<18} {}\n", c.name, c.doc);
   }
-  repl.print("\n`:help NAME` explains a command, a pass or an operator. An empty line repeats a step.\n");
+  repl.print(
+      "\n`:help NAME` explains a command, a pass or an operator, `:help keys` lists the keys. An empty line repeats a "
+      "step.\n");
 }
 
 void help_command(Repl& repl, const Command& c) {
   repl.print(":{}{}{}\n  {}\n", c.name, c.arguments.empty() ? "" : " ", c.arguments, c.doc);
   if (!c.more.empty()) repl.print("  {}\n", c.more);
   if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
+}
+
+void list_keys(Repl& repl) {
+  repl.print("Keys while an entry is typed; docs/keys.md has those of vi's command mode. An inputrc changes them.\n\n");
+  for (const KeyFunctionRow& row : key_functions()) {
+    std::string keys;
+    for (const std::string& key : key_names(row.keys[0])) keys += (keys.empty() ? "" : " ") + key;
+    if (!keys.empty()) repl.print("  {:<24} {}\n", keys, row.doc);
+  }
 }
 
 }  // namespace
@@ -62,6 +74,14 @@ Status command_Help(Repl& repl, std::string_view rest) {
   }
   if (rest == "--markdown") {  // scripts/gen_docs
     repl.console().write(commands_markdown());
+    return Status::Good;
+  }
+  if (rest == "--markdown=keys") {
+    repl.console().write(keys_markdown());
+    return Status::Good;
+  }
+  if (rest == "keys") {
+    list_keys(repl);
     return Status::Good;
   }
   std::string_view name = rest;
@@ -83,6 +103,29 @@ Status command_Help(Repl& repl, std::string_view rest) {
   return repl.fail(std::move(m));
 }
 
+// `TARGET = EXPRESSION` for a value of the stopped run; `var` before it says that it is no option, as in gdb.
+static std::optional<std::pair<std::string_view, std::string_view>> assignment_of(Repl& repl, std::string_view rest) {
+  constexpr std::string_view kVar = "var ";
+  const bool forced = rest.starts_with(kVar);
+  if (forced) rest = trim(rest.substr(kVar.size()));
+  const auto at = rest.find('=');
+  if (at == std::string_view::npos || at + 1 >= rest.size() || rest[at + 1] == '=' || !repl.debugger().active())
+    return std::nullopt;
+  const std::string_view target = trim(rest.substr(0, at));
+  const std::vector<Option>& all = options();
+  const bool is_option = std::any_of(all.begin(), all.end(), [&](const Option& o) { return o.name == target; });
+  if (is_option && !forced) return std::nullopt;
+  return std::pair(target, trim(rest.substr(at + 1)));
+}
+
+static Status assign(Repl& repl, std::string_view target, std::string_view expression) {
+  source::Diagnostics diagnostics;
+  const auto done = repl.debugger().assign(target, expression, repl.frame(), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  repl.print("{}\n", *done);
+  return Status::Good;
+}
+
 Status command_Set(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
@@ -90,6 +133,7 @@ Status command_Set(Repl& repl, std::string_view rest) {
   }
   const auto blank = rest.find_first_of(" \t=");
   const std::string_view name = rest.substr(0, blank);
+  if (const auto assignment = assignment_of(repl, rest)) return assign(repl, assignment->first, assignment->second);
   std::string_view value = blank == std::string_view::npos ? std::string_view() : trim(rest.substr(blank));
   if (value.starts_with('=')) value = trim(value.substr(1));
   for (const Option& o : options()) {

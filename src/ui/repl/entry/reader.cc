@@ -1,3 +1,4 @@
+// ScriptReader: cuts a text into entries, here-documents and expected outputs.
 #include "ui/repl/entry/reader.h"
 
 #include "rldb/frontend/parse.h"
@@ -9,6 +10,18 @@ namespace {
 
 constexpr std::string_view kExpected = "#|";
 constexpr std::string_view kContinuation = "...>";
+constexpr std::string_view kPythonPrompts[] = {">>>", "..."};
+
+constexpr std::string_view kBlockEnd = "end";
+
+// `commands 2`: its lines follow, up to `end`, as in gdb.
+bool takes_block(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with(':')) line = trim(line.substr(1));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+  const Command* command = find_command(word).command;
+  return command && command->name == word && (command->flags & kBlock);
+}
 
 bool is_command(std::string_view line) {
   return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
@@ -25,11 +38,16 @@ std::string_view strip_prompt(std::string_view line) {
   }
   if (line.starts_with("(rldb) ")) return line.substr(7);
   if (line.starts_with(kContinuation)) return line.substr(line.size() > 4 && line[4] == ' ' ? 5 : 4);
+  for (const std::string_view prompt : kPythonPrompts) {
+    if (line == prompt) return {};
+    if (line.starts_with(prompt) && line[prompt.size()] == ' ') return line.substr(prompt.size() + 1);
+  }
   return line;
 }
 
 std::string_view here_document_mark(std::string_view first_line) {
   const auto at = first_line.rfind("<<");
+  if (at == std::string_view::npos && takes_block(first_line)) return kBlockEnd;
   if (!is_command(trim(first_line)) || at == std::string_view::npos) return {};
   const std::string_view mark = trim(first_line.substr(at + 2));
   for (const char c : mark)
@@ -61,6 +79,48 @@ ScriptReader::ScriptReader(std::string_view text) {
 }
 
 std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
+
+std::string clean_paste(std::string_view text) {
+  std::string out, entry;  // `entry`: the one that is being read, of those in `out`
+  bool prompts = false, first = true;
+  std::string mark;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const bool broken = end != std::string_view::npos;
+    text.remove_prefix(broken ? end + 1 : text.size());
+    const std::string_view bare = strip_prompt(line);
+    const bool prompted = bare.size() != line.size();
+    const bool in_document = !mark.empty();
+    if (!in_document && line.starts_with(kExpected)) continue;
+    if (first && !trim(line).empty()) {
+      prompts = prompted;
+      first = false;
+    }
+    const bool goes_on = in_document || (!entry.empty() && wants_more(entry, false));
+    if (prompts && !prompted && !goes_on) continue;
+    if (in_document && trim(bare) == mark)
+      mark.clear();
+    else if (!in_document && !goes_on)
+      mark = here_document_mark(bare);
+    entry = goes_on ? entry + "\n" + std::string(bare) : std::string(bare);
+    out += bare;
+    if (broken) out += '\n';
+  }
+  return out;
+}
+
+std::vector<std::string> entries_of(std::string_view text) {
+  ScriptReader reader(text);
+  std::vector<std::string> entries;
+  bool commands = false;
+  while (auto entry = reader.next()) {
+    commands = commands || is_command(trim(entry->text));
+    entries.push_back(std::move(entry->text));
+  }
+  if (entries.size() < 2 || !commands) return {std::string(text)};
+  return entries;
+}
 
 std::optional<ScriptEntry> ScriptReader::next() {
   while (next_ < lines_.size() && (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#')) ++next_;

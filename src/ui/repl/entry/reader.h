@@ -1,4 +1,4 @@
-// ScriptReader: cuts a text into entries as the prompt would take them: one command a line, here-documents
+// ScriptReader: cuts a text into entries as the prompt would take them: one command per line, here-documents
 // (`:load <<END` ... `END`), and TVMScript over as many lines as the parse tree wants. Pasted prompts at line starts
 // are stripped, so a transcript replays; comments and blank lines between entries are skipped; in `.session` files
 // the lines starting with `#|` after an entry are its expected output.
@@ -36,6 +36,13 @@ class ScriptReader {
 bool wants_more(std::string_view text, bool last_was_empty);
 // `:load <<END`: the mark, or empty.
 std::string_view here_document_mark(std::string_view first_line);
+// Without the prompt that it begins with, ours or Python's.
 std::string_view strip_prompt(std::string_view line);
+// What of a pasted text is meant: prompts, lines `#| ` and, when its first line has a prompt, the replies between the
+// entries are left out. A here-document stays as it is.
+std::string clean_paste(std::string_view text);
+// The entries of what was typed at once. More than one when a line after the first begins with `:`, `?` or `!`; else
+// the text is one entry, several items or not.
+std::vector<std::string> entries_of(std::string_view text);
 
 }  // namespace rldb::ui

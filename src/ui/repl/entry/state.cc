@@ -1,3 +1,4 @@
+// Repl: one entry dispatched, guarded and, when it is given up, undone.
 #include "ui/repl/entry/state.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/reader.h"
+#include "ui/repl/view.h"
 
 namespace rldb::ui {
 
@@ -78,12 +80,47 @@ Status Repl::execute(std::string_view entry) {
   // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
   const auto guarded = [&] { return guard(text, std::ref(work)); };
   const Status status = record(text, std::ref(guarded));
+  if (!doing_ && !to_do_.empty()) {
+    const Status done = carry_out();
+    if (done == Status::Quit) return done;
+  }
   if (!checks) {
     last_.output = tee_->take();
     last_.failed = status == Status::Failed || status == Status::Usage;
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
   return status;
+}
+
+// In turn, not one inside of the other: `continue` among them may stop at a breakpoint with commands again.
+Status Repl::carry_out() {
+  doing_ = true;
+  Status status = Status::Good;
+  for (std::size_t i = 0; i < to_do_.size() && status == Status::Good; ++i) {
+    const std::string command = to_do_[i];
+    const std::size_t before = to_do_.size();
+    const std::uint64_t time = debugger_->last_stop().time;
+    const auto work = [&] { return dispatch(command); };
+    status = guard(command, std::ref(work));
+    if (support::cancel_cause() == support::CancelCause::Interrupt) break;
+    // After one that resumed the run, what is left of this list is dropped; a stop may have put new ones behind it.
+    const bool resumed = !debugger_->active() || debugger_->last_stop().time != time || to_do_.size() != before;
+    if (resumed) {
+      to_do_.erase(to_do_.begin(), to_do_.begin() + std::ptrdiff_t(before));
+      i = std::size_t(-1);
+    }
+  }
+  to_do_.clear();
+  doing_ = false;
+  return status;
+}
+
+bool Repl::may_end_run(std::string_view what) {
+  if (!debugger_->active() || forced_) return true;
+  const std::string where = describe_position(*this, debugger_->last_stop().where);
+  if (ask) return ask(fmt::format("the run that is stopped at {} ends with {}\ngo on? (y/n) ", where, what));
+  fail(source::message(diag::RunInTheWay, where, what));
+  return false;
 }
 
 struct Repl::Before {
@@ -149,7 +186,8 @@ Repl::Target Repl::target_of(std::string_view entry) const {
          (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_'))
     ++end;
   const std::string_view word = body.substr(0, end);
-  const std::string_view rest = trim(body.substr(end));
+  const bool forced = colon && end > 0 && end < body.size() && body[end] == '!';
+  const std::string_view rest = trim(body.substr(end + (forced ? 1 : 0)));
 
   if (!colon) {
     // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
@@ -164,7 +202,7 @@ Repl::Target Repl::target_of(std::string_view entry) const {
   }
   if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
   const Command* found = word.empty() ? nullptr : find_command(word).command;
-  if (found) return {Kind::Command, found, rest, word};
+  if (found) return {Kind::Command, found, rest, word, forced};
   return {Kind::Unknown, nullptr, rest, word.empty() ? body : word};
 }
 
@@ -176,6 +214,7 @@ Status Repl::dispatch(std::string_view entry) {
     case Target::Kind::Script:
       return run_entry(target.rest);
     case Target::Kind::Command:
+      forced_ = target.forced;
       return run_command(*target.command, target.rest);
     case Target::Kind::Unknown:
       break;
@@ -252,12 +291,33 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
   return status;
 }
 
+// The first function that an entry defined and that has a frame; empty: none.
+std::string Repl::on_the_stack(const session::EntryResult& result) const {
+  if (!debugger_->active()) return {};
+  for (const session::EntryResult::Item& item : result.items) {
+    if (item.kind != frontend::ItemKind::Function && item.kind != frontend::ItemKind::Module) continue;
+    for (const debug::FrameInfo& f : debugger_->frames())
+      if (item.kind == frontend::ItemKind::Module || item.name == f.where.function || item.name == f.where.written_in)
+        return f.where.function;
+  }
+  return {};
+}
+
 Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
+  forced_ = false;
   source::Diagnostics diagnostics;
+  const std::size_t version = session_->history().position();
   session::EntryResult result = session_->enter(text, diagnostics);
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return Status::Failed;
+  if (const std::string running = on_the_stack(result); !running.empty()) {
+    if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
+      session_->history().rewind(version);
+      return Status::Failed;
+    }
+    debugger_->kill();
+  }
   for (const session::EntryResult::Item& item : result.items) {
     last_.type = item.type;
     switch (item.kind) {

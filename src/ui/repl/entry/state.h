@@ -72,6 +72,7 @@ class Repl {
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
   void show_value(const runtime::Value& value, std::string_view name = {});
+  // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
@@ -79,6 +80,9 @@ class Repl {
   // May the entry at hand do this (`run a shell`)? Asks when it stands in a script that nobody named, and refuses with
   // a diagnostic where there is nobody to ask.
   bool may(std::string_view what, std::string_view entry);
+  // May the stopped run be given up for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
+  // command was given with a `!`. Nothing is stopped: true.
+  bool may_end_run(std::string_view what);
   // The last failure was expected after all.
   void forgive();
   // Puts a question to whoever sits at the terminal; empty: nobody does.
@@ -98,6 +102,7 @@ class Repl {
     const Command* command = nullptr;
     std::string_view rest;
     std::string_view word;  // Unknown: what was taken for the name of a command
+    bool forced = false;    // a `!` follows the name
   };
   // Tells whether an entry that failed changed anything.
   struct Moment {
@@ -116,6 +121,7 @@ class Repl {
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
+  std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
 
   CommandLine line_;
@@ -126,6 +132,10 @@ class Repl {
   std::unique_ptr<Journal> journal_;
   LastResult last_;
   std::string repeatable_;
+  bool forced_ = false;             // the command at hand was given with a `!`
+  std::vector<std::string> to_do_;  // commands of the breakpoints that have just stopped the run
+  bool doing_ = false;              // they are being carried out
+  Status carry_out();
   std::vector<std::string> entered_;
   int frame_ = 0;
   int exit_code_ = 0;

@@ -1,0 +1,49 @@
+// CallLog: what the packed functions of one run gave, by time, so that executing a moment again does not call them
+// again.
+//
+// A packed function may write files, draw random numbers, or keep state: what it did the first time is what happened.
+// Kept are its result and what it left in its tensor arguments. A call whose result shares memory with an argument in
+// another way than by being it, or which is larger than the limit, is not kept, and is made again. Shared by the copies
+// of a machine; made by whoever wants to go back (debug). Idea: rr's recording of system calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rldb/vm/program.h"
+
+namespace rldb::vm {
+
+class CallLog {
+ public:
+  static constexpr std::size_t kLimit = std::size_t(64) << 20;  // bytes
+  explicit CallLog(std::size_t limit = kLimit) : limit_(limit) {}
+
+  // The call that is made at `time`: from the log, or really, and then it is kept.
+  Result<Value> call(const Program& program, std::uint64_t time, const runtime::Function& function, PackedArgs args);
+  // What happened at `time` or later happened in another way, or never.
+  void forget_from(std::uint64_t time);
+  std::size_t kept() const { return entries_.size(); }
+  std::uint64_t not_kept() const { return not_kept_; }
+
+ private:
+  // What a call left in its tensor arguments, by their index.
+  using Written = std::vector<std::pair<std::size_t, Value>>;
+  struct Entry {
+    std::uint64_t time = 0;
+    Value value;
+    std::int32_t argument = -1;  // the result is this argument; -1: it is not
+    std::unique_ptr<Written> written;
+  };
+  Entry* find(std::uint64_t time);
+  Result<Value> replay(const Program& program, const Entry& entry, PackedArgs args) const;
+  void keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args);
+
+  std::vector<Entry> entries_;  // ascending times
+  std::size_t limit_;
+  std::size_t bytes_ = 0;  // of values; the entries themselves count too
+  std::uint64_t not_kept_ = 0;
+};
+
+}  // namespace rldb::vm

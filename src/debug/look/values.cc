@@ -1,0 +1,137 @@
+// ValueFinder: the places where the value of a name is looked for, in order.
+#include "debug/look/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "debug/look/recompute.h"
+#include "rldb/ir/type.h"
+
+namespace rldb::debug {
+
+using runtime::ErrorKind;
+using runtime::Result;
+using runtime::Value;
+
+ValueFinder::ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const CodeMap& map, std::size_t frame, int part,
+                         bool may_go_back)
+    : d_(d), m_(m), map_(map), frame_(frame), may_go_back_(may_go_back) {
+  const std::vector<int>& group = map_.group_of(this->frame().pc);
+  if (group.empty()) {
+    here_ = map_.last_binding_before(this->frame().pc);
+  } else {
+    const bool innermost = frame_ + 1 == m_.frames().size();
+    here_ = group[std::min(innermost ? std::size_t(part) : 0, group.size() - 1)];
+  }
+}
+
+// The function as it was written; its code may be part of another one.
+std::string_view ValueFinder::function() const {
+  return here_ >= 0 ? std::string_view(map_.binding(here_).function) : std::string_view(map_.function_name(frame().pc));
+}
+
+Result<Value> ValueFinder::find(std::string_view name) {
+  const int binding = map_.find_binding(function(), name, here_);
+  if (binding >= 0 && map_.binding(binding).binding) {
+    auto value = value_of_binding(binding);
+    // A parameter or symbol may have the name of a binding that comes later.
+    if (value.ok() || is_reached(binding)) return value;
+  }
+  Value v;
+  switch (d_.find_name(m_, map_, frame_, name, v)) {
+    case Debugger::Impl::Found::Yes:
+      return v;
+    case Debugger::Impl::Found::Freed:
+      for (const UserVariable& u : map_.variables(frame().function))
+        if (u.name == name)
+          if (auto past = from_history(u.id)) return *std::move(past);
+      return runtime::fail(ErrorKind::Raised,
+                           fmt::format("the register of `{}` was freed after its last use, and the run has no history "
+                                       "to fetch the value from",
+                                       name));
+    case Debugger::Impl::Found::No:
+      break;
+  }
+  if (binding >= 0 && map_.binding(binding).binding) return support::Failure(not_computed(binding));
+  return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+}
+
+bool ValueFinder::is_reached(int binding) const {
+  return here_ >= 0 && binding < here_ && map_.binding(binding).function == function();
+}
+
+runtime::Error ValueFinder::not_computed(int binding) const {
+  const UserBinding& b = map_.binding(binding);
+  const std::string place = b.line ? fmt::format(" at {}:{}", b.file, b.line) : "";
+  return {ErrorKind::Raised,
+          is_reached(binding) ? fmt::format("`{}` was not computed on the way here: it is bound{}", b.name, place)
+                              : fmt::format("`{}` is not computed yet: it is bound{}", b.name, place),
+          {}};
+}
+
+Result<Value> ValueFinder::value_of_binding(int binding) {
+  const UserBinding& b = map_.binding(binding);
+  if (auto value = in_register(b.binding->var->id)) return *std::move(value);
+  if (!is_reached(binding)) return support::Failure(not_computed(binding));
+  if (auto value = from_history(b.binding->var->id)) return *std::move(value);
+  if (map_.has_variable(frame().function, b.binding->var->id) && !map_.was_executed(binding, frame().pc))
+    return support::Failure(not_computed(binding));
+  auto computed = recompute(d_.session, map_, binding, [this](const ir::Var* v) { return lookup(v); });
+  if (!computed.ok()) {
+    computed.error().notes.push_back(
+        fmt::format("`{}` has no code of its own in what runs; it was to be computed from "
+                    "values that are there",
+                    b.name));
+    return support::Failure(std::move(computed).error());
+  }
+  const auto* alias = ir::as<ir::Var>(b.binding->value);
+  notes_.push_back(
+      alias ? fmt::format("{} is {}", b.name, alias->name)
+            : fmt::format("{} computed by the evaluator from {}: it is not kept by what runs", b.name,
+                          computed->from.empty() ? "nothing" : fmt::format("{}", fmt::join(computed->from, ", "))));
+  return std::move(computed->value);
+}
+
+std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
+  const Pc pc = frame().pc;
+  const UserVariable* best = nullptr;
+  for (const UserVariable& v : map_.variables(frame().function))
+    if (v.id == variable && pc >= v.begin && pc < v.range->end && (!best || v.begin > best->begin)) best = &v;
+  if (!best) return std::nullopt;
+  const Value* v = m_.read_register(frame_, best->range->reg);
+  return v ? std::optional(*v) : std::nullopt;
+}
+
+// From the moment after it was made in this call of the function.
+std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
+  if (!may_go_back_) return std::nullopt;
+  if (const auto known = fetched_.find(variable); known != fetched_.end()) return known->second;
+  std::optional<Value>& result = fetched_[variable];
+  for (const UserVariable& v : map_.variables(frame().function)) {
+    if (v.id != variable || v.begin > frame().pc) continue;
+    const auto time = d_.latest_time(v.begin, frame_);
+    if (!time) continue;
+    const auto past = d_.run->machine_at(*time);
+    const Value* held = past ? past->read_register(frame_, v.range->reg) : nullptr;
+    if (!held) continue;
+    notes_.push_back(fmt::format("{} as of its definition, time {}; its register was freed since", v.name, *time));
+    result = *held;
+  }
+  return result;
+}
+
+std::optional<Value> ValueFinder::symbol(std::string_view name) {
+  for (const SlotInfo& slot : d_.heap(m_, map_, frame_))
+    if (slot.set && slot.expression == name) return Value::of_int(slot.value);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueFinder::lookup(const ir::Var* v) {
+  if (ir::as<ir::PrimType>(v->type) != nullptr)
+    if (auto value = symbol(v->name)) return value;
+  if (auto value = in_register(v->id)) return value;
+  return from_history(v->id);
+}
+
+}  // namespace rldb::debug

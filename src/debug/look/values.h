@@ -1,0 +1,52 @@
+// ValueFinder: the value of any name of the source, as a stop sees it.
+//
+// In this order: what a register of the frame holds; a symbolic variable of the shape heap; a value whose register was
+// freed, fetched from the moment it was made; a binding that became no code of its own, computed again by the
+// evaluator; a value of the session. How it was come by is said, unless it is simply there. Users: Debugger::evaluate,
+// breakpoint conditions (which look at what is there only), `:why`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "debug/impl.h"
+
+namespace rldb::debug {
+
+class ValueFinder {
+ public:
+  // `may_go_back`: values may be fetched from the past, which executes again. `part`: see Debugger::Impl.
+  ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const CodeMap& map, std::size_t frame, int part,
+              bool may_go_back);
+
+  // Errors say why there is no value: not reached, its place; not executed; no such name.
+  runtime::Result<runtime::Value> find(std::string_view name);
+  runtime::Result<runtime::Value> value_of_binding(int binding);
+  // The binding that a name means here; -1: it means none.
+  int binding_of(std::string_view name) const { return map_.find_binding(function(), name, here_); }
+  // One line per value that is not simply there: `lv1 as of its definition, time 12`.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  std::optional<runtime::Value> in_register(std::uint32_t variable);
+  std::optional<runtime::Value> from_history(std::uint32_t variable);
+  std::optional<runtime::Value> symbol(std::string_view name);
+  std::optional<runtime::Value> lookup(const ir::Var* v);
+  runtime::Error not_computed(int binding) const;
+  bool is_reached(int binding) const;
+  const vm::Frame& frame() const { return m_.frames()[frame_]; }
+  std::string_view function() const;
+
+  const Debugger::Impl& d_;
+  const vm::Machine& m_;
+  const CodeMap& map_;
+  std::size_t frame_;
+  int here_ = -1;  // the binding that the frame is at
+  bool may_go_back_;
+  std::unordered_map<std::uint32_t, std::optional<runtime::Value>> fetched_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace rldb::debug

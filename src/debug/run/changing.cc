@@ -1,0 +1,277 @@
+// Changing a run: values, elements, slots; skipping what comes next; returning early.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "debug/expression/array.h"
+#include "debug/impl.h"
+#include "debug/watch/numeric.h"
+#include "rldb/runtime/copy.h"
+#include "rldb/source/diagnostic_command.h"
+
+namespace rldb::debug {
+
+using bytecode::Instruction;
+using bytecode::Opcode;
+using bytecode::RegName;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+using vm::Machine;
+using vm::Outcome;
+
+namespace {
+
+std::nullopt_t refuse(source::Diagnostics& out, std::string_view target, std::string_view why) {
+  out.add({}, source::message(diag::NotChangeable, target, why));
+  return std::nullopt;
+}
+
+std::string kind_text(const Value& v) { return runtime::describe(v); }
+
+// A number or tensor as a tensor of a dtype.
+runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DType dtype) {
+  RLDB_TRY(auto t, as_tensor(value));
+  return cast(*t, dtype);
+}
+
+// The value in the form that the register holds now: one element becomes the tensor of one element that is there. A
+// null value: it does not fit.
+Value in_form_of(const Value& now, const Value& wanted) {
+  if (now.is_null()) return wanted;
+  if (now.is(ValueKind::Int) || now.is(ValueKind::Bool) || now.is(ValueKind::Float)) {
+    auto number = number_of(wanted);
+    if (!number.ok()) return Value();
+    if (number->kind() == now.kind()) return *number;
+    return now.is(ValueKind::Int) && number->is(ValueKind::Bool) ? Value::of_int(number->as_int()) : Value();
+  }
+  if (!now.is(ValueKind::Tensor)) return now.kind() == wanted.kind() ? wanted : Value();
+  const Tensor& t = now.as_tensor();
+  if (wanted.is(ValueKind::Tensor) && wanted.as_tensor().shape() == t.shape() &&
+      wanted.as_tensor().dtype() == t.dtype())
+    return wanted;
+  auto one = number_of(wanted);
+  if (t.element_count() != 1 || !one.ok()) return Value();
+  auto made = converted(*one, t.dtype());
+  if (!made.ok()) return Value();
+  auto shaped = Tensor::view((*made)->storage(), (*made)->byte_offset(), t.shape(), t.dtype());
+  return shaped.ok() ? Value(std::move(shaped).value()) : Value();
+}
+
+// `x[0, :2]`: `x` and `[0, :2]`; no subscript: all of it and nothing.
+std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
+  const auto bracket = target.find('[');
+  if (bracket == std::string_view::npos) return {target, {}};
+  std::string_view name = target.substr(0, bracket);
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return {name, target.substr(bracket)};
+}
+
+// The elements that a subscript names, as positions in row-major order: the subscript of a tensor of positions.
+runtime::Result<std::vector<std::int64_t>> positions(const Tensor& t, std::string_view subscript) {
+  RLDB_TRY(auto all, Tensor::empty(t.shape(), runtime::DType::Int(64)));
+  auto* data = reinterpret_cast<std::int64_t*>(all->data());
+  for (std::int64_t i = 0; i < all->element_count(); ++i) data[i] = i;
+  const Value whole(std::move(all));
+  RLDB_TRY(const Value chosen, evaluate_expression("elements" + std::string(subscript),
+                                                   [&](std::string_view) -> runtime::Result<Value> { return whole; }));
+  RLDB_TRY(auto list, as_tensor(chosen));
+  RLDB_TRY(list, cast(*list, runtime::DType::Int(64)));
+  const auto* first = reinterpret_cast<const std::int64_t*>(list->data());
+  return std::vector<std::int64_t>(first, first + list->element_count());
+}
+
+}  // namespace
+
+const UserVariable* Debugger::Impl::live_variable(std::string_view name, std::size_t frame) const {
+  const vm::Frame& f = run->machine().frames()[frame];
+  const UserVariable* best = nullptr;
+  for (const UserVariable& v : run->code().variables(f.function))
+    if (v.name == name && f.pc >= v.begin && f.pc < v.range->end && (!best || v.begin > best->begin)) best = &v;
+  return best;
+}
+
+std::optional<std::string> Debugger::Impl::assign_register(std::string_view name, Value value, std::size_t frame,
+                                                           source::Diagnostics& out) {
+  const UserVariable* v = live_variable(name, frame);
+  const RegName reg = v->range->reg;
+  const Value* now = run->machine().read_register(frame, reg);
+  const Value fits = now ? in_form_of(*now, value) : Value();
+  if (fits.is_null())
+    return refuse(out, name,
+                  fmt::format("it is a {}, the value is a {}", kind_text(now ? *now : Value()), kind_text(value)));
+  const auto kept = runtime::copy_of(fits);
+  if (!kept.ok()) return refuse(out, name, kept.error().message);
+  run->change(false, [frame, reg, kept = kept.value()](Machine& m) -> std::optional<Outcome> {
+    // A tensor is written in place: what shares its memory sees it, as it would when the program had computed it.
+    const Value* held = m.read_register(frame, reg);
+    if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
+      std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
+      return std::nullopt;
+    }
+    if (auto copy = runtime::copy_of(kept); copy.ok()) m.write_register(frame, reg, std::move(copy).value());
+    return std::nullopt;
+  });
+  return fmt::format("{} = {}", name, runtime::format_brief(fits));
+}
+
+std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name, std::string_view subscript,
+                                                           Value value, std::size_t frame, source::Diagnostics& out) {
+  const UserVariable* v = live_variable(name, frame);
+  const RegName reg = v->range->reg;
+  const Value* now = run->machine().read_register(frame, reg);
+  if (!now || !now->is(ValueKind::Tensor)) return refuse(out, name, "only a tensor has elements that can be set");
+  auto chosen = positions(now->as_tensor(), subscript);
+  if (!chosen.ok()) return refuse(out, fmt::format("{}{}", name, subscript), chosen.error().message);
+  const runtime::DType dtype = now->as_tensor().dtype();
+  auto given = converted(value, dtype);
+  if (!given.ok()) return refuse(out, fmt::format("{}{}", name, subscript), given.error().message);
+  const bool fills = (*given)->element_count() == 1;
+  if (!fills && (*given)->element_count() != std::int64_t(chosen->size()))
+    return refuse(out, fmt::format("{}{}", name, subscript),
+                  fmt::format("these are {} elements, the value is a {}", chosen->size(), kind_text(value)));
+  auto kept = runtime::copy_of(Value(*given));
+  if (!kept.ok()) return refuse(out, name, kept.error().message);
+  run->change(false, [frame, reg, fills, kept = *kept, at = *chosen](Machine& m) -> std::optional<Outcome> {
+    const Value* held = m.read_register(frame, reg);
+    if (!held || !held->is(ValueKind::Tensor)) return std::nullopt;
+    const Tensor& t = held->as_tensor();
+    const std::size_t width = t.dtype().bytes();
+    for (std::size_t i = 0; i < at.size() && at[i] < t.element_count(); ++i)
+      std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().data() + (fills ? 0 : i * width), width);
+    return std::nullopt;
+  });
+  return fmt::format("{}{}: {} element{} set", name, subscript, chosen->size(), chosen->size() == 1 ? "" : "s");
+}
+
+std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const Value& value, std::size_t frame,
+                                                       source::Diagnostics& out) {
+  const std::vector<SlotInfo> slots = heap(run->machine(), run->code(), frame);
+  if (slot < 0 || std::size_t(slot) >= slots.size())
+    return refuse(out, fmt::format("slot {}", slot), "the frame has no such slot");
+  auto number = number_of(value);
+  if (!number.ok() || number->is(ValueKind::Float))
+    return refuse(out, fmt::format("slot {}", slot),
+                  fmt::format("it holds an integer, the value is a {}", kind_text(value)));
+  const std::int64_t integer = number->as_int();
+  run->change(false, [frame, slot, integer](Machine& m) -> std::optional<Outcome> {
+    m.write_slot(frame, std::size_t(slot), integer);
+    return std::nullopt;
+  });
+  const SlotInfo& s = slots[std::size_t(slot)];
+  // What was computed from it is not computed again.
+  std::vector<std::string> derived;
+  for (const SlotInfo& other : slots)
+    if (other.slot != slot && other.set && mentions(other.expression, s.expression))
+      derived.push_back(other.expression);
+  return fmt::format("slot {} ({}) = {}{}", slot, s.expression, integer,
+                     derived.empty() ? "" : fmt::format("; {} keep their values", fmt::join(derived, ", ")));
+}
+
+std::optional<std::string> Debugger::assign(std::string_view target, std::string_view expression, int frame,
+                                            source::Diagnostics& out) {
+  Impl& d = *impl_;
+  std::size_t index = 0;
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index)) {
+    out.add({}, source::message(diag::NotStopped));
+    return std::nullopt;
+  }
+  if (d.run->in_kernel())
+    return refuse(out, target, "a kernel is being stepped; its call is made again when it is left");
+  auto value = evaluate(expression, frame, out);
+  if (!value) return std::nullopt;
+  constexpr std::string_view kSlot = "slot ";
+  if (target.starts_with(kSlot)) {
+    const auto slot = evaluate_expression(target.substr(kSlot.size()), nullptr);
+    return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? slot->as_int() : -1, *value, index, out);
+  }
+  const auto [name, subscript] = split_target(target);
+  if (d.live_variable(name, index)) {
+    auto done = subscript.empty() ? d.assign_register(name, *std::move(value), index, out)
+                                  : d.assign_elements(name, subscript, *std::move(value), index, out);
+    if (done) d.report(d.last.kind);
+    return done;
+  }
+  if (subscript.empty())
+    for (const SlotInfo& s : d.heap(d.run->machine(), d.run->code(), index))
+      if (s.expression == name) return d.assign_slot(s.slot, *value, index, out);
+  source::Diagnostics unused;
+  const bool has_value = evaluate(name, frame, unused).has_value();
+  return refuse(out, target, has_value ? "no register of the frame holds it" : "the frame has no such name");
+}
+
+StopReport Debugger::skip(source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) return d.not_running();
+  Run& run = *d.run;
+  const auto refused = [&](std::string_view why) {
+    out.add({}, source::message(diag::NotSkipped,
+                                d.last.where.binding.empty() ? "the instruction" : d.last.where.binding, why));
+    return d.last;
+  };
+  if (run.in_kernel()) return refused("a kernel is being stepped");
+  const std::vector<int> group = run.code().group_of(run.pc());
+  if (group.size() > 1) return refused("it is computed together with others");
+  const auto skips = [](Machine& m) -> std::optional<Outcome> {
+    m.skip();
+    return std::nullopt;
+  };
+  const auto instruction = [&] { return run.code().executable().instruction(run.pc()); };
+  const bool whole = run.code().starts().test(run.pc()) && !group.empty();
+  const std::size_t depth = run.depth();
+  if (!whole && instruction().op != Opcode::Call) return refused("it is no call");
+  const int part = std::exchange(d.part, 0);
+  do {
+    const Instruction i = instruction();
+    const bool call = i.op == Opcode::Call &&
+                      run.machine().program().target_kind(i.callee) != vm::TargetKind::Builtin &&
+                      run.machine().program().target_kind(i.callee) != vm::TargetKind::Control;
+    if (!whole || call || run.is_kernel_call(run.pc())) {
+      run.change(true, skips);
+      if (!whole) break;
+      continue;
+    }
+    if (i.op != Opcode::Call) {
+      d.part = part;
+      return d.report(StopKind::Step);
+    }
+    Outcome o = run.advance(nullptr, run.time() + 1);
+    if (!o.stopped() || o.reason != vm::StopReason::Stepped) return d.report_outcome(std::move(o));
+  } while (run.depth() == depth && run.code().group_of(run.pc()) == group);
+  if (auto r = d.breakpoint_here()) return *r;
+  return d.report(StopKind::Step);
+}
+
+StopReport Debugger::return_from(int frame, std::string_view expression, source::Diagnostics& out) {
+  Impl& d = *impl_;
+  std::size_t index = 0;
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index))
+    return d.not_running();
+  Value value;
+  if (!expression.empty()) {
+    auto given = evaluate(expression, frame, out);
+    if (!given) return d.last;
+    auto copy = runtime::copy_of(*given);
+    value = copy.ok() ? std::move(copy).value() : *std::move(given);
+  }
+  const std::string name = d.run->code().function_name(d.run->machine().frames()[index].pc);
+  d.part = 0;
+  std::optional<Outcome> ended;
+  // The frames above it are left first.
+  while (!ended && d.run->depth() > index) {
+    const bool last = d.run->depth() == index + 1;
+    ended = d.run->change(true, [value, last](Machine& m) -> std::optional<Outcome> {
+      auto copy = runtime::copy_of(value);
+      return m.return_value(last && copy.ok() ? std::move(copy).value() : Value());
+    });
+  }
+  if (ended) return d.report_outcome(*std::move(ended));
+  StopReport r = d.report(StopKind::Step);
+  r.returned_from = name;
+  r.returned = value;
+  return d.last = r;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,131 @@
+// KeptValue: kept by contents or by hash, and the difference from what is there now.
+#include "debug/watch/kept_value.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "rldb/runtime/copy.h"
+
+namespace rldb::debug {
+
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+constexpr std::size_t kCopyLimit = std::size_t(64) << 20;  // bytes
+
+std::uint64_t hash_of(const std::byte* data, std::size_t size) {
+  std::uint64_t h = 0x9E3779B97F4A7C15ULL;
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, data + i, 8);
+    h = (h ^ word) * 0xFF51AFD7ED558CCDULL;
+    h ^= h >> 32;
+  }
+  for (; i < size; ++i) h = (h ^ std::uint64_t(data[i])) * 0x100000001B3ULL;
+  return h;
+}
+
+bool same_place(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && a.dtype() == b.dtype(); }
+
+std::string index_text(const Tensor& t, std::int64_t flat) {
+  std::vector<std::int64_t> index(std::size_t(t.ndim()));
+  for (std::size_t d = index.size(); d-- > 0;) {
+    index[d] = flat % t.shape()[d];
+    flat /= t.shape()[d];
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+// Nested values too; a storage counts as its bytes.
+bool equal(const Value& a, const Value& b) {
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case ValueKind::Tensor:
+      return same_place(a.as_tensor(), b.as_tensor()) &&
+             std::memcmp(a.as_tensor().data(), b.as_tensor().data(), a.as_tensor().byte_size()) == 0;
+    case ValueKind::Tuple: {
+      const auto &x = a.as_tuple().fields, &y = b.as_tuple().fields;
+      if (x.size() != y.size()) return false;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (!equal(x[i], y[i])) return false;
+      return true;
+    }
+    case ValueKind::Storage: {
+      const auto x = a.storage_ref(), y = b.storage_ref();
+      return x->size() == y->size() && std::memcmp(x->data(), y->data(), x->size()) == 0;
+    }
+    case ValueKind::Float: {
+      const double x = a.as_float(), y = b.as_float();
+      return std::memcmp(&x, &y, sizeof x) == 0;
+    }
+    case ValueKind::Null:
+    case ValueKind::Int:
+    case ValueKind::Bool:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Shape:
+      return runtime::format_value(a) == runtime::format_value(b);
+    case ValueKind::Function:
+    case ValueKind::Object:
+      return a.object() == b.object();
+  }
+  RLDB_UNREACHABLE("value kind");
+}
+
+const std::byte* bytes_of(const Value& v, std::size_t& size) {
+  if (v.is(ValueKind::Tensor)) return size = v.as_tensor().byte_size(), v.as_tensor().data();
+  if (v.is(ValueKind::Storage)) return size = v.storage_ref()->size(), v.storage_ref()->data();
+  return size = 0, nullptr;
+}
+
+}  // namespace
+
+void KeptValue::keep(const std::optional<Value>& value) {
+  value_.reset();
+  hashed_ = false;
+  if (!value) return;
+  std::size_t size = 0;
+  const std::byte* data = bytes_of(*value, size);
+  if (size <= kCopyLimit)
+    if (auto copy = runtime::copy_of(*value); copy.ok()) value_ = std::move(copy).value();
+  if (value_ || !data) return;
+  hashed_ = true;
+  hash_ = hash_of(data, size);
+}
+
+bool KeptValue::is(const std::optional<Value>& value) const {
+  if (!value) return !value_ && !hashed_;
+  if (!hashed_) return value_ && equal(*value_, *value);
+  std::size_t size = 0;
+  const std::byte* data = bytes_of(*value, size);
+  return data && hash_of(data, size) == hash_;
+}
+
+std::string KeptValue::changes(const std::optional<Value>& now) const {
+  const auto brief = [](const std::optional<Value>& v) {
+    return v ? runtime::format_brief(*v) : std::string("no value");
+  };
+  if (value_ && now && value_->is(ValueKind::Tensor) && now->is(ValueKind::Tensor) &&
+      same_place(value_->as_tensor(), now->as_tensor())) {
+    const Tensor &a = value_->as_tensor(), &b = now->as_tensor();
+    const std::size_t width = a.dtype().bytes();
+    std::int64_t first = -1, count = 0;
+    for (std::int64_t i = 0; i < a.element_count(); ++i) {
+      if (std::memcmp(a.data() + std::size_t(i) * width, b.data() + std::size_t(i) * width, width) == 0) continue;
+      if (first < 0) first = i;
+      ++count;
+    }
+    if (first >= 0)
+      return fmt::format("  first at {}: {} -> {}; {} of {} elements changed", index_text(a, first), a.at(first),
+                         b.at(first), count, a.element_count());
+  }
+  return fmt::format("  old: {}\n  new: {}", hashed_ ? std::string("(too large to be kept)") : brief(value_),
+                     brief(now));
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,25 @@
+// KeptValue: a value as it was, to be compared with what it is now.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::debug {
+
+class KeptValue {
+ public:
+  // Copies tensor data up to a limit; of larger data only a hash is kept: that it changed is known then, not where.
+  void keep(const std::optional<runtime::Value>& value);
+  bool is(const std::optional<runtime::Value>& value) const;
+  // Lines that say what changed: the first different element with both values, and how many differ; or both values.
+  std::string changes(const std::optional<runtime::Value>& now) const;
+
+ private:
+  std::optional<runtime::Value> value_;  // a copy of its own
+  bool hashed_ = false;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,29 @@
+// What catchpoints look for in the results of calls: NaN, infinity, denormal numbers. And small readers of the texts
+// of points. Users: Observer, the table of points.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "debug/impl.h"
+
+namespace rldb::debug {
+
+inline constexpr std::string_view kCatchError = "error";  // a fault; it stops the run in any case
+
+enum class NumericEvent : std::uint8_t { NaN, Inf, Denormal };
+
+std::optional<NumericEvent> numeric_event(std::string_view spec);
+
+// Whether what the call at `pc` gave (its result, what it wrote) has such an element: which, where, and whether an
+// input of the call had one already. The call has been made; `frame` is the frame that made it.
+std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
+                                       Pc pc, NumericEvent event);
+
+// Is `name` a word of `text`?
+bool mentions(std::string_view text, std::string_view name);
+// `storage(NAME)`: NAME.
+std::optional<std::string_view> storage_operand(std::string_view expression);
+
+}  // namespace rldb::debug

@@ -1,0 +1,142 @@
+// Observer: which instructions concern which watchpoints, and what is looked at after one.
+#include "debug/watch/observer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debug/watch/numeric.h"
+#include "rldb/bytecode/disassemble.h"
+
+namespace rldb::debug {
+
+using bytecode::Arg;
+using bytecode::ArgKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using bytecode::RegName;
+using runtime::Value;
+using runtime::ValueKind;
+
+Observer::Observer(Debugger::Impl& d, const Run& run)
+    : d_(d), map_(run.code()), run_(run), observed_(run.code().executable().instruction_count()) {
+  for (const auto& [number, b] : d.breakpoints) {
+    if (!b.enabled) continue;
+    if (b.kind == PointKind::Watch) add_watch(b, run);
+    if (b.kind == PointKind::Catch)
+      if (const auto event = numeric_event(b.spec)) catches_.push_back({number, *event});
+  }
+  if (active()) add_calls();
+}
+
+void Observer::add_watch(const Breakpoint& b, const Run& run) {
+  Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.end().value()), {}, {}};
+  w.function = map_.executable().find_function(b.function.empty() ? run.function() : b.function);
+  if (w.function >= 0)
+    for (const UserVariable& v : map_.variables(w.function))
+      if (v.begin > 0 && !v.range->is_parameter && mentions(b.spec, v.name)) w.definitions.set(v.begin - 1);
+  for (Pc pc = 0; pc < observed_.end(); ++pc)
+    if (w.definitions.test(pc)) observed_.set(pc);
+  watches_.push_back(std::move(w));
+}
+
+// Only calls with a tensor's register among their arguments can write into one.
+void Observer::add_calls() {
+  for (Pc pc = 0; pc < observed_.end(); ++pc) {
+    const Instruction i = map_.executable().instruction(pc);
+    if (i.op != Opcode::Call) continue;
+    const vm::TargetKind target = run_.machine().program().target_kind(i.callee);
+    const bool writes = target == vm::TargetKind::Kernel || target == vm::TargetKind::Packed || run_.is_kernel_call(pc);
+    if (writes || (!watches_.empty() && target != vm::TargetKind::Bytecode && !i.args.empty())) observed_.set(pc);
+  }
+}
+
+void Observer::begin(const vm::Machine& m, bool record) {
+  record_ = record;
+  seen_.clear();
+  for (Watch& w : watches_) w.last.keep(evaluate(w, m));
+}
+
+std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
+  w.storages.clear();
+  if (w.frame >= m.frames().size() || (w.function >= 0 && m.frames()[w.frame].function != w.function))
+    return std::nullopt;
+  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
+    Value v;
+    if (d_.find_name(m, map_, w.frame, name, v) != Debugger::Impl::Found::Yes)
+      return runtime::fail(runtime::ErrorKind::UnknownFunction, std::string(name));
+    if (v.is(ValueKind::Tensor)) w.storages.insert(v.as_tensor().storage().get());
+    if (v.is(ValueKind::Storage)) w.storages.insert(v.storage_ref().get());
+    // A symbolic variable lives in the shape heap.
+    if (v.is(ValueKind::Int))
+      if (const auto* debug = map_.executable().debug.function(m.frames()[w.frame].function))
+        if (const Value* heap = m.read_register(w.frame, debug->heap_register); heap && heap->is(ValueKind::Tensor))
+          w.storages.insert(heap->as_tensor().storage().get());
+    return v;
+  };
+  if (auto storage = storage_operand(w.expression)) {
+    auto named = lookup(*storage);
+    if (!named.ok()) return std::nullopt;
+    if (named->is(ValueKind::Tensor)) return Value(named->as_tensor().storage());
+    return std::move(named).value();
+  }
+  auto value = evaluate_expression(w.expression, lookup);
+  if (!value.ok()) return std::nullopt;
+  return std::move(value).value();
+}
+
+bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const {
+  if (frame == w.frame && w.definitions.test(pc)) return true;
+  if (w.storages.empty() || frame >= m.frames().size()) return false;
+  const Instruction i = map_.executable().instruction(pc);
+  for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a) {
+    if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(RegName(i.arg(a).value()))) continue;
+    const Value* v = m.read_register(frame, RegName(i.arg(a).value()));
+    if (v && v->is(ValueKind::Tensor) && w.storages.contains(v->as_tensor().storage().get())) return true;
+  }
+  return false;
+}
+
+bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) {
+  bool fresh = true;  // forgets what an earlier instruction did once this one has done something
+  const auto clear_once = [&] {
+    if (fresh) seen_.clear();
+    fresh = false;
+  };
+  for (Watch& w : watches_) {
+    if (!concerns(w, m, frame_depth, pc)) continue;
+    auto now = evaluate(w, m);
+    if (!now || w.last.is(now)) continue;  // a name that is freed keeps what it was
+    clear_once();
+    note(m, w.number, fmt::format("{}\n{}\n  by {}", w.expression, w.last.changes(now), instruction(pc)));
+    w.last.keep(now);
+  }
+  for (const Catch& c : catches_)
+    if (auto text = numeric_hit(run_, map_, m, frame_depth, pc, c.event)) {
+      clear_once();
+      note(m, c.number, fmt::format("{}\n  by {}", *text, instruction(pc)));
+    }
+  return !fresh && !record_ && hit();
+}
+
+void Observer::note(const vm::Machine& m, int number, std::string text) {
+  time_ = m.instructions();
+  const Breakpoint& b = d_.breakpoints.at(number);
+  std::string why;
+  if (!d_.condition_holds(b, m, 0, &why)) return;
+  if (!why.empty()) text += "\n  " + why;
+  seen_.push_back({number, std::move(text)});
+}
+
+std::string Observer::instruction(Pc pc) const {
+  const Position at = map_.position(pc);
+  std::string place = at.function + (at.binding.empty() ? "" : ":" + at.binding);
+  if (!at.group.empty()) place = fmt::format("{} ({})", at.function, fmt::join(at.group, " "));
+  std::string text;
+  for (const char c : bytecode::instruction_text(map_.executable(), pc))
+    if (c != ' ' || !text.ends_with(' ')) text += c;  // its columns are for listings
+  return fmt::format("*{} in {}: {}", pc, place, text);
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,74 @@
+// Observer: what watchpoints and numeric catchpoints see while a run goes on.
+//
+// It looks after single instructions only: those that define a watched name, and calls, which may write tensors. A call
+// is passed over at once unless one of its tensors lies in storage that a watched expression was last read from. Going
+// forward the first hit stops the run; going back (`record`) the last hit of a window is kept. Values are compared with
+// what they were when the run was resumed, or at the begin of the window. Users: the forward and backward loops.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debug/impl.h"
+#include "debug/watch/kept_value.h"
+#include "debug/watch/numeric.h"
+
+namespace rldb::debug {
+
+class Observer : public vm::Hook {
+ public:
+  // Over the enabled points that need one. `active()` false: there are none.
+  Observer(Debugger::Impl& d, const Run& run);
+  bool active() const { return !watches_.empty() || !catches_.empty(); }
+  const vm::StopSet& observed() const { return observed_; }
+
+  // Values as they are now; forgets hits.
+  void begin(const vm::Machine& m, bool record);
+  bool after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) override;
+
+  struct Seen {
+    int number = 0;
+    std::string text;  // what changed, and what changed it
+  };
+  // Hits of one instruction; when recording, of the last one that had some.
+  const std::vector<Seen>& seen() const { return seen_; }
+  std::vector<Seen> take() { return std::exchange(seen_, {}); }
+  bool hit() const { return !seen_.empty(); }
+  std::uint64_t time() const { return time_; }  // after that instruction
+
+ private:
+  struct Watch {
+    int number;
+    std::string expression;
+    std::size_t frame;
+    FunctionIndex function;   // of that frame
+    vm::StopSet definitions;  // instructions that give a name of it a value
+    KeptValue last;
+    std::set<const runtime::Storage*> storages;
+  };
+  struct Catch {
+    int number;
+    NumericEvent event;
+  };
+  void add_watch(const Breakpoint& b, const Run& run);
+  void add_calls();
+  std::optional<runtime::Value> evaluate(Watch& w, const vm::Machine& m);
+  bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const;
+  void note(const vm::Machine& m, int number, std::string text);
+  std::string instruction(Pc pc) const;
+
+  Debugger::Impl& d_;
+  const CodeMap& map_;
+  const Run& run_;
+  vm::StopSet observed_;
+  std::vector<Watch> watches_;
+  std::vector<Catch> catches_;
+  bool record_ = false;
+  std::vector<Seen> seen_;
+  std::uint64_t time_ = 0;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,61 @@
+// `:mem`: the memory plan of functions.
+#include <fmt/format.h>
+
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
+#include "ui/memory/memory_view.h"
+#include "ui/repl/entry/reader.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+#include "ui/term/window_size.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// Every tensor of that name; false: there is none.
+bool show_sharing(Repl& repl, const std::vector<passes::FunctionMemory>& functions, std::string_view name,
+                  const MemoryView& view) {
+  bool found = false;
+  for (const passes::FunctionMemory& m : functions) {
+    for (std::size_t i = 0; i < m.tensors.size(); ++i) {
+      if (m.tensors[i].name != name) continue;
+      if (functions.size() > 1) repl.print("{}:\n", m.function);
+      repl.console().write(sharing_text(m, i, view));
+      found = true;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Status command_Mem(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.size() > 2) return Status::Usage;
+  session::Session& session = repl.session();
+  const ir::Module* module = session.module();
+  if (!module) return repl.fail(source::message(diag::NoProgram));
+  const bool first_is_function = !words.empty() && ir::isa<ir::Function>(module->find(words[0]));
+  if (words.size() == 2 && !first_is_function)
+    return repl.fail(source::message(diag::NoSuchThing, "Relax function", words[0]));
+  const std::string_view function = first_is_function ? std::string_view(words[0]) : std::string_view();
+  const std::string_view name = words.size() == 2   ? std::string_view(words[1])
+                                : first_is_function ? std::string_view()
+                                : words.empty()     ? std::string_view()
+                                                    : std::string_view(words[0]);
+  source::Diagnostics diagnostics;
+  passes::PassEnv env{session.context(), diagnostics};
+  auto functions = passes::memory_of(env, module, session.options().dims, function);
+  if (!functions.ok()) return repl.fail(std::move(functions).error());
+  const MemoryView view = memory_view(session, repl.ask ? window_size().width : MemoryView().width);
+  if (name.empty()) {
+    repl.console().write(memory_text(*functions, view));
+    return Status::Good;
+  }
+  if (!show_sharing(repl, *functions, name, view))
+    return repl.fail(source::message(diag::NoSuchThing, "function, or tensor that a function allocates,", name));
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,88 @@
+// Moments of a run, and changing what happens in it.
+#include <fmt/format.h>
+
+#include "rldb/source/diagnostic_command.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
+
+bool has_run(Repl& repl) {
+  return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
+}
+
+Status show_lines(Repl& repl, const std::vector<std::string>& lines, const source::Diagnostics& diagnostics) {
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  for (const std::string& line : lines) repl.print("{}\n", line);
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Goto(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!has_run(repl)) return not_stopped(repl);
+  const auto named = repl.debugger().checkpoint(rest);
+  const auto time = named ? named : parse_count(rest.starts_with('@') ? rest.substr(1) : rest);
+  if (!time) return repl.fail(source::message(diag::NoSuchThing, "time or checkpoint", rest));
+  return repl.show_stop(repl.debugger().go_to(*time));
+}
+
+Status command_Checkpoint(Repl& repl, std::string_view rest) {
+  if (!has_run(repl)) return not_stopped(repl);
+  if (!rest.empty()) {
+    repl.debugger().set_checkpoint(std::string(rest));
+    repl.print("checkpoint {} at time {}\n", rest, repl.debugger().last_stop().time);
+    return Status::Good;
+  }
+  for (const auto& [name, time] : repl.debugger().checkpoints()) repl.print("{:<16} @{}\n", name, time);
+  repl.print("{}\n", repl.debugger().history());
+  return Status::Good;
+}
+
+Status command_When(Repl& repl, std::string_view rest) {
+  if (!has_run(repl)) return not_stopped(repl);
+  if (rest.empty()) {
+    repl.print("{}\n", repl.debugger().history());
+    return Status::Good;
+  }
+  source::Diagnostics diagnostics;
+  const std::vector<std::string> lines = repl.debugger().when(rest, repl.frame(), diagnostics);
+  return show_lines(repl, lines, diagnostics);
+}
+
+Status command_Why(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
+  const auto depth = words.size() == 2 ? parse_count(words[1]) : std::optional(kDepth);
+  if (words.empty() || words.size() > 2 || !depth) return Status::Usage;
+  if (!has_run(repl)) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const std::vector<std::string> lines =
+      repl.debugger().why(words[0], repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
+  return show_lines(repl, lines, diagnostics);
+}
+
+Status command_Skip(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().skip(diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_Return(Repl& repl, std::string_view rest) {
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().return_from(repl.frame(), rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (stop.kind == debug::StopKind::Finished && !stop.value.is_null()) repl.session().set_value("_", stop.value);
+  return repl.show_stop(stop);
+}
+
+}  // namespace rldb::ui

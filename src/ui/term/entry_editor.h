@@ -1,0 +1,131 @@
+// EntryEditor: what the keys make of an entry. Takes bytes, knows what they are bound to, keeps text, cursor, cuts,
+// history, search and completions; asks its owner for what needs the terminal. Writes nothing: a test types into it.
+//
+// Bytes are gathered until they are a key: a binding, a character, an escape sequence that is bound to nothing (which
+// is dropped). After a binding that could go on, such as Esc in vi's insertion mode, `no_more_bytes` decides.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ui/term/edit_buffer.h"
+#include "ui/term/entry_history.h"
+#include "ui/term/incremental_search.h"
+#include "ui/term/key_bindings.h"
+#include "ui/term/kill_ring.h"
+#include "ui/term/line_editor.h"
+
+namespace rldb::ui {
+
+// What is to be shown.
+struct EntryView {
+  std::string prompt;
+  std::string_view text;
+  std::size_t point = 0;
+  const std::vector<std::string>* candidates = nullptr;  // listed below, when there are any
+};
+
+class EntryEditor {
+ public:
+  EntryEditor(const LineEditorHooks& hooks, EntryHistory& history, KeyBindings& keys)
+      : hooks_(hooks), history_(history), keys_(keys) {}
+
+  // What a key asks of the owner.
+  enum class Request : std::uint8_t { None, Accept, End, ClearScreen, EditInEditor, ReadInitFile };
+
+  void begin(std::string prompt);
+  void byte(char c);
+  bool waits() const { return !pending_.empty(); }  // bytes came that are not a key yet
+  bool waits_for_paste() const { return paste_.has_value(); }
+  void no_more_bytes();  // none came for as long as a key takes
+
+  Request request() const { return request_; }
+  void answered() { request_ = Request::None; }
+  bool take_bell() { return std::exchange(bell_, false); }
+  void ring() { bell_ = true; }
+  EntryView view() const;
+  const std::string& text() const { return buffer_.text(); }
+  // From the user's editor.
+  void replace_text(const std::string& text);
+  KeyMode mode() const;
+
+ private:
+  // ---- keys to functions: entry_editor.cc ----
+  void resolve(bool final);
+  void resolve_unbound();
+  void run(const KeyBindings::Binding& binding, std::string keys);
+  void run_macro(const std::string& macro);
+  void call(KeyFunction function);
+  void type(std::string_view character);
+  void add_to_paste(char c);
+  void end_paste();
+  void search_byte(char c);
+  bool take_awaited(std::string_view character);
+  int count() const { return count_.value_or(1); }
+
+#define RLDB_KEY_FUNCTION(id, name, emacs, vi_insert, vi_command, flags, doc) void do_##id();
+#include "rldb/ui/key_function.def"
+
+  // ---- helpers of the functions ----
+  void kill(std::size_t begin, std::size_t end, KillRing::Join join);
+  void copy(std::size_t begin, std::size_t end);
+  void change_word(int (*first)(int), int (*rest)(int));
+  bool move_line(int direction);
+  void recall(const std::string* entry);
+  void search_prefix(bool older);
+  void insert_break();
+  void list_candidates(std::vector<std::string> candidates);
+  void begin_search(bool backwards);
+  bool find_character(std::string_view character, bool forwards, bool beside);
+  void await(char what) { awaited_ = what; }
+  // vi
+  void to_insertion();
+  void to_command();
+  void keep_off_end();
+  void begin_operator(char operation);
+  void operate(std::size_t from, unsigned flags);
+  void operate_lines(std::size_t from, std::size_t to);
+  void carry_out(std::size_t begin, std::size_t end, bool lines);
+
+  const LineEditorHooks& hooks_;
+  EntryHistory& history_;
+  KeyBindings& keys_;
+
+  std::string prompt_;
+  EditBuffer buffer_;
+  KillRing kills_;
+  std::optional<IncrementalSearch> search_;
+  std::optional<std::string> paste_;
+  std::vector<std::string> candidates_;
+  std::string pending_;  // bytes of a key that is not whole
+  std::string key_;      // the key whose function runs
+  std::string queued_;   // the rest of a macro that accepted an entry
+  KeyFunction last_ = KeyFunction::DoNothing;
+  KeyFunction current_ = KeyFunction::DoNothing;
+  std::optional<int> count_;
+  int goal_column_ = 0;     // of Up and Down
+  std::string prefix_;      // of the search by prefix that goes on
+  bool searching_ = false;  // Up and Down in a row have reached the history
+  std::size_t mark_ = 0;
+  std::size_t yanked_at_ = 0;  // where ^Y or M-. inserted
+  std::size_t yanked_to_ = 0;
+  std::size_t last_arg_ = 0;  // entries back that M-. has gone
+  char awaited_ = 0;          // what the next character is for: a letter of vi's, or 'q' to be inserted
+  std::string sought_;        // by f, F, t, T; sought_by_ is the letter
+  char sought_by_ = 0;
+  char operator_ = 0;  // of vi: d, c, y
+  std::size_t operator_from_ = 0;
+  bool vi_command_ = false;
+  bool overwrite_ = false;
+  bool killed_ = false;  // the last function cut
+  bool kills_now_ = false;
+  bool bell_ = false;
+  int macro_depth_ = 0;
+  std::size_t macro_keys_ = 0;
+  Request request_ = Request::None;
+};
+
+}  // namespace rldb::ui

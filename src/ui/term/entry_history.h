@@ -1,0 +1,43 @@
+// EntryHistory: the entries of this session and of those before, and the place in them while the arrows are used.
+//
+// One item per entry, several lines or not. An entry that is entered again moves to the end. What is changed in an
+// older entry stays there until an entry is accepted.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rldb::ui {
+
+class EntryHistory {
+ public:
+  // Oldest first.
+  explicit EntryHistory(std::vector<std::string> entries = {});
+  // False: it is the last one already.
+  bool add(const std::string& entry);
+  const std::vector<std::string>& entries() const { return entries_; }
+
+  // A new entry is begun.
+  void begin();
+  // To the nearest older (newer) entry that begins with `prefix` and differs from `now`, which is what stands at this
+  // place. The newest place is what was being typed, whatever the prefix. Null: there is none.
+  const std::string* older(std::string_view prefix, const std::string& now);
+  const std::string* newer(std::string_view prefix, const std::string& now);
+  const std::string* oldest(const std::string& now);
+  const std::string* newest(const std::string& now);
+  // The text is an entry of the history as it was entered.
+  bool is_recalled(std::string_view text) const { return at_ < entries_.size() && entries_[at_] == text; }
+
+ private:
+  const std::string& text_at(std::size_t i) const;
+  const std::string* go(std::size_t to, const std::string& now);
+  std::vector<std::string> entries_;
+  std::map<std::size_t, std::string> changed_;  // by place; that of the new entry is entries_.size()
+  std::size_t at_ = 0;
+};
+
+}  // namespace rldb::ui

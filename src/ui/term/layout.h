@@ -1,0 +1,55 @@
+// Layout: an entry as rows of cells on a terminal of some width: prompt, lines with their continuation prompts, what is
+// listed below. Arithmetic only; redisplay.h brings it to the terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ui/term/line_editor.h"
+
+namespace rldb::ui {
+
+struct Cell {
+  std::string text;  // of one character, or the blanks of a tab
+  int columns = 0;
+  bool uncertain = false;  // terminals differ in how wide they draw it
+  std::string_view style;  // numbers of an SGR sequence, static
+  bool operator==(const Cell&) const = default;
+};
+
+struct Row {
+  std::vector<Cell> cells;
+  int columns = 0;
+  bool wraps = false;  // its line goes on in the next row
+  bool operator==(const Row&) const = default;
+};
+
+struct ScreenPosition {
+  int row = 0;
+  int column = 0;
+  bool operator==(const ScreenPosition&) const = default;
+};
+
+struct Frame {
+  std::vector<Row> rows;
+  ScreenPosition cursor;
+};
+
+struct Entry {
+  std::string_view prompt;
+  std::string_view prompt_style;
+  std::string_view text;
+  std::size_t point = 0;
+  const std::vector<TextStyle>* styles = nullptr;
+  const std::vector<std::string>* below = nullptr;  // lines
+};
+
+inline constexpr std::string_view kContinuation = "...> ";
+
+Frame lay_out(const Entry& entry, int width);
+// Candidates in columns, no more than `rows` lines of them.
+std::vector<std::string> in_columns(const std::vector<std::string>& candidates, int width, int rows);
+
+}  // namespace rldb::ui

@@ -1,0 +1,268 @@
+// The editor of a real terminal: reads bytes and signals, has EntryEditor make an entry of them, and shows it.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "rldb/support/file.h"
+#include "rldb/support/file_system.h"
+#include "rldb/support/memory.h"
+#include "ui/term/entry_editor.h"
+#include "ui/term/history_file.h"
+#include "ui/term/inputrc.h"
+#include "ui/term/layout.h"
+#include "ui/term/line_editor.h"
+#include "ui/term/raw_mode.h"
+#include "ui/term/redisplay.h"
+#include "ui/term/signals.h"
+#include "ui/term/window_size.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::string_view kBold = "1";
+
+bool input_waits() {
+  int bytes = 0;
+  return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+class TerminalEditor : public LineEditor {
+ public:
+  TerminalEditor(LineEditorHooks hooks, std::string history_file, bool color)
+      : hooks_(std::move(hooks)),
+        history_file_(std::move(history_file)),
+        color_(color),
+        history_(read_history_file(history_file_)),
+        keys_(user_key_bindings()),
+        editor_(hooks_, history_, keys_) {}
+
+  LineResult read(const std::string& prompt) override {
+    // What is typed counts as memory, but an entry does not fail for it.
+    const support::MemoryLimitExempt exempt;
+    std::fflush(stdout);
+    PromptSignals signals;
+    RawMode raw(keys_.bracketed_paste);
+    raw_ = &raw;
+    begin_row();
+    editor_.begin(prompt);
+    styled_.reset();
+    result_.reset();
+    serve();
+    if (!result_) show();
+    while (!result_) step(signals);
+    return std::move(*result_);
+  }
+
+  std::string remember(const std::string& entry) override {
+    return history_.add(entry) ? append_history_file(history_file_, entry) : std::string();
+  }
+
+ private:
+  void step(PromptSignals& signals) {
+    switch (signals.wait(editor_.waits() ? keys_.key_timeout_ms : -1)) {
+      case PromptEvent::Input:
+        read_keys();
+        break;
+      case PromptEvent::Pause:
+        editor_.no_more_bytes();
+        serve();
+        if (!result_) show();
+        break;
+      case PromptEvent::Interrupt:
+        end(LineResult::Kind::Cancelled);
+        break;
+      case PromptEvent::Suspend:
+        finish();
+        {
+          const CookedMode cooked(*raw_);
+          signals.stop();
+        }
+        show();
+        break;
+      case PromptEvent::Continue:  // somebody may have had the terminal meanwhile
+        raw_->leave();
+        raw_->enter();
+        begin_row();
+        show();
+        break;
+      case PromptEvent::Resize:
+        resize();
+        break;
+      case PromptEvent::End:
+        end(LineResult::Kind::Terminated);
+        break;
+    }
+  }
+
+  // A byte at a time: what comes after the entry is not ours. The screen follows when no more bytes wait.
+  void read_keys() {
+    constexpr int kMost = 4096;  // then look at signals
+    for (int i = 0; i < kMost; ++i) {
+      char c = 0;
+      const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+      if (n <= 0) return end(LineResult::Kind::Terminated);
+      editor_.byte(c);
+      serve();
+      if (result_) return;
+      if (!input_waits()) break;
+    }
+    if (!editor_.waits_for_paste()) show();
+  }
+
+  // What the last key asked for.
+  void serve() {
+    while (!result_ && editor_.request() != EntryEditor::Request::None) {
+      const EntryEditor::Request request = editor_.request();
+      editor_.answered();
+      switch (request) {
+        case EntryEditor::Request::None:
+          return;
+        case EntryEditor::Request::Accept:
+          return end(LineResult::Kind::Entry);
+        case EntryEditor::Request::End:
+          return end(LineResult::Kind::End);
+        case EntryEditor::Request::ClearScreen:
+          put("\033[H\033[2J");
+          display_.forget();
+          break;
+        case EntryEditor::Request::EditInEditor:
+          edit_in_editor();
+          break;
+        case EntryEditor::Request::ReadInitFile:
+          keys_ = user_key_bindings();
+          break;
+      }
+    }
+  }
+
+  void finish() {
+    raw_->end_pastes();
+    put(display_.finish(frame(true), size_.width, size_.height, color_));
+  }
+
+  void end(LineResult::Kind kind) {
+    finish();
+    result_ = {kind, kind == LineResult::Kind::Entry ? editor_.text() : std::string()};
+  }
+
+  void edit_in_editor() {
+    const char* editor = std::getenv("VISUAL");
+    if (!editor || !*editor) editor = std::getenv("EDITOR");
+    char path[] = "/tmp/rldb-entry-XXXXXX.py";
+    const int fd = ::mkstemps(path, 3);
+    if (fd < 0) return editor_.ring();
+    const int error = support::write_all(fd, editor_.text() + "\n");
+    ::close(fd);
+    int status = -1;
+    if (error == 0) {
+      finish();
+      const CookedMode cooked(*raw_);
+      status = std::system((std::string(editor && *editor ? editor : "vi") + " " + path).c_str());
+    }
+    auto text = support::read_file(path, EditBuffer::kMostBytes);
+    ::unlink(path);
+    if (status != 0 || !text.ok()) return editor_.ring();
+    while (text->ends_with('\n')) text->pop_back();
+    editor_.replace_text(*text);
+  }
+
+  // ---- the screen ----
+
+  // Whatever was written before may have left its last line open. Blanks up to the last column but one stay on an empty
+  // row and leave one that is not.
+  void begin_row() {
+    size_ = window_size();
+    put(std::string(std::size_t(std::max(0, size_.width - 1)), ' ') + '\r');
+    display_.forget();
+  }
+
+  // Of the text that is edited, all that can be on the screen; the rest has no colours until it is accepted.
+  void colour(const EntryView& view, bool whole) {
+    std::size_t begin = view.point, end = view.point;
+    for (int i = 0; i < size_.height && begin > 0; ++i) {
+      const auto line = view.text.rfind('\n', begin - 1);
+      begin = line == std::string_view::npos ? 0 : line;
+    }
+    for (int i = 0; i < size_.height && end < view.text.size(); ++i)
+      end = std::min(view.text.find('\n', end + 1), view.text.size());
+    if (whole) begin = 0, end = view.text.size();
+    if (styled_ && styled_->text == view.text && styled_->begin <= begin && end <= styled_->end) return;
+    styled_ = {std::string(view.text), begin, end, hooks_.styles(view.text, begin, end)};
+  }
+
+  // `final`: the entry as it stays, without what is listed below it.
+  Frame frame(bool final) {
+    const EntryView view = editor_.view();
+    Entry entry{view.prompt, kBold, view.text, view.point, nullptr, nullptr};
+    if (color_ && hooks_.styles) {
+      colour(view, final);
+      entry.styles = &styled_->styles;
+    }
+    std::vector<std::string> below;
+    if (!final && view.candidates) {
+      below = in_columns(*view.candidates, size_.width, std::max(1, size_.height - 4));
+      entry.below = &below;
+    }
+    return lay_out(entry, size_.width);
+  }
+
+  void show() {
+    if (editor_.take_bell()) ring();
+    put(display_.draw(frame(false), size_.width, size_.height, color_));
+  }
+
+  void resize() {
+    const WindowSize now = window_size();
+    if (now.width == size_.width && now.height == size_.height) return;
+    size_ = now;
+    put(display_.redraw(frame(false), size_.width, size_.height, color_));
+  }
+
+  void ring() {
+    switch (keys_.bell) {
+      case BellStyle::None:
+        return;
+      case BellStyle::Audible:
+        return put("\a");
+      case BellStyle::Visible:
+        return put("\033[?5h\033[?5l");
+    }
+  }
+
+  // What the terminal does not take because it is gone is noticed where keys are read.
+  static void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
+
+  LineEditorHooks hooks_;
+  std::string history_file_;
+  bool color_;
+  EntryHistory history_;
+  KeyBindings keys_;
+  EntryEditor editor_;
+  Redisplay display_;
+  RawMode* raw_ = nullptr;  // while an entry is read
+  WindowSize size_;
+  std::optional<LineResult> result_;
+  struct Styled {
+    std::string text;
+    std::size_t begin = 0, end = 0;
+    std::vector<TextStyle> styles;
+  };
+  std::optional<Styled> styled_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color) {
+  const char* term = std::getenv("TERM");
+  const bool dumb = !term || !*term || std::string_view(term) == "dumb";
+  if (dumb || !::isatty(STDOUT_FILENO)) return make_plain_editor(std::move(hooks));
+  return std::make_unique<TerminalEditor>(std::move(hooks), std::move(history_file), color);
+}
+
+}  // namespace rldb::ui

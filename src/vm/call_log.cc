@@ -1,0 +1,100 @@
+#include "rldb/vm/call_log.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "vm/link.h"
+
+namespace rldb::vm {
+
+using runtime::ValueKind;
+
+namespace {
+
+bool shares_storage(const Value& v, PackedArgs args) {
+  if (v.is(ValueKind::Tuple)) {
+    for (const Value& field : v.as_tuple().fields)
+      if (shares_storage(field, args)) return true;
+    return false;
+  }
+  if (v.is(ValueKind::Object) || v.is(ValueKind::Function) || v.is(ValueKind::Storage))
+    return true;  // not to be copied
+  if (!v.is(ValueKind::Tensor)) return false;
+  for (const Value& a : args)
+    if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == v.as_tensor().storage()) return true;
+  return false;
+}
+
+std::size_t bytes_of(const Value& v) {
+  if (v.is(ValueKind::Tensor)) return v.as_tensor().storage()->size();
+  std::size_t bytes = sizeof(Value);
+  if (v.is(ValueKind::Tuple))
+    for (const Value& field : v.as_tuple().fields) bytes += bytes_of(field);
+  return bytes;
+}
+
+}  // namespace
+
+CallLog::Entry* CallLog::find(std::uint64_t time) {
+  if (entries_.empty() || entries_.back().time < time) return nullptr;
+  const auto at = std::lower_bound(entries_.begin(), entries_.end(), time,
+                                   [](const Entry& e, std::uint64_t t) { return e.time < t; });
+  return at->time == time ? &*at : nullptr;
+}
+
+Result<Value> CallLog::call(const Program& program, std::uint64_t time, const runtime::Function& function,
+                            PackedArgs args) {
+  if (const Entry* known = find(time)) return replay(program, *known, args);
+  Result<Value> result = function.native(args);
+  // A moment before the last one that is kept could not be kept the first time.
+  if (result.ok() && (entries_.empty() || entries_.back().time < time)) keep(program, time, *result, args);
+  return result;
+}
+
+Result<Value> CallLog::replay(const Program& program, const Entry& entry, PackedArgs args) const {
+  if (entry.written)
+    for (const auto& [i, kept] : *entry.written) {
+      const runtime::Tensor& to = args[i].as_tensor();
+      std::memcpy(to.data(), kept.as_tensor().data(), to.byte_size());
+    }
+  if (entry.argument >= 0) return args[std::size_t(entry.argument)];
+  return copy_value(program, entry.value);
+}
+
+void CallLog::keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args) {
+  Entry entry;
+  entry.time = time;
+  std::size_t bytes = sizeof(Entry);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (result.object() && args[i].object() == result.object()) entry.argument = std::int32_t(i);
+    if (args[i].is(ValueKind::Tensor)) bytes += bytes_of(args[i]);
+  }
+  if (entry.argument < 0) bytes += bytes_of(result);
+  if ((entry.argument < 0 && shares_storage(result, args)) || bytes > limit_ - bytes_) return void(++not_kept_);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is(ValueKind::Tensor)) continue;
+    auto copy = copy_value(program, args[i]);
+    if (!copy.ok()) return void(++not_kept_);
+    if (!entry.written) entry.written = std::make_unique<Written>();
+    entry.written->emplace_back(i, std::move(copy).value());
+  }
+  if (entry.argument < 0) {
+    auto copy = copy_value(program, result);
+    if (!copy.ok()) return void(++not_kept_);
+    entry.value = std::move(copy).value();
+  }
+  bytes_ += bytes;
+  entries_.push_back(std::move(entry));
+}
+
+void CallLog::forget_from(std::uint64_t time) {
+  while (!entries_.empty() && entries_.back().time >= time) {
+    const Entry& e = entries_.back();
+    bytes_ -= sizeof(Entry) + (e.argument < 0 ? bytes_of(e.value) : 0);
+    if (e.written)
+      for (const auto& [i, kept] : *e.written) bytes_ -= bytes_of(kept);
+    entries_.pop_back();
+  }
+}
+
+}  // namespace rldb::vm

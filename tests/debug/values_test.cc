@@ -1,0 +1,174 @@
+// Any name of the source has a value, or a reason: freed, an alias, fused away, folded, not reached, in other calls.
+#include "debug/helpers.h"
+
+namespace rldb::debug {
+
+namespace {
+
+using testing::f32;
+using testing::Fixture;
+using testing::i64;
+using testing::text_of;
+
+const char* const kHead =
+    "from tvm.script import ir as I\n"
+    "from tvm.script import relax as R\n"
+    "from tvm.script import tir as T\n"
+    "@I.ir_module\n"
+    "class Module:\n";
+
+std::string notes_of(Fixture& f, std::string_view text) {
+  source::Diagnostics d;
+  std::vector<std::string> notes;
+  f.debugger.evaluate(text, 0, d, &notes);
+  return fmt::format("{}", fmt::join(notes, "\n"));
+}
+
+void run_passes(Fixture& f, std::string_view pipeline) {
+  source::Diagnostics d;
+  const bool ok = f.session.run_passes(pipeline, d);
+  REQUIRE_MESSAGE(ok, text_of(d));
+}
+
+const std::string kChain = std::string(kHead) +
+                           "    @R.function\n"
+                           "    def main(x: R.Tensor((\"n\", 2), \"float32\")):\n"
+                           "        n = T.int64()\n"
+                           "        with R.dataflow():\n"
+                           "            a = R.add(x, x)\n"
+                           "            b = R.negative(a)\n"
+                           "            z = R.zeros((n, 2), \"float32\")\n"
+                           "            c = R.maximum(b, z)\n"
+                           "            d = R.add(c, a)\n"
+                           "            R.output(d)\n"
+                           "        return d\n";
+
+}  // namespace
+
+TEST_CASE("a freed value is fetched from the moment it was made, and the run stays where it is") {
+  Fixture f(kChain);
+  f.start({f32({2, 2}, {1, -2, 3, -4})});
+  f.debugger.until("main:d", *std::make_unique<source::Diagnostics>());
+  const std::uint64_t time = f.debugger.last_stop().time;
+  CHECK(f.print("b") == "[[-2.  4.]\n [-6.  8.]]");
+  CHECK(notes_of(f, "b").find("b as of its definition, time ") == 0);
+  CHECK(f.debugger.machine()->instructions() == time);
+  CHECK(f.print("b[1, 1] + c[1, 1]") == "16.0");
+}
+
+TEST_CASE("fused bindings are stepped one by one; the values inside are computed by the evaluator") {
+  Fixture f(kChain);
+  run_passes(f, "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR");
+  f.start({f32({2, 2}, {1, -2, 3, -4})});
+  std::vector<std::string> seen;
+  StopReport r;
+  while ((r = f.debugger.step()).kind == StopKind::Step) {
+    seen.push_back(r.where.binding);
+    if (r.where.binding == "c") {
+      CHECK(r.where.group.size() > 1);
+      CHECK(f.print("a") == "[[ 2. -4.]\n [ 6. -8.]]");
+      CHECK(notes_of(f, "a").find("a computed by the evaluator from x") == 0);
+      CHECK(f.print("c").find("`c` is not computed yet: it is bound at program.py:13") != std::string::npos);
+      CHECK(f.print("z") == "[[0. 0.]\n [0. 0.]]");
+    }
+  }
+  CHECK(seen == std::vector<std::string>{"a", "b", "z", "c", "d"});
+  REQUIRE(r.kind == StopKind::Finished);
+  // Back over them.
+  std::vector<std::string> back;
+  while ((r = f.debugger.reverse_step()).kind == StopKind::Step) back.push_back(r.where.binding);
+  CHECK(back == std::vector<std::string>{"d", "c", "z", "b", "a"});
+}
+
+TEST_CASE("a breakpoint on a binding inside a fused kernel stops there, both ways") {
+  Fixture f(kChain);
+  run_passes(f, "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR");
+  const int n = f.at("main:b", "a[0, 0] == 2");
+  const int op = f.at("op:maximum");
+  StopReport r = f.start({f32({2, 2}, {1, -2, 3, -4})}, false);
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(r.where.binding == "b");
+  r = f.debugger.resume();
+  CHECK(r.breakpoints == std::vector<int>{op});
+  CHECK(r.where.binding == "c");
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  CHECK(f.debugger.reverse_resume().breakpoints == std::vector<int>{op});
+  r = f.debugger.reverse_resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(r.where.binding == "b");
+  CHECK(f.debugger.reverse_resume().kind == StopKind::HistoryEnd);
+  CHECK(f.refused("op:maximun").find("did you mean `maximum`?") != std::string::npos);
+}
+
+TEST_CASE("aliases and casts have the value of what they name") {
+  Fixture f(std::string(kHead) +
+            "    @R.function\n"
+            "    def main(x: R.Tensor((4,), \"float32\")):\n"
+            "        y = R.add(x, x)\n"
+            "        z = y\n"
+            "        m = T.int64()\n"
+            "        w = R.match_cast(z, R.Tensor((m,), \"float32\"))\n"
+            "        t = (w, x)\n"
+            "        u = t[0]\n"
+            "        v = R.add(u, x)\n"
+            "        return v\n");
+  run_passes(f, "CanonicalizeBindings");
+  f.start({f32({4}, {1, 2, 3, 4})});
+  f.debugger.until("main:v", *std::make_unique<source::Diagnostics>());
+  for (const char* name : {"y", "z", "w", "u", "t[0]"}) {
+    INFO(name);
+    CHECK(f.print(name) == "[2. 4. 6. 8.]");
+  }
+}
+
+TEST_CASE("names of a program that TVM lowered have values") {
+  Fixture f(
+      std::string(kHead) +
+      "    @T.prim_func\n"
+      "    def exp(a: T.Buffer((T.int64(2),), \"float32\"), b: T.Buffer((T.int64(2),), \"float32\")):\n"
+      "        for i in range(T.int64(2)):\n"
+      "            b[i] = a[i] + T.float32(1)\n"
+      "    @R.function(pure=False)\n"
+      "    def main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):\n"
+      "        cls = Module\n"
+      "        s: R.Object = R.memory.alloc_storage(R.shape([8]), R.prim_value(0), R.str(\"global\"), "
+      "R.dtype(\"float32\"))\n"
+      "        alloc: R.Tensor((2,), dtype=\"float32\") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2]), "
+      "R.dtype(\"float32\"))\n"
+      "        _: R.Tuple = cls.exp(x, alloc)\n"
+      "        left: R.Tensor((2,), dtype=\"float32\") = alloc\n"
+      "        alloc1: R.Tensor((2,), dtype=\"float32\") = R.builtin.alloc_tensor(R.shape([2]), "
+      "R.dtype(\"float32\"), R.prim_value(0))\n"
+      "        _1: R.Tuple = cls.exp(left, alloc1)\n"
+      "        _2: R.Tuple = R.memory.kill_tensor(alloc)\n"
+      "        right: R.Tensor((2,), dtype=\"float32\") = alloc1\n"
+      "        return right\n");
+  f.start({f32({2}, {1, 2})});
+  f.debugger.until("main:_2", *std::make_unique<source::Diagnostics>());
+  CHECK(f.print("left") == "[2. 3.]");
+  CHECK(f.print("alloc1") == "[3. 4.]");
+  CHECK(f.print("right").find("`right` is not computed yet") != std::string::npos);
+}
+
+TEST_CASE("each call of a recursive function has its own past") {
+  Fixture f(std::string(kHead) +
+            "    @R.function\n"
+            "    def main(x: R.Tensor((1,), \"float32\"), k: R.Tensor((), \"int64\")) -> R.Tensor((1,), \"float32\"):\n"
+            "        c = R.less(k, R.const(1, \"int64\"))\n"
+            "        if c:\n"
+            "            r = x\n"
+            "        else:\n"
+            "            a = R.add(x, x)\n"
+            "            b = R.negative(a)\n"
+            "            j = R.subtract(k, R.const(1, \"int64\"))\n"
+            "            r = Module.main(b, j)\n"
+            "        return r\n");
+  f.at("main", "k == 0");
+  REQUIRE(f.start({f32({1}, {3}), i64(2)}, false).kind == StopKind::Breakpoint);
+  REQUIRE(f.debugger.frames().size() == 3);
+  CHECK(f.print("a", 1) == "[-12.]");
+  CHECK(f.print("a", 2) == "[6.]");
+  CHECK(f.print("a", 0).find("is not computed yet") != std::string::npos);
+}
+
+}  // namespace rldb::debug

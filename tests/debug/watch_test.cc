@@ -1,0 +1,164 @@
+// Watchpoints, catchpoints, log points: what they see going forward, and going back.
+#include "debug/helpers.h"
+
+namespace rldb::debug {
+
+namespace {
+
+using testing::f32;
+using testing::Fixture;
+using testing::text_of;
+
+const char* const kSums = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def halve(a: T.Buffer((T.int64(4),), "float32"), b: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            b[i] = T.log(a[i])
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        a = R.add(x, x)
+        b = R.call_tir(cls.halve, (a,), out_sinfo=R.Tensor((4,), "float32"))
+        c = R.add(b, b)
+        d = R.add(c, x)
+        return d
+)";
+
+int watch(Fixture& f, const char* expression) {
+  source::Diagnostics d;
+  const Breakpoint* b = f.debugger.add_watchpoint(expression, 0, d);
+  REQUIRE_MESSAGE(b, text_of(d));
+  return b->number;
+}
+
+int catches(Fixture& f, const char* event) {
+  source::Diagnostics d;
+  const Breakpoint* b = f.debugger.add_catchpoint(event, d);
+  REQUIRE_MESSAGE(b, text_of(d));
+  return b->number;
+}
+
+bool has(const StopReport& r, std::string_view text) {
+  return std::any_of(r.details.begin(), r.details.end(),
+                     [&](const std::string& d) { return d.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("the first NaN is caught where it is made, with the state of its inputs") {
+  Fixture f(kSums);
+  const int n = catches(f, "nan");
+  StopReport r = f.start({f32({4}, {1, 2, -3, 4})}, false);
+  REQUIRE(r.kind == StopKind::Breakpoint);
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "NaN in b at [2]; its inputs have none"));
+  CHECK(has(r, "in main:b: call halve"));
+  r = f.debugger.resume();
+  CHECK(has(r, "NaN in c at [2]; its input b has one at [2]"));
+  CHECK(has(f.debugger.resume(), "NaN in d at [2]"));
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  // Backwards: the last one first, each time to before the instruction that made it.
+  CHECK(has(f.debugger.reverse_resume(), "NaN in d"));
+  CHECK(has(f.debugger.reverse_resume(), "NaN in c"));
+  r = f.debugger.reverse_resume();
+  CHECK(has(r, "NaN in b"));
+  CHECK(f.debugger.last_stop().where.binding == "b");
+  CHECK(f.debugger.reverse_resume().kind == StopKind::HistoryEnd);
+}
+
+TEST_CASE("a run without such numbers is not stopped") {
+  Fixture f(kSums);
+  catches(f, "nan");
+  catches(f, "inf");
+  catches(f, "denormal");
+  CHECK(f.start({f32({4}, {1, 2, 3, 4})}, false).kind == StopKind::Finished);
+  Fixture g(kSums);
+  catches(g, "inf");
+  CHECK(has(g.start({f32({4}, {0})}, false), "infinity in b at [0]"));
+  Fixture h(kSums);
+  catches(h, "denormal");
+  CHECK(has(h.start({f32({4}, {1e-40})}, false), "a denormal number in a at [0]"));
+}
+
+TEST_CASE("a watched value stops the run when it is made and when it changes") {
+  Fixture f(kSums);
+  f.start({f32({4}, {1, 2, 3, 4})});
+  const int n = watch(f, "c[1:3].sum() > 0");
+  StopReport r = f.debugger.resume();
+  REQUIRE(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "old: no value"));
+  CHECK(has(r, "in main:c"));
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  r = f.debugger.reverse_resume();
+  REQUIRE(r.breakpoints == std::vector<int>{n});
+  CHECK(f.print("c").find("not computed yet") != std::string::npos);
+}
+
+TEST_CASE("a change of elements is told by its first element") {
+  Fixture f(kSums);
+  f.start({f32({4}, {1, 2, 3, 4})});
+  f.debugger.until("main:c", *std::make_unique<source::Diagnostics>());
+  watch(f, "a");
+  source::Diagnostics d;
+  const auto set = f.debugger.assign("a[2]", "100", 0, d);
+  if (!set) {
+    // Freed by now: it is said to be, and cannot be set.
+    CHECK(text_of(d).find("no register of the frame holds it") != std::string::npos);
+  }
+}
+
+TEST_CASE("the memory of a value is watched, whoever has it") {
+  Fixture f(kSums);
+  f.start({f32({4}, {1, 2, 3, 4})});
+  f.debugger.until("main:b", *std::make_unique<source::Diagnostics>());
+  watch(f, "storage(a)");
+  const StopReport r = f.debugger.resume();
+  // `c` is computed in the memory that `a` had.
+  if (r.kind == StopKind::Breakpoint) CHECK(has(r, "by *"));
+}
+
+TEST_CASE("events with a place: calls, symbols, slots, allocation") {
+  Fixture f(kSums);
+  const int shape = catches(f, "shape n"), call = catches(f, "call halve"), free = catches(f, "free");
+  StopReport r = f.start({f32({4}, {1, 2, 3, 4})}, false);
+  CHECK(r.breakpoints == std::vector<int>{shape});
+  CHECK(f.print("n") == "4");
+  f.debugger.find_breakpoint(free)->enabled = false;
+  r = f.debugger.resume();
+  CHECK(r.breakpoints == std::vector<int>{call});
+  CHECK(f.where() == "main:b");
+  source::Diagnostics d;
+  CHECK(f.debugger.add_catchpoint("nans", d) == nullptr);
+  CHECK(text_of(d).find("events: nan inf") != std::string::npos);
+  CHECK(f.debugger.add_catchpoint("shape k", d) == nullptr);
+  CHECK(f.debugger.add_catchpoint("slot", d) == nullptr);
+}
+
+TEST_CASE("a condition of a watchpoint, and one that cannot be read") {
+  Fixture f(kSums);
+  f.start({f32({4}, {1, 2, 3, 4})});
+  const int n = watch(f, "d");
+  source::Diagnostics d;
+  CHECK(f.debugger.set_condition(n, "n > 4", d));
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  CHECK_FALSE(f.debugger.set_condition(n, "n >", d));
+  CHECK(text_of(d).find("column") != std::string::npos);
+  CHECK(f.debugger.find_breakpoint(n)->condition == "n > 4");
+}
+
+TEST_CASE("a log point shows its line and does not stop") {
+  Fixture f(kSums);
+  const int n = f.at("main:c");
+  source::Diagnostics d;
+  REQUIRE(f.debugger.set_log(n, "n is {n}, the sum {b.sum() > 2}, {nothing}", d));
+  CHECK(f.start({f32({4}, {1, 2, 3, 4})}, false).kind == StopKind::Finished);
+  CHECK(f.output.text == "n is 4, the sum True, <`nothing` has no value here>\n");
+  f.debugger.reverse_resume();
+  CHECK(f.output.text.find('\n') == f.output.text.size() - 1);  // not shown again by going back
+  CHECK_FALSE(f.debugger.set_log(n, "{n +}", d));
+}
+
+}  // namespace rldb::debug
