@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rldb/repro/oracle.h"
+#include "rldb/repro/sanitize.h"
 #include "rldb/session/options.h"
 
 namespace rldb::ui {
@@ -64,6 +66,16 @@ struct CommandLine {
   // run
   std::vector<std::string> inputs;
   std::string expected_output;
+  // compare, bisect, reduce
+  repro::Tolerances tolerances;
+  std::optional<session::Engine> other_engine;  // of the second program
+  std::string trace;                            // a folder of IR files, pass by pass
+  repro::OracleKind oracle = repro::OracleKind::Any;
+  std::string test_command;
+  unsigned jobs = 1;
+  double seconds = 0;  // for all of the work; 0: no limit
+  std::string save_repro;
+  repro::Sanitizers sanitizers;
   // test
   bool bless = false;
 };

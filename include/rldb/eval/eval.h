@@ -11,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,6 +79,33 @@ class TirMachine {
   std::unique_ptr<Impl> impl_;
 };
 
+// Sees a run of Relax as it happens: traces, and sanitizers. What gives an error ends the run with it.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void enter(std::string_view /*name*/, const ir::Function* /*f*/, runtime::PackedArgs /*args*/) {}
+  virtual void leave(const runtime::Value& /*result*/) {}
+  virtual void begin(const ir::Binding* /*b*/) {}
+  virtual runtime::Result<support::Unit> bound(const ir::Binding* /*b*/, const runtime::Value& /*value*/) {
+    return support::Unit{};
+  }
+  // The memory that an output is written to, before it is.
+  virtual void allocated(const runtime::Value& /*tensor*/) {}
+  // A call of what is not Relax: a kernel (`f`), or an operator, builtin or packed function (`f` is null).
+  virtual runtime::Result<support::Unit> calling(std::string_view /*name*/, const ir::PrimFunc* /*f*/,
+                                                 runtime::PackedArgs /*args*/) {
+    return support::Unit{};
+  }
+  virtual runtime::Result<support::Unit> called(std::string_view /*name*/, const ir::PrimFunc* /*f*/,
+                                                runtime::PackedArgs /*args*/, const runtime::Value& /*result*/) {
+    return support::Unit{};
+  }
+};
+
+// Runs a PrimFunc instead of the evaluator; nullopt: the evaluator is to do it.
+using RunKernel = std::function<std::optional<runtime::Result<runtime::Value>>(
+    const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs args)>;
+
 // Relax, whole functions. `module` has to be legal (no operator without a meaning here): see `unsupported`.
 struct EvalEnv {
   const ir::Module* module = nullptr;
@@ -87,6 +115,8 @@ struct EvalEnv {
   std::atomic<bool>* interrupt = nullptr;
   std::uint64_t max_statements = 0;  // of kernels, over all calls; 0: any number
   std::size_t max_depth = 100'000;   // calls; as many as the machine has frames (vm::Limits)
+  Watcher* watcher = nullptr;
+  RunKernel run_kernel;  // empty: kernels are evaluated
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
 // Names of operators in a function that the evaluator cannot give a meaning.

@@ -4,6 +4,8 @@
 // Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
 // skip_ops. What stays is diagnosed by
 // code generation, which knows that it has no instruction for it.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/common.h"
@@ -12,6 +14,7 @@
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
@@ -69,6 +72,7 @@ class OpLegalizer : public Rewriter {
     if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
     if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
+    if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return out.push_back(b);
     if (const Call* made = memo_.find(call)) {
       ctx_.set_origin(made, call);
       return out.push_back(remake_binding(ctx_, b, b->var, made));

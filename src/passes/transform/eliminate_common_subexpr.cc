@@ -1,6 +1,8 @@
 // EliminateCommonSubexpr(call_only=False): a pure expression that is there already becomes an alias of it. Within a
 // scope only: not out of a branch, not from one dataflow block's variables to another's. Allocations stay apart, and so
 // do match_casts that define variables.
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include "passes/common.h"
@@ -8,6 +10,7 @@
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -63,6 +66,7 @@ class Merger : public Rewriter {
           !structural_equal(first->value, made->value)) {
         continue;
       }
+      if (!may_rewrite([&] { return fmt::format("`{}` becomes `{}`", b->var->name, entry.var->name); })) break;
       const Binding* alias = ctx_.binding(made->var, entry.var);
       ctx_.set_origin(alias, b);
       remap(b->var, entry.var);
