@@ -70,6 +70,8 @@ const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::Bindin
 const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
 // Its dataflow blocks and variables made plain (to_non_dataflow.cc).
 const ir::Function* without_dataflow(ir::Context& ctx, const ir::Function* f);
+// EliminateCommonSubexpr of one function (eliminate_common_subexpr.cc).
+const ir::Function* merge_equal_bindings(ir::Context& ctx, const ir::Function* f);
 // Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
 const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
 // The same binding with another variable or value.

@@ -109,14 +109,11 @@ const Breakpoint* Debugger::add_watchpoint(std::string_view expression, int fram
   b.kind = PointKind::Watch;
   b.spec = expression;
   std::size_t index = 0;
-  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), frame, index)) {
+  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), machine_frame(frame), index)) {
     b.frame = index;
     b.function = d.run->code().function_name(d.run->machine().frames()[index].pc);
   }
-  if (auto read = parse_expression(storage_operand(expression).value_or(expression)); !read.ok()) {
-    out.add({}, source::message(diag::BadExpression, read.error().message));
-    return nullptr;
-  }
+  if (!is_expression(storage_operand(expression).value_or(expression), out)) return nullptr;
   b.number = d.next_number++;
   return &(d.breakpoints[b.number] = std::move(b));
 }

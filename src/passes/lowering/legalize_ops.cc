@@ -4,13 +4,17 @@
 // Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
 // skip_ops. What stays is diagnosed by
 // code generation, which knows that it has no instruction for it.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/common.h"
+#include "passes/lowering/legal_memo.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
@@ -43,8 +47,8 @@ struct LegalizeOptions {
 
 class OpLegalizer : public Rewriter {
  public:
-  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, const LegalizeOptions& options)
-      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), options_(options) {}
+  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, LegalMemo& memo, const LegalizeOptions& options)
+      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), memo_(memo), options_(options) {}
 
  protected:
   const BindingBlock* visit_block(const BindingBlock* b) override {
@@ -68,6 +72,11 @@ class OpLegalizer : public Rewriter {
     if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
     if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
+    if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return out.push_back(b);
+    if (const Call* made = memo_.find(call)) {
+      ctx_.set_origin(made, call);
+      return out.push_back(remake_binding(ctx_, b, b->var, made));
+    }
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     if (dataflow_) blocks.begin_dataflow();
@@ -79,7 +88,9 @@ class OpLegalizer : public Rewriter {
       if (options_.warn) note(call, value.error());
       return out.push_back(b);
     }
-    for (const BindingBlock* block : blocks.end_scope(*value)->blocks) {
+    const SeqExpr* before = blocks.end_scope(*value);
+    if (before->blocks.empty()) memo_.remember(call, *value);
+    for (const BindingBlock* block : before->blocks) {
       for (const Binding* extra : block->bindings) {
         if (ctx_.origins().get(extra).empty()) ctx_.set_origin(extra, b);
         if (ctx_.origins().get(extra->value).empty() && extra->value->id > call->id)
@@ -132,6 +143,7 @@ class OpLegalizer : public Rewriter {
 
   PassEnv& env_;
   ops::Legalizer& legalizer_;
+  LegalMemo& memo_;
   const LegalizeOptions& options_;
   bool dataflow_ = false;
 };
@@ -144,11 +156,12 @@ Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const Pas
   what.warn = bool_option(options, 1, "enable_warning", false);
   ModuleBuilder builder(env.ctx, *module);
   ops::Legalizer legalizer(env.ctx, builder);
+  LegalMemo memo(env.ctx);
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f) continue;
-    const Function* made = OpLegalizer(env, legalizer, what).rewrite_function(f);
+    const Function* made = OpLegalizer(env, legalizer, memo, what).rewrite_function(f);
     if (made == f) continue;
     builder.set(e.name, derive_result(env.ctx, made));
     changed = true;

@@ -1,3 +1,4 @@
+// What the prompt shows: stops with source lines, values in brief, explained types, tables.
 #include "ui/repl/view.h"
 
 #include <fmt/format.h>
@@ -5,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
+#include "ui/repl/kernel_view.h"
 
 namespace rldb::ui {
 
@@ -74,9 +77,23 @@ std::string describe_position(const Repl& repl, const debug::Position& where) {
   return text;
 }
 
+// Where there is no text: the instructions.
+static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
+  const vm::Machine* machine = repl.debugger().machine();
+  if (!machine || where.pc < 0) return;
+  const bytecode::Executable& exe = machine->executable();
+  const bytecode::FunctionIndex f = exe.find_function(where.function);
+  if (f < 0) return;
+  const auto half = std::int64_t(lines / 2);
+  const bytecode::Pc first = std::max(exe.functions[std::size_t(f)].start, where.pc - half);
+  const bytecode::Pc end = std::min(exe.functions[std::size_t(f)].end, first + std::int64_t(lines));
+  for (bytecode::Pc pc = first; pc < end; ++pc)
+    repl.print("{} {:>5}  {}\n", pc == where.pc ? "=>" : "  ", pc, bytecode::instruction_text(exe, pc));
+}
+
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
-  if (!buffer) return;
+  if (!buffer) return show_instructions_around(repl, where, lines);
   const std::uint32_t current = buffer->line_column(where.span.begin).line;
   const auto half = std::uint32_t(lines / 2);
   const std::uint32_t first = current > half ? current - half : 1;
@@ -156,10 +173,7 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   }
   if (!stop.note.empty()) print("note: {}\n", stop.note);
   if (stop.in_kernel) {
-    if (const auto at = debugger_->kernel_position()) {
-      print("in kernel {}: {}\n", at->kernel, at->text);
-      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, runtime::format_brief(value));
-    }
+    show_kernel_stop(*this);
     return Status::Good;
   }
   show_source_around(*this, stop.where, list_lines);
@@ -181,7 +195,7 @@ void show_breakpoints(Repl& repl) {
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
     repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
-               anywhere          ? b.kind == debug::PointKind::Watch
+               b.in_kernel ? b.place : anywhere          ? b.kind == debug::PointKind::Watch
                                        ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
                                        : "anywhere"
                : b.sites.empty() ? "pending"

@@ -11,6 +11,7 @@
 #include "ui/batch/batch.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -42,6 +43,18 @@ void list_functions(Repl& repl) {
     if (type.size() > 100) type = type.substr(0, 97) + "...";
     repl.print("{:<16} {} {}\n", kind_of(entry.function), entry.name, type);
   }
+}
+
+// An executable has no text: its functions, or the instructions of one.
+Status list_executable(Repl& repl, std::string_view function) {
+  if (!function.empty()) return command_Disasm(repl, function);
+  source::Diagnostics diagnostics;
+  const auto build = repl.session().viewable(diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
+  for (const bytecode::FunctionEntry& f : build->executable->functions)
+    if (f.kind == bytecode::FunctionKind::Bytecode)
+      repl.print("{}({}): {} instructions\n", f.name, fmt::join(f.param_names, ", "), f.end - f.start);
+  return Status::Good;
 }
 
 const ir::Expr* find_function(Repl& repl, std::string_view name) {
@@ -115,10 +128,15 @@ Status command_Save(Repl& repl, std::string_view rest) {
 Status command_List(Repl& repl, std::string_view rest) {
   // A kernel that is run by itself has no frame.
   const auto frames = repl.debugger().frames();
+  if (rest.empty() && repl.frame() == 0 && repl.debugger().kernel_position()) {
+    list_kernel(repl);
+    return Status::Good;
+  }
   if (rest.empty() && repl.debugger().active() && std::size_t(repl.frame()) < frames.size()) {
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
+  if (repl.session().has_executable()) return list_executable(repl, rest);
   if (!repl.session().module()) return no_module(repl);
   if (rest.empty()) {
     list_functions(repl);

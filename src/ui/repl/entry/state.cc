@@ -1,3 +1,4 @@
+// Repl: one entry dispatched, guarded and, when it is given up, undone.
 #include "ui/repl/entry/state.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/reader.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -55,6 +57,7 @@ Repl::~Repl() = default;
 
 std::string Repl::prompt() const {
   if (!debugger_->active()) return "rldb> ";
+  if (const std::string place = kernel_place(*debugger_); !place.empty()) return "(rldb " + place + ") ";
   const debug::Position& where = debugger_->last_stop().where;
   return "(rldb " + where.function + (where.binding.empty() ? "" : ":" + where.binding) + ") ";
 }
