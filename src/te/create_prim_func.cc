@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -250,7 +251,7 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   root.alloc_buffers = ctx_.list(local);
   root.body = ctx_.seq_stmt(body);
   const Stmt* whole = ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
-  ir::NamedAttr attrs[] = {ctx_.named("tirx.noalias", ctx_.attr(true))};
+  ir::NamedAttr attrs[] = {ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
   return ctx_.prim_func(out, ctx_.void_type(), whole, attrs, true);
 }
 
