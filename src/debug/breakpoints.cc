@@ -283,17 +283,19 @@ Breakpoint* Debugger::find_breakpoint(int number) {
   return it == impl_->breakpoints.end() ? nullptr : &it->second;
 }
 
+bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
+  auto read = parse_expression(text);
+  if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
+  return read.ok();
+}
+
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
   Breakpoint* b = find_breakpoint(number);
   if (!b) {
     out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
     return false;
   }
-  if (!condition.empty())
-    if (auto read = parse_expression(condition); !read.ok()) {
-      out.add({}, source::message(diag::BadExpression, read.error().message));
-      return false;
-    }
+  if (!condition.empty() && !is_expression(condition, out)) return false;
   b->condition = condition;
   return true;
 }
@@ -303,10 +305,7 @@ bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& o
   for (std::size_t i = 0; b && i < text.size(); ++i) {
     const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
     if (end == std::string_view::npos) continue;
-    if (auto read = parse_expression(text.substr(i + 1, end - i - 1)); !read.ok()) {
-      out.add({}, source::message(diag::BadExpression, read.error().message));
-      return false;
-    }
+    if (!is_expression(text.substr(i + 1, end - i - 1), out)) return false;
     i = end;
   }
   if (b) b->log = text;
@@ -342,14 +341,14 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   }
 }
 
-runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m) const {
-  ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, part, false);
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const {
+  ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, at_part, false);
   return evaluate_expression(text, [&](std::string_view name) { return finder.find(name); });
 }
 
-bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const {
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const {
   if (b.condition.empty()) return true;
-  auto value = evaluate_at(b.condition, m);
+  auto value = evaluate_at(b.condition, m, at_part);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
@@ -357,7 +356,7 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
   return true;
 }
 
-void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m) const {
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part) const {
   std::string text;
   const std::string_view from = b.log;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -366,7 +365,7 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m) const {
       text += from[i];
       continue;
     }
-    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m);
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part);
     // A tensor of one element as the number that it is.
     if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
     text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
@@ -388,10 +387,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
     return order == Order::Forward ? x.first < y.first : x.first > y.first;
   });
   Hit hit;
-  for (const auto& [part, number] : here) {
-    if (!hit.numbers.empty() && part != hit.part) break;
+  for (const auto& [at_part, number] : here) {
+    if (!hit.numbers.empty() && at_part != hit.part) break;
     Breakpoint& b = breakpoints.at(number);
-    if (!condition_holds(b, m, note)) continue;
+    if (!condition_holds(b, m, at_part, note)) continue;
     if (count) {
       ++b.hits;
       if (b.ignore > 0) {
@@ -400,10 +399,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
       }
     }
     if (!b.log.empty()) {
-      if (count) log(b, m);
+      if (count) log(b, m, at_part);
       continue;
     }
-    hit.part = part;
+    hit.part = at_part;
     hit.numbers.push_back(number);
   }
   return hit;

@@ -53,12 +53,12 @@ struct Debugger::Impl {
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
   // Shows the text of a log point.
-  void log(const Breakpoint& b, const vm::Machine& m) const;
+  void log(const Breakpoint& b, const vm::Machine& m, int at_part) const;
   // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
   // Nullopt: all are ignored.
   std::optional<StopReport> report_seen(Observer& observer);
-  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m) const;
-  bool condition_holds(const Breakpoint& b, const vm::Machine& m, std::string* note) const;
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const;
+  bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const;
 
   // ---- stops (stepping.cc) ----
   StopReport report(StopKind kind);

@@ -1,4 +1,6 @@
 // Running a build on the engine that the options name, and saying how it ended.
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "rldb/eval/eval.h"
@@ -24,7 +26,9 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
   if (exe) {
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
       span = debug->span;
-      if (!debug->variable.empty())
+      if (debug->variable == "_")
+        m.notes.push_back({{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
+      else if (!debug->variable.empty())
         m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
     }
     if (!span && fault.function >= 0)

@@ -128,6 +128,8 @@ class Debugger {
   const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
   const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
+  // False and diagnosed when the text cannot be read as an expression.
+  static bool is_expression(std::string_view text, source::Diagnostics& out);
   // False and diagnosed when it cannot be read. Empty: none.
   bool set_condition(int number, std::string_view condition, source::Diagnostics& out);
   // A log point from now on; false and diagnosed when an {EXPRESSION} cannot be read.

@@ -113,10 +113,7 @@ const Breakpoint* Debugger::add_watchpoint(std::string_view expression, int fram
     b.frame = index;
     b.function = d.run->code().function_name(d.run->machine().frames()[index].pc);
   }
-  if (auto read = parse_expression(storage_operand(expression).value_or(expression)); !read.ok()) {
-    out.add({}, source::message(diag::BadExpression, read.error().message));
-    return nullptr;
-  }
+  if (!is_expression(storage_operand(expression).value_or(expression), out)) return nullptr;
   b.number = d.next_number++;
   return &(d.breakpoints[b.number] = std::move(b));
 }

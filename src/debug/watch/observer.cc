@@ -124,7 +124,7 @@ void Observer::note(const vm::Machine& m, int number, std::string text) {
   time_ = m.instructions();
   const Breakpoint& b = d_.breakpoints.at(number);
   std::string why;
-  if (!d_.condition_holds(b, m, &why)) return;
+  if (!d_.condition_holds(b, m, 0, &why)) return;
   if (!why.empty()) text += "\n  " + why;
   seen_.push_back({number, std::move(text)});
 }

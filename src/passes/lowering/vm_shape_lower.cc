@@ -274,7 +274,7 @@ class ShapeLowerer {
   // A leaf without symbols: what has them is bound to a variable first.
   const Expr* leaf(const Expr* e) {
     if (const auto* v = as<Var>(e); v && slots_.is_value(v)) return renamed(v);
-    if (const Expr* made = make_shape_value(e)) return emit("gv", made);
+    if (const Expr* made = make_shape_value(e)) return emit("shape", made);
     if (const auto* t = as<Tuple>(e)) {
       std::vector<const Expr*> items;
       bool changed = false;
@@ -502,7 +502,7 @@ class ShapeLowerer {
     } else if (const auto* call = as<Call>(value); call && !isa<Var>(call->args[0])) {
       made = packed_call(ctx_, builtin::TupleGetItem, {get(call->args[0]), call->args[1]}, ctx_.any(), {ctx_.any()});
     }
-    const Var* v = emit("gv", made);
+    const Var* v = emit("field", made);
     fields_[value] = v;
     return v;
   }

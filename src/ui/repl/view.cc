@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
@@ -75,9 +76,23 @@ std::string describe_position(const Repl& repl, const debug::Position& where) {
   return text;
 }
 
+// Where there is no text: the instructions.
+static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
+  const vm::Machine* machine = repl.debugger().machine();
+  if (!machine || where.pc < 0) return;
+  const bytecode::Executable& exe = machine->executable();
+  const bytecode::FunctionIndex f = exe.find_function(where.function);
+  if (f < 0) return;
+  const auto half = std::int64_t(lines / 2);
+  const bytecode::Pc first = std::max(exe.functions[std::size_t(f)].start, where.pc - half);
+  const bytecode::Pc end = std::min(exe.functions[std::size_t(f)].end, first + std::int64_t(lines));
+  for (bytecode::Pc pc = first; pc < end; ++pc)
+    repl.print("{} {:>5}  {}\n", pc == where.pc ? "=>" : "  ", pc, bytecode::instruction_text(exe, pc));
+}
+
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
-  if (!buffer) return;
+  if (!buffer) return show_instructions_around(repl, where, lines);
   const std::uint32_t current = buffer->line_column(where.span.begin).line;
   const auto half = std::uint32_t(lines / 2);
   const std::uint32_t first = current > half ? current - half : 1;

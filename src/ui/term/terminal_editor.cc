@@ -18,26 +18,13 @@
 #include "ui/term/raw_mode.h"
 #include "ui/term/redisplay.h"
 #include "ui/term/signals.h"
+#include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
 namespace {
 
 constexpr std::string_view kBold = "1";
-
-struct WindowSize {
-  int width = 80;
-  int height = 24;
-};
-
-WindowSize window_size() {
-  struct winsize size {};
-  WindowSize known;
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return known;
-  if (size.ws_col > 0) known.width = size.ws_col;
-  if (size.ws_row > 0) known.height = size.ws_row;
-  return known;
-}
 
 bool input_waits() {
   int bytes = 0;

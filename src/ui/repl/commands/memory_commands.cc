@@ -7,7 +7,7 @@
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
-#include "ui/term/screen.h"
+#include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
@@ -48,7 +48,7 @@ Status command_Mem(Repl& repl, std::string_view rest) {
   passes::PassEnv env{session.context(), diagnostics};
   auto functions = passes::memory_of(env, module, session.options().dims, function);
   if (!functions.ok()) return repl.fail(std::move(functions).error());
-  const MemoryView view = memory_view(session, repl.ask ? terminal_width() : MemoryView().width);
+  const MemoryView view = memory_view(session, repl.ask ? window_size().width : MemoryView().width);
   if (name.empty()) {
     repl.console().write(memory_text(*functions, view));
     return Status::Good;

@@ -44,6 +44,18 @@ void list_functions(Repl& repl) {
   }
 }
 
+// An executable has no text: its functions, or the instructions of one.
+Status list_executable(Repl& repl, std::string_view function) {
+  if (!function.empty()) return command_Disasm(repl, function);
+  source::Diagnostics diagnostics;
+  const auto build = repl.session().viewable(diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
+  for (const bytecode::FunctionEntry& f : build->executable->functions)
+    if (f.kind == bytecode::FunctionKind::Bytecode)
+      repl.print("{}({}): {} instructions\n", f.name, fmt::join(f.param_names, ", "), f.end - f.start);
+  return Status::Good;
+}
+
 const ir::Expr* find_function(Repl& repl, std::string_view name) {
   const ir::Module* module = repl.session().module();
   const ir::Expr* f = module ? module->find(name) : nullptr;
@@ -119,6 +131,7 @@ Status command_List(Repl& repl, std::string_view rest) {
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
+  if (repl.session().has_executable()) return list_executable(repl, rest);
   if (!repl.session().module()) return no_module(repl);
   if (rest.empty()) {
     list_functions(repl);

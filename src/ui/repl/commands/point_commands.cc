@@ -11,6 +11,10 @@ using debug::Breakpoint;
 
 namespace {
 
+bool readable(const std::string& condition, source::Diagnostics& diagnostics) {
+  return condition.empty() || debug::Debugger::is_expression(condition, diagnostics);
+}
+
 // `WHAT if CONDITION`.
 std::pair<std::string, std::string> split_condition(std::string_view rest) {
   const auto at = rest.find(" if ");
@@ -18,12 +22,9 @@ std::pair<std::string, std::string> split_condition(std::string_view rest) {
   return {std::string(trim(rest.substr(0, at))), std::string(trim(rest.substr(at + 4)))};
 }
 
-// A point that was made, with its condition; without it when the condition cannot be read.
+// A point that was made, with a condition that can be read.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
-  if (point && !condition.empty() && !repl.debugger().set_condition(point->number, condition, diagnostics)) {
-    repl.debugger().remove_breakpoint(point->number);
-    point = nullptr;
-  }
+  if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
   repl.report(diagnostics);
   if (!point) return Status::Failed;
   const bool pending = point->sites.empty() && point->kind == debug::PointKind::Break;
@@ -38,6 +39,7 @@ Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
     spec = fmt::format("*{}", repl.debugger().last_stop().where.pc);
   }
   source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_breakpoint(spec, temporary, diagnostics);
   return made(repl, point, condition, diagnostics);
 }
@@ -91,6 +93,7 @@ Status command_Watch(Repl& repl, std::string_view rest) {
   const auto [expression, condition] = split_condition(rest);
   if (expression.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), diagnostics);
   return made(repl, point, condition, diagnostics);
 }
@@ -99,6 +102,7 @@ Status command_Catch(Repl& repl, std::string_view rest) {
   const auto [event, condition] = split_condition(rest);
   if (event.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_catchpoint(event, diagnostics);
   return made(repl, point, condition, diagnostics);
 }

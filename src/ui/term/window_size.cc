@@ -1,0 +1,17 @@
+#include "ui/term/window_size.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace rldb::ui {
+
+WindowSize window_size() {
+  struct winsize size {};
+  WindowSize known;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return known;
+  if (size.ws_col > 0) known.width = size.ws_col;
+  if (size.ws_row > 0) known.height = size.ws_row;
+  return known;
+}
+
+}  // namespace rldb::ui
