@@ -336,7 +336,8 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
   }
 }
 
-runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const {
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m,
+                                                            int at_part) const {
   ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, at_part, false);
   return evaluate_expression(text, [&](std::string_view name) { return finder.find(name); });
 }

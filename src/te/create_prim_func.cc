@@ -6,6 +6,7 @@
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op_name.h"
+#include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -131,7 +132,7 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
       values.push_back(loops.back());
     }
   }
-  Regions regions = infer_regions(ctx_, axes, init, body);
+  const ir::Regions regions = ir::infer_regions(ctx_, {axes, init, body, {}, {}});
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(name));
   fields.iter_vars = ctx_.list(axes);
@@ -198,7 +199,7 @@ const Stmt* Builder::extern_block(const Operation* op) {
   for (Tensor t : op->inputs) in.push_back(buffer_of(t));
   for (Tensor t : op->outputs) out.push_back(buffer_of(t));
   const Stmt* body = op->write(in, out);
-  Regions regions = infer_regions(ctx_, {}, nullptr, body);
+  const ir::Regions regions = ir::infer_regions(ctx_, {{}, nullptr, body, {}, {}});
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(op->name));
   fields.reads = ctx_.list(regions.reads);
