@@ -1,3 +1,4 @@
+// Conditions of breakpoints inside kernels, compiled to TensorIR; what has no such form is refused.
 #include "debug/kernel/condition.h"
 
 #include "rldb/ir/intrinsic.h"

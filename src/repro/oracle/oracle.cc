@@ -1,3 +1,4 @@
+// Oracle: does a module still show a symptom (an error, a wrong value, a fault)?
 #include "rldb/repro/oracle.h"
 
 #include <fmt/format.h>
