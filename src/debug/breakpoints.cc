@@ -357,7 +357,7 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
 }
 
 runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
-                                                             const eval::TirMachine* kernel) const {
+                                                            const eval::TirMachine* kernel) const {
   std::optional<ValueFinder> finder;
   if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
   return evaluate_expression(text, [&](std::string_view name) -> runtime::Result<runtime::Value> {
