@@ -9,6 +9,7 @@
 #include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -28,12 +29,6 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
   source::Message m = source::message(diag::NoSuchThing, what, name);
@@ -82,7 +77,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
     if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
-  if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
+  if (spec.starts_with(kOperator)) return resolve_operator(support::trim(spec.substr(kOperator.size())), *map);
   if (run && run->in_kernel() && number(spec)) {
     const KernelStepper& k = *run->kernel();
     return resolve_in_kernel(KernelText(session, k.name(), k.function()), spec, *map);
@@ -362,7 +357,7 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
 }
 
 runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
-                                                             const eval::TirMachine* kernel) const {
+                                                            const eval::TirMachine* kernel) const {
   std::optional<ValueFinder> finder;
   if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
   return evaluate_expression(text, [&](std::string_view name) -> runtime::Result<runtime::Value> {

@@ -24,7 +24,6 @@ inline constexpr std::string_view kCodegen = "Codegen";      // the code generat
 inline constexpr std::string_view kNumInput = "num_input";
 inline constexpr std::string_view kGlobalSymbol = "global_symbol";
 inline constexpr std::string_view kOpPattern = "op_pattern";
-inline constexpr std::string_view kNoAlias = "tirx.noalias";
 }  // namespace fn_attr
 
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) \

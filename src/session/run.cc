@@ -27,7 +27,8 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
       span = debug->span;
       if (debug->variable == "_")
-        m.notes.push_back({{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
+        m.notes.push_back(
+            {{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
       else if (!debug->variable.empty())
         m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
     }

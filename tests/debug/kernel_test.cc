@@ -129,7 +129,8 @@ void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
     session::AsideCompiler compiler(k.session);
     auto whole = compiler.compile(one.f, one.name, found);
     counts.refused += !whole;
-    if (whole) MESSAGE(one.name << ": " << SelfStopping::make(k.session.context(), compiler, one.f, one.name, {}).error());
+    if (whole)
+      MESSAGE(one.name << ": " << SelfStopping::make(k.session.context(), compiler, one.f, one.name, {}).error());
     return;
   }
   ++counts.compiled;
@@ -263,12 +264,15 @@ TEST_CASE("conditions as machine code hold where the language says") {
   for (const char* said :
        {"vi == 1 and vk == 1", "C[vi, vj] > 0.4", "C[vi, vj] != C[vi, vj]", "isnan(C[vi, vj])", "not vi < 1 or vk == 0",
         "A[vi, -1] >= 0.1", "C[vi + 1, vj] > 0", "0 < vi < 2 and vj % 2 == 1", "B[vk, vj] < -1", "B[vk, vj] == vk - 3",
-        "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0", "-1.5 < A[vi, vk] <= 0.5"}) {
-    INFO(said);
+        "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0",
+        "-1.5 < A[vi, vk] <= 0.5"}) {
+    INFO(std::string(said));
     auto read = parse_expression(said);
     REQUIRE(read.ok());
     ConditionScope scope = scope_of(text, probe);
-    scope.number = [](std::string_view name) { return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt; };
+    scope.number = [](std::string_view name) {
+      return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt;
+    };
     Probe conditional = probe;
     conditional.condition = compile_condition(session.context(), *read, scope);
     REQUIRE(conditional.condition);
@@ -278,9 +282,10 @@ TEST_CASE("conditions as machine code hold where the language says") {
     const std::vector<std::uint64_t> want = told_by_the_language(*slow, search_for(probe), said);
     std::vector<std::uint64_t> have;
     std::vector<Arrivals> met;
-    for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes; first = false)
+    for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes;
+         first = false)
       have.push_back(fast->machine().steps());
-    CHECK(have == want);
+    CHECK_MESSAGE(have == want, fmt::format("{}: {} against {}", said, fmt::join(have, " "), fmt::join(want, " ")));
     reached += int(want.size());
   }
   CHECK(reached > 20);

@@ -55,9 +55,9 @@ struct Breakpoint {
   std::vector<std::string> commands;
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
-  std::size_t frame = 0;    // Watch: counted from the outermost
-  std::string function;     // Watch: of that frame; empty: the one that is run
-  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
+  std::size_t frame = 0;                         // Watch: counted from the outermost
+  std::string function;                          // Watch: of that frame; empty: the one that is run
+  std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
   std::string place;                             // inside a kernel: what it stops at
 };

@@ -10,8 +10,6 @@ namespace rldb::bytecode::format {
 inline constexpr std::uint64_t kMagicV1 = 0xD225DE2F4214151DULL;  // no memory scopes
 inline constexpr std::uint64_t kMagicV2 = 0xD225DE2F4214151EULL;
 inline constexpr std::string_view kVersion = "0.14";
-inline constexpr std::uint64_t kTensorMagic = 0xDD5E40F096B4A13FULL;
-inline constexpr std::int32_t kDeviceCpu = 1;
 
 // Tags of constants: tvm-ffi type indices since 2025, an enumeration of the VM's own before.
 enum class Tag : std::int32_t { Int = 1, Float = 3, DType = 5, String = 65, Shape = 69, Tensor = 70 };

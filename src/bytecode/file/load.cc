@@ -3,6 +3,7 @@
 
 #include "bytecode/file/format.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/runtime/tensor_blob.h"
 #include "rldb/support/bytes.h"
 #include "rldb/support/cancel.h"
 
@@ -87,7 +88,7 @@ class Loader {
           case format::Tag::Float:
             return Value::of_float(in_.f64());
           case format::Tag::DType:
-            return Value::of_dtype(read_dtype());
+            return Value::of_dtype(runtime::read_dtype(in_));
           case format::Tag::String:
             return Value::of_string(in_.string());
           case format::Tag::Shape:
@@ -103,7 +104,7 @@ class Loader {
           case format::OldTag::Float:
             return Value::of_float(in_.f64());
           case format::OldTag::DType:
-            return Value::of_dtype(read_dtype());
+            return Value::of_dtype(runtime::read_dtype(in_));
           case format::OldTag::String:
             return Value::of_string(in_.string());
           case format::OldTag::Shape:
@@ -123,61 +124,9 @@ class Loader {
     return Value::of_shape(std::move(dims));
   }
 
-  DType read_dtype() { return read_dtype(in_); }
-  static DType read_dtype(ByteReader& in) {
-    std::uint8_t code = in.u8();
-    std::uint8_t bits = in.u8();
-    std::int16_t lanes = std::int16_t(in.u16());
-    if (code == 1 && bits == 1) return DType::Bool(lanes);  // how bool was spelt before tvm-ffi
-    DType t{runtime::TypeCode(code), bits, lanes};
-    // A dtype is known when its name reads back as itself.
-    if (in.ok() && lanes != 0 && runtime::parse_dtype(to_string(t)) == t) return t;
-    in.fail(fmt::format("unknown dtype ({}, {}, {})", code, bits, lanes));
-    return DType::Void();
-  }
-
   Value read_tensor() {
-    if (in_.u64() != format::kTensorMagic) in_.fail("tensor without its magic number");
-    in_.u64();  // reserved
-    in_.i32();  // device type and id: TVM writes tensors as if on the CPU
-    in_.i32();
-    std::int32_t ndim = in_.i32();
-    DType dtype = read_dtype();
-    if (ndim < 0 || std::uint64_t(ndim) > in_.left() / 8) in_.fail("tensor of impossible rank");
-    std::vector<std::int64_t> shape;
-    for (std::int32_t i = 0; i < ndim && in_.ok(); ++i) shape.push_back(in_.i64());
-    std::uint64_t bytes = in_.u64();
-    std::string_view data = in_.raw(bytes);
-    if (!in_.ok()) return Value();
-    if (!fits(shape, dtype, bytes)) {
-      in_.fail(fmt::format("tensor of {} with {} bytes of data", to_string(dtype), bytes));
-      return Value();
-    }
-    auto tensor = runtime::Tensor::empty(std::move(shape), dtype);
-    if (!tensor.ok()) {
-      in_.fail(tensor.error().message);
-      return Value();
-    }
-    if (bytes > 0) std::memcpy(tensor.value()->data(), data.data(), bytes);
-    return Value(tensor.value());
-  }
-
-  // The product of the dims is exactly what the data has, without overflow on the way.
-  static bool fits(const std::vector<std::int64_t>& shape, DType dtype, std::uint64_t bytes) {
-    std::uint64_t element = dtype.bytes();
-    if (element == 0) return false;
-    bool empty = false;
-    for (std::int64_t d : shape) {
-      if (d < 0) return false;
-      empty = empty || d == 0;
-    }
-    if (empty) return bytes == 0;
-    std::uint64_t total = element;
-    for (std::int64_t d : shape) {
-      if (total > bytes / std::uint64_t(d)) return false;
-      total *= std::uint64_t(d);
-    }
-    return total == bytes;
+    const auto tensor = runtime::read_tensor(in_);
+    return tensor ? Value(*tensor) : Value();
   }
 
   void read_words(std::vector<Word>& words, const char* what) {
@@ -248,7 +197,7 @@ class Loader {
     s.text = in.string();
     s.is_variable = in.u8() != 0;
     s.bound_by = in.string();
-    s.dtype = read_dtype(in);
+    s.dtype = runtime::read_dtype(in);
     return s;
   }
 

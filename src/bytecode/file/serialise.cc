@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bytecode/file/format.h"
+#include "rldb/runtime/tensor_blob.h"
 #include "rldb/support/bytes.h"
 #include "rldb/support/cancel.h"
 
@@ -37,24 +38,6 @@ void write_functions(ByteWriter& out, const std::vector<FunctionEntry>& function
   }
 }
 
-void write_dtype(ByteWriter& out, DType t) {
-  out.u8(std::uint8_t(t.code));
-  out.u8(t.bits);
-  out.u16(std::uint16_t(t.lanes));
-}
-
-void write_tensor(ByteWriter& out, const runtime::Tensor& t) {
-  out.u64(format::kTensorMagic);
-  out.u64(0);
-  out.i32(format::kDeviceCpu);
-  out.i32(0);
-  out.i32(t.ndim());
-  write_dtype(out, t.dtype());
-  for (std::int64_t d : t.shape()) out.i64(d);
-  out.u64(t.byte_size());
-  out.raw({reinterpret_cast<const char*>(t.data()), t.byte_size()});
-}
-
 Written write_constant(ByteWriter& out, const Value& v, std::size_t index) {
   auto tag = [&](format::Tag t) { out.i32(std::int32_t(t)); };
   switch (v.kind()) {
@@ -68,7 +51,7 @@ Written write_constant(ByteWriter& out, const Value& v, std::size_t index) {
       return support::Unit{};
     case ValueKind::DType:
       tag(format::Tag::DType);
-      write_dtype(out, v.as_dtype());
+      runtime::write_dtype(out, v.as_dtype());
       return support::Unit{};
     case ValueKind::String:
       tag(format::Tag::String);
@@ -80,7 +63,7 @@ Written write_constant(ByteWriter& out, const Value& v, std::size_t index) {
       return support::Unit{};
     case ValueKind::Tensor:
       tag(format::Tag::Tensor);
-      write_tensor(out, v.as_tensor());
+      runtime::write_tensor(out, v.as_tensor());
       return support::Unit{};
     case ValueKind::Null:
     case ValueKind::Bool:
@@ -118,7 +101,7 @@ std::string debug_section(const DebugInfo& debug) {
       out.string(s.text);
       out.u8(s.is_variable);
       out.string(s.bound_by);
-      write_dtype(out, s.dtype);
+      runtime::write_dtype(out, s.dtype);
     }
     out.u64(f.variables.size());
     for (const VariableRange& v : f.variables) {

@@ -1,3 +1,4 @@
+// Conditions of breakpoints inside kernels, compiled to TensorIR; what has no such form is refused.
 #include "debug/kernel/condition.h"
 
 #include "rldb/ir/intrinsic.h"
@@ -18,8 +19,8 @@ struct NoForm {};
 
 // A number or a truth, and where there is none: null for nowhere.
 struct Operand {
-  const Expr* value = nullptr;  // int64, float64 or bool
-  const Expr* bad = nullptr;    // bool
+  const Expr* value = nullptr;    // int64, float64 or bool
+  const Expr* bad = nullptr;      // bool
   DType element = DType::Void();  // the tensor's, when it is an element of one; numbers beside it take its dtype
   bool is_bool() const { return value->dtype().is_bool(); }
   bool is_float() const { return value->dtype().is_float(); }
@@ -94,8 +95,10 @@ class Compiler {
   // `C[i, j]`, every index given. Negative ones count from the end.
   Operand element(const Term& t) {
     const Term& base = e_.child(t, 0);
-    const ir::Buffer* b = base.kind == TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
-    if (!b || b->dtype.lanes != 1 || b->dtype == DType::UInt(64) || t.children.size() != b->shape.size() + 1) throw NoForm{};
+    const ir::Buffer* b =
+        base.kind == TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
+    if (!b || b->dtype.lanes != 1 || b->dtype == DType::UInt(64) || t.children.size() != b->shape.size() + 1)
+      throw NoForm{};
     Operand out;
     std::vector<const Expr*> indices;
     for (std::size_t d = 0; d < b->shape.size(); ++d) {
@@ -105,8 +108,8 @@ class Compiler {
       const Expr* dim = ir::cast_to(ctx_, DType::Int(64), b->shape[d]);
       const Expr* from_end = ctx_.binary(BinaryKind::LT, index.value, zero);
       const Expr* at = ctx_.select(from_end, ctx_.binary(BinaryKind::Add, index.value, dim), index.value);
-      const Expr* outside = ctx_.binary(BinaryKind::Or, ctx_.binary(BinaryKind::LT, at, zero),
-                                        ctx_.binary(BinaryKind::GE, at, dim));
+      const Expr* outside =
+          ctx_.binary(BinaryKind::Or, ctx_.binary(BinaryKind::LT, at, zero), ctx_.binary(BinaryKind::GE, at, dim));
       out.bad = either(out.bad, either(index.bad, outside));
       indices.push_back(at);
     }
@@ -172,6 +175,15 @@ class Compiler {
     return std::nullopt;
   }
 
+  // A number as the element's dtype has it. A literal is rounded here: folding a cast keeps its decimals.
+  const Expr* rounded(const Expr* number, DType dtype) {
+    const auto* literal = ir::as<ir::FloatImm>(number);
+    if (!literal || dtype.bits % 8 != 0) return ir::cast_to(ctx_, dtype, number);
+    std::byte element[8];
+    runtime::store_double(element, dtype, literal->value);
+    return ctx_.float_imm(DType::Float(64), runtime::load_as_double(element, dtype));
+  }
+
   // Both as what they are compared as: int64, or float64 after a number has taken the dtype of an element.
   void meet(Operand& a, Operand& b) {
     a = as_number(a);
@@ -181,8 +193,7 @@ class Compiler {
     const bool mixed = (!a.element.is_void() && !a.is_float()) || (!b.element.is_void() && !b.is_float());
     if (mixed) throw NoForm{};  // an integer tensor beside a float: its dtype follows other rules
     const auto take = [&](Operand& number, const Operand& element) {
-      if (number.element.is_void() && !element.element.is_void())
-        number.value = ir::cast_to(ctx_, element.element, number.value);
+      if (number.element.is_void() && !element.element.is_void()) number.value = rounded(number.value, element.element);
       number.value = ir::cast_to(ctx_, DType::Float(64), number.value);
     };
     const Operand before = a;
@@ -251,7 +262,8 @@ ConditionScope scope_of(const KernelText& text, const Probe& probe) {
       for (std::size_t i = realize->block->iter_vars.size(); i-- > 0;)
         names->variables.push_back(realize->block->iter_vars[i].var);
     if (const auto* block = realize ? realize->block : ir::as<ir::SBlock>(s)) {
-      for (std::size_t i = block->match_buffers.size(); i-- > 0;) names->buffers.push_back(block->match_buffers[i].buffer);
+      for (std::size_t i = block->match_buffers.size(); i-- > 0;)
+        names->buffers.push_back(block->match_buffers[i].buffer);
       for (std::size_t i = block->alloc_buffers.size(); i-- > 0;) names->buffers.push_back(block->alloc_buffers[i]);
     }
   };

@@ -1,3 +1,4 @@
+// Instrumenter: a PrimFunc rewritten so that it counts statements and returns at a count or a probe.
 #include "debug/kernel/instrument.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// From what a user writes (a line, a block, a loop, a buffer) to the probes of a kernel.
 #include "debug/kernel/place.h"
 
 #include <fmt/format.h>

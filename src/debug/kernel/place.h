@@ -15,7 +15,7 @@ struct KernelPlace {
   std::string kernel;
   const ir::PrimFunc* function = nullptr;
   std::vector<Probe> probes;
-  std::string text;                    // what it stops at, for listings
+  std::string text;                 // what it stops at, for listings
   std::vector<bytecode::Pc> calls;  // the instructions that call the kernel
 };
 

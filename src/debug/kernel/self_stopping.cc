@@ -1,3 +1,4 @@
+// SelfStopping: calls of an instrumented kernel, and the place at which one stopped.
 #include "debug/kernel/self_stopping.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// KernelStepper: saving and restoring tensors, and moving between the moments of a kernel's call.
 #include "debug/kernel/stepper.h"
 
 #include <algorithm>

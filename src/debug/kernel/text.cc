@@ -1,3 +1,4 @@
+// KernelText: lines of a kernel, from the user's text or from the printed function.
 #include "debug/kernel/text.h"
 
 #include <algorithm>

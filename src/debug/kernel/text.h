@@ -21,7 +21,7 @@ class KernelText {
   std::uint32_t first_line() const { return first_; }
   std::uint32_t last_line() const { return last_; }
   std::string line(std::uint32_t number) const;
-  std::uint32_t line_of(const ir::Stmt* s) const;  // 0: not known
+  std::uint32_t line_of(const ir::Stmt* s) const;      // 0: not known
   const ir::Stmt* parent_of(const ir::Stmt* s) const;  // null: none
   // The statements of the nearest line at or after one, the outer ones; empty: there is none.
   std::vector<const ir::Stmt*> statements_at(std::uint32_t line) const;

@@ -94,9 +94,8 @@ class Decoder {
     const std::int64_t i = n.contains("attrs") && n["attrs"].contains("data") ? index_of(n["attrs"]["data"]) : -1;
     if (!tensors_ || i < 0 || i >= std::int64_t(tensors_->size()) || !(*tensors_)[std::size_t(i)].is_string())
       return bad("a constant has no data"), nullptr;
-    const auto bytes = decode_base64((*tensors_)[std::size_t(i)].get_ref<const std::string&>());
-    std::string why = "a constant is not in base64";
-    const auto tensor = bytes ? tensor_of_blob(*bytes, why) : std::nullopt;
+    std::string why;
+    const auto tensor = tensor_of_base64((*tensors_)[std::size_t(i)].get_ref<const std::string&>(), why);
     if (!tensor) return bad(why), nullptr;
     const relay::Constant* c = ctx_.constant(tensor->tensor_ref());
     ctx_.set_span(c, at_.span());

@@ -75,12 +75,7 @@ class Decoder {
     }
     const json* blob = tensor_node(*n, why);
     if (!blob) return nullptr;
-    const auto bytes = decode_base64(blob->get<std::string>());
-    if (!bytes) {
-      why = "its data is not base64";
-      return nullptr;
-    }
-    auto value = tensor_of_blob(*bytes, why);
+    auto value = tensor_of_base64(blob->get<std::string>(), why);
     return value ? r_.ctx.constant(std::move(*value)) : nullptr;
   }
 

@@ -1,53 +1,18 @@
 // The metadata block of a printed module: TVM's JSON graph of constants and other values without a text.
 #include "ir/print/meta.h"
 
-#include <cstring>
 #include <map>
+
+#include "rldb/runtime/tensor_blob.h"
+#include "rldb/support/base64.h"
 
 namespace rldb::ir::print_detail {
 namespace {
 
-constexpr std::uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
-
-std::string base64(const std::string& bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t k = 0; k < bytes.size(); k += 3) {
-    std::size_t left = bytes.size() - k;
-    std::uint32_t word = std::uint32_t(static_cast<unsigned char>(bytes[k])) << 16U;
-    if (left > 1) word |= std::uint32_t(static_cast<unsigned char>(bytes[k + 1])) << 8U;
-    if (left > 2) word |= static_cast<unsigned char>(bytes[k + 2]);
-    out += kDigits[word >> 18U];
-    out += kDigits[(word >> 12U) & 63U];
-    out += left > 1 ? kDigits[(word >> 6U) & 63U] : '=';
-    out += left > 2 ? kDigits[word & 63U] : '=';
-  }
-  return out;
-}
-
-template <class T>
-void put(std::string& to, T value) {
-  char raw[sizeof(T)];
-  std::memcpy(raw, &value, sizeof(T));
-  to.append(raw, sizeof(T));
-}
-
-std::string tensor_dump(const runtime::Tensor& x) {
-  std::string out;
-  put<std::uint64_t>(out, kTensorMagic);
-  put<std::uint64_t>(out, 0);
-  put<std::int32_t>(out, 1);  // CPU
-  put<std::int32_t>(out, 0);
-  put<std::int32_t>(out, x.ndim());
-  DType d = x.dtype();
-  put<std::uint8_t>(out, static_cast<std::uint8_t>(d.code));
-  put<std::uint8_t>(out, d.bits);
-  put<std::uint16_t>(out, static_cast<std::uint16_t>(d.lanes));
-  for (std::int64_t n : x.shape()) put<std::int64_t>(out, n);
-  put<std::int64_t>(out, std::int64_t(x.byte_size()));
-  out.append(reinterpret_cast<const char*>(x.data()), x.byte_size());
-  return out;
+std::string tensor_text(const runtime::Tensor& x) {
+  support::ByteWriter out;
+  runtime::write_tensor(out, x);
+  return support::encode_base64(out.bytes());
 }
 
 // JSON inside a Python string: TVM escapes the quotes and the slashes.
@@ -120,7 +85,7 @@ class MetaWriter {
     return index;
   }
   std::size_t tensor(const Constant* c) {
-    return node("ffi.Tensor", quoted(base64(tensor_dump(c->value->as_tensor()))));
+    return node("ffi.Tensor", quoted(tensor_text(c->value->as_tensor())));
   }
   std::size_t constant(const Constant* c) {
     const runtime::Tensor& x = c->value->as_tensor();

@@ -1,3 +1,4 @@
+// LegalMemo: keys of calls, and the call_tir of an earlier call with other arguments put in.
 #include "passes/lowering/legal_memo.h"
 
 #include <algorithm>

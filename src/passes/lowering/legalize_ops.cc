@@ -11,7 +11,7 @@
 #include "passes/common.h"
 #include "passes/lowering/legal_memo.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -24,18 +24,14 @@ using namespace ir;
 
 namespace {
 
-// Operators that are a packed function: their arguments are the function's.
-struct PackedOp {
-  std::string_view op;
-  std::string_view symbol;
-  bool pure;
-};
-constexpr PackedOp kPackedOps[] = {
-    {op::Print, builtin::RunPrint, false},
-    {op::AssertOp, builtin::RunAssert, false},
-    {op::Unique, builtin::RunUnique, true},
-    {op::Nonzero, builtin::RunNonzero, true},
-};
+constexpr bool packed_operators_are_builtins() {
+  using enum op::Trait;
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+  if (((traits)&Packed) != None && builtin::run_function(name).empty()) return false;
+#include "rldb/ir/op/op.def"
+  return true;
+}
+static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin.def");
 
 // An operator whose legalisation brings in operators is at most a few levels deep.
 constexpr int kMaxRounds = 16;
@@ -111,21 +107,20 @@ class OpLegalizer : public Rewriter {
                        [&](const std::string& s) { return s == name || s == op::short_name(name); });
   }
 
+  // An operator that is a packed function: its arguments are the function's.
   const Call* as_packed(const Call* call) {
-    for (const PackedOp& row : kPackedOps) {
-      if (as<Op>(call->callee)->name != row.op) continue;
-      std::vector<const Expr*> args(call->args.begin(), call->args.end());
-      const Expr* callee = ctx_.extern_func(row.symbol);
-      if (row.pure) {
-        args.insert(args.begin(), callee);
-        callee = ctx_.op(op::CallPurePacked);
-      }
-      const Type* const ty_args[] = {call->type};
-      const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);
-      ctx_.set_origin(made, call);
-      return made;
+    const op::Row* row = op::find(as<Op>(call->callee)->name);
+    if (!row || !row->has(op::Trait::Packed)) return nullptr;
+    std::vector<const Expr*> args(call->args.begin(), call->args.end());
+    const Expr* callee = ctx_.extern_func(builtin::run_function(op::short_name(row->name)));
+    if (row->pure) {
+      args.insert(args.begin(), callee);
+      callee = ctx_.op(op::CallPurePacked);
     }
-    return nullptr;
+    const Type* const ty_args[] = {call->type};
+    const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);
+    ctx_.set_origin(made, call);
+    return made;
   }
 
   // Nothing else could make code of it: later passes would only say so less clearly.

@@ -1,3 +1,4 @@
+// RuleMatch: a pattern function matched against a block, commutative operators in both orders.
 #include "passes/pattern/rule_match.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Fills in constants that a dump printed without data, typed from where they are used.
 #include "repro/bisect/constants.h"
 
 #include <fmt/format.h>

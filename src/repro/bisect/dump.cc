@@ -1,3 +1,4 @@
+// Reads a folder of numbered modules that a compiler dumped, with what is wrong with each.
 #include "rldb/repro/dump.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// PassBisector: the first pass of a pipeline after which the results are no longer right.
 #include "repro/borrow.h"
 #include "rldb/ir/equal.h"
 #include "rldb/passes/rewrite_counter.h"

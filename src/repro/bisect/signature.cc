@@ -1,3 +1,4 @@
+// Arguments of one version of a program arranged for another: packed, unpacked, reordered, computed beforehand.
 #include "repro/bisect/signature.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// TraceBisector: the first module of a dump whose results differ from those before.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The first difference between the traces of two programs.
 #include "rldb/repro/compare.h"
 
 #include <algorithm>

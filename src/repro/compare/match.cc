@@ -1,3 +1,4 @@
+// Matcher: pairs the tensors of two runs, by name, origin, type and value.
 #include "repro/compare/match.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The difference of two tensors: elements, largest error in units of the format, the first index.
 #include "rldb/repro/tensor_difference.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Recorder: the tensors that a run makes, in order, with the calls that made them.
 #include "rldb/repro/trace.h"
 
 #include <algorithm>

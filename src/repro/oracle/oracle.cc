@@ -1,3 +1,4 @@
+// Oracle: does a module still show a symptom (an error, a wrong value, a fault)?
 #include "rldb/repro/oracle.h"
 
 #include <fmt/format.h>
@@ -131,11 +132,15 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
 
 std::optional<Symptom> Oracle::ask(const ir::Module* module) {
   if (question_.kind == OracleKind::Command) return run_command(module);
-  auto pipeline = passes::parse_pipeline(question_.passes);
-  if (!pipeline.ok()) return std::nullopt;
+  std::vector<passes::PassInvocation> pipeline;  // none: the program as it is
+  if (!question_.passes.empty()) {
+    auto read = passes::parse_pipeline(question_.passes);
+    if (!read.ok()) return std::nullopt;
+    pipeline = std::move(read).value();
+  }
   if (!start(module)) return std::nullopt;
   const ir::Module* version = module;
-  for (const passes::PassInvocation& pass : *pipeline) {
+  for (const passes::PassInvocation& pass : pipeline) {
     const ir::Module* after = nullptr;
     if (auto failed = apply(pass, version, after)) {
       if (question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic) return failed;

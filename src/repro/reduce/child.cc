@@ -1,3 +1,4 @@
+// A question asked in a child process with limits, and its answer as bytes.
 #include "repro/reduce/child.h"
 
 #include <fcntl.h>

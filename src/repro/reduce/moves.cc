@@ -1,3 +1,4 @@
+// Moves of the reducer: smaller modules made from one, well-formed or not.
 #include "repro/reduce/moves.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reducer: tries the moves until none makes the program smaller that still shows the symptom.
 #include "rldb/repro/reduce.h"
 
 #include <fmt/format.h>

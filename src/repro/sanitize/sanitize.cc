@@ -1,3 +1,4 @@
+// Scans the tensors of a trace for what the sanitizers look for, and words the findings.
 #include "rldb/repro/sanitize.h"
 
 #include <fmt/format.h>

@@ -36,8 +36,10 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.function = line.function.empty() ? "main" : line.function;
   q.inputs = line.inputs;
   q.tolerances = line.tolerances;
-  auto pipeline = passes::parse_pipeline(line.passes);
-  if (!pipeline.ok()) diagnostics.add({}, std::move(pipeline).error());
+  // A program may be wrong as it is: then there are no passes.
+  if (!line.passes.empty())
+    if (auto pipeline = passes::parse_pipeline(line.passes); !pipeline.ok())
+      diagnostics.add({}, std::move(pipeline).error());
   if (!line.expected_output.empty())
     if (auto read = read_expected(line.expected_output, diagnostics))
       for (auto& [name, value] : *read) q.expected.push_back(std::move(value));
@@ -57,6 +59,7 @@ const ir::Module* module_of(const CommandLine& line, session::Session& session, 
 }
 
 void print_rewrite(const repro::PassBisection& found, const CommandLine& line, Console& console) {
+  if (found.verdict != repro::PassBisection::Verdict::Found) return;
   const ir::Module* before = found.rewrite > 0 ? found.without : found.before;
   const ir::Module* after = found.rewrite > 0 ? found.with : found.after;
   if (!before || !after) return;

@@ -15,7 +15,9 @@ std::string access_text(const Debugger::KernelAccess& a) {
   return a.at == a.element ? a.at : fmt::format("{} ({})", a.element, a.at);
 }
 
-std::string value_text(const std::optional<runtime::Value>& v) { return v ? runtime::format_brief(*v) : "(outside of the buffer)"; }
+std::string value_text(const std::optional<runtime::Value>& v) {
+  return v ? runtime::format_brief(*v) : "(outside of the buffer)";
+}
 
 }  // namespace
 

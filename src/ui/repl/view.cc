@@ -195,7 +195,8 @@ void show_breakpoints(Repl& repl) {
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
     repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
-               b.in_kernel ? b.place : anywhere          ? b.kind == debug::PointKind::Watch
+               b.in_kernel       ? b.place
+               : anywhere        ? b.kind == debug::PointKind::Watch
                                        ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
                                        : "anywhere"
                : b.sites.empty() ? "pending"

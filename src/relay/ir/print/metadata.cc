@@ -1,10 +1,9 @@
 // The metadata section: a graph of JSON nodes that refer to each other by index, as TVM's SaveJSON writes it.
-#include <array>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "relay/ir/print/printer_impl.h"
-#include "rldb/support/bytes.h"
+#include "rldb/runtime/tensor_blob.h"
+#include "rldb/support/base64.h"
 
 namespace rldb::relay::print_detail {
 
@@ -14,43 +13,10 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kConstantKey = "relay.Constant";
 
-std::string base64(std::span<const std::byte> bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
-    for (std::size_t k = 0; k < 4; ++k) text += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-// DLPack's codes, which have no bool: one bit, unsigned.
-std::array<std::uint8_t, 2> code_and_bits(DType t) {
-  if (t.is_bool()) return {1, 1};
-  return {static_cast<std::uint8_t>(t.code), t.bits};
-}
-
-std::string tensor_blob(const runtime::Tensor& t) {
-  constexpr std::uint64_t kMagic = 0xDD5E40F096B4A13F;
-  std::vector<std::byte> out;
-  const auto put = [&](auto value) {
-    const auto* begin = reinterpret_cast<const std::byte*>(&value);
-    out.insert(out.end(), begin, begin + sizeof value);
-  };
-  put(kMagic);
-  put(std::uint64_t(0));
-  put(std::int32_t(1));  // the CPU
-  put(std::int32_t(0));
-  put(std::int32_t(t.ndim()));
-  for (const std::uint8_t part : code_and_bits(t.dtype())) put(part);
-  put(std::uint16_t(t.dtype().lanes));
-  for (const std::int64_t d : t.shape()) put(d);
-  put(std::int64_t(t.byte_size()));
-  out.insert(out.end(), t.data(), t.data() + t.byte_size());
-  return base64(out);
+std::string tensor_text(const runtime::Tensor& t) {
+  support::ByteWriter out;
+  runtime::write_tensor(out, t, runtime::BoolCode::OneBit);
+  return support::encode_base64(out.bytes());
 }
 
 class Writer {
@@ -77,7 +43,7 @@ class Writer {
   }
 
   std::size_t constant(const Expr* e) {
-    tensors_.push_back(tensor_blob(*cast<Constant>(e).tensor));
+    tensors_.push_back(tensor_text(*cast<Constant>(e).tensor));
     const std::string data = std::to_string(tensors_.size() - 1);
     return add({{"type_key", kConstantKey},
                 {"attrs", {{"_checked_type_", "0"}, {"data", data}, {"span", "0"}, {"virtual_device_", "0"}}}});
