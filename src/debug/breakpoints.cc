@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
@@ -343,7 +344,8 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
 
 runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const {
   ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, at_part, false);
-  return evaluate_expression(text, [&](std::string_view name) { return finder.find(name); });
+  return evaluate_expression(
+      text, [&](std::string_view name) { return finder.find(name); }, script_calls(session));
 }
 
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const {
