@@ -1,3 +1,4 @@
+// ExecutableBuilder: words and debug info appended function by function, constants found again by contents.
 #include "rldb/bytecode/builder.h"
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/value/types.h"
 #include "frontend/text.h"
+#include "rldb/frontend/highlighter.h"
 
 namespace rldb::frontend {
 
@@ -67,6 +68,6 @@ bool is_syntax(std::string_view text) {
 
 Completeness completeness(std::string_view text) { return cst::completeness(text); }
 int next_indent(std::string_view text) { return cst::next_indent(text); }
-std::vector<Highlight> highlight(std::string_view text) { return cst::highlight(text); }
+std::vector<Highlight> highlight(std::string_view text) { return Highlighter().highlight(text, 0, text.size()); }
 
 }  // namespace rldb::frontend

@@ -1,3 +1,4 @@
+// Checks before parsing: binary data, limits, block headers without a block.
 #include "frontend/text.h"
 
 #include <algorithm>

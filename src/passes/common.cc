@@ -1,3 +1,4 @@
+// Options of passes, and the builders of calls and bindings that passes share.
 #include "passes/common.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Validation of a pass: the runs before and after, at boundary dims, and the comparison of what they gave.
 #include "rldb/repro/validate.h"
 
 #include <fmt/format.h>

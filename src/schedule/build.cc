@@ -1,3 +1,4 @@
+// Builders of the schedule's steps: loops, index arithmetic, blocks, bodies with other indices.
 #include "schedule/build.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Recognises the loop nests that the steps work on.
 #include "schedule/nest.h"
 
 #include <algorithm>

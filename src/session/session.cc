@@ -1,3 +1,4 @@
+// Session: files and texts to modules, passes, version history, builds, runs.
 #include "rldb/session/session.h"
 
 #include <fmt/format.h>

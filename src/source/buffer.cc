@@ -1,3 +1,4 @@
+// Buffers: lines and columns by offset; SourceManager, which owns them.
 #include "rldb/source/buffer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The cancel flag, its timers, and the exception that `poll` throws.
 #include "rldb/support/cancel.h"
 
 #include <sys/time.h>

@@ -1,3 +1,4 @@
+// Whole files read, and replaced in one step through a locked temporary file.
 #include "rldb/support/file.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// create_prim_func: stages ordered, one block in its loops per stage, names as TVM gives them.
 #include "rldb/te/create_prim_func.h"
 
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// Graph: placeholders, computes, reductions, extern stages, and loads between them.
 #include "rldb/te/tensor.h"
 
 #include "rldb/ir/scalar.h"

@@ -1,3 +1,4 @@
+// The command line by CLI11: subcommands, options, and the struct that they fill.
 #include "ui/cli.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// Runs work that may be cancelled, run out of memory or meet an internal error, and words how it ended.
 #include "ui/guarded.h"
 
 #include <fmt/format.h>

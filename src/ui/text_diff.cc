@@ -1,3 +1,4 @@
+// Unified diffs by Myers' algorithm, common ends cut off first.
 #include "ui/text_diff.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 #include "rldb/vm/call_log.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "vm/link.h"
@@ -9,8 +10,6 @@ namespace rldb::vm {
 using runtime::ValueKind;
 
 namespace {
-
-constexpr std::size_t kNoArgument = ~std::size_t(0);
 
 bool shares_storage(const Value& v, PackedArgs args) {
   if (v.is(ValueKind::Tuple)) {
@@ -36,53 +35,66 @@ std::size_t bytes_of(const Value& v) {
 
 }  // namespace
 
+CallLog::Entry* CallLog::find(std::uint64_t time) {
+  if (entries_.empty() || entries_.back().time < time) return nullptr;
+  const auto at = std::lower_bound(entries_.begin(), entries_.end(), time,
+                                   [](const Entry& e, std::uint64_t t) { return e.time < t; });
+  return at->time == time ? &*at : nullptr;
+}
+
 Result<Value> CallLog::call(const Program& program, std::uint64_t time, const runtime::Function& function,
                             PackedArgs args) {
-  if (const auto known = entries_.find(time); known != entries_.end()) return replay(program, known->second, args);
+  if (const Entry* known = find(time)) return replay(program, *known, args);
   Result<Value> result = function.native(args);
-  if (result.ok()) keep(program, time, *result, args);
+  // A moment before the last one that is kept could not be kept the first time.
+  if (result.ok() && (entries_.empty() || entries_.back().time < time)) keep(program, time, *result, args);
   return result;
 }
 
 Result<Value> CallLog::replay(const Program& program, const Entry& entry, PackedArgs args) const {
-  for (const auto& [i, kept] : entry.arguments) {
-    const runtime::Tensor& to = args[i].as_tensor();
-    std::memcpy(to.data(), kept.as_tensor().data(), to.byte_size());
-  }
-  if (entry.argument != kNoArgument) return args[entry.argument];
+  if (entry.written)
+    for (const auto& [i, kept] : *entry.written) {
+      const runtime::Tensor& to = args[i].as_tensor();
+      std::memcpy(to.data(), kept.as_tensor().data(), to.byte_size());
+    }
+  if (entry.argument >= 0) return args[std::size_t(entry.argument)];
   return copy_value(program, entry.value);
 }
 
 void CallLog::keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args) {
   Entry entry;
-  entry.argument = kNoArgument;
+  entry.time = time;
+  std::size_t bytes = sizeof(Entry);
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (result.object() && args[i].object() == result.object()) entry.argument = i;
-    if (args[i].is(ValueKind::Tensor)) entry.bytes += bytes_of(args[i]);
+    if (result.object() && args[i].object() == result.object()) entry.argument = std::int32_t(i);
+    if (args[i].is(ValueKind::Tensor)) bytes += bytes_of(args[i]);
   }
-  const bool is_argument = entry.argument != kNoArgument;
-  if (!is_argument) entry.bytes += bytes_of(result);
-  if ((!is_argument && shares_storage(result, args)) || entry.bytes > limit_ - bytes_) {
-    ++not_kept_;
-    return;
-  }
+  if (entry.argument < 0) bytes += bytes_of(result);
+  if ((entry.argument < 0 && shares_storage(result, args)) || bytes > limit_ - bytes_) return void(++not_kept_);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is(ValueKind::Tensor)) continue;
     auto copy = copy_value(program, args[i]);
     if (!copy.ok()) return void(++not_kept_);
-    entry.arguments.emplace_back(i, std::move(copy).value());
+    if (!entry.written) entry.written = std::make_unique<Written>();
+    entry.written->emplace_back(i, std::move(copy).value());
   }
-  if (!is_argument) {
+  if (entry.argument < 0) {
     auto copy = copy_value(program, result);
     if (!copy.ok()) return void(++not_kept_);
     entry.value = std::move(copy).value();
   }
-  bytes_ += entry.bytes;
-  entries_.emplace(time, std::move(entry));
+  bytes_ += bytes;
+  entries_.push_back(std::move(entry));
 }
 
 void CallLog::forget_from(std::uint64_t time) {
-  for (auto it = entries_.lower_bound(time); it != entries_.end(); it = entries_.erase(it)) bytes_ -= it->second.bytes;
+  while (!entries_.empty() && entries_.back().time >= time) {
+    const Entry& e = entries_.back();
+    bytes_ -= sizeof(Entry) + (e.argument < 0 ? bytes_of(e.value) : 0);
+    if (e.written)
+      for (const auto& [i, kept] : *e.written) bytes_ -= bytes_of(kept);
+    entries_.pop_back();
+  }
 }
 
 }  // namespace rldb::vm

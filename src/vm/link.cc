@@ -1,3 +1,4 @@
+// Linking: callees resolved, instructions and arguments decoded, functions as values.
 #include "vm/link.h"
 
 #include <fmt/format.h>

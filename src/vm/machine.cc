@@ -1,3 +1,4 @@
+// Machine: start, run and step in their variants; frames, faults, closures.
 #include "rldb/vm/machine.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
+#include "rldb/frontend/highlighter.h"
 
 using namespace rldb;
 using frontend::Completeness;
@@ -43,6 +44,30 @@ TEST_CASE("highlighting paints without overlap, in order") {
   }
   CHECK(number == "1");
   CHECK(comment == "# sum");
+}
+
+TEST_CASE("highlighting of a text that is typed is that of the text as it is") {
+  const std::string_view pieces[] = {"x = R.add(y, 1)\n", "    ", "\"\"\"", "'s'", "# c\n",    "def f(a):\n",
+                                     "@R.function\n",     "(",    "]",      "\n",  "\xE2\x82", "with R.dataflow():\n"};
+  frontend::Highlighter typed;
+  std::string text;
+  std::uint32_t seed = 5;
+  const auto below = [&](std::size_t n) { return (seed = seed * 1103515245 + 12345, std::size_t(seed >> 8) % n); };
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t at = below(text.size() + 1);
+    if (below(4) == 0)
+      text.erase(at, below(12));
+    else
+      text.insert(at, pieces[below(std::size(pieces))]);
+    const std::size_t begin = below(text.size() + 1), end = begin + below(60);
+    std::vector<std::string> seen(text.size()), whole(text.size());
+    for (const auto& h : typed.highlight(text, begin, end))
+      for (std::size_t k = h.begin; k < h.end; ++k) seen[k] = h.capture;
+    for (const auto& h : frontend::highlight(text))
+      for (std::size_t k = h.begin; k < h.end; ++k)
+        if (k >= begin && k < end) whole[k] = h.capture;
+    CHECK(seen == whole);
+  }
 }
 
 namespace {

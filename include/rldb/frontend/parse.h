@@ -1,7 +1,7 @@
 // Front end: TVMScript text -> typed IR. Reads the union of the three spellings (docs/frontend.md); never executes
 // anything; reports every error of a text at once, with spans on the narrowest range, and keeps the good part.
 //
-// Invariants: whatever stands in a result is typed and in normal form (ANF); an item whose text had an error is still
+// Invariants: everything in a result is typed and in normal form (ANF); an item whose text had an error is still
 // there when enough of it could be read, marked `broken`, and must not be run or replace anything. Spans of functions,
 // parameters, bindings, calls and statements are recorded in ctx.spans().
 // Users: session (files and edits), ui (the prompt: completeness, highlighting), repro.
@@ -20,7 +20,7 @@ namespace rldb::frontend {
 struct ParseOptions {
   int max_depth = 1000;           // levels of nesting of the syntax tree; deeper text gets a diagnostic
   bool unknown_op_notes = true;   // a note for each operator that the registry does not know
-  bool check_well_formed = true;  // False: like the decorator's option, for a text that is to be taken as it is
+  bool check_well_formed = true;  // False: like the decorator's option, for a text that is accepted unchecked
 };
 
 enum class ItemKind : std::uint8_t {
@@ -50,7 +50,7 @@ struct ParseResult {
   const ir::Module* module = nullptr;
   std::vector<ParsedItem> items;  // in the order of the text
   bool ok = true;                 // no error was added
-  // False when `module` asks with check_well_formed=False to be taken as it is: what the verifier says is a warning.
+  // False when `module` asks with check_well_formed=False to be accepted unchecked: verifier errors become warnings.
   bool check_well_formed = true;
 };
 

@@ -22,7 +22,7 @@ namespace rldb::ir {
 
 struct VerifyOptions {
   bool check_types = true;  // rule 16 re-infers calls
-  // Of a text with errors: functions may be missing (what is said of them is not held against their callers), and those
+  // Of a text with errors: functions may be missing (their errors are not reported at their callers), and those
   // for which `skip` says so are not looked at.
   bool incomplete = false;
   std::function<bool(const Expr* function)> skip;

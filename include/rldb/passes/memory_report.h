@@ -1,6 +1,6 @@
 // The memory plan of a function as a thing to look at: storages, the tensors that live in them, when, and how large.
 //
-// Read off the allocations that stand in the text, so it tells about plans of StaticPlanBlockMemory and about lowered
+// Read off the allocations in the text, so it tells about plans of StaticPlanBlockMemory and about lowered
 // modules that TVM wrote alike (R.memory.*, R.vm.*). A function without storages is planned first, on a copy. Lifetimes
 // are counted in bindings, from 1, branches in the order of the text. What parameters and constants take is not
 // counted. Users: ui (`:mem`, `rldb opt --memory-report`).

@@ -3,7 +3,7 @@
 //
 // An access is proved dimension by dimension from the ranges of loops, the values of axes, enclosing conditions and
 // the shapes of buffers. That the buffer itself lies inside its memory is proved apart from that (`fits`): a buffer
-// declared over another one's data may be larger. Nodes may be shared between places: what is said of one holds at all
+// declared over another one's data may be larger. Nodes may be shared between places: facts of one hold at all
 // of them. Arithmetic of 64 bits is taken not to overflow; that of narrower types has to be proved not to.
 #pragma once
 

@@ -106,7 +106,7 @@ class Session {
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
   const std::string& program_path() const { return path_; }
-  // False: the loaded text asked with check_well_formed=False to be taken as it is.
+  // False: the loaded text asked with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const { return check_well_formed_; }
   // Null when no module is loaded (an executable has none).
   const ir::Module* module() const { return history_.current(); }

@@ -28,7 +28,7 @@ Result<std::string, FileError> read_own_file(const std::string& path, std::size_
 enum class Durable : bool { No, Yes };
 
 // Writes to a temporary file in the same folder and renames it over `path`: whoever looks sees all of the old file or
-// all of the new one, and when any step fails the old one is still there and the temporary is gone. Permissions of an
+// all of the new one, and when any step fails the old one is kept and the temporary removed. Permissions of an
 // existing file are kept, a symbolic link is followed, a device or pipe is written in place. What killed processes left
 // of this in the folder is removed.
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable = Durable::Yes);

@@ -1,6 +1,6 @@
 // Tensor expressions: what a tensor holds, said element by element.
 //
-// A Graph owns tensors: placeholders, computes (one expression an element), reductions (a commutative reducer over
+// A Graph owns tensors: placeholders, computes (one expression per element), reductions (a commutative reducer over
 // reduce axes) and externs (a statement written over whole buffers). A body reads other tensors with `load`, so stages
 // chain. Shapes may be symbolic. Everything is int64-indexed, as what Relax legalises to is. The idea is TVM's te.
 // Users: operator legalisation; create_prim_func.h turns a Graph into a TensorIR function.
@@ -46,7 +46,7 @@ struct Operation {
   std::vector<Tensor> outputs;
   std::vector<ir::IterVar> axes;         // spatial
   std::vector<ir::IterVar> reduce_axes;  // Reduce
-  std::vector<const Expr*> bodies;       // one an output; Reduce: the sources
+  std::vector<const Expr*> bodies;       // one per output; Reduce: the sources
   const ir::CommReducer* reducer = nullptr;
   const Expr* condition = nullptr;   // Reduce: elements for which it is false do not take part; null: all
   std::vector<ir::NamedAttr> attrs;  // become block annotations

@@ -8,7 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <vector>
 
 #include "rldb/vm/program.h"
 
@@ -27,18 +28,21 @@ class CallLog {
   std::uint64_t not_kept() const { return not_kept_; }
 
  private:
+  // What a call left in its tensor arguments, by their index.
+  using Written = std::vector<std::pair<std::size_t, Value>>;
   struct Entry {
+    std::uint64_t time = 0;
     Value value;
-    std::size_t argument = 0;                              // the result is this argument; npos: it is not
-    std::vector<std::pair<std::size_t, Value>> arguments;  // tensors, as they were afterwards
-    std::size_t bytes = 0;
+    std::int32_t argument = -1;  // the result is this argument; -1: it is not
+    std::unique_ptr<Written> written;
   };
+  Entry* find(std::uint64_t time);
   Result<Value> replay(const Program& program, const Entry& entry, PackedArgs args) const;
   void keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args);
 
-  std::map<std::uint64_t, Entry> entries_;
+  std::vector<Entry> entries_;  // ascending times
   std::size_t limit_;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;  // of values; the entries themselves count too
   std::uint64_t not_kept_ = 0;
 };
 

@@ -79,7 +79,7 @@ class Hook {
   // Before the instruction at the innermost pc. True: stop there.
   virtual bool before_instruction(const Machine& machine) { return (void)machine, false; }
   // After an instruction: `frame_depth` (index into frames() at that time) and `pc` say which one ran; registers show
-  // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is gone. Not called for the
+  // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is popped. Not called for the
   // Ret of the outermost frame. True: stop before the next one.
   virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Pc pc) {
     return (void)machine, (void)frame_depth, (void)pc, false;
@@ -93,7 +93,7 @@ class Hook {
   }
 };
 
-// One bit an instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
+// One flag per instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
 class StopSet {
  public:
   explicit StopSet(std::int64_t instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}

@@ -1,3 +1,4 @@
+// Reading `.rlvm` files: every count is bounded by the bytes that are left, and the result is verified.
 #include <fmt/format.h>
 
 #include "bytecode/file/format.h"

@@ -1,3 +1,4 @@
+// Writing `.rlvm` files: TVM's layout, then our sections (debug info, TensorIR, kernels, metadata).
 #include "rldb/bytecode/serialise.h"
 
 #include <fmt/format.h>

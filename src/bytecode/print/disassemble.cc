@@ -1,3 +1,4 @@
+// Instructions, arguments and whole executables as text: TVM's as_text, statistics, an ExecBuilder script.
 #include "rldb/bytecode/disassemble.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// FunctionCompiler: bindings, values, conditionals and calls of operators and functions to virtual instructions.
 #include "codegen/vm/function_compiler.h"
 
 #include <fmt/format.h>

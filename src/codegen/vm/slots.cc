@@ -1,3 +1,4 @@
+// SlotTable: names of shape-heap slots, from the lowered code and the types beside it.
 #include "codegen/vm/slots.h"
 
 #include <fmt/format.h>

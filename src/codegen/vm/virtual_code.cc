@@ -1,3 +1,4 @@
+// From virtual to real registers (linear scan), and the instructions and variable ranges of the finished function.
 #include "codegen/vm/virtual_code.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Arithmetic of numbers and tensors: promotion, broadcasting, elementwise operators, reductions.
 #include "debug/expression/array.h"
 
 #include <fmt/format.h>

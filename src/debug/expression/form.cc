@@ -1,3 +1,4 @@
+// Reshaping and reordering of tensors, and the reading of shapes and axes from arguments.
 #include "debug/expression/form.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The functions and attributes of the expression language, by the rows of function.def.
 #include "debug/expression/functions.h"
 
 #include <fmt/format.h>

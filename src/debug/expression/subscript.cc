@@ -1,3 +1,4 @@
+// Subscripts: integers, slices, masks and integer arrays to a selection, read or written.
 #include "debug/expression/subscript.h"
 
 #include <fmt/format.h>

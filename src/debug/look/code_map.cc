@@ -1,3 +1,4 @@
+// CodeMap: bindings of the source, the instructions that belong to each, starts, user variables, dominators.
 #include "debug/look/code_map.h"
 
 #include <algorithm>

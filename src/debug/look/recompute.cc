@@ -1,3 +1,4 @@
+// Recompute: one function of the bindings without a value, evaluated over the values that are there.
 #include "debug/look/recompute.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// ValueFinder: the places where the value of a name is looked for, in order.
 #include "debug/look/values.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Run: moving the machine forward and, by checkpoint and re-execution, backwards; kernels about to be called.
 #include "debug/run/run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// KeptValue: kept by contents or by hash, and the difference from what is there now.
 #include "debug/watch/kept_value.h"
 
 #include <fmt/format.h>

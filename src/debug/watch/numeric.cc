@@ -1,3 +1,4 @@
+// The search for NaN, infinity and denormal numbers in what calls wrote.
 #include "debug/watch/numeric.h"
 
 #include <fmt/format.h>

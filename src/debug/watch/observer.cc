@@ -1,3 +1,4 @@
+// Observer: which instructions concern which watchpoints, and what is looked at after one.
 #include "debug/watch/observer.h"
 
 #include <fmt/format.h>

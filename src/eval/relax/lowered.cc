@@ -1,3 +1,4 @@
+// The `vm.builtin.*` functions as the evaluator computes them: shape heap, checks of types, tuples, closures.
 #include "eval/relax/lowered.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// What the operators compute that no legalisation gives a body: shapes as values, memory by hand, printing.
 #include "eval/relax/relax_op.h"
 
 #include <fmt/format.h>

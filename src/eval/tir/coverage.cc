@@ -1,3 +1,4 @@
+// Coverage: an abstract run of a PrimFunc that finds the outputs of which every element is surely written.
 #include "eval/tir/coverage.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Scalar expressions of TensorIR: variables, loads, operators, intrinsics, lane by lane.
 #include "eval/tir/expr_eval.h"
 
 #include <fmt/format.h>

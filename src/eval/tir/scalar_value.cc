@@ -1,3 +1,4 @@
+// Scalar arithmetic in every dtype: rounding, wrapping, conversions, TVM's divisions.
 #include "eval/tir/scalar_value.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Errors of syntax: walks the damaged parts of a tree and words one report per place.
 #include "frontend/cst/damage.h"
 
 #include <fmt/format.h>

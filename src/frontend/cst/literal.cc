@@ -1,3 +1,4 @@
+// Python literals to values: prefixes, escapes, digits with underscores, all bases.
 #include "frontend/cst/literal.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// tree-sitter behind its door: limits, kinds and fields by table, parsing, reparsing after an edit.
 #include "frontend/cst/parser.h"
 
 #include <tree_sitter/api.h>
@@ -5,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "frontend/cst/ts_parser.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -364,5 +366,7 @@ Tree LiveTree::copy_node(source::FileId file, Kind kind, std::uint32_t begin, co
   if (!ts_node_is_null(node) && !Copier(node, options, out.rows).run()) out.rows.clear();
   return out;
 }
+
+TSParser* new_parser() { return make_parser().release(); }
 
 }  // namespace rldb::frontend::cst

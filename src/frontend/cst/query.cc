@@ -9,6 +9,8 @@
 #include <string>
 
 #include "frontend/cst/parser.h"
+#include "frontend/cst/ts_parser.h"
+#include "rldb/frontend/highlighter.h"
 #include "rldb/support/cancel.h"
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
@@ -114,21 +116,36 @@ struct Capture {
   std::uint32_t begin, end, pattern, capture;
 };
 
-}  // namespace
-
-std::vector<Highlight> highlight(std::string_view text) {
+const HighlightQuery& highlight_query() {
   static const HighlightQuery query;
-  if (!query.get() || text.empty() || !cst::within_limits(text)) return {};
-  const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
-  ts_parser_set_language(parser.get(), tree_sitter_tvmscript());
-  ts_parser_set_cancellation_flag(parser.get(), support::cancel_word());
-  const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(
-      ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())),
-      ts_tree_delete);
-  support::poll();
+  return query;
+}
+
+TSPoint point_at(std::string_view text, std::size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const auto line = before.rfind('\n');
+  return {static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')),
+          static_cast<std::uint32_t>(line == std::string_view::npos ? at : at - line - 1)};
+}
+
+// The one change that makes `after` of `before`.
+TSInputEdit difference(std::string_view before, std::string_view after) {
+  const std::size_t shorter = std::min(before.size(), after.size());
+  std::size_t same = 0;
+  while (same < shorter && before[same] == after[same]) ++same;
+  std::size_t tail = 0;
+  while (tail < shorter - same && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) ++tail;
+  const std::size_t old_end = before.size() - tail, new_end = after.size() - tail;
+  return {static_cast<std::uint32_t>(same), static_cast<std::uint32_t>(old_end), static_cast<std::uint32_t>(new_end),
+          point_at(before, same),           point_at(before, old_end),           point_at(after, new_end)};
+}
+
+std::vector<Capture> captures_of(const HighlightQuery& query, TSNode root, std::string_view text, std::size_t begin,
+                                 std::size_t end) {
   const std::unique_ptr<TSQueryCursor, decltype(&ts_query_cursor_delete)> cursor(ts_query_cursor_new(),
                                                                                  ts_query_cursor_delete);
-  ts_query_cursor_exec(cursor.get(), query.get(), ts_tree_root_node(tree.get()));
+  ts_query_cursor_set_byte_range(cursor.get(), static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
+  ts_query_cursor_exec(cursor.get(), query.get(), root);
   std::vector<Capture> captures;
   TSQueryMatch match;
   while (ts_query_cursor_next_match(cursor.get(), &match)) {
@@ -145,21 +162,60 @@ std::vector<Highlight> highlight(std::string_view text) {
     const std::uint32_t x = a.end - a.begin, y = b.end - b.begin;
     return x != y ? x > y : a.pattern < b.pattern;
   });
-  constexpr std::uint32_t kNone = ~std::uint32_t(0);
-  std::vector<std::uint32_t> paint(text.size(), kNone);
-  for (const Capture& c : captures) {
+  return captures;
+}
+
+}  // namespace
+
+}  // namespace rldb::frontend::cst
+
+namespace rldb::frontend {
+
+struct Highlighter::State {
+  std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser{cst::new_parser(), ts_parser_delete};
+  std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree{nullptr, ts_tree_delete};
+  std::string text;  // that `tree` is of
+};
+
+Highlighter::Highlighter() : state_(std::make_unique<State>()) {}
+Highlighter::~Highlighter() = default;
+
+std::vector<Highlight> Highlighter::highlight(std::string_view text, std::size_t begin, std::size_t end) {
+  const cst::HighlightQuery& query = cst::highlight_query();
+  end = std::min(end, text.size());
+  State& s = *state_;
+  if (!query.get() || begin >= end || !cst::within_limits(text)) return {};
+  if (!s.tree || s.text != text) {
+    // Whatever happens on the way, the tree is of the text that is named or there is none.
+    auto old = std::move(s.tree);
+    if (old) {
+      const TSInputEdit edit = cst::difference(s.text, text);
+      ts_tree_edit(old.get(), &edit);
+    }
+    s.text = text;
+    s.tree.reset(
+        ts_parser_parse_string(s.parser.get(), old.get(), text.data(), static_cast<std::uint32_t>(text.size())));
+    if (!s.tree) ts_parser_reset(s.parser.get());
     support::poll();
-    std::fill(paint.begin() + c.begin, paint.begin() + std::min<std::size_t>(c.end, text.size()), c.capture);
+    if (!s.tree) return {};
+  }
+  constexpr std::uint32_t kNone = ~std::uint32_t(0);
+  std::vector<std::uint32_t> paint(end - begin, kNone);
+  for (const cst::Capture& c : cst::captures_of(query, ts_tree_root_node(s.tree.get()), text, begin, end)) {
+    support::poll();
+    const std::size_t from = std::max<std::size_t>(c.begin, begin), to = std::min<std::size_t>(c.end, end);
+    if (from < to) std::fill(paint.begin() + (from - begin), paint.begin() + (to - begin), c.capture);
   }
   std::vector<Highlight> out;
   for (std::size_t i = 0; i < paint.size();) {
-    std::size_t end = i + 1;
-    while (end < paint.size() && paint[end] == paint[i]) ++end;
+    std::size_t next = i + 1;
+    while (next < paint.size() && paint[next] == paint[i]) ++next;
     if (paint[i] != kNone)
-      out.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(end), query.name(paint[i])});
-    i = end;
+      out.push_back(
+          {static_cast<std::uint32_t>(begin + i), static_cast<std::uint32_t>(begin + next), query.name(paint[i])});
+    i = next;
   }
   return out;
 }
 
-}  // namespace rldb::frontend::cst
+}  // namespace rldb::frontend

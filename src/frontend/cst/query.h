@@ -1,11 +1,11 @@
-// What a prompt asks of the tree while it is typed: highlighting, and whether the entry is complete.
+// What a prompt asks of the tree while it is typed: whether the entry is complete. Highlighting is in query.cc too,
+// behind its door Highlighter.
 #pragma once
 
 #include "rldb/frontend/parse.h"
 
 namespace rldb::frontend::cst {
 
-std::vector<Highlight> highlight(std::string_view text);
 Completeness completeness(std::string_view text);
 int next_indent(std::string_view text);
 

@@ -1,3 +1,4 @@
+// BodyMemo: which statements of a function need not be read again after an edit.
 #include "frontend/script/memo.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The metadata block: JSON, base64, DLPack tensors, and the references to its constants.
 #include "frontend/script/metadata.h"
 
 #include <fmt/format.h>

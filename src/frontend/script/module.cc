@@ -1,3 +1,4 @@
+// Classes, files and entries at the prompt: members are found first, then their signatures, then their bodies.
 #include "frontend/script/module.h"
 
 #include <fmt/format.h>

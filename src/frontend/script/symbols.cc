@@ -1,3 +1,4 @@
+// Symbolic variables: declarations, and annotations written as strings.
 #include "frontend/script/symbols.h"
 
 #include <fmt/format.h>

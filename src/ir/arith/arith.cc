@@ -1,3 +1,4 @@
+// Analyzer: simplification in canonical form, and proofs from what is known about variables.
 #include "rldb/ir/arith.h"
 
 #include <numeric>

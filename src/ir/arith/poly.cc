@@ -1,3 +1,4 @@
+// Arithmetic of Poly, with overflow reported instead of wrapped.
 #include "ir/arith/poly.h"
 
 #include <algorithm>

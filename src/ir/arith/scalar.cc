@@ -1,3 +1,4 @@
+// Makers of scalar expressions: dtypes matched as TVM does, literals folded, neutral operands dropped.
 #include "rldb/ir/scalar.h"
 
 #include <cmath>

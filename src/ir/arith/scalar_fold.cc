@@ -1,3 +1,4 @@
+// One operator on two literals, in every dtype, as the evaluator and compiled code compute it.
 #include "ir/arith/scalar_fold.h"
 
 #include <algorithm>

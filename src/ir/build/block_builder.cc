@@ -1,3 +1,4 @@
+// BlockBuilder: bindings in scopes and dataflow blocks, values put into normal form as they are emitted.
 #include "rldb/ir/block_builder.h"
 
 namespace rldb::ir {

@@ -1,3 +1,4 @@
+// Sizes of expressions and types, so that growth by substitution is refused in time.
 #include "rldb/ir/size.h"
 
 #include "rldb/ir/scalar.h"

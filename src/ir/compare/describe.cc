@@ -1,3 +1,4 @@
+// One-line descriptions of nodes and types for messages: bounded, without recursion.
 #include "ir/compare/describe.h"
 
 #include <fmt/format.h>

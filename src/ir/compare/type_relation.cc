@@ -1,3 +1,4 @@
+// Is one type a base of another: dims compared with an Analyzer, structure member by member.
 #include "rldb/ir/type_relation.h"
 
 #include "ir/compare/describe.h"

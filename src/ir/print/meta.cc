@@ -1,3 +1,4 @@
+// The metadata block of a printed module: TVM's JSON graph of constants and other values without a text.
 #include "ir/print/meta.h"
 
 #include <cstring>

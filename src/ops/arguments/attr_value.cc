@@ -1,3 +1,4 @@
+// Conversions of attributes and expressions to what a parameter of a row declares.
 #include "ops/arguments/attr_value.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Arguments of the operators with a form of their own: call_tir and its kin, closures, print, assert_op.
 #include "ops/arguments/call.h"
 
 #include <array>

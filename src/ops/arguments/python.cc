@@ -1,3 +1,4 @@
+// Arguments that TVM's Python functions complete or rearrange, and functions that are compositions of operators.
 #include "ops/arguments/python.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Types of operators of distributed tensors: the local type, and how the result is sharded.
 #include "ops/infer/distributed.h"
 
 #include <algorithm>

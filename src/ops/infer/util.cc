@@ -1,3 +1,4 @@
+// Shared by the inference functions: arguments, axes, broadcasting, result types, errors.
 #include "ops/infer/util.h"
 
 #include "rldb/ir/equal.h"

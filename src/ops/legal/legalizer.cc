@@ -1,3 +1,4 @@
+// Legalizer: checks of a call, placeholders and symbols of its kernel, the call_tir that replaces it.
 #include <algorithm>
 #include <unordered_set>
 

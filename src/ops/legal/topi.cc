@@ -1,3 +1,4 @@
+// Tensor operations that bodies are built from: elementwise, reductions, shapes, products.
 #include "ops/legal/topi.h"
 
 #include <algorithm>

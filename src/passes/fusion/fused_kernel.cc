@@ -1,3 +1,4 @@
+// One PrimFunc of the kernels that a Relax function calls, intermediate tensors as buffers inside.
 #include "passes/fusion/fused_kernel.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Puts groups of bindings into functions and calls in their place, in an order that keeps uses behind definitions.
 #include "passes/fusion/group_bindings.h"
 
 #include <algorithm>

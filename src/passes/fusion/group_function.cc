@@ -1,3 +1,4 @@
+// The function of one group: parameters for what it uses, a tuple for what is used outside.
 #include "passes/fusion/group_function.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// KernelInliner: a PrimFunc's body with buffers, variables and names of its own.
 #include "passes/fusion/inline_kernel.h"
 
 namespace rldb::passes {

@@ -1,3 +1,4 @@
+// The partition of a dataflow graph into groups, by patterns and post-dominators.
 #include "passes/fusion/partition.h"
 
 #include <algorithm>

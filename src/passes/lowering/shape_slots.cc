@@ -1,3 +1,4 @@
+// Collects the scalar expressions that a function's shape heap has to hold.
 #include "passes/lowering/shape_slots.h"
 
 #include "rldb/ir/equal.h"

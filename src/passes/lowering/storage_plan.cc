@@ -1,3 +1,4 @@
+// Which tensors share a storage: lifetimes through branches, tuples and views, storages taken again when free.
 #include "passes/lowering/storage_plan.h"
 
 #include "rldb/bytecode/builtin.h"

@@ -1,3 +1,4 @@
+// Lifetimes: uses of tensors and storages noted on a graph of what variables hold, then passed on.
 #include "passes/memory/lifetimes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// BodyCopier: bindings copied with fresh variables and symbolic variables.
 #include "passes/signature/body_copier.h"
 
 #include <utility>

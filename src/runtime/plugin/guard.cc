@@ -1,3 +1,4 @@
+// Both ends of the guard process of a plugin: values as bytes, calls, shared tensors.
 #include "runtime/plugin/guard.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Forking, the socket, shared memory, and how the end of the child is reported.
 #include "runtime/plugin/guard_process.h"
 
 #include <fcntl.h>

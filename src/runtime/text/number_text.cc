@@ -1,3 +1,4 @@
+// Shortest digits of floats in every format, and NumPy's layout of them.
 #include "runtime/text/number_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Names of dtypes, in TVM's spelling and in NumPy's, to dtypes and back.
 #include "rldb/runtime/dtype.h"
 
 #include <array>

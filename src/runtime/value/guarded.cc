@@ -1,3 +1,4 @@
+// Memory for tensors that ends at an inaccessible page, so that a kernel which runs over its end is caught.
 #include "rldb/runtime/guarded.h"
 
 #include <sys/mman.h>

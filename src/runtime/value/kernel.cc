@@ -1,3 +1,4 @@
+// What a kernel's caller checks: dims against the signature, dim expressions, dtypes, aliasing.
 #include "rldb/runtime/kernel.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Floats below float64, encoded and decoded by one algorithm over a table of formats.
 #include "runtime/value/small_float.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Values, storages and tensors: construction, checks of sizes, descriptions.
 #include "rldb/runtime/value.h"
 
 #include <fmt/format.h>

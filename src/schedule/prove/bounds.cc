@@ -1,3 +1,4 @@
+// Which loads and stores of a PrimFunc are surely in bounds: an abstract run over polynomials.
 #include "rldb/schedule/bounds.h"
 
 #include "rldb/ir/scalar.h"

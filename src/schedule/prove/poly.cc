@@ -1,3 +1,4 @@
+// Polynomials over symbols, and the proof that one is never negative.
 #include "schedule/prove/poly.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Ranges of integer arguments of a PrimFunc: intervals through its body, narrowed where an index leaves its buffer.
 #include "session/inputs/kernel_ranges.h"
 
 #include <algorithm>

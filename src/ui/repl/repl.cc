@@ -1,3 +1,4 @@
+// The loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
 #include "ui/repl/repl.h"
 
 #include <unistd.h>
@@ -135,7 +136,10 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
     }
     return wants_more(text, empty);
   });
-  hooks.styles = guarded_hook([](std::string_view text) { return entry_styles(text); });
+  const auto highlighter = std::make_shared<frontend::Highlighter>();
+  hooks.styles = guarded_hook([highlighter](std::string_view text, std::size_t begin, std::size_t end) {
+    return entry_styles(*highlighter, text, begin, end);
+  });
   hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);
   });

@@ -1,3 +1,4 @@
+// What the prompt shows: stops with source lines, values in brief, explained types, tables.
 #include "ui/repl/view.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// EditBuffer: replacements, undo in groups, movement by characters and words.
 #include "ui/term/edit_buffer.h"
 
 #include <algorithm>

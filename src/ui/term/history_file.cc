@@ -1,3 +1,4 @@
+// The history file: read, appended to under a lock, shortened.
 #include "ui/term/history_file.h"
 
 #include <fcntl.h>

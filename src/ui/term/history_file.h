@@ -1,4 +1,4 @@
-// The history of entries across sessions: one entry a line, line breaks escaped, so that a multi-line entry is one
+// The history of entries across sessions: one entry per line, line breaks escaped, so that a multi-line entry is one
 // item. Sessions that run at the same time append to the same file, under a lock; only its owner may read it. A damaged
 // file is read as far as it makes sense.
 #pragma once

@@ -1,3 +1,4 @@
+// A reader of inputrc files: conditions, variables, key sequences, macros, includes.
 #include "ui/term/inputrc.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// KeyBindings: the default keys of each mode, key names to bytes and back.
 #include "ui/term/key_bindings.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Layout: an entry cut into rows of cells of the terminal's width.
 #include "ui/term/layout.h"
 
 #include <algorithm>

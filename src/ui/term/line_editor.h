@@ -24,8 +24,8 @@ struct TextStyle {
 struct LineEditorHooks {
   // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
   std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
-  // How the text is coloured: ranges that ascend and do not overlap.
-  std::function<std::vector<TextStyle>(std::string_view text)> styles;
+  // How bytes [begin, end) of the text are coloured: ranges that ascend and do not overlap.
+  std::function<std::vector<TextStyle>(std::string_view text, std::size_t begin, std::size_t end)> styles;
   // Candidates for the word that ends at `cursor`; `start` is where that word begins.
   std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
   // Blanks that the next line starts with.

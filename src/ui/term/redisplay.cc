@@ -1,3 +1,4 @@
+// Redisplay: the escape sequences that change what was drawn last into what is wanted.
 #include "ui/term/redisplay.h"
 
 #include <algorithm>

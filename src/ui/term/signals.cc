@@ -1,3 +1,4 @@
+// Signal handlers of an interactive session, and the waits at the prompt that see what they noted.
 #include "ui/term/signals.h"
 
 #include <poll.h>

@@ -50,7 +50,7 @@ class TerminalEditor : public LineEditor {
     raw_ = &raw;
     begin_row();
     editor_.begin(prompt);
-    styled_text_.reset();
+    styled_.reset();
     result_.reset();
     serve();
     if (!result_) show();
@@ -143,7 +143,7 @@ class TerminalEditor : public LineEditor {
 
   void finish() {
     raw_->end_pastes();
-    put(display_.finish(frame(false), size_.width, size_.height, color_));
+    put(display_.finish(frame(true), size_.width, size_.height, color_));
   }
 
   void end(LineResult::Kind kind) {
@@ -182,18 +182,30 @@ class TerminalEditor : public LineEditor {
     display_.forget();
   }
 
-  Frame frame(bool with_list) {
+  // Of the text that is edited, all that can be on the screen; the rest has no colours until it is accepted.
+  void colour(const EntryView& view, bool whole) {
+    std::size_t begin = view.point, end = view.point;
+    for (int i = 0; i < size_.height && begin > 0; ++i) {
+      const auto line = view.text.rfind('\n', begin - 1);
+      begin = line == std::string_view::npos ? 0 : line;
+    }
+    for (int i = 0; i < size_.height && end < view.text.size(); ++i)
+      end = std::min(view.text.find('\n', end + 1), view.text.size());
+    if (whole) begin = 0, end = view.text.size();
+    if (styled_ && styled_->text == view.text && styled_->begin <= begin && end <= styled_->end) return;
+    styled_ = {std::string(view.text), begin, end, hooks_.styles(view.text, begin, end)};
+  }
+
+  // `final`: the entry as it stays, without what is listed below it.
+  Frame frame(bool final) {
     const EntryView view = editor_.view();
     Entry entry{view.prompt, kBold, view.text, view.point, nullptr, nullptr};
     if (color_ && hooks_.styles) {
-      if (!styled_text_ || *styled_text_ != view.text) {
-        styles_ = hooks_.styles(view.text);
-        styled_text_ = std::string(view.text);
-      }
-      entry.styles = &styles_;
+      colour(view, final);
+      entry.styles = &styled_->styles;
     }
     std::vector<std::string> below;
-    if (with_list && view.candidates) {
+    if (!final && view.candidates) {
       below = in_columns(*view.candidates, size_.width, std::max(1, size_.height - 4));
       entry.below = &below;
     }
@@ -202,14 +214,14 @@ class TerminalEditor : public LineEditor {
 
   void show() {
     if (editor_.take_bell()) ring();
-    put(display_.draw(frame(true), size_.width, size_.height, color_));
+    put(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
   void resize() {
     const WindowSize now = window_size();
     if (now.width == size_.width && now.height == size_.height) return;
     size_ = now;
-    put(display_.redraw(frame(true), size_.width, size_.height, color_));
+    put(display_.redraw(frame(false), size_.width, size_.height, color_));
   }
 
   void ring() {
@@ -236,8 +248,12 @@ class TerminalEditor : public LineEditor {
   RawMode* raw_ = nullptr;  // while an entry is read
   WindowSize size_;
   std::optional<LineResult> result_;
-  std::optional<std::string> styled_text_;  // what `styles_` is for
-  std::vector<TextStyle> styles_;
+  struct Styled {
+    std::string text;
+    std::size_t begin = 0, end = 0;
+    std::vector<TextStyle> styles;
+  };
+  std::optional<Styled> styled_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Jit: TensorIR -> LLVM IR -> machine code in this process (ORC), one kernel at a time, on first call.
 //
 // Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
-// made here stay valid after the Jit is gone, and check their arguments before the code runs (runtime::bind_arguments);
+// made here outlive the Jit, and check their arguments before the code runs (runtime::bind_arguments);
 // with `check_bounds` the code itself reports buffer, indices and loop variables instead of crashing. The only room
 // that includes LLVM headers; nothing of LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads,
 // unknown intrinsic) is a Message, not a crash; the session then says so and offers the evaluator. User: session.

@@ -1,3 +1,4 @@
+// Artefacts to bytes and back, and the texts of faults with their numbers filled in.
 #include "codegen/llvm/engine/artefact.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// From a PrimFunc to object code: lowering, LLVM's passes, code generation, all in a job that may be given up.
 #include "codegen/llvm/engine/compile.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The signal handlers of guarded calls: a fault inside one jumps back to its caller, any other is passed on.
 #include "codegen/llvm/engine/guard.h"
 
 #include <csetjmp>

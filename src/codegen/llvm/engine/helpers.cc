@@ -1,3 +1,4 @@
+// The functions that machine code calls: small floats, allocation, faults, packed functions.
 #include "codegen/llvm/engine/helpers.h"
 
 #include <fmt/format.h>

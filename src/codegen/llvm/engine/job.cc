@@ -1,3 +1,4 @@
+// The thread that LLVM works on, and the wait of the caller, which may end before the work does.
 #include "codegen/llvm/engine/job.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// Calls by name: arguments by position and keyword, and the table of readers.
 #include "frontend/script/value/calls.h"
 
 #include <fmt/format.h>

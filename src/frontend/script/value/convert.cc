@@ -1,3 +1,4 @@
+// From what an expression of the text gave (Val) to what its place needs: scalars, dims, tuples, attributes.
 #include "frontend/script/value/convert.h"
 
 #include <fmt/format.h>

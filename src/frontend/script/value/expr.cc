@@ -1,3 +1,4 @@
+// Expressions of the text: names, literals, operators, calls, subscripts, attributes.
 #include "frontend/script/value/expr.h"
 
 #include <fmt/format.h>

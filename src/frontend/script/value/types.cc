@@ -1,3 +1,4 @@
+// Annotations in every spelling to types.
 #include "frontend/script/value/types.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reports on Python that TVMScript does not have, with what to write instead.
 #include "frontend/script/value/unsupported.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The rows of `:set`: how each option is read and shown.
 #include "ui/repl/commands/option.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Completion and colouring of an entry: words of the language, commands, names of the session, files.
 #include "ui/repl/entry/complete.h"
 
 #include <dirent.h>
@@ -152,15 +153,10 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
 
 namespace {
 
-std::vector<TextStyle> script_styles(std::string_view text) {
+std::vector<TextStyle> styles_of(const std::vector<frontend::Highlight>& highlights) {
   std::vector<TextStyle> styles;
-  std::size_t at = 0;
-  for (const frontend::Highlight& h : frontend::highlight(text)) {
-    const std::string_view code = paint_of(h.capture);
-    if (code.empty() || h.begin < at) continue;
-    styles.push_back({h.begin, h.end, code});
-    at = h.end;
-  }
+  for (const frontend::Highlight& h : highlights)
+    if (const std::string_view code = paint_of(h.capture); !code.empty()) styles.push_back({h.begin, h.end, code});
   return styles;
 }
 
@@ -169,7 +165,7 @@ std::vector<TextStyle> script_styles(std::string_view text) {
 std::string paint_script(std::string_view text) {
   std::string painted;
   std::size_t at = 0;
-  for (const TextStyle& style : script_styles(text)) {
+  for (const TextStyle& style : styles_of(frontend::highlight(text))) {
     painted += text.substr(at, style.begin - at);
     painted += fmt::format("\033[{}m{}\033[0m", style.code, text.substr(style.begin, style.end - style.begin));
     at = style.end;
@@ -178,11 +174,12 @@ std::string paint_script(std::string_view text) {
   return painted;
 }
 
-std::vector<TextStyle> entry_styles(std::string_view text) {
-  if (!text.starts_with(':')) return script_styles(text);
-  const std::size_t end = std::min(text.find_first_of(" \t\n"), text.size());
-  const bool known = find_command(text.substr(1, end - 1)).command != nullptr;
-  return {{0, end, known ? "1;36" : "31"}};
+std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
+                                    std::size_t end) {
+  if (!text.starts_with(':')) return styles_of(highlighter.highlight(text, begin, end));
+  const std::size_t word = std::min(text.find_first_of(" \t\n"), text.size());
+  const bool known = find_command(text.substr(1, word - 1)).command != nullptr;
+  return {{0, word, known ? "1;36" : "31"}};
 }
 
 }  // namespace rldb::ui

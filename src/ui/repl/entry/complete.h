@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/frontend/highlighter.h"
 #include "ui/repl/entry/state.h"
 #include "ui/term/line_editor.h"
 
@@ -13,8 +14,9 @@ namespace rldb::ui {
 // Candidates for the word before `cursor`, sorted, unique; `start` is where that word begins. Commands after a colon
 // (and bare verbs while stopped), their arguments by the command's row, operators after `R.`, names in scope.
 std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start);
-// Colours of an entry by the grammar's highlight query; commands are told apart.
-std::vector<TextStyle> entry_styles(std::string_view text);
+// Colours of bytes [begin, end) of an entry by the grammar's highlight query; commands are told apart.
+std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
+                                    std::size_t end);
 // TVMScript with ANSI colours.
 std::string paint_script(std::string_view text);
 

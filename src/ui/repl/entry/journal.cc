@@ -1,3 +1,4 @@
+// The journal's records: written with one call each, read up to the first damaged one.
 #include "ui/repl/entry/journal.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// ScriptReader: cuts a text into entries, here-documents and expected outputs.
 #include "ui/repl/entry/reader.h"
 
 #include "rldb/frontend/parse.h"

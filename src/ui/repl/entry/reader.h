@@ -1,4 +1,4 @@
-// ScriptReader: cuts a text into entries as the prompt would take them: one command a line, here-documents
+// ScriptReader: cuts a text into entries as the prompt would take them: one command per line, here-documents
 // (`:load <<END` ... `END`), and TVMScript over as many lines as the parse tree wants. Pasted prompts at line starts
 // are stripped, so a transcript replays; comments and blank lines between entries are skipped; in `.session` files
 // the lines starting with `#|` after an entry are its expected output.

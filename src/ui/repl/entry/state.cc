@@ -1,3 +1,4 @@
+// Repl: one entry dispatched, guarded and, when it is given up, undone.
 #include "ui/repl/entry/state.h"
 
 #include <fmt/format.h>
