@@ -10,6 +10,7 @@
 #include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -30,18 +31,6 @@ std::optional<std::uint32_t> number(std::string_view text) {
 
 constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-// `mlp.py` names `models/mlp.py`.
-bool names_file(std::string_view said, std::string_view file) {
-  if (said == file) return true;
-  return file.size() > said.size() && file.ends_with(said) && file[file.size() - said.size() - 1] == '/';
-}
-
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
   source::Message m = source::message(diag::NoSuchThing, what, name);
   std::vector<std::string_view> views(candidates.begin(), candidates.end());
@@ -59,6 +48,11 @@ void add_sorted(std::vector<Site>& sites, const std::vector<Site>& more) {
 }
 
 }  // namespace
+
+bool names_file(std::string_view said, std::string_view file) {
+  if (said == file) return true;
+  return file.size() > said.size() && file.ends_with(said) && file[file.size() - said.size() - 1] == '/';
+}
 
 // ---- the program ----
 
@@ -84,10 +78,15 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
     if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
   }
-  if (spec.starts_with(kOperator)) return resolve_operator(trimmed(spec.substr(kOperator.size())), *map);
+  if (spec.starts_with(kOperator)) return resolve_operator(support::trim(spec.substr(kOperator.size())), *map);
+  if (run && run->in_kernel() && number(spec)) {
+    const KernelStepper& k = *run->kernel();
+    return resolve_in_kernel(KernelText(session, k.name(), k.function()), spec, *map);
+  }
   if (const auto line = number(spec)) return resolve_line(default_file(*map), *line, *map);
   if (const auto colon = spec.rfind(':'); colon != std::string_view::npos) {
     const std::string_view before = spec.substr(0, colon), after = spec.substr(colon + 1);
+    if (const auto text = kernel_text(before, *map)) return resolve_in_kernel(*text, after, *map);
     if (const auto line = number(after)) return resolve_line(before, *line, *map);
     return resolve_binding(before, after, *map);
   }
@@ -106,6 +105,7 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
 // The nearest binding at or after the line, in the function that the line is in.
 Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
                                                       const CodeMap& map) const {
+  if (const auto text = kernel_at(file, line, map)) return resolve_in_kernel(*text, std::to_string(line), map);
   struct Extent {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
   };
@@ -250,6 +250,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
                     .with_hint("nothing that the program runs calls it");
     return r;
   }
+  if (run && run->in_kernel()) {
+    const KernelStepper& k = *run->kernel();
+    return resolve_in_kernel(KernelText(session, k.name(), k.function()), name, map);
+  }
   std::vector<std::string> names = session.function_names();
   for (const bytecode::FunctionEntry& entry : exe.functions) names.push_back(entry.name);
   r.problem = unknown("function or callee", name, names);
@@ -263,19 +267,27 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
 
 // ---- the table ----
 
+void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
+  b.sites = std::move(r.sites);
+  b.in_kernel = std::move(r.in_kernel);
+  b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text) : "";
+}
+
 const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out) {
   Impl& d = *impl_;
   const auto map = d.current_code();
   Impl::Resolved r = d.resolve(spec, map.get());
-  if (r.sites.empty() && !r.pending) {
+  if (r.sites.empty() && !r.in_kernel && !r.pending) {
     out.add({}, r.problem ? *std::move(r.problem) : source::message(diag::NoSuchThing, "place", spec));
     return nullptr;
   }
   Breakpoint b;
   b.number = d.next_number++;
-  b.spec = spec;
+  // What was said inside a kernel means the same outside of it.
+  const bool bare = r.in_kernel && spec.find(':') == std::string_view::npos;
+  b.spec = bare ? fmt::format("{}:{}", r.in_kernel->kernel, spec) : std::string(spec);
   b.temporary = temporary;
-  b.sites = std::move(r.sites);
+  Impl::set_place(b, std::move(r));
   return &(d.breakpoints[b.number] = std::move(b));
 }
 
@@ -323,11 +335,12 @@ std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
   const auto map = impl_->current_code();
   for (auto& [number, b] : impl_->breakpoints) {
     Impl::Resolved now = impl_->resolve_point(b, map.get());
-    if (map && !b.sites.empty() && now.sites.empty() && now.problem) {
+    const bool had = !b.sites.empty() || b.in_kernel, has = !now.sites.empty() || now.in_kernel;
+    if (map && had && !has && now.problem) {
       lost.emplace_back(number, now.problem->text);
       if (!now.problem->hint.empty()) lost.back().second += fmt::format(" ({})", now.problem->hint);
     }
-    b.sites = std::move(now.sites);
+    Impl::set_place(b, std::move(now));
   }
   return lost;
 }
@@ -339,18 +352,29 @@ void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
     if (!b.enabled) continue;
     for (const Site& site : b.sites)
       if (site.pc < stops.end()) stops.set(site.pc);
+    for (const Pc pc : b.in_kernel ? b.in_kernel->calls : std::vector<Pc>())
+      if (pc < stops.end()) stops.set(pc);
   }
 }
 
-runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const {
-  ValueFinder finder(*this, m, run->code(), m.frames().size() - 1, at_part, false);
-  return evaluate_expression(
-      text, [&](std::string_view name) { return finder.find(name); }, script_calls(session));
+runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
+                                                            const eval::TirMachine* kernel) const {
+  std::optional<ValueFinder> finder;
+  if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
+  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
+    runtime::Value v;
+    if (kernel && value_in_kernel(*kernel, name, v)) return v;
+    if (finder) return finder->find(name);
+    if (const runtime::Value* known = session.find_value(name)) return *known;
+    return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+  };
+  return evaluate_expression(text, lookup, script_calls(session));
 }
 
-bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const {
+bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,
+                                     const eval::TirMachine* kernel) const {
   if (b.condition.empty()) return true;
-  auto value = evaluate_at(b.condition, m, at_part);
+  auto value = evaluate_at(b.condition, m, at_part, kernel);
   auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
@@ -358,7 +382,7 @@ bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, 
   return true;
 }
 
-void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part) const {
+void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part, const eval::TirMachine* kernel) const {
   std::string text;
   const std::string_view from = b.log;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -367,7 +391,7 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part)
       text += from[i];
       continue;
     }
-    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part);
+    auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part, kernel);
     // A tensor of one element as the number that it is.
     if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
     text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);

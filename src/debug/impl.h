@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "debug/expression/expression.h"
+#include "debug/kernel/place.h"
 #include "debug/run/run.h"
 
 namespace rldb::debug {
@@ -31,8 +32,9 @@ struct Debugger::Impl {
   std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
   struct Resolved {
     std::vector<Site> sites;
-    bool pending = false;                    // may mean something later
-    std::optional<source::Message> problem;  // when it does not mean anything now
+    bool pending = false;                                    // may mean something later
+    std::optional<source::Message> problem;                  // when it does not mean anything now
+    std::shared_ptr<const KernelPlace> in_kernel = nullptr;  // a place inside a kernel, instead of sites
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
@@ -42,6 +44,7 @@ struct Debugger::Impl {
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
+  static void set_place(Breakpoint& b, Resolved r);
   void add_breakpoint_sites(vm::StopSet& stops) const;
   // The breakpoints that stop a machine where it is, at the first binding of the group there that has some: going
   // forward the first at or after `from`, going back the last at or before it. `count` counts hits and uses up ignores.
@@ -53,12 +56,15 @@ struct Debugger::Impl {
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
   // Shows the text of a log point.
-  void log(const Breakpoint& b, const vm::Machine& m, int at_part) const;
+  void log(const Breakpoint& b, const vm::Machine& m, int at_part, const eval::TirMachine* kernel = nullptr) const;
   // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
   // Nullopt: all are ignored.
   std::optional<StopReport> report_seen(Observer& observer);
-  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part) const;
-  bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note) const;
+  // Inside a kernel its names come first.
+  runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
+                                              const eval::TirMachine* kernel = nullptr) const;
+  bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,
+                       const eval::TirMachine* kernel = nullptr) const;
 
   // ---- stops (stepping.cc) ----
   StopReport report(StopKind kind);
@@ -106,6 +112,46 @@ struct Debugger::Impl {
   template <class Verb>
   StopReport repeat_back(std::uint64_t count, Verb verb);
 
+  // ---- inside kernels (kernel/control.cc, kernel/resolve.cc) ----
+  Resolved resolve_in_kernel(const KernelText& text, std::string_view said, const CodeMap& map) const;
+  std::optional<KernelText> kernel_text(std::string_view name, const CodeMap& map) const;
+  // The kernel whose text in a file has the line.
+  std::optional<KernelText> kernel_at(std::string_view file, std::uint32_t line, const CodeMap& map) const;
+  static constexpr int kOwn = 0;  // no breakpoint's number: what a verb goes to
+  struct KernelTargets {
+    KernelSearch search;
+    std::vector<int> numbers;           // of the breakpoints, by group
+    std::shared_ptr<std::string> note;  // conditions that could not be evaluated
+  };
+  struct KernelMoment {
+    std::uint64_t steps = 0;
+    std::vector<int> numbers;
+    std::string note;
+  };
+  const ir::Expr* compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m);
+  KernelTargets kernel_targets(const ir::PrimFunc* f, const vm::Machine& m, std::vector<Probe> mine);
+  bool has_breakpoints_in(const ir::PrimFunc* f) const;
+  std::optional<StopReport> kernel_forward(std::vector<Probe> mine, bool from_beginning,
+                                           std::optional<std::uint64_t> before = {});
+  std::vector<int> count_hits(KernelTargets& t, const std::vector<Arrivals>& met, bool stopped, bool& own);
+  StopReport report_in_kernel(std::vector<int> hits, std::string note);
+  std::optional<StopReport> stop_in_next_kernel();
+  std::optional<StopReport> stop_in_this_kernel();
+  StopReport kernel_ended();
+  StopReport until_in_kernel(const std::shared_ptr<const KernelPlace>& place);
+  std::optional<KernelMoment> last_in_kernel(KernelStepper& k, const vm::Machine& m, std::vector<Probe> mine,
+                                             std::optional<std::uint64_t> before);
+  std::optional<KernelMoment> last_in_next_kernel(const vm::Machine& m);
+  std::optional<StopReport> kernel_backward(std::vector<Probe> mine);
+  StopReport stop_at(const KernelMoment& moment);
+  StopReport before_the_call(StopKind kind);
+  StopReport not_in_kernel();
+  // Runs to the kernel call of the current binding and enters it. A report: it stopped on the way.
+  std::optional<StopReport> into_kernel();
+  StopReport step_far(std::uint64_t count);
+
+  FrameInfo kernel_frame() const;
+
   // ---- questions (inspect.cc) ----
   // All, or the ones of a name.
   std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
@@ -115,7 +161,8 @@ struct Debugger::Impl {
   // A name of the frame: local, then symbol; then a value of the session.
   Found find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame, std::string_view name,
                   runtime::Value& out) const;
-  Found find_kernel_name(std::string_view name, runtime::Value& out) const;
+  // A variable or buffer in scope.
+  static bool value_in_kernel(const eval::TirMachine& k, std::string_view name, runtime::Value& out);
 };
 
 struct Debugger::Snapshot {
@@ -126,6 +173,9 @@ struct Debugger::Snapshot {
   int part = 0;
   StopReport last;
 };
+
+// `mlp.py` names `models/mlp.py`.
+bool names_file(std::string_view said, std::string_view file);
 
 // Frames are numbered from the innermost for users, from the outermost by the machine. False: no such frame.
 bool frame_index(const vm::Machine& m, int frame, std::size_t& index);

@@ -11,8 +11,11 @@ struct Table {
 
 constexpr Table table() {
   using enum Trait;
+  constexpr bool Pure = true;
+  constexpr bool Impure = false;
   return {{
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) {Id::id, op::id, traits},
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+  {Id::id, op::id, traits, purity},
 #include "rldb/ir/op/op.def"
   }};
 }

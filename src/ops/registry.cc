@@ -3,7 +3,6 @@
 #include <array>
 #include <unordered_map>
 
-#include "ops/legal/legal.h"
 #include "ops/rows.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ops/op_info.h"
@@ -28,13 +27,17 @@ struct Row {
 
 constexpr std::string_view kNoFamily;
 
+// Null for a row without a body.
+LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
+
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = [] {
     std::vector<Row> out;
     std::string_view family = kNoFamily;
 #define RLDB_OP_FAMILY(name) family = name;
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, purity, mixed, traits, doc) \
-  out.push_back({op::id, signature, family, infer::infer_fn, legal::legal_fn, Purity::purity, MixedPolicy::mixed, doc});
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+  out.push_back({op::id, signature, family, infer::infer_fn, body_of(legal::legal_fn), Purity::purity,  \
+                 MixedPolicy::mixed, doc});
 #include "rldb/ir/op/op.def"
     return out;
   }();

@@ -24,7 +24,6 @@ inline constexpr std::string_view kCodegen = "Codegen";      // the code generat
 inline constexpr std::string_view kNumInput = "num_input";
 inline constexpr std::string_view kGlobalSymbol = "global_symbol";
 inline constexpr std::string_view kOpPattern = "op_pattern";
-inline constexpr std::string_view kNoAlias = "tirx.noalias";
 }  // namespace fn_attr
 
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
@@ -70,6 +69,8 @@ const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::Bindin
 const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
 // Its dataflow blocks and variables made plain (to_non_dataflow.cc).
 const ir::Function* without_dataflow(ir::Context& ctx, const ir::Function* f);
+// EliminateCommonSubexpr of one function (eliminate_common_subexpr.cc).
+const ir::Function* merge_equal_bindings(ir::Context& ctx, const ir::Function* f);
 // Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
 const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
 // The same binding with another variable or value.

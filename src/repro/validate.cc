@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "repro/values.h"
+#include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -19,6 +21,13 @@ constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
 constexpr std::int64_t kEngineDims[] = {1, 7, 0};
 // What a run on the evaluator may take: some tenths of a second, at each of the dims and on both sides.
 constexpr std::uint64_t kStatements = 1'000'000;
+
+// A module and what runs it.
+struct Way {
+  const ir::Module* module;
+  session::Engine engine;
+  std::string text;
+};
 
 // The session with another module for as long as it lives, and its dims free to set.
 class Borrowed {
@@ -55,6 +64,20 @@ class Borrowed {
     return result;
   }
 
+  // Tensor by tensor, both sides as they are: where the values part. None: they do not, seen so.
+  std::optional<FirstDifference> first_difference(const Way& before, const Way& after, std::string_view function,
+                                                  const std::vector<Value>& args, std::int64_t dim) {
+    set_dim(dim);
+    Program a{before.module, std::string(function), args, before.engine, {}};
+    Program b{after.module, std::string(function), args, after.engine, {}};
+    Tolerances tolerances;
+    tolerances.atol = tolerance().atol;
+    tolerances.rtol = tolerance().rtol;
+    Comparison c = compare(session_, a, b, tolerances);
+    if (c.verdict != Comparison::Verdict::Differs) return std::nullopt;
+    return c.first;
+  }
+
   // The machine's engine: the session's own, unless that is the evaluator.
   session::Engine machine() const {
     using session::Engine;
@@ -68,23 +91,6 @@ class Borrowed {
   session::Session& session_;
   passes::History history_;
   session::Options options_;
-};
-
-// Programs may write to their arguments (in-place calls): each run gets its own copies.
-std::vector<Value> copies(const std::vector<Value>& values) {
-  std::vector<Value> out;
-  for (const Value& v : values) {
-    auto copy = runtime::deep_copy(v);
-    out.push_back(copy.ok() ? std::move(copy).value() : v);
-  }
-  return out;
-}
-
-// A module and what runs it.
-struct Way {
-  const ir::Module* module;
-  session::Engine engine;
-  std::string text;
 };
 
 struct Side {
@@ -103,6 +109,7 @@ struct Case {
 struct Verdict {
   std::string difference;
   std::string not_run;
+  const Case* of = nullptr;  // the one that differs
 };
 
 // A part that has no value to compare: what it is.
@@ -111,13 +118,12 @@ std::string opaque_part(const Value& v) {
   if (v.is(ValueKind::Tuple))
     for (const Value& field : v.as_tuple().fields)
       if (std::string part = opaque_part(field); !part.empty()) return part;
-  const bool opaque = v.is(ValueKind::Function) || v.is(ValueKind::Storage) || v.is(ValueKind::Object);
-  return opaque ? runtime::describe(v) : std::string();
+  return is_opaque(v) ? runtime::describe(v) : std::string();
 }
 
 Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance& tolerance) {
   const Side& before = c.before;
-  if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error};
+  if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
   if (before.result.ok && after.result.ok)
     if (const std::string part = opaque_part(before.result.value); !part.empty())
@@ -176,7 +182,7 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
     Side side;
     if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
     const Verdict verdict = compare_case(c, side, session.tolerance());
-    if (!verdict.difference.empty()) return verdict;
+    if (!verdict.difference.empty()) return {verdict.difference, {}, &c};
     ran = ran || verdict.not_run.empty();
     if (not_run.empty()) not_run = verdict.not_run;
   }
@@ -200,9 +206,11 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
       cases = reference_cases(session, before, name, dims);
     reference = &before;
     const Verdict verdict =
-        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up"};
+        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up", nullptr};
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
+      if (const auto first = session.first_difference(before, after, name, verdict.of->args, verdict.of->dim))
+        out.difference += "; first: " + summary(*first);
       return true;
     }
     if (verdict.not_run.empty()) continue;

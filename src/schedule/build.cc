@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/nest.h"
 
@@ -106,7 +107,7 @@ Build::S Build::block(const ir::ForStmt* from, std::vector<const ir::Buffer*> al
   made.writes = ctx.list(writes);
   made.alloc_buffers = ctx.list(allocs);
   made.annotations = was->annotations;
-  if (contract) made.annotations = ctx.with_attr(made.annotations, kContract, ctx.attr(1));
+  if (contract) made.annotations = ctx.with_attr(made.annotations, attr_name::FpContract, ctx.attr(1));
   made.body = body;
   const ir::SBlock* block = ctx.sblock(made);
   ctx.set_origin(block, was);

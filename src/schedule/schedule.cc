@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/bounds.h"
 #include "schedule/steps/steps.h"
@@ -100,8 +101,8 @@ class Replace : public ir::Rewriter {
 };
 
 const ir::PrimFunc* marked(ir::Context& ctx, const ir::PrimFunc* f) {
-  const ir::PrimFunc* made =
-      ctx.prim_func(f->params, f->ret_type, f->body, ctx.with_attr(f->attrs, kIsScheduled, ctx.attr(true)), f->s_tir);
+  const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, f->body,
+                                           ctx.with_attr(f->attrs, attr_name::IsScheduled, ctx.attr(true)), f->s_tir);
   ctx.set_origin(made, f);
   return made;
 }
@@ -136,11 +137,11 @@ bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name) {
   return e ? e->value != 0 : a->integer != 0;
 }
 bool is_scheduled(const ir::PrimFunc* f) {
-  return has_flag(f->attrs, kIsScheduled) || has_flag(f->attrs, "tir.is_scheduled");
+  return has_flag(f->attrs, attr_name::IsScheduled) || has_flag(f->attrs, attr_name::IsScheduledOld);
 }
 bool is_noalias(const ir::PrimFunc* f) {
-  return has_flag(f->attrs, "tirx.noalias") ||
-         (!ir::find_attr(f->attrs, "tirx.noalias") && has_flag(f->attrs, "tir.noalias"));
+  return has_flag(f->attrs, attr_name::NoAlias) ||
+         (!ir::find_attr(f->attrs, attr_name::NoAlias) && has_flag(f->attrs, attr_name::NoAliasOld));
 }
 
 unsigned host_vector_bytes() {

@@ -61,18 +61,31 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
   return eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag());
 }
 
+// Null: it cannot be made, for `reasons`.
+runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons) {
+  std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
+  if (!kernel) kernel = session_.make_kernel(f, name, session_.options_.engine, reasons);
+  return kernel.get();
+}
+
 runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, std::string_view name,
                                                          runtime::PackedArgs args) {
-  std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
-  if (!kernel) {
-    Diagnostics reasons;  // a kernel that cannot be made is no fault of the program's: its call stays
-    kernel = session_.make_kernel(f, name, session_.options_.engine, reasons);
-    if (!kernel)
-      return runtime::fail(runtime::ErrorKind::Unsupported,
-                           reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
-  }
+  Diagnostics reasons;  // a kernel that cannot be made is no fault of the program's: its call stays
+  runtime::Kernel* kernel = find(f, name, reasons);
+  if (!kernel)
+    return runtime::fail(runtime::ErrorKind::Unsupported,
+                         reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
   RLDB_TRY_VOID(runtime::call_kernel(*kernel, args));
   return support::Unit{};
+}
+
+std::optional<runtime::Result<runtime::Value>> Session::PassKernels::try_call(const ir::PrimFunc* f,
+                                                                              std::string_view name,
+                                                                              runtime::PackedArgs args) {
+  Diagnostics ignored;  // the evaluator, which is to do it then, says why it cannot either
+  runtime::Kernel* kernel = find(f, name, ignored);
+  if (!kernel) return std::nullopt;
+  return runtime::call_kernel(*kernel, args);
 }
 
 bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out) {

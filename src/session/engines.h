@@ -45,8 +45,12 @@ class Session::PassKernels : public passes::KernelRunner {
  public:
   explicit PassKernels(Session& session) : session_(session) {}
   runtime::Result<support::Unit> run(const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs args) override;
+  // nullopt: the session cannot make this kernel.
+  std::optional<runtime::Result<runtime::Value>> try_call(const ir::PrimFunc* f, std::string_view name,
+                                                          runtime::PackedArgs args);
 
  private:
+  runtime::Kernel* find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons);
   Session& session_;
   std::unordered_map<const ir::PrimFunc*, std::shared_ptr<runtime::Kernel>> kernels_;
 };

@@ -27,7 +27,8 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
     if (const auto* debug = exe->debug.instruction(fault.pc)) {
       span = debug->span;
       if (debug->variable == "_")
-        m.notes.push_back({{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
+        m.notes.push_back(
+            {{}, "in function `" + fault.function_name + "`, instruction " + fmt::format("{}", fault.pc)});
       else if (!debug->variable.empty())
         m.notes.push_back({{}, "while computing `" + debug->variable + "` in function `" + fault.function_name + "`"});
     }
@@ -96,8 +97,7 @@ std::optional<Value> Session::evaluate_function(const ir::Function* function, co
   return std::move(result.value);
 }
 
-RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
-                                 Diagnostics& out) {
+eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   eval::EvalEnv env;
   env.module = module;
   env.context = ctx_.get();
@@ -105,6 +105,16 @@ RunResult Session::run_evaluator(const ir::Module* module, std::string_view func
   env.output = output_;
   env.max_statements = options_.eval_statements;
   env.interrupt = &support::cancel_flag();
+  return env;
+}
+
+RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
+                                 Diagnostics& out) {
+  return run_in(evaluation_of(module), function, args, out);
+}
+
+RunResult Session::run_in(const eval::EvalEnv& env, std::string_view function, std::span<const Value> args,
+                          Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
   auto value = eval::call_function(env, function, args);
@@ -117,6 +127,20 @@ RunResult Session::run_evaluator(const ir::Module* module, std::string_view func
     report(*result.fault, nullptr, out);
   }
   return result;
+}
+
+RunResult Session::run_watched(const ir::Module* module, std::string_view function, std::span<const Value> args,
+                               eval::Watcher& watcher, Diagnostics& out) {
+  const ir::Module* legal = with_kernels(module, out);
+  if (!legal) return {};
+  PassKernels kernels(*this);
+  eval::EvalEnv env = evaluation_of(legal);
+  env.watcher = &watcher;
+  if (options_.engine == Engine::Jit)
+    env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs kernel_args) {
+      return kernels.try_call(f, name, kernel_args);
+    };
+  return run_in(env, function, args, out);
 }
 
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,

@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -130,7 +132,7 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
       values.push_back(loops.back());
     }
   }
-  Regions regions = infer_regions(ctx_, axes, init, body);
+  const ir::Regions regions = ir::infer_regions(ctx_, {axes, init, body, {}, {}});
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(name));
   fields.iter_vars = ctx_.list(axes);
@@ -197,7 +199,7 @@ const Stmt* Builder::extern_block(const Operation* op) {
   for (Tensor t : op->inputs) in.push_back(buffer_of(t));
   for (Tensor t : op->outputs) out.push_back(buffer_of(t));
   const Stmt* body = op->write(in, out);
-  Regions regions = infer_regions(ctx_, {}, nullptr, body);
+  const ir::Regions regions = ir::infer_regions(ctx_, {{}, nullptr, body, {}, {}});
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(op->name));
   fields.reads = ctx_.list(regions.reads);
@@ -250,7 +252,7 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   root.alloc_buffers = ctx_.list(local);
   root.body = ctx_.seq_stmt(body);
   const Stmt* whole = ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
-  ir::NamedAttr attrs[] = {ctx_.named("tirx.noalias", ctx_.attr(true))};
+  ir::NamedAttr attrs[] = {ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
   return ctx_.prim_func(out, ctx_.void_type(), whole, attrs, true);
 }
 

@@ -145,9 +145,45 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--memory-report{-}", c.memory_report,
                "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
       ->type_name("[=FILE]");
+  app.add_option("--rewriter", c.rewriters, "apply the rewrite rules of a file, before the passes")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.callback([&c] {
-    if (c.passes.empty() && c.memory_report.empty()) throw CLI::RequiredError("--passes");
+    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty()) throw CLI::RequiredError("--passes");
   });
+}
+
+void add_tolerances(CLI::App& app, CommandLine& c) {
+  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (it goes by the dtype)");
+  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (it goes by the dtype)");
+  app.add_option("--ulp", c.tolerances.ulp, "so many units in the last place are equal too");
+  app.add_flag("--exact", c.tolerances.exact, "equal bit by bit");
+}
+
+void add_inputs(CLI::App& app, CommandLine& c) {
+  app.add_option("--function", c.function, "function to call")->type_name("F");
+  app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
+      ->allow_extra_args(false)
+      ->type_name("VALUE");
+}
+
+// What is looked for; the option that names the pipeline.
+CLI::Option* add_oracle(CLI::App& app, CommandLine& c) {
+  auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
+  app.add_option_function<std::string>(
+         "--oracle", [&c](const std::string& word) { c.oracle = *repro::parse_oracle(word); },
+         "what is wrong: any (values, or a pass that fails), values, nan, or diagnostic")
+      ->check(CLI::IsMember({"any", "values", "nan", "diagnostic"}))
+      ->type_name("WHAT");
+  app.add_option("--test", c.test_command, "a command that is given the module's file: 0 means that it shows the fault")
+      ->type_name("COMMAND");
+  app.add_option("--expected-output", c.expected_output, "the right result: f.npy or f.npz")->type_name("FILE");
+  app.add_option("--save-repro", c.save_repro, "write a script that shows the fault again, for `rldb test`")
+      ->type_name("FILE.session");
+  add_inputs(app, c);
+  add_tolerances(app, c);
+  add_run_options(app, c);
+  return passes;
 }
 
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
@@ -187,15 +223,51 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Run:
       files(1);
-      app.add_option("--function", c.function, "function to call")->type_name("F");
-      app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
-          ->allow_extra_args(false)
-          ->type_name("VALUE");
+      add_inputs(app, c);
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
+      app.add_option_function<std::string>(
+             "--sanitize",
+             [&c](const std::string& text) {
+               std::string wrong;
+               const auto which = repro::parse_sanitizers(text, wrong);
+               if (!which)
+                 throw CLI::ValidationError("--sanitize", "knows storage, uninit and nan, not `" + wrong + "`");
+               c.sanitizers = *which;
+             },
+             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan")
+          ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
       add_run_options(app, c);
+      break;
+    case Subcommand::Compare:
+      app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
+      app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
+          ->type_name("PIPELINE");
+      app.add_option_function<std::string>(
+             "--other-engine", [&c](const std::string& word) { c.other_engine = kEngines.at(word); },
+             "what runs the kernels of the second program")
+          ->check(CLI::IsMember(kEngines))
+          ->type_name("ENGINE");
+      add_inputs(app, c);
+      add_tolerances(app, c);
+      add_run_options(app, c);
+      break;
+    case Subcommand::Bisect: {
+      auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
+      auto* trace = app.add_option("--trace", c.trace, "a folder of files NNN_PassName.py, as TVM's DumpIR writes")
+                        ->type_name("DIR")
+                        ->excludes(file);
+      add_oracle(app, c)->excludes(trace);
+      break;
+    }
+    case Subcommand::Reduce:
+      files(1);
+      add_oracle(app, c);
+      app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
+      app.add_option("-j", c.jobs, "candidates that are tried at once")->check(CLI::Range(1, 256));
+      app.add_option("--seconds", c.seconds, "stop after so long with the best so far")->check(CLI::NonNegativeNumber);
       break;
     case Subcommand::Test:
       files(0);

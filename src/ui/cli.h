@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rldb/repro/oracle.h"
+#include "rldb/repro/sanitize.h"
 #include "rldb/session/options.h"
 
 namespace rldb::ui {
@@ -58,11 +60,22 @@ struct CommandLine {
   bool time_passes = false;
   // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
   std::string memory_report;
+  std::vector<std::string> rewriters;  // files of rewrite rules, applied before the passes
   // build
   bool optimise = false;
   // run
   std::vector<std::string> inputs;
   std::string expected_output;
+  // compare, bisect, reduce
+  repro::Tolerances tolerances;
+  std::optional<session::Engine> other_engine;  // of the second program
+  std::string trace;                            // a folder of IR files, pass by pass
+  repro::OracleKind oracle = repro::OracleKind::Any;
+  std::string test_command;
+  unsigned jobs = 1;
+  double seconds = 0;  // for all of the work; 0: no limit
+  std::string save_repro;
+  repro::Sanitizers sanitizers;
   // test
   bool bless = false;
 };

@@ -66,9 +66,19 @@ std::string state_of(const vm::Machine& m) {
   return text;
 }
 
+// Of a stop inside a kernel.
+std::string state_of(const Debugger::KernelPosition& at) {
+  std::string text = fmt::format("{} statement {}\n", at.kernel, at.statement);
+  for (const auto& [name, value] : at.variables) text += fmt::format("  {} {}\n", name, exact(value));
+  for (const auto& [name, value] : at.buffers) text += fmt::format("  {} {}\n", name, exact(value));
+  for (const std::string& block : at.blocks) text += "  in " + block + "\n";
+  return text;
+}
+
 StopReport random_verb(Debugger& d, std::mt19937_64& rng, std::uint64_t& last_time, std::string& said) {
   const std::uint64_t count = 1 + rng() % 4;
-  switch (rng() % 14) {
+  source::Diagnostics found;
+  switch (rng() % 18) {
     case 0:
       return said = "step", d.step(count);
     case 1:
@@ -93,6 +103,13 @@ StopReport random_verb(Debugger& d, std::mt19937_64& rng, std::uint64_t& last_ti
       return said = "reverse-stept", d.reverse_step_statement(count);
     case 12:
       return said = "reverse-finish", d.reverse_finish();
+    case 13:
+    case 14:
+      return said = "stept block", d.step_to_in_kernel("block", count, found);
+    case 15:
+      return said = "reverse-stept block", d.reverse_step_to_in_kernel("block", count, found);
+    case 16:
+      return said = "reverse-continue", d.reverse_resume();
     default:
       return said = "goto", d.go_to(last_time == 0 ? 0 : rng() % (last_time + 1));
   }
@@ -119,7 +136,7 @@ void walk(const fs::path& file, Engine engine, std::uint64_t seed, int verbs) {
   if (stop.kind != StopKind::Entry || !debugger.machine()) return;
 
   std::mt19937_64 rng(seed);
-  std::map<std::uint64_t, std::string> states;
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::string> states;
   std::uint64_t last_time = 0;
   std::string path = "start";
   for (int i = 0; i < verbs; ++i) {
@@ -131,9 +148,13 @@ void walk(const fs::path& file, Engine engine, std::uint64_t seed, int verbs) {
       continue;
     }
     last_time = std::max(last_time, stop.time);
-    if (stop.in_kernel || !debugger.machine()->running() || debugger.machine()->fault()) continue;
-    const std::string state = state_of(*debugger.machine());
-    const auto [known, is_new] = states.emplace(stop.time, state);
+    if (!debugger.machine()->running() || debugger.machine()->fault()) continue;
+    const auto inside = debugger.kernel_position();
+    if (stop.in_kernel != inside.has_value()) FAIL_CHECK("in a kernel or not, at " << path);
+    // A moment is a time, and inside a kernel the steps that were done.
+    const std::pair<std::uint64_t, std::int64_t> moment(stop.time, inside ? std::int64_t(inside->steps) : -1);
+    const std::string state = inside ? state_of(*inside) : state_of(*debugger.machine());
+    const auto [known, is_new] = states.emplace(moment, state);
     if (is_new || known->second == state) continue;
     FAIL_CHECK(fmt::format("{} on {}: at time {} by way of: {}\nbefore:\n{}now:\n{}", file.filename().string(),
                            session::to_string(engine), stop.time, path, known->second, state));

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/printer.h"
+#include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 
 using namespace rldb;
@@ -69,7 +70,7 @@ TEST_CASE("te: regions of a loop inside a block are relaxed") {
   const ir::Stmt* body =
       ctx.for_stmt(j, ctx.i64(0), ctx.i64(16), ir::ForKind::Serial, ctx.store(b, ctx.load(a, at), at));
   ir::IterVar axes[] = {{vi, {ctx.i64(0), ctx.i64(8)}, ir::IterKind::Spatial}};
-  te::Regions r = te::infer_regions(ctx, axes, nullptr, body);
+  const ir::Regions r = ir::infer_regions(ctx, {axes, nullptr, body, {}, {}});
   REQUIRE(r.reads.size() == 1);
   REQUIRE(r.writes.size() == 1);
   CHECK(r.reads[0].buffer == a);

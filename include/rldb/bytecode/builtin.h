@@ -12,6 +12,19 @@ namespace rldb::builtin {
 #define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) inline constexpr std::string_view id = name;
 #define RLDB_ABSENT_BUILTIN(id, name, doc) inline constexpr std::string_view id = name;
 #include "rldb/bytecode/builtin.def"
+
+// The builtin that an operator is which has the trait Packed: RunPrint of "print". Empty: there is none.
+constexpr std::string_view run_function(std::string_view short_name) {
+  constexpr std::string_view kPrefix = RunPrint.substr(0, RunPrint.rfind('.') + 1);
+  constexpr std::string_view kNames[] = {
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) id,
+#include "rldb/bytecode/builtin.def"
+  };
+  for (std::string_view name : kNames)
+    if (name.starts_with(kPrefix) && name.substr(kPrefix.size()) == short_name) return name;
+  return {};
+}
+
 }  // namespace rldb::builtin
 
 namespace rldb::bytecode {

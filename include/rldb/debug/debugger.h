@@ -31,11 +31,15 @@ struct Site {
   friend auto operator<=>(const Site&, const Site&) = default;
 };
 
+struct KernelPlace;  // inside a kernel
+
 enum class PointKind : std::uint8_t { Break, Watch, Catch };
 
 // A breakpoint, watchpoint or catchpoint. What a user may say (`spec`):
 //   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
-//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee)
+//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee), and inside
+//          of a kernel `add1:14` (a line of its text), `add1:i` (each value of a loop variable or axis), `add1:C` (each
+//          write of a buffer, each entry of a block)
 //   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
 //   Catch  `nan`, `inf`, `denormal` (in what a call gave), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
 //          variable gets a value), `slot 3`
@@ -51,9 +55,11 @@ struct Breakpoint {
   std::vector<std::string> commands;
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
-  std::size_t frame = 0;    // Watch: counted from the outermost
-  std::string function;     // Watch: of that frame; empty: the one that is run
-  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
+  std::size_t frame = 0;                         // Watch: counted from the outermost
+  std::string function;                          // Watch: of that frame; empty: the one that is run
+  std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
+  std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
+  std::string place;                             // inside a kernel: what it stops at
 };
 
 enum class StopKind : std::uint8_t {
@@ -98,6 +104,7 @@ struct StopReport {
 struct FrameInfo {
   int number = 0;  // 0 is innermost
   Position where;
+  bool in_kernel = false;  // the kernel that is looked at, on top of the machine's frames
 };
 
 struct LocalInfo {
@@ -152,6 +159,9 @@ class Debugger {
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
   StopReport step_statement(std::uint64_t count = 1);  // TensorIR
+  // To the next new value of a loop variable or axis, the next entry of a block (`block`: of any), the next write of a
+  // buffer; at the kernel's end after its call.
+  StopReport step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   // Backwards.
   StopReport reverse_resume();
   StopReport reverse_step(std::uint64_t count = 1);
@@ -160,6 +170,7 @@ class Debugger {
   StopReport reverse_step_instruction(std::uint64_t count = 1);
   StopReport reverse_step_statement(
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
+  StopReport reverse_step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   StopReport go_to(std::uint64_t time);
   // ---- changing the run; what lies ahead is forgotten, going back and forth keeps the change ----
   // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. What was set, as one line.
@@ -183,6 +194,8 @@ class Debugger {
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
   std::vector<FrameInfo> frames() const;
+  // Which frame of the machine (0: innermost) a frame is: a kernel's counts as its caller.
+  int machine_frame(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
@@ -205,14 +218,35 @@ class Debugger {
   std::vector<std::string> origin(Pc pc) const;
 
   // ---- inside a kernel ----
+  // An element that the statement touches.
+  struct KernelAccess {
+    std::string element;                   // `C[i, j]`
+    std::string at;                        // `C[2, 3]`
+    std::optional<runtime::Value> before;  // none: outside of the buffer
+    std::optional<runtime::Value> after;   // of a write
+    bool write = false;
+  };
   struct KernelPosition {
     std::string kernel;
     std::uint32_t statement = 0;  // ir node id
     std::string text;
+    std::uint64_t steps = 0;                 // statements done in this call
+    const source::Buffer* source = nullptr;  // the user's text that it stands in; null: it is printed
+    std::uint32_t line = 0;                  // of that text, or of the printed one
+    std::vector<std::string> blocks;         // around it, outermost first
+    std::vector<std::pair<std::string, runtime::Value>> loops;  // variables of the loops around it
     std::vector<std::pair<std::string, runtime::Value>> variables;
     std::vector<std::pair<std::string, runtime::Value>> buffers;
+    std::vector<KernelAccess> accesses;
   };
   std::optional<KernelPosition> kernel_position() const;
+  // Lines around the statement, or around a line.
+  struct KernelLine {
+    std::uint32_t number = 0;
+    std::string text;
+    bool current = false;
+  };
+  std::vector<KernelLine> kernel_lines(std::size_t count, std::optional<std::uint32_t> around = {}) const;
 
   struct Impl;  // the room's own
 

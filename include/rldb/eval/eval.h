@@ -11,7 +11,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rldb/ir/context.h"
@@ -35,6 +37,17 @@ struct ScalarEnv {
 };
 runtime::Result<runtime::Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env);
 
+// A moment of a call of a PrimFunc, told by whoever was there without a TirMachine: the statement that runs next and
+// what is in scope. What the memory holds then is in the call's tensors and in `allocations`.
+struct TirPlace {
+  const ir::Stmt* statement = nullptr;
+  bool init_done = false;                                           // a block: its init has run, the body is next
+  std::uint64_t steps = 0;                                          // that a TirMachine makes up to here
+  std::unordered_map<const ir::Var*, runtime::Value> variables;     // loop variables, axes, lets
+  std::unordered_map<const ir::ForStmt*, std::int64_t> loop_ends;   // of those that depend on memory
+  std::unordered_map<const ir::Node*, runtime::Value> allocations;  // tensors: by ir::Buffer, or the Var of an Allocate
+};
+
 // One TensorIR function in progress, a statement at a time.
 class TirMachine {
  public:
@@ -51,6 +64,13 @@ class TirMachine {
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
+  // Is a loop, block or while in progress? (A loop or block that stands at its beginning is not.)
+  bool inside(const ir::Stmt* s) const;
+  std::vector<const ir::Stmt*> enclosing() const;  // those in progress, outermost first
+  // A scalar expression of the function, now.
+  runtime::Result<runtime::Value> value_of(const ir::Expr* e) const;
+  // After `start`: as if `place.steps` steps had been made.
+  runtime::Result<support::Unit> seek(const TirPlace& place);
   std::uint64_t steps() const;
   runtime::Value result() const;  // of a PrimFunc that returns a value
 
@@ -58,6 +78,33 @@ class TirMachine {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Sees a run of Relax as it happens: traces, and sanitizers. What gives an error ends the run with it.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void enter(std::string_view /*name*/, const ir::Function* /*f*/, runtime::PackedArgs /*args*/) {}
+  virtual void leave(const runtime::Value& /*result*/) {}
+  virtual void begin(const ir::Binding* /*b*/) {}
+  virtual runtime::Result<support::Unit> bound(const ir::Binding* /*b*/, const runtime::Value& /*value*/) {
+    return support::Unit{};
+  }
+  // The memory that an output is written to, before it is.
+  virtual void allocated(const runtime::Value& /*tensor*/) {}
+  // A call of what is not Relax: a kernel (`f`), or an operator, builtin or packed function (`f` is null).
+  virtual runtime::Result<support::Unit> calling(std::string_view /*name*/, const ir::PrimFunc* /*f*/,
+                                                 runtime::PackedArgs /*args*/) {
+    return support::Unit{};
+  }
+  virtual runtime::Result<support::Unit> called(std::string_view /*name*/, const ir::PrimFunc* /*f*/,
+                                                runtime::PackedArgs /*args*/, const runtime::Value& /*result*/) {
+    return support::Unit{};
+  }
+};
+
+// Runs a PrimFunc instead of the evaluator; nullopt: the evaluator is to do it.
+using RunKernel = std::function<std::optional<runtime::Result<runtime::Value>>(
+    const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs args)>;
 
 // Relax, whole functions. `module` has to be legal (no operator without a meaning here): see `unsupported`.
 struct EvalEnv {
@@ -68,6 +115,8 @@ struct EvalEnv {
   std::atomic<bool>* interrupt = nullptr;
   std::uint64_t max_statements = 0;  // of kernels, over all calls; 0: any number
   std::size_t max_depth = 100'000;   // calls; as many as the machine has frames (vm::Limits)
+  Watcher* watcher = nullptr;
+  RunKernel run_kernel;  // empty: kernels are evaluated
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
 // Names of operators in a function that the evaluator cannot give a meaning.

@@ -10,7 +10,7 @@ namespace rldb::op {
 // What the names of Relax operators begin with; those of TensorIR intrinsics begin with "tir.".
 inline constexpr std::string_view kPrefix = "relax.";
 
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
   inline constexpr std::string_view id = "relax." name;
 #include "rldb/ir/op/op.def"
 
@@ -28,7 +28,7 @@ inline std::string full_name(std::string_view name) {
 
 // The same without the prefix, as after R.: short_op::NnRelu is "nn.relu".
 namespace rldb::short_op {
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
   inline constexpr std::string_view id = name;
 #include "rldb/ir/op/op.def"
 }  // namespace rldb::short_op

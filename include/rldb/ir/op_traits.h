@@ -10,11 +10,11 @@
 namespace rldb::op {
 
 enum class Id : std::uint16_t {
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) id,
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) id,
 #include "rldb/ir/op/op.def"
 };
 inline constexpr std::size_t kCount = 0
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) +1
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) +1
 #include "rldb/ir/op/op.def"
     ;
 
@@ -30,6 +30,9 @@ enum class Trait : std::uint16_t {
   CallsPacked = 1 << 7,   // calls its first argument, a packed function, with the arguments behind it
   PureOverride = 1 << 8,  // a promise that a call which looks impure is pure
   Inspects = 1 << 9,      // reads the field of a tensor's header that the last part of its name says
+  OutType = 1 << 10,      // the text gives the type of its result: out_ty
+  ShapeTuple = 1 << 11,   // RFC 0089 writes its shape as a tuple
+  Packed = 1 << 12,       // is a packed function (builtin::run_function): its arguments are the function's
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint16_t(a) | std::uint16_t(b)); }
 constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint16_t(a) & std::uint16_t(b)); }
@@ -38,6 +41,7 @@ struct Row {
   Id id;
   std::string_view name;  // "relax.nn.relu"
   Trait traits;
+  bool pure;
   bool has(Trait any_of) const { return (traits & any_of) != Trait::None; }
 };
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -125,6 +126,9 @@ class PatternGraph {
   // block only reads included. Empty when there is none.
   using Match = std::unordered_map<const PatternNode*, const ir::Var*>;
   Match match(const ir::BindingBlock* block) const;
+  // All of them that have no variable of an earlier one in common: each could be replaced.
+  std::vector<Match> all_matches(const ir::BindingBlock* block) const;
+  const std::vector<Pattern>& nodes() const { return nodes_; }
 
  private:
   friend class GraphMatcher;
@@ -140,5 +144,25 @@ class PatternGraph {
   std::vector<Pattern> nodes_;
   std::vector<Use> uses_;
 };
+
+// What `:match` looks for. The text is a pattern, or several statements (`;` or line ends between them): `name =
+// pattern` names one for the others to use, `a >> b` (also `a.only_used_by(b)`) and `a ^ b` (`a.used_by(b, index)`) tie
+// two.
+struct PatternQuery {
+  std::optional<Pattern> tree;  // null: the graph
+  PatternGraph graph;
+};
+ir::Result<PatternQuery> parse_query(std::string_view text);
+
+struct FoundPattern {
+  std::string_view function;
+  const ir::Binding* binding;  // null: what the function or a branch gives
+  const ir::Expr* value;       // the match as a whole
+  std::vector<const ir::Binding*>
+      made_of;  // the other bindings that it is made of, those that stand for wildcards left out
+};
+// In every Relax function, or one; in the order of the text.
+std::vector<FoundPattern> find_pattern(const ir::Module* module, const PatternQuery& query,
+                                       std::string_view function = {});
 
 }  // namespace rldb::passes

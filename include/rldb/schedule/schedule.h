@@ -52,9 +52,7 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
 unsigned host_vector_bytes();
 
 // ---- what functions and statements say to schedules and to code generation ----
-inline constexpr std::string_view kIsScheduled = "tirx.is_scheduled";   // of a function: emit it as it is written
-inline constexpr std::string_view kContract = "pragma_fp_contract";     // of a block: `a * b + c` may round once
-inline constexpr std::string_view kNontemporal = "pragma_nontemporal";  // of a loop: its stores go past the caches
+// Rows IsScheduled, FpContract and Nontemporal of attr_name.def.
 bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 bool is_scheduled(const ir::PrimFunc* f);
 // Buffers that are parameters do not overlap.

@@ -30,6 +30,10 @@
 namespace rldb::codegen {
 class Jit;
 }
+namespace rldb::eval {
+class Watcher;
+struct EvalEnv;
+}  // namespace rldb::eval
 
 namespace rldb::session {
 
@@ -132,6 +136,10 @@ class Session {
   std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts,
                                                  Diagnostics& out);
   RunResult run(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
+  // The same on the evaluator with somebody looking on, whatever the engine: each binding of a module as it is (its
+  // operators made kernels, nothing else). Kernels run on the option's engine.
+  RunResult run_watched(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
+                        eval::Watcher& watcher, Diagnostics& out);
   // A machine with the call on it, nothing run yet: what the debugger steps.
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
@@ -230,6 +238,9 @@ class Session {
   const ir::Module* with_kernels(const ir::Module* module, Diagnostics& out);
   RunResult run_evaluator(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
                           Diagnostics& out);
+  RunResult run_in(const eval::EvalEnv& env, std::string_view function, std::span<const runtime::Value> args,
+                   Diagnostics& out);
+  eval::EvalEnv evaluation_of(const ir::Module* module);
   // `rldb.call_operator` (operator.cc).
   runtime::Result<runtime::Value> call_operator(runtime::PackedArgs args);
   std::shared_ptr<const Build> build_operator(const std::string& text, const std::vector<NamedValue>& names,

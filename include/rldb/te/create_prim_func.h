@@ -17,14 +17,4 @@ struct Param {
 
 const ir::PrimFunc* create_prim_func(ir::Context& ctx, std::span<const Param> params);
 
-// Reads and writes of a block whose text gives none: every buffer access below `body` (and `init`), one region a
-// buffer, in order of first meeting; loop variables inside the block are relaxed to their ranges. Buffers that the
-// block itself allocates are left out. Users: create_prim_func, the front end.
-struct Regions {
-  std::vector<ir::BufferRegion> reads;
-  std::vector<ir::BufferRegion> writes;
-};
-Regions infer_regions(ir::Context& ctx, std::span<const ir::IterVar> iter_vars, const ir::Stmt* init,
-                      const ir::Stmt* body, std::span<const ir::Buffer* const> local_buffers = {});
-
 }  // namespace rldb::te

@@ -84,7 +84,9 @@ std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& 
   BindingGraph graph;
   graph.function = function;
   Builder(session, graph).run(f);
-  const std::vector<FrameInfo> frames = debugger.machine() ? debugger.frames() : std::vector<FrameInfo>{};
+  std::vector<FrameInfo> frames = debugger.machine() ? debugger.frames() : std::vector<FrameInfo>{};
+  std::erase_if(frames, [](const FrameInfo& f) { return f.in_kernel; });
+  frame = frames.empty() ? -1 : debugger.machine_frame(frame);
   if (frame < 0 || std::size_t(frame) >= frames.size()) return graph;
   const Position& where = frames[std::size_t(frame)].where;
   for (GraphNode& n : graph.nodes)

@@ -26,6 +26,7 @@ bool frame_index(const vm::Machine& m, int frame, std::size_t& index) {
 std::vector<FrameInfo> Debugger::frames() const {
   std::vector<FrameInfo> list;
   if (!impl_->run) return list;
+  if (impl_->run->in_kernel()) list.push_back(impl_->kernel_frame());
   const auto frames = impl_->run->machine().frames();
   for (std::size_t i = frames.size(); i-- > 0;)
     list.push_back({int(list.size()), impl_->run->code().position(frames[i].pc)});
@@ -79,7 +80,7 @@ std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMa
 
 std::vector<LocalInfo> Debugger::locals(int frame) const {
   std::size_t index = 0;
-  if (!impl_->run || !frame_index(impl_->run->machine(), frame, index)) return {};
+  if (!impl_->run || !frame_index(impl_->run->machine(), machine_frame(frame), index)) return {};
   return impl_->locals(impl_->run->machine(), impl_->run->code(), index);
 }
 
@@ -112,27 +113,11 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
 
 std::vector<SlotInfo> Debugger::heap(int frame) const {
   std::size_t index = 0;
-  if (!impl_->run || !frame_index(impl_->run->machine(), frame, index)) return {};
+  if (!impl_->run || !frame_index(impl_->run->machine(), machine_frame(frame), index)) return {};
   return impl_->heap(impl_->run->machine(), impl_->run->code(), index);
 }
 
 // ---- names and expressions ----
-
-Debugger::Impl::Found Debugger::Impl::find_kernel_name(std::string_view name, Value& out) const {
-  if (!run || !run->in_kernel()) return Found::No;
-  const auto variables = run->kernel()->machine.variables();
-  for (auto it = variables.rbegin(); it != variables.rend(); ++it) {
-    if (it->first->name != name) continue;
-    out = it->second;
-    return Found::Yes;
-  }
-  for (const auto& [buffer, value] : run->kernel()->machine.buffers()) {
-    if (buffer->name != name) continue;
-    out = value;
-    return Found::Yes;
-  }
-  return Found::No;
-}
 
 namespace {
 
@@ -204,11 +189,12 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   const Impl& d = *impl_;
   std::size_t index = 0;
   std::optional<ValueFinder> finder;
-  if (d.run && frame_index(d.run->machine(), frame, index))
+  if (d.run && frame_index(d.run->machine(), machine_frame(frame), index))
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
-    if (frame == 0 && d.find_kernel_name(name, v) == Impl::Found::Yes) return v;
+    if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v))
+      return v;
     if (finder) return finder->find(name);
     if (const Value* known = d.session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
@@ -242,24 +228,6 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   for (const std::string& note : simple.error().notes) m.notes.push_back({{}, note});
   out.add({}, std::move(m));
   return std::nullopt;
-}
-
-// ---- kernels ----
-
-std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
-  if (!impl_->run || !impl_->run->in_kernel()) return std::nullopt;
-  const KernelStepper& k = *impl_->run->kernel();
-  KernelPosition p;
-  p.kernel = k.name;
-  if (const ir::Stmt* s = k.machine.current()) {
-    p.statement = s->id;
-    p.text = ir::print_stmt(s);
-    // The head of a loop or block, not all that is in it.
-    if (const auto line = p.text.find('\n'); line != std::string::npos) p.text.resize(line);
-  }
-  for (const auto& [var, value] : k.machine.variables()) p.variables.emplace_back(var->name, value);
-  for (const auto& [buffer, value] : k.machine.buffers()) p.buffers.emplace_back(buffer->name, value);
-  return p;
 }
 
 }  // namespace rldb::debug

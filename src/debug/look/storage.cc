@@ -260,8 +260,8 @@ std::unordered_map<const runtime::Storage*, std::string> name_storages(const Sto
 
 std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
   const vm::Machine* machine = debugger.machine();
-  if (!machine || frame < 0 || std::size_t(frame) >= machine->frames().size()) return {};
-  const std::size_t index = machine->frames().size() - 1 - std::size_t(frame);
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
   const vm::Frame& f = machine->frames()[index];
   const Executable& exe = machine->executable();
   const auto registers = machine->registers(index);
@@ -297,7 +297,7 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
 std::vector<std::string> names_ahead(const Debugger& debugger, session::Session& session, int frame) {
   const vm::Machine* machine = debugger.machine();
   std::size_t index = 0;
-  if (!machine || !frame_index(*machine, frame, index)) return {};
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
   const vm::Frame& f = machine->frames()[index];
   std::vector<std::pair<Pc, std::string>> ahead;
   const auto map = code_seen(debugger, session);
@@ -313,7 +313,7 @@ std::vector<std::string> names_ahead(const Debugger& debugger, session::Session&
 std::vector<std::pair<std::string, Value>> arguments_of(const Debugger& debugger, int frame) {
   const vm::Machine* machine = debugger.machine();
   std::size_t index = 0;
-  if (!machine || !frame_index(*machine, frame, index)) return {};
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
   const auto registers = machine->registers(index);
   const auto& names = machine->executable().functions[std::size_t(machine->frames()[index].function)].param_names;
   std::vector<std::pair<std::string, Value>> arguments;
@@ -323,8 +323,9 @@ std::vector<std::pair<std::string, Value>> arguments_of(const Debugger& debugger
 
 std::vector<SlotUse> slot_uses(const Debugger& debugger, int frame) {
   const vm::Machine* machine = debugger.machine();
-  if (!machine || frame < 0 || std::size_t(frame) >= machine->frames().size()) return {};
-  const vm::Frame& f = machine->frames()[machine->frames().size() - 1 - std::size_t(frame)];
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
+  const vm::Frame& f = machine->frames()[index];
   const Executable& exe = machine->executable();
   const bytecode::FunctionDebug* debug = exe.debug.function(f.function);
   std::vector<SlotUse> uses(debug ? debug->slots.size() : 0);

@@ -67,7 +67,7 @@ class Why {
 std::vector<std::string> Debugger::why(std::string_view name, int frame, int depth, source::Diagnostics& out) const {
   const Impl& d = *impl_;
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index)) {
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return {};
   }
@@ -87,7 +87,7 @@ std::vector<std::string> Debugger::why(std::string_view name, int frame, int dep
 std::vector<std::string> Debugger::when(std::string_view name, int frame, source::Diagnostics& out) const {
   const Impl& d = *impl_;
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index)) {
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return {};
   }

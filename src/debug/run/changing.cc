@@ -174,7 +174,7 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
                                             source::Diagnostics& out) {
   Impl& d = *impl_;
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index)) {
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return std::nullopt;
   }
@@ -247,7 +247,7 @@ StopReport Debugger::skip(source::Diagnostics& out) {
 StopReport Debugger::return_from(int frame, std::string_view expression, source::Diagnostics& out) {
   Impl& d = *impl_;
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), frame, index))
+  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index))
     return d.not_running();
   Value value;
   if (!expression.empty()) {

@@ -110,7 +110,12 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
     }
   }
   // From the middle of a kernel, back is before its call.
-  if (run->timeline().empty()) return arrive(0, StopKind::HistoryEnd);
+  if (run->timeline().empty()) {
+    const bool was_over = !run->in_kernel();
+    StopReport r = arrive(0, StopKind::HistoryEnd);
+    const auto inside = was_over && r.kind == StopKind::HistoryEnd ? last_in_next_kernel(run->machine()) : std::nullopt;
+    return inside && run->enter_kernel() ? stop_at(*inside) : r;
+  }
   const CodeMap& map = run->code();
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
@@ -120,6 +125,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
   Latest latest(frames_alive, depth_now);
   std::optional<std::uint64_t> breakpoint;
+  std::optional<KernelMoment> inside;
   Hit hit;
   Observer observer(*this, *run);
   const Run::Seek seek = run->search(
@@ -131,6 +137,12 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
         if (!here.numbers.empty()) {
           breakpoint = m.instructions();
           hit = std::move(here);
+          inside.reset();
+        }
+        // What is inside of a call comes after what is before it.
+        if (auto moment = last_in_next_kernel(m)) {
+          breakpoint = m.instructions();
+          inside = std::move(moment);
         }
         if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
         if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
@@ -149,6 +161,10 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
       r.details.push_back(std::move(s.text));
     }
     return last = r;
+  }
+  if (breakpoint && inside && (!best || *breakpoint >= *best)) {
+    StopReport r = arrive(*breakpoint, StopKind::Breakpoint);
+    return r.kind == StopKind::Breakpoint && run->enter_kernel() ? stop_at(*inside) : r;
   }
   if (breakpoint && (!best || *breakpoint >= *best)) {
     // A step goes to the last binding of an instruction, which may be behind the breakpoint's.
@@ -195,6 +211,7 @@ StopReport Debugger::reverse_next(std::uint64_t count) {
 StopReport Debugger::reverse_finish() {
   Impl& d = *impl_;
   if (!d.run) return d.not_running();
+  if (d.run->in_kernel()) return d.before_the_call(StopKind::Step);
   const auto frames = d.run->machine().frames();
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
   // The caller stands at its Call.
@@ -209,6 +226,8 @@ StopReport Debugger::reverse_finish() {
 StopReport Debugger::reverse_resume() {
   Impl& d = *impl_;
   if (!d.run) return d.not_running();
+  if (d.run->in_kernel())
+    if (auto r = d.kernel_backward({})) return *r;
   return d.backward(
       d.no_stops(), [](const vm::Machine&) { return false; }, false);
 }
@@ -221,26 +240,6 @@ StopReport Debugger::reverse_step_instruction(std::uint64_t count) {
   if (d.run->in_kernel() && count > 0) --count;
   if (count > now) return d.arrive(0, StopKind::HistoryEnd);
   return d.arrive(now - count, StopKind::Step);
-}
-
-StopReport Debugger::reverse_step_statement(std::uint64_t count) {
-  Impl& d = *impl_;
-  if (!d.run) return d.not_running();
-  if (!d.run->in_kernel()) {
-    StopReport r = d.last;
-    r.kind = StopKind::HistoryEnd;
-    r.note = "not inside a kernel";
-    return r;
-  }
-  const std::uint64_t steps = d.run->kernel()->machine.steps();
-  StopReport r = d.arrive(d.run->time(), StopKind::Step);
-  if (r.kind != StopKind::Step || count > steps) return r;
-  if (!d.run->enter_kernel()) return r;
-  for (std::uint64_t i = 0; i < steps - count && d.run->in_kernel(); ++i) {
-    vm::Outcome o = d.run->step_kernel();
-    if (!o.stopped()) return d.report_outcome(std::move(o));
-  }
-  return d.report(StopKind::Step);
 }
 
 StopReport Debugger::go_to(std::uint64_t time) {

@@ -9,6 +9,8 @@
 #include "debug/watch/observer.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::debug {
 
@@ -209,25 +211,29 @@ const ir::PrimFunc* Run::kernel_function(Pc pc) const {
 }
 
 const ir::PrimFunc* Run::next_kernel(std::string* name) const {
-  if (!next_is_kernel_call()) return nullptr;
+  return next_is_kernel_call() ? kernel_of(machine_, name) : nullptr;
+}
+
+const ir::PrimFunc* Run::kernel_of(const vm::Machine& m, std::string* name) const {
+  if (m.running() && !is_kernel_call(m.frame().pc)) return nullptr;
   const std::string& callee =
-      machine_.running() ? code_->executable().functions[std::size_t(kernel_called_at(pc()))].name : function_;
+      m.running() ? code_->executable().functions[std::size_t(kernel_called_at(m.frame().pc))].name : function_;
   if (name) *name = callee;
   const ir::Module* lowered = code_->build()->lowered;
   return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
 }
 
 // As the kernel gets them; the dynamic form unpacks its trailing shape.
-std::optional<std::vector<Value>> Run::kernel_arguments() const {
-  if (!machine_.running()) return args_;
-  const Instruction i = code_->executable().instruction(pc());
+std::optional<std::vector<Value>> Run::kernel_arguments(const vm::Machine& m) const {
+  if (!m.running()) return args_;
+  const Instruction i = code_->executable().instruction(m.frame().pc);
   std::vector<Value> args;
   for (std::size_t a = 0; a < i.args.size(); ++a) {
-    auto value = argument(i.arg(a));
+    auto value = argument(m, i.arg(a));
     if (!value) return std::nullopt;
     args.push_back(*std::move(value));
   }
-  if (kernel_called_at(pc()) == i.callee) return args;
+  if (kernel_called_at(m.frame().pc) == i.callee) return args;
   const Value shape = args.back();
   args.erase(args.begin());
   if (!shape.is(runtime::ValueKind::Shape)) return std::nullopt;
@@ -236,11 +242,11 @@ std::optional<std::vector<Value>> Run::kernel_arguments() const {
   return args;
 }
 
-std::optional<Value> Run::argument(Arg arg) const {
+std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
   switch (arg.kind()) {
     case ArgKind::Register: {
       if (bytecode::is_special(arg.reg())) return Value();
-      const Value* v = machine_.read_register(depth() - 1, arg.reg());
+      const Value* v = m.read_register(m.frames().size() - 1, arg.reg());
       return v ? std::optional(*v) : std::nullopt;
     }
     case ArgKind::Immediate:
@@ -264,53 +270,32 @@ Outcome Run::call_alone() {
   return machine_.run();
 }
 
-bool TensorBytes::save_storage(const support::Ref<runtime::Storage>& storage) {
-  for (const auto& [kept, copy] : kept_)
-    if (kept == storage) return true;
-  auto copy = storage->clone();
-  if (!copy.ok()) return false;
-  kept_.emplace_back(storage, std::move(copy).value());
-  return true;
-}
-
-bool TensorBytes::save(std::span<const Value> values, std::span<const Value> constants) {
-  for (const Value& v : values) {
-    if (!v.is(runtime::ValueKind::Tensor)) continue;  // a kernel takes tensors and numbers
-    const auto& storage = v.as_tensor().storage();
-    const bool constant = std::any_of(constants.begin(), constants.end(), [&](const Value& c) {
-      return c.is(runtime::ValueKind::Tensor) && c.as_tensor().storage() == storage;
-    });
-    if (!constant && !save_storage(storage)) return false;
-  }
-  return true;
-}
-
-void TensorBytes::restore() const {
-  for (const auto& [storage, copy] : kept_) std::memcpy(storage->data(), copy->data(), copy->size());
+// Bad arguments: the machine says what is wrong with them when it makes the call.
+std::unique_ptr<KernelStepper> Run::look_into(const vm::Machine& m) {
+  std::string name;
+  const ir::PrimFunc* f = kernel_of(m, &name);
+  auto args = f ? kernel_arguments(m) : std::nullopt;
+  if (!args) return nullptr;
+  return KernelStepper::enter(kernel_code_, std::move(name), f, *std::move(args), code_->executable().constants);
 }
 
 bool Run::enter_kernel() {
-  std::string name;
-  const ir::PrimFunc* f = next_kernel(&name);
-  if (!f) return false;
-  auto args = kernel_arguments();
-  if (!args) return false;
+  if (!next_kernel()) return false;
   if (!machine_.running() && untouched_args_.empty() && !untouched_args_.save(args_, {})) return false;
-  TensorBytes before;
-  if (!before.save(*args, code_->executable().constants)) return false;
-  auto stepper = std::make_unique<KernelStepper>(
-      KernelStepper{name, f, std::move(before), eval::TirMachine(f, &session_.registry())});
-  // Bad arguments: the machine says what is wrong with them when it makes the call.
-  if (!stepper->machine.start(*args).ok()) return false;
-  kernel_ = std::move(stepper);
-  return true;
+  kernel_ = look_into(machine_);
+  return kernel_ != nullptr;
+}
+
+void Run::give_kernel_up() {
+  kernel_->put_back();
+  kernel_.reset();
 }
 
 Outcome Run::kernel_failed(runtime::Error error) {
   vm::Fault f;
-  error.notes.push_back(fmt::format("in kernel `{}`", kernel_->name));
+  error.notes.push_back(fmt::format("in kernel `{}`", kernel_->name()));
   f.error = std::move(error);
-  f.function_name = kernel_->name;
+  f.function_name = kernel_->name();
   if (!machine_.running()) {
     kernel_fault_ = f;
     return faulted(std::move(f));
@@ -325,24 +310,37 @@ Outcome Run::kernel_failed(runtime::Error error) {
 
 // The statements have been shown; the call itself is made by the run's own engine, without their effects.
 Outcome Run::complete_kernel() {
-  kernel_->before.restore();
+  kernel_->put_back();
   kernel_.reset();
   const Muted muted(session_);  // what the kernel printed was printed by its statements
   return machine_.running() ? machine_.step(1) : call_alone();
 }
 
 Outcome Run::step_kernel() {
-  if (kernel_->machine.running()) {
-    auto done = kernel_->machine.step();
+  if (kernel_->machine().running()) {
+    auto done = kernel_->step();
     if (!done.ok()) return kernel_failed(std::move(done).error());
   }
-  return kernel_->machine.running() ? stopped(StopReason::Stepped) : complete_kernel();
+  return kernel_->machine().running() ? stopped(StopReason::Stepped) : complete_kernel();
 }
 
 Outcome Run::finish_kernel() {
+  // What its statements print is printed by them.
+  bool prints = false;
+  ir::walk(kernel_->function(), [&](const ir::Node* n) {
+    const auto* e = ir::as<ir::Expr>(n);
+    prints =
+        prints ||
+        (e && (ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked)));
+    return !prints;
+  });
+  return prints ? walk_kernel_out() : complete_kernel();
+}
+
+Outcome Run::walk_kernel_out() {
   constexpr int kPollEvery = 1024;
-  for (int left = kPollEvery; kernel_->machine.running();) {
-    auto done = kernel_->machine.step();
+  for (int left = kPollEvery; kernel_->machine().running();) {
+    auto done = kernel_->step();
     if (!done.ok()) return kernel_failed(std::move(done).error());
     if (--left > 0) continue;
     left = kPollEvery;

@@ -9,37 +9,14 @@
 #include <memory>
 #include <optional>
 
+#include "debug/kernel/stepper.h"
 #include "debug/look/code_map.h"
 #include "debug/run/change.h"
 #include "debug/run/timeline.h"
-#include "rldb/eval/eval.h"
 
 namespace rldb::debug {
 
 class Observer;
-
-// What is in the tensors of a call before it is made.
-class TensorBytes {
- public:
-  // False: no memory for the copies.
-  bool save(std::span<const runtime::Value> values, std::span<const runtime::Value> constants);
-  void restore() const;
-  bool empty() const { return kept_.empty(); }
-
- private:
-  bool save_storage(const support::Ref<runtime::Storage>& storage);
-  std::vector<std::pair<support::Ref<runtime::Storage>, support::Ref<runtime::Storage>>> kept_;  // (of the run, copy)
-};
-
-// A kernel call (or a run of a kernel alone) that the evaluator shows, a statement at a time, on the run's own tensors.
-// It only shows: at the end the tensors are as before and the run's own engine makes the call, so that what is computed
-// does not depend on whether anybody looked (an engine may round the last bits in another way).
-struct KernelStepper {
-  std::string name;
-  const ir::PrimFunc* function = nullptr;
-  TensorBytes before;
-  eval::TirMachine machine;
-};
 
 class Run {
  public:
@@ -93,7 +70,10 @@ class Run {
 
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }
-  const KernelStepper* kernel() const { return kernel_.get(); }
+  KernelStepper* kernel() const { return kernel_.get(); }
+  KernelCode& kernel_code() { return kernel_code_; }
+  // What a machine would call next, looked at from inside; null: no kernel, or its arguments do not fit.
+  std::unique_ptr<KernelStepper> look_into(const vm::Machine& m);
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
   bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
   bool is_direct_kernel_call(Pc pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
@@ -102,10 +82,23 @@ class Run {
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
+  // The same of a machine of this run: a copy that a search goes on with.
+  const ir::PrimFunc* kernel_of(const vm::Machine& m, std::string* name = nullptr) const;
   bool enter_kernel();
+  // To before its call, as if it had not been looked at.
+  void give_kernel_up();
   // One statement; when it was the last one the call has been made.
   vm::Outcome step_kernel();
   vm::Outcome finish_kernel();
+  // The same a statement at a time, so that a fault is seen where it happens.
+  vm::Outcome walk_kernel_out();
+  // What is only repeated prints nothing.
+  template <class F>
+  auto quietly(F f) const {
+    session_.mute(true);
+    const std::shared_ptr<session::Session> after(&session_, [](session::Session* s) { s->mute(false); });
+    return f();
+  }
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
@@ -114,9 +107,9 @@ class Run {
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
   FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
-  std::optional<std::vector<runtime::Value>> kernel_arguments() const;
+  std::optional<std::vector<runtime::Value>> kernel_arguments(const vm::Machine& m) const;
   vm::Outcome call_alone();
-  std::optional<runtime::Value> argument(bytecode::Arg arg) const;
+  std::optional<runtime::Value> argument(const vm::Machine& m, bytecode::Arg arg) const;
 
   std::shared_ptr<const CodeMap> code_;
   vm::Machine machine_;
@@ -126,6 +119,7 @@ class Run {
   TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
   Timeline timeline_;
   Changes changes_;
+  KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
   bool over_ = false;        // a machine without frames has run

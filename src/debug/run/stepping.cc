@@ -37,8 +37,8 @@ StopReport Debugger::Impl::report(StopKind kind) {
     r.where = run->code().position(run->pc(), part);
     if (run->in_kernel()) {
       r.in_kernel = true;
-      if (r.where.function.empty()) r.where.function = run->kernel()->name;
-      const ir::Stmt* s = run->kernel()->machine.current();
+      if (r.where.function.empty()) r.where.function = run->kernel()->name();
+      const ir::Stmt* s = run->kernel()->machine().current();
       if (const source::Span span = session.context().span_of(s)) r.where.span = span;
     }
   }
@@ -166,6 +166,7 @@ std::optional<StopReport> Debugger::Impl::leave_kernel() {
 
 StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::uint64_t until) {
   const bool was_in_kernel = run->in_kernel();
+  if (auto r = stop_in_this_kernel()) return *r;
   if (auto r = leave_kernel()) return *r;
   if (!was_in_kernel)
     if (auto r = breakpoint_here(part + 1)) return *r;
@@ -181,6 +182,7 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   Observer observer(*this, *run);
   if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
+    if (auto r = stop_in_next_kernel()) return *r;
     Outcome o = run->advance(any ? &stops : nullptr, until, observer.active() ? &observer : nullptr);
     if (o.stopped() && observer.hit())
       if (auto r = report_seen(observer)) return *r;
@@ -283,6 +285,7 @@ StopReport Debugger::until(std::string_view spec, source::Diagnostics& out) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   Impl::Resolved to = d.resolve(spec, &d.run->code());
+  if (to.in_kernel) return d.until_in_kernel(to.in_kernel);
   if (to.sites.empty()) {
     out.add({}, to.problem ? *std::move(to.problem) : source::message(diag::NoSuchThing, "place", spec));
     return d.last;
@@ -306,14 +309,11 @@ StopReport Debugger::finish(int frame) {
   Impl& d = *impl_;
   if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
   if (d.run->in_kernel() && frame == 0) {
-    const std::string name = d.run->kernel()->name;
-    if (auto r = d.leave_kernel()) return *r;
-    StopReport r = d.report(StopKind::Step);
-    r.returned_from = name;
-    return d.last = r;
+    if (auto r = d.stop_in_this_kernel()) return *r;
+    return d.kernel_ended();
   }
   std::size_t index = 0;
-  if (d.run->fault() || !frame_index(d.run->machine(), frame, index)) return resume();
+  if (d.run->fault() || !frame_index(d.run->machine(), machine_frame(frame), index)) return resume();
   const std::size_t depth = index + 1;
   const FunctionIndex function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
@@ -344,34 +344,6 @@ StopReport Debugger::Impl::to_kernel_of_binding() {
   for (Pc pc = 0; pc < exe.end(); ++pc)
     if (run->is_kernel_call(pc)) mine.set(pc);
   return forward(std::move(mine), [] { return true; });
-}
-
-StopReport Debugger::step_statement(std::uint64_t count) {
-  Impl& d = *impl_;
-  if (!d.run || d.last.kind == StopKind::Finished || count == 0) return d.not_running();
-  Run& run = *d.run;
-  if (run.fault()) return *d.leave_kernel();
-  if (!run.in_kernel()) {
-    if (!run.next_is_kernel_call()) {
-      StopReport r = d.to_kernel_of_binding();
-      if (r.kind != StopKind::Step || !run.next_is_kernel_call()) return r;
-    }
-    std::string name;
-    if (!run.next_kernel(&name)) {
-      StopReport r = step_instruction();
-      r.note = fmt::format("kernel `{}` has no TensorIR here, its call was made as a whole", name);
-      return d.last = r;
-    }
-    // Arguments that do not fit: the call itself says so.
-    if (!run.enter_kernel()) return step_instruction();
-    --count;
-  }
-  for (; count > 0 && run.in_kernel(); --count) {
-    if (d.session.interrupt().exchange(false)) return d.report(StopKind::Interrupted);
-    Outcome o = run.step_kernel();
-    if (!ran_out(o)) return d.report_outcome(std::move(o));
-  }
-  return d.report(StopKind::Step);
 }
 
 // ---- starting ----

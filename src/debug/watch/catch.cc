@@ -109,7 +109,7 @@ const Breakpoint* Debugger::add_watchpoint(std::string_view expression, int fram
   b.kind = PointKind::Watch;
   b.spec = expression;
   std::size_t index = 0;
-  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), frame, index)) {
+  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), machine_frame(frame), index)) {
     b.frame = index;
     b.function = d.run->code().function_name(d.run->machine().frames()[index].pc);
   }

@@ -99,7 +99,9 @@ class RelaxEval {
         RLDB_TRY_VOID(match(f->params[i]->type, args[i], scope, who, compound));
       }
     ++depth_;
+    if (env_.watcher) env_.watcher->enter(name, f, args);
     Result<Value> result = sequence(f->body, scope);
+    if (env_.watcher && result.ok()) env_.watcher->leave(*result);
     --depth_;
     if (!result.ok()) return result;
     // As on the machine: what the types prove is not asked of the value, which a kill may have taken.
@@ -122,7 +124,25 @@ class RelaxEval {
                 fmt::format("`{}` takes {} argument(s) ({}) but {} were given", name, f->params.size(), names, given));
   }
 
+  // A call that the watcher sees before and after.
+  template <class Run>
+  Result<Value> watched(std::string_view name, const ir::PrimFunc* f, PackedArgs args, Run run) {
+    if (!env_.watcher) return run();
+    RLDB_TRY_VOID(env_.watcher->calling(name, f, args));
+    RLDB_TRY(Value result, run());
+    RLDB_TRY_VOID(env_.watcher->called(name, f, args, result));
+    return result;
+  }
+
   Result<Value> call_prim_func(const ir::PrimFunc* f, std::string_view name, PackedArgs args) {
+    return watched(name, f, args, [&] {
+      if (env_.run_kernel)
+        if (auto done = env_.run_kernel(f, name, args)) return std::move(*done);
+      return eval_prim_func(f, name, args);
+    });
+  }
+
+  Result<Value> eval_prim_func(const ir::PrimFunc* f, std::string_view name, PackedArgs args) {
     auto signature = signature_of(f, name);
     if (!signature.ok()) return fail(ErrorKind::Unsupported, signature.error().text);
     std::vector<std::int64_t> variables;
@@ -145,6 +165,10 @@ class RelaxEval {
   }
 
   Result<Value> call_packed(std::string_view name, PackedArgs args) {
+    return watched(name, nullptr, args, [&] { return find_and_call_packed(name, args); });
+  }
+
+  Result<Value> find_and_call_packed(std::string_view name, PackedArgs args) {
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
       if (auto own = call_lowered(*id, args)) return std::move(*own);
@@ -195,6 +219,7 @@ class RelaxEval {
   Result<Value> sequence(const ir::SeqExpr* seq, Scope& scope) {
     for (const ir::BindingBlock* block : seq->blocks)
       for (const ir::Binding* b : block->bindings) {
+        if (env_.watcher) env_.watcher->begin(b);
         const auto* local = as<ir::Function>(b->value);
         auto value = local ? Result<Value>(closure_of(local, b->var, scope)) : eval(b->value, scope);
         if (!value.ok()) return support::Failure(at_binding(std::move(value).error(), b));
@@ -204,6 +229,10 @@ class RelaxEval {
                 match(b->cast_type, *value, scope, fmt::format("match_cast of `{}`", b->var->name), compound);
             if (!matched.ok()) return support::Failure(std::move(matched).error());
           }
+        }
+        if (env_.watcher) {
+          auto seen = env_.watcher->bound(b, *value);
+          if (!seen.ok()) return support::Failure(at_binding(std::move(seen).error(), b));
         }
         scope.values[b->var] = std::move(value).value();
       }
@@ -325,6 +354,12 @@ class RelaxEval {
   }
 
   Result<Value> allocate(const ir::Type* type, Scope& scope) {
+    RLDB_TRY(Value made, allocate_tensor(type, scope));
+    if (env_.watcher) env_.watcher->allocated(made);
+    return made;
+  }
+
+  Result<Value> allocate_tensor(const ir::Type* type, Scope& scope) {
     if (const auto* t = as<ir::TensorType>(type); t && t->has_shape) {
       RLDB_TRY(std::vector<std::int64_t> shape, integers(t->shape, scope));
       RLDB_TRY(runtime::Ref<runtime::Tensor> made, runtime::Tensor::empty(std::move(shape), t->dtype));
@@ -420,7 +455,7 @@ class RelaxEval {
     if (row->has(op::Trait::Kills)) return kill(c, scope);
     if (row->id == op::Id::VmCallTirDyn) return call_tir_dyn(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
-    return find_relax_op(row->id)({name, args, env_.output});
+    return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output}); });
   }
 
   // An operator that was not legalised because its operands' types are open gets its code now, if somebody makes it.
@@ -429,8 +464,11 @@ class RelaxEval {
     if (!f || !env_.context || !ir::has_open_operand(c))
       return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
-    args.insert(args.begin(), Value::of_string(ir::operator_text(*env_.context, c)));
-    return f->function->native(args);
+    return watched(name, nullptr, args, [&] {
+      std::vector<Value> all = args;
+      all.insert(all.begin(), Value::of_string(ir::operator_text(*env_.context, c)));
+      return f->function->native(all);
+    });
   }
 
   // The last argument is a shape whose dims are trailing scalars of the kernel.

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 
 #include "rldb/bytecode/builtin.h"
+#include "rldb/support/check.h"
 
 namespace rldb::eval {
 
@@ -173,25 +173,21 @@ Result<Value> view(const std::vector<Value>& args) {
   return Value(std::move(made));
 }
 
-// One field of a tensor's header.
-Result<Value> inspect(std::string_view what, const std::vector<Value>& args) {
-  RLDB_TRY(const Tensor* t, tensor_arg(args, 0, what));
-  if (what == "tensor_ndim") return Value::of_int(t->ndim());
-  if (what == "tensor_dtype_code") return Value::of_int(std::int64_t(t->dtype().code));
-  if (what == "tensor_dtype_bits") return Value::of_int(t->dtype().bits);
-  if (what == "tensor_dtype_lanes") return Value::of_int(t->dtype().lanes);
-  if (what == "tensor_byte_offset") return Value::of_int(std::int64_t(t->byte_offset()));
-  if (what == "tensor_elem_offset") return Value::of_int(std::int64_t(t->byte_offset() / t->dtype().bytes()));
-  if (args.size() < 2 || !args[1].is(ValueKind::Int))
-    return fail(ErrorKind::TypeMismatch, fmt::format("inspect.{} wants an axis", what));
-  const std::int64_t axis = args[1].as_int();
-  if (axis < 0 || axis >= t->ndim())
-    return fail(ErrorKind::OutOfBounds,
-                fmt::format("inspect.{}: axis {} of a tensor of rank {}", what, axis, t->ndim()));
-  if (what == "tensor_shape_i") return Value::of_int(t->shape()[std::size_t(axis)]);
-  std::int64_t stride = 1;
-  for (std::size_t d = std::size_t(axis) + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
-  return Value::of_int(stride);
+// The axis of a shape or a stride.
+Result<std::size_t> inspected_axis(const OpCall& c, const Tensor& t) {
+  const std::string_view op = op::short_name(c.op);
+  if (c.args.size() < 2 || !c.args[1].is(ValueKind::Int))
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} wants an axis", op));
+  const std::int64_t axis = c.args[1].as_int();
+  if (axis < 0 || axis >= t.ndim())
+    return fail(ErrorKind::OutOfBounds, fmt::format("{}: axis {} of a tensor of rank {}", op, axis, t.ndim()));
+  return std::size_t(axis);
+}
+
+// A number in a tensor's header.
+Result<Value> field(const OpCall& c, std::int64_t (*of)(const Tensor& t)) {
+  RLDB_TRY(const Tensor* t, tensor_arg(c.args, 0, op::short_name(c.op)));
+  return Value::of_int(of(*t));
 }
 
 // Memory that a lowered program allocates by hand. The operands' order differs among the operators, their kinds do not.
@@ -240,54 +236,69 @@ Result<Value> reshape(PackedArgs args) {
   return Value(std::move(view));
 }
 
-// Rows with the trait Identity: on one device the result is the first argument.
+}  // namespace
+
+namespace body {
+
+Result<Value> none(const OpCall&) { RLDB_UNREACHABLE("an operator without a meaning of its own"); }
+// On one device the result is the first argument.
 Result<Value> identity(const OpCall& c) {
   if (c.args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", c.op));
   return c.args[0];
 }
-
-// Rows with the trait Inspects.
-Result<Value> inspect_op(const OpCall& c) { return inspect(c.op.substr(c.op.rfind('.') + 1), c.args); }
-
-struct OpRow {
-  op::Id id;
-  OpFn evaluate;
-};
-constexpr OpRow kOps[] = {
-    {op::Id::AssertOp, [](const OpCall& c) { return assert_op(c.args); }},
-    {op::Id::BuiltinAllocTensor, alloc_tensor},
-    {op::Id::MemoryAllocStorage, alloc_storage},
-    {op::Id::MemoryAllocTensor, tensor_in_storage},
-    {op::Id::MemoryView, [](const OpCall& c) { return view(c.args); }},
-    {op::Id::Nonzero, [](const OpCall& c) { return nonzero(c.args); }},
-    {op::Id::NullValue, [](const OpCall&) { return Result<Value>(Value::null()); }},
-    {op::Id::Print, [](const OpCall& c) { return print(c.args, c.output); }},
-    {op::Id::Reshape, [](const OpCall& c) { return reshape(c.args); }},
-    {op::Id::ShapeOf, [](const OpCall& c) { return shape_of(c.args); }},
-    {op::Id::ShapeToTensor, [](const OpCall& c) { return shape_to_tensor(c.args); }},
-    {op::Id::TensorToShape, [](const OpCall& c) { return tensor_to_shape(c.args); }},
-    {op::Id::Unique, [](const OpCall& c) { return unique(c.args); }},
-    {op::Id::VmAllocStorage, alloc_storage},
-    {op::Id::VmAllocTensor, tensor_in_storage},
-};
-
-// One function for each row of op.def, null where the evaluator has no meaning of its own.
-std::array<OpFn, op::kCount> functions_by_row() {
-  std::array<OpFn, op::kCount> out{};
-  for (std::size_t i = 0; i < op::kCount; ++i) {
-    const op::Row& row = op::row(op::Id(i));
-    if (row.has(op::Trait::Identity)) out[i] = identity;
-    if (row.has(op::Trait::Inspects)) out[i] = inspect_op;
-  }
-  for (const OpRow& row : kOps) out[std::size_t(row.id)] = row.evaluate;
-  return out;
+Result<Value> inspect_ndim(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.ndim()); });
 }
+Result<Value> inspect_dtype_code(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.dtype().code); });
+}
+Result<Value> inspect_dtype_bits(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.dtype().bits); });
+}
+Result<Value> inspect_dtype_lanes(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.dtype().lanes); });
+}
+Result<Value> inspect_byte_offset(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.byte_offset()); });
+}
+Result<Value> inspect_elem_offset(const OpCall& c) {
+  return field(c, [](const Tensor& t) { return std::int64_t(t.byte_offset() / t.dtype().bytes()); });
+}
+Result<Value> inspect_shape(const OpCall& c) {
+  RLDB_TRY(const Tensor* t, tensor_arg(c.args, 0, op::short_name(c.op)));
+  RLDB_TRY(const std::size_t axis, inspected_axis(c, *t));
+  return Value::of_int(t->shape()[axis]);
+}
+Result<Value> inspect_stride(const OpCall& c) {
+  RLDB_TRY(const Tensor* t, tensor_arg(c.args, 0, op::short_name(c.op)));
+  RLDB_TRY(const std::size_t axis, inspected_axis(c, *t));
+  std::int64_t stride = 1;
+  for (std::size_t d = axis + 1; d < t->shape().size(); ++d) stride *= t->shape()[d];
+  return Value::of_int(stride);
+}
+Result<Value> assert_op(const OpCall& c) { return eval::assert_op(c.args); }
+Result<Value> alloc_tensor(const OpCall& c) { return eval::alloc_tensor(c); }
+Result<Value> alloc_storage(const OpCall& c) { return eval::alloc_storage(c); }
+Result<Value> tensor_in_storage(const OpCall& c) { return eval::tensor_in_storage(c); }
+Result<Value> view(const OpCall& c) { return eval::view(c.args); }
+Result<Value> nonzero(const OpCall& c) { return eval::nonzero(c.args); }
+Result<Value> null_value(const OpCall&) { return Value::null(); }
+Result<Value> print(const OpCall& c) { return eval::print(c.args, c.output); }
+Result<Value> reshape(const OpCall& c) { return eval::reshape(c.args); }
+Result<Value> shape_of(const OpCall& c) { return eval::shape_of(c.args); }
+Result<Value> shape_to_tensor(const OpCall& c) { return eval::shape_to_tensor(c.args); }
+Result<Value> tensor_to_shape(const OpCall& c) { return eval::tensor_to_shape(c.args); }
+Result<Value> unique(const OpCall& c) { return eval::unique(c.args); }
 
-}  // namespace
+}  // namespace body
 
 OpFn find_relax_op(op::Id id) {
-  static const std::array<OpFn, op::kCount> functions = functions_by_row();
-  return functions[std::size_t(id)];
+  static constexpr OpFn kBodies[] = {
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) body::eval_fn,
+#include "rldb/ir/op/op.def"
+  };
+  const OpFn found = kBodies[std::size_t(id)];
+  return found == body::none ? nullptr : found;
 }
 
 std::optional<Result<Value>> call_runtime_function(std::string_view name, PackedArgs args, runtime::Output* output) {

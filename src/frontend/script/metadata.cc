@@ -13,6 +13,7 @@
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/bytes.h"
 
 namespace rldb::frontend::script {
 
@@ -33,7 +34,7 @@ using nlohmann::json;
 
 // ---- base64 and DLPack tensors ----
 
-std::optional<std::vector<std::uint8_t>> decode_base64(std::string_view text) {
+std::optional<std::string> decode_base64(std::string_view text) {
   static const auto table = [] {
     std::array<std::int8_t, 256> t{};
     t.fill(-1);
@@ -42,7 +43,7 @@ std::optional<std::vector<std::uint8_t>> decode_base64(std::string_view text) {
       t[static_cast<std::uint8_t>(digits[i])] = static_cast<std::int8_t>(i);
     return t;
   }();
-  std::vector<std::uint8_t> out;
+  std::string out;
   out.reserve(text.size() / 4 * 3);
   std::uint32_t bits = 0;
   int count = 0;
@@ -55,33 +56,10 @@ std::optional<std::vector<std::uint8_t>> decode_base64(std::string_view text) {
     count += 6;
     if (count < 8) continue;
     count -= 8;
-    out.push_back(static_cast<std::uint8_t>(bits >> count));
+    out.push_back(static_cast<char>(bits >> count));
   }
   return out;
 }
-
-class Bytes {
- public:
-  explicit Bytes(const std::vector<std::uint8_t>& data) : data_(data) {}
-  template <class T>
-  T read() {
-    T v{};
-    if (data_.size() - at_ < sizeof(T)) {
-      bad_ = true;
-      return v;
-    }
-    std::memcpy(&v, data_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return v;
-  }
-  bool bad() const { return bad_; }
-  std::span<const std::uint8_t> rest() const { return std::span(data_).subspan(at_); }
-
- private:
-  const std::vector<std::uint8_t>& data_;
-  std::size_t at_ = 0;
-  bool bad_ = false;
-};
 
 std::optional<ir::DType> dtype_of_dlpack(std::uint8_t code, std::uint8_t bits, std::uint16_t lanes) {
   const auto known = code <= 2 || code == 4 || (code >= 6 && code <= 17);
@@ -90,21 +68,21 @@ std::optional<ir::DType> dtype_of_dlpack(std::uint8_t code, std::uint8_t bits, s
 }
 
 // TVM's NDArray blob: magic, reserved, device, ndim, dtype, shape, byte count, data.
-std::optional<runtime::Value> tensor_of_blob(const std::vector<std::uint8_t>& blob, std::string& why) {
+std::optional<runtime::Value> tensor_of_blob(std::string_view blob, std::string& why) {
   constexpr std::uint64_t kMagic = 0xDD5E40F096B4A13F;
-  Bytes in(blob);
-  if (in.read<std::uint64_t>() != kMagic) {
+  support::ByteReader in(blob);
+  if (in.u64() != kMagic) {
     why = "it does not start with the tensor magic number";
     return std::nullopt;
   }
-  in.read<std::uint64_t>();
-  in.read<std::int32_t>();
-  in.read<std::int32_t>();
-  const auto ndim = in.read<std::int32_t>();
-  const auto code = in.read<std::uint8_t>();
-  const auto bits = in.read<std::uint8_t>();
-  const auto lanes = in.read<std::uint16_t>();
-  if (in.bad() || ndim < 0 || ndim > 64) {
+  in.u64();
+  in.i32();
+  in.i32();
+  const auto ndim = in.i32();
+  const auto code = in.u8();
+  const auto bits = in.u8();
+  const auto lanes = in.u16();
+  if (!in.ok() || ndim < 0 || ndim > 64) {
     why = "its header is cut short";
     return std::nullopt;
   }
@@ -114,19 +92,19 @@ std::optional<runtime::Value> tensor_of_blob(const std::vector<std::uint8_t>& bl
     return std::nullopt;
   }
   std::vector<std::int64_t> shape;
-  for (int i = 0; i < ndim; ++i) shape.push_back(in.read<std::int64_t>());
-  const auto size = in.read<std::int64_t>();
-  auto tensor = in.bad() ? runtime::Tensor::empty({-1}, *dtype) : runtime::Tensor::empty(shape, *dtype);
+  for (int i = 0; i < ndim; ++i) shape.push_back(in.i64());
+  const auto size = in.i64();
+  auto tensor = !in.ok() ? runtime::Tensor::empty({-1}, *dtype) : runtime::Tensor::empty(shape, *dtype);
   if (!tensor.ok()) {
     why = "its shape is not sound";
     return std::nullopt;
   }
   const std::size_t want = (*tensor)->byte_size();
-  if (size < 0 || in.rest().size() < want || std::size_t(size) < want) {
-    why = fmt::format("it holds {} bytes where its shape needs {}", in.rest().size(), want);
+  if (size < 0 || in.left() < want || std::size_t(size) < want) {
+    why = fmt::format("it holds {} bytes where its shape needs {}", in.left(), want);
     return std::nullopt;
   }
-  if (want > 0) std::memcpy((*tensor)->data(), in.rest().data(), want);
+  if (want > 0) std::memcpy((*tensor)->data(), in.raw(want).data(), want);
   return runtime::Value(*tensor);
 }
 

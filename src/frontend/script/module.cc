@@ -618,9 +618,12 @@ void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out) {
 namespace {
 
 bool is_tvm_class(Reader& r, Node n) {
-  // Any class with an ir_module decorator, and classes derived from BasePyModule.
-  for (Node d : n.children())
-    if (d.field() == Field::Decorator && d.text().find("ir_module") != std::string_view::npos) return true;
+  // Any class with a decorator ir_module or rewriter (a rewrite rule), and classes derived from BasePyModule.
+  for (Node d : n.children()) {
+    if (d.field() != Field::Decorator) continue;
+    if (d.text().find("ir_module") != std::string_view::npos || d.text().find(".rewriter") != std::string_view::npos)
+      return true;
+  }
   (void)r;
   return n.child(Field::Superclasses).text().find("Module") != std::string_view::npos;
 }

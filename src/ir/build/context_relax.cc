@@ -109,6 +109,10 @@ Result<const Call*> Context::call(const CallSpec& spec) {
   }
   const auto* f = as<FuncType>(spec.callee->type);
   if (!f) return Failure(source::message(diag::NotCallable, print_expr(spec.callee), print_type(spec.callee->type)));
+  if (f->opaque && spec.ty_args.empty() && typer_ && !f->derive_func.empty()) {
+    RLDB_TRY(const Type* type, typer_->infer(*this, spec));
+    return call_typed(spec.callee, spec.args, type, spec.attrs, spec.ty_args);
+  }
   if (f->opaque)
     return call_typed(spec.callee, spec.args, opaque_result(*this, spec.ty_args, f->ret), spec.attrs, spec.ty_args);
   RLDB_TRY(const Type* type, call_result(*this, f, spec.args));

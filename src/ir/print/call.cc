@@ -1,6 +1,6 @@
 // Calls in Relax: operators with their attributes, the call_tir family, packed functions, closures.
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 
 namespace rldb::ir::print_detail {
 
@@ -98,28 +98,10 @@ void Printer::call_with_out_type(const Call* c, std::string_view op) {
   out_ += ')';
 }
 
-namespace {
-
-bool has_out_type(std::string_view op) {
-  return op == short_op::CallTir || op == short_op::CallDpsPacked || op == short_op::CallTirInplace ||
-         op == short_op::CallTirWithGrad || op == short_op::CallPyFunc || op == short_op::DistCallTirLocalView ||
-         op == "call_tir_local_view";
-}
-
-}  // namespace
-
-namespace {
-
-// Operators with a parameter that is a shape: in RFC 0089 a tuple.
-bool takes_shape_tuple(std::string_view op) {
-  return op == short_op::Reshape || op == short_op::BroadcastTo || op == short_op::Full || op == short_op::Zeros ||
-         op == short_op::Ones;
-}
-
-}  // namespace
-
 void Printer::call_relax_op(const Call* c, std::string_view op) {
-  if (has_out_type(op)) return call_with_out_type(c, op);
+  const op::Row* row = op::find(as<Op>(c->callee)->name);
+  const auto has = [row](op::Trait t) { return row != nullptr && row->has(t); };
+  if (has(op::Trait::OutType)) return call_with_out_type(c, op);
   r(op);
   out_ += '(';
   bool first = true;
@@ -129,7 +111,7 @@ void Printer::call_relax_op(const Call* c, std::string_view op) {
     if (k == format) continue;
     comma(first);
     const auto* shape = as<ShapeExpr>(c->args[k]);
-    if (shape != nullptr && rfc() && takes_shape_tuple(op))
+    if (shape != nullptr && rfc() && has(op::Trait::ShapeTuple))
       tuple(shape->values);
     else if (k == 0)
       callee(c->args[k]);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir::print_detail {
@@ -20,15 +20,6 @@ bool is_untyped_packed(const Expr* e) {
   return c != nullptr && isa<ExternFunc>(c->callee) && c->ty_args.empty();
 }
 
-// Operators that are pure for all one can see from their name.
-bool surely_pure(std::string_view op) {
-  if (op == short_op::Print || op == short_op::AssertOp || op == short_op::InvokeClosure ||
-      op.starts_with("call_builtin") || op.starts_with("call_inplace"))
-    return false;
-  return op.find('.') == std::string_view::npos || op.starts_with("nn.") || op.starts_with("image.") ||
-         op.starts_with("vision.") || op.starts_with("grad.");
-}
-
 // RFC 0089 has no purity flag: a reader finds the purity of a function in what it calls. Where that might say something
 // else the decorator says it.
 bool looks_impure(const Function* f) {
@@ -37,7 +28,8 @@ bool looks_impure(const Function* f) {
     const auto* c = as<Call>(n);
     const auto* op = c != nullptr ? as<Op>(c->callee) : nullptr;
     if (c == nullptr || found) return !found;
-    found = op == nullptr || (op::is_relax(op->name) && !surely_pure(op::short_name(op->name)));
+    const op::Row* row = op != nullptr ? op::find(op->name) : nullptr;
+    found = op == nullptr || (op::is_relax(op->name) && (row == nullptr || !row->pure));
     return !found;
   });
   return found;

@@ -1,16 +1,15 @@
-// Types of operators of distributed tensors: the local type, and how the result is sharded.
+// Types of operators of distributed tensors: the local type, and how the result is sharded. Which rule holds for an
+// operator is a column of its row.
 #include "ops/infer/distributed.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops {
 namespace {
-
-constexpr int kReplica = -1;
 
 // "S[0], R": for each mesh axis the tensor axis that is divided along it, or kReplica.
 std::optional<std::vector<int>> parse_placement(std::string_view text) {
@@ -41,9 +40,6 @@ std::string placement_text(const std::vector<int>& axes) {
     out += (out.empty() ? "" : ", ") + (a == kReplica ? std::string("R") : "S[" + std::to_string(a) + "]");
   return out;
 }
-
-// The axis of the result that an axis of an input becomes; kReplica when it is summed over or repeated.
-using AxisMap = std::vector<std::vector<int>>;  // by input, by axis
 
 std::vector<int> kept_axes(int ndim) {
   std::vector<int> out;
@@ -113,41 +109,53 @@ std::vector<int> reshaped_axes(ir::Context& ctx, const TensorType* in, const Ten
   return map;
 }
 
-// Null when sharding is not known through the operator.
-std::optional<AxisMap> axis_map(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call,
-                                const std::vector<const TensorType*>& in, const TensorType* out) {
-  const std::string_view name = info.short_name();
+}  // namespace
+
+// ---- the rules that rows name ----
+
+namespace shard {
+
+std::optional<AxisMap> none(const Sharded&) { return std::nullopt; }
+
+std::optional<AxisMap> kept(const Sharded& s) {
   AxisMap map;
-  if (name == short_op::Matmul) {
-    for (std::size_t i = 0; i < 2; ++i) map.push_back(matmul_axes(in[i], i == 0, out->ndim, in[1 - i]->ndim == 1));
-    return map;
-  }
-  const bool binary = info.family == "binary" && name != short_op::EwiseFma;
-  if (binary) {
-    for (const TensorType* t : in) map.push_back(broadcast_axes(t, out->ndim));
-    return map;
-  }
-  const bool elementwise = info.family == "unary" || name == short_op::NnRelu || name == short_op::NnGelu ||
-                           name == short_op::NnGeluTanh || name == short_op::NnSilu || name == short_op::NnSelu ||
-                           name == short_op::NnSoftmax || name == short_op::NnLogSoftmax ||
-                           name == short_op::EwiseFma || name.starts_with("grad.");
-  if (elementwise) {
-    for (const TensorType* t : in) map.push_back(kept_axes(t->ndim));
-    return map;
-  }
-  if (info.family == "reduction" && info.params.size() == 3 && ir::find_attr(call.attrs, "keepdims")) {
-    map.push_back(reduced_axes(call, in[0]->ndim));
-    return map;
-  }
-  if (name == short_op::PermuteDims) {
-    map.push_back(permuted_axes(call, in[0]->ndim));
-    return map;
-  }
-  if (name == short_op::Reshape) {
-    map.push_back(reshaped_axes(ctx, in[0], out));
-    return map;
-  }
-  return std::nullopt;
+  for (const TensorType* t : s.in) map.push_back(kept_axes(t->ndim));
+  return map;
+}
+
+std::optional<AxisMap> broadcast(const Sharded& s) {
+  AxisMap map;
+  for (const TensorType* t : s.in) map.push_back(broadcast_axes(t, s.out->ndim));
+  return map;
+}
+
+std::optional<AxisMap> matmul(const Sharded& s) {
+  if (s.in.size() != 2) return std::nullopt;  // one is a constant
+  AxisMap map;
+  for (std::size_t i = 0; i < 2; ++i) map.push_back(matmul_axes(s.in[i], i == 0, s.out->ndim, s.in[1 - i]->ndim == 1));
+  return map;
+}
+
+std::optional<AxisMap> reduced(const Sharded& s) {
+  if (!ir::find_attr(s.call.attrs, "keepdims")) return std::nullopt;
+  return AxisMap{reduced_axes(s.call, s.in[0]->ndim)};
+}
+
+std::optional<AxisMap> permuted(const Sharded& s) { return AxisMap{permuted_axes(s.call, s.in[0]->ndim)}; }
+
+std::optional<AxisMap> reshaped(const Sharded& s) { return AxisMap{reshaped_axes(s.ctx, s.in[0], s.out)}; }
+
+}  // namespace shard
+
+namespace {
+
+std::optional<AxisMap> axis_map(const OpInfo& info, const Sharded& s) {
+  using Rule = std::optional<AxisMap> (*)(const Sharded&);
+  static constexpr Rule kRules[] = {
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) shard::shard_fn,
+#include "rldb/ir/op/op.def"
+  };
+  return kRules[std::size_t(op::find(info.name)->id)](s);
 }
 
 struct Inputs {
@@ -205,9 +213,10 @@ Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, cons
   // Operators that say the distributed type themselves, and those without a value.
   const auto* out = ir::as<TensorType>(local);
   if (!out) return local;
-  const bool ranked = out->ndim != ir::kUnknownNdim && std::all_of(in.tensors.begin(), in.tensors.end(),
-                                                                   [](auto* t) { return t->ndim != ir::kUnknownNdim; });
-  const auto map = ranked ? axis_map(ctx, info, call, in.tensors, out) : std::nullopt;
+  const bool ranked =
+      !in.tensors.empty() && out->ndim != ir::kUnknownNdim &&
+      std::all_of(in.tensors.begin(), in.tensors.end(), [](auto* t) { return t->ndim != ir::kUnknownNdim; });
+  const auto map = ranked ? axis_map(info, {ctx, call, in.tensors, out}) : std::nullopt;
   if (!map)
     return type_error(info, "is not known for distributed tensors: it has no rule that says how its result is sharded");
   std::size_t mesh_axes = 0;

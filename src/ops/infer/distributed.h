@@ -1,6 +1,9 @@
 // Types of operators whose inputs are distributed tensors (R.DTensor).
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "ops/infer/util.h"
 
 namespace rldb::ops {
@@ -10,5 +13,24 @@ bool is_distributed(const ir::CallSpec& call);
 // The tensor part as for local tensors; the mesh is the inputs'; an axis of the result is sharded along a mesh axis
 // when the axes of the inputs that it comes from are. What is summed over is a replica.
 Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call);
+
+// The axis of the result that an axis of an input becomes; kReplica when it is summed over or repeated.
+inline constexpr int kReplica = -1;
+using AxisMap = std::vector<std::vector<int>>;  // by input, by axis
+
+// A call whose inputs and result have known ranks, by their local types.
+struct Sharded {
+  ir::Context& ctx;
+  const ir::CallSpec& call;
+  const std::vector<const TensorType*>& in;  // at least one
+  const TensorType* out;
+};
+
+// The rules that the rows of op.def name; nullopt when sharding is not known through the operator.
+namespace shard {
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+  std::optional<AxisMap> shard_fn(const Sharded& s);
+#include "rldb/ir/op/op.def"
+}  // namespace shard
 
 }  // namespace rldb::ops

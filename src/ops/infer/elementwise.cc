@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -214,7 +215,7 @@ Result<support::Unit> check_parameter(ir::Context& ctx, const OpInfo& info, cons
 }  // namespace
 
 Result<const Type*> qdq(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  const bool quantize = info.short_name() == "quantize";
+  const bool quantize = info.name == op::Quantize;
   DType out = attr_dtype(call, "out_dtype");
   if (quantize ? !is_one_of(out, {"int8", "uint8", "int16", "uint16", "float8_e4m3fn", "float8_e5m2"})
                : !is_one_of(out, {"float16", "float32"}))

@@ -2,6 +2,8 @@
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/distributed.h"
 #include "ops/infer/util.h"
+#include "rldb/ir/derive_func.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
@@ -90,6 +92,20 @@ const ir::Expr* negative_dim(const ir::Type* type) {
   return nullptr;
 }
 
+// A packed function that gives a view of its first argument, and says so.
+bool derives_view(const ir::CallSpec& call) {
+  const auto* f = ir::as<ir::FuncType>(call.callee->type);
+  return f && !call.args.empty() &&
+         (f->derive_func == ir::derive_func::kInferView || f->derive_func == ir::derive_func::kInferViewOld);
+}
+
+// Where nothing can be said, the function is called all the same.
+const ir::Type* view_of(ir::Context& ctx, const ir::CallSpec& call) {
+  const OpInfo* info = find(op::MemoryView);
+  const Result<const ir::Type*> type = info->infer(ctx, *info, call);
+  return type.ok() ? *type : static_cast<const ir::Type*>(ctx.any());
+}
+
 class Typer final : public ir::CallTyper {
  public:
   bool is_known(std::string_view op) const override { return find(op) != nullptr; }
@@ -103,6 +119,7 @@ class Typer final : public ir::CallTyper {
   // An operator without a row has the type that the text gives it, else Any.
   Result<const ir::Type*> infer(ir::Context& ctx, const ir::CallSpec& call) const override {
     const OpInfo* info = find(call.callee);
+    if (!info && derives_view(call)) return view_of(ctx, call);
     if (!info) return call.ty_args.size() == 1 ? call.ty_args[0] : static_cast<const ir::Type*>(ctx.any());
     RLDB_TRY_VOID(check_count(*info, call.args.size()));
     RLDB_TRY_VOID(check_scalars(*info, call));

@@ -9,23 +9,23 @@ using ir::BinaryKind;
 
 namespace {
 
-Tensor gelu(Topi& t, Tensor x) {
+Tensor gelu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
-  Tensor scaled = t.binary("multiply", x, t.lit(d, std::sqrt(0.5)));
-  Tensor half = t.binary("multiply", t.unary("erf", scaled), t.lit(d, 0.5));
-  return t.binary("multiply", x, t.binary("add", t.lit(d, 0.5), half));
+  Tensor scaled = t.multiply(x, t.lit(d, std::sqrt(0.5)));
+  Tensor half = t.multiply(t.unary(ir::Intrinsic::Erf, scaled), t.lit(d, 0.5));
+  return t.multiply(x, t.add(t.lit(d, 0.5), half));
 }
 
-Tensor gelu_tanh(Topi& t, Tensor x) {
+Tensor gelu_tanh_of(Topi& t, Tensor x) {
   DType d = x->dtype;
-  Tensor half = t.binary("multiply", t.lit(d, 0.5), x);
-  Tensor scaled = t.binary("multiply", t.lit(d, std::sqrt(2.0 / 3.14159265358979323846)), x);
-  Tensor cubic = t.binary("multiply", t.binary("multiply", t.lit(d, 0.044715), x), x);
-  Tensor inner = t.binary("multiply", scaled, t.binary("add", t.lit(d, 1), cubic));
-  return t.binary("multiply", half, t.binary("add", t.lit(d, 1), t.unary("tanh", inner)));
+  Tensor half = t.multiply(t.lit(d, 0.5), x);
+  Tensor scaled = t.multiply(t.lit(d, std::sqrt(2.0 / 3.14159265358979323846)), x);
+  Tensor cubic = t.multiply(t.multiply(t.lit(d, 0.044715), x), x);
+  Tensor inner = t.multiply(scaled, t.add(t.lit(d, 1), cubic));
+  return t.multiply(half, t.add(t.lit(d, 1), t.unary(ir::Intrinsic::Tanh, inner)));
 }
 
-Tensor selu(Topi& t, Tensor x) {
+Tensor selu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
   return t.map(x, [&](const Expr* e) -> const Expr* {
     const Expr* below = t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.6732632423543772),
@@ -83,21 +83,38 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
 
 }  // namespace
 
-Result<const Expr*> unary_nn(Legalizer& l, const ir::Call* c) {
-  std::string_view op = op_name(c);
-  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
+namespace {
+
+using Activation = Tensor (*)(Topi& t, Tensor x);
+
+Result<const Expr*> activation(Legalizer& l, const ir::Call* c, Activation body) {
+  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    Tensor x = te.in[0];
-    if (op == "gelu") return {gelu(t, x)};
-    if (op == "gelu_tanh") return {gelu_tanh(t, x)};
-    if (op == "selu") return {selu(t, x)};
-    if (op == "silu") return {t.binary("multiply", x, t.unary("sigmoid", x))};
-    bool six = op == "relu6";
-    return {t.map(x, [&](const Expr* e) -> const Expr* {
-      if (six) e = te.ctx.binary(BinaryKind::Min, e, t.lit(x->dtype, 6));
-      return te.ctx.binary(BinaryKind::Max, e, t.lit(x->dtype, 0));
-    })};
+    return {body(t, te.in[0])};
   });
+}
+
+}  // namespace
+
+Result<const Expr*> relu(Legalizer& l, const ir::Call* c) {
+  return activation(l, c, [](Topi& t, Tensor x) {
+    return t.map(x, [&](const Expr* e) -> const Expr* { return t.ctx.binary(BinaryKind::Max, e, t.lit(x->dtype, 0)); });
+  });
+}
+
+Result<const Expr*> relu6(Legalizer& l, const ir::Call* c) {
+  return activation(l, c, [](Topi& t, Tensor x) {
+    return t.map(x, [&](const Expr* e) -> const Expr* {
+      return t.ctx.binary(BinaryKind::Max, t.ctx.binary(BinaryKind::Min, e, t.lit(x->dtype, 6)), t.lit(x->dtype, 0));
+    });
+  });
+}
+
+Result<const Expr*> gelu(Legalizer& l, const ir::Call* c) { return activation(l, c, gelu_of); }
+Result<const Expr*> gelu_tanh(Legalizer& l, const ir::Call* c) { return activation(l, c, gelu_tanh_of); }
+Result<const Expr*> selu(Legalizer& l, const ir::Call* c) { return activation(l, c, selu_of); }
+Result<const Expr*> silu(Legalizer& l, const ir::Call* c) {
+  return activation(l, c, [](Topi& t, Tensor x) { return t.multiply(x, t.unary(ir::Intrinsic::Sigmoid, x)); });
 }
 
 Result<const Expr*> leakyrelu(Legalizer& l, const ir::Call* c) {
@@ -149,15 +166,17 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> softmax(Legalizer& l, const ir::Call* c) {
+static Result<const Expr*> softmax_with(Legalizer& l, const ir::Call* c, bool log) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
-  bool log = op_name(c) == "log_softmax";
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {softmax_of(t, te.in[0], axis, log)};
   });
 }
+
+Result<const Expr*> softmax(Legalizer& l, const ir::Call* c) { return softmax_with(l, c, false); }
+Result<const Expr*> log_softmax(Legalizer& l, const ir::Call* c) { return softmax_with(l, c, true); }
 
 // ---- normalisation ----
 
@@ -368,7 +387,7 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
           v->shape, [&](Indices i) { return ir::cast_to(te.ctx, d, g.load(v, i)); }, "T_cast");
     };
     Tensor in = plain_cast(te.in[0]);
-    Tensor total = t.sum(t.binary("multiply", in, in), axes, false);
+    Tensor total = t.sum(t.multiply(in, in), axes, false);
     Tensor r = g.compute(
         total->shape,
         [&](Indices i) -> const Expr* {
@@ -414,25 +433,24 @@ Result<const Expr*> batch_norm(Legalizer& l, const ir::Call* c) {
     Tensor mean = te.in[3];
     Tensor var = te.in[4];
     Tensor mean_wide = nullptr;
-    auto centred = [&]() { return t.binary("subtract", in, mean_wide); };
+    auto centred = [&]() { return t.subtract(in, mean_wide); };
     if (training) {
       const Expr* n = ir::cast_to(te.ctx, d, t.count(in, axes));
-      mean = t.binary("divide", t.sum(in, axes, false), n);
+      mean = t.divide(t.sum(in, axes, false), n);
       mean_wide = t.reshape(mean, wide);
       Tensor a = centred();
       Tensor b = centred();
-      var = t.binary("divide", t.sum(t.binary("multiply", a, b), axes, false), n);
+      var = t.divide(t.sum(t.multiply(a, b), axes, false), n);
     } else {
       mean_wide = t.reshape(mean, wide);
     }
-    Tensor deviation = t.unary("sqrt", t.binary("add", t.reshape(var, wide), t.lit(d, epsilon)));
-    Tensor out = t.binary("divide", centred(), deviation);
-    if (scale) out = t.binary("multiply", out, t.reshape(te.in[1], wide));
-    if (center) out = t.binary("add", out, t.reshape(te.in[2], wide));
+    Tensor deviation = t.unary(ir::Intrinsic::Sqrt, t.add(t.reshape(var, wide), t.lit(d, epsilon)));
+    Tensor out = t.divide(centred(), deviation);
+    if (scale) out = t.multiply(out, t.reshape(te.in[1], wide));
+    if (center) out = t.add(out, t.reshape(te.in[2], wide));
     if (!training) return {out, te.in[3], te.in[4]};
     auto blend = [&](Tensor old_value, Tensor now) {
-      return t.binary("add", t.binary("multiply", t.lit(d, 1 - momentum), old_value),
-                      t.binary("multiply", t.lit(d, momentum), now));
+      return t.add(t.multiply(t.lit(d, 1 - momentum), old_value), t.multiply(t.lit(d, momentum), now));
     };
     return {out, blend(te.in[3], mean), blend(te.in[4], var)};
   });
@@ -444,10 +462,10 @@ Result<const Expr*> cross_entropy(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   return l.call_te("cross_entropy_with_logits", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    Tensor total = t.sum(t.binary("multiply", te.in[0], te.in[1]), topi::all_axes(x->ndim), false);
-    Tensor negative = t.binary("multiply", total, t.lit(x->dtype, -1));
+    Tensor total = t.sum(t.multiply(te.in[0], te.in[1]), topi::all_axes(x->ndim), false);
+    Tensor negative = t.multiply(total, t.lit(x->dtype, -1));
     if (x->ndim < 2) return {negative};
-    return {t.binary("divide", negative, ir::cast_to(te.ctx, x->dtype, te.in[0]->shape[0]))};
+    return {t.divide(negative, ir::cast_to(te.ctx, x->dtype, te.in[0]->shape[0]))};
   });
 }
 
@@ -495,7 +513,7 @@ Result<const Expr*> nll_loss(Legalizer& l, const ir::Call* c) {
           return te.ctx.select(kept(i), g.load(weight, {g.load(target, i)}), t.lit(d, 0));
         },
         "nll_loss");
-    return {t.binary("divide", total, t.sum(weights, topi::all_axes(target->ndim()), false))};
+    return {t.divide(total, t.sum(weights, topi::all_axes(target->ndim()), false))};
   });
 }
 
@@ -531,7 +549,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
           out_grad = g.compute(
               target->shape, [&](Indices i) { return t.at(grad, topi::vars(i), target->shape); }, "T_broadcast_to");
           if (reduction == "mean")
-            out_grad = t.binary("divide", out_grad, t.sum(weights, topi::all_axes(target_type->ndim), false));
+            out_grad = t.divide(out_grad, t.sum(weights, topi::all_axes(target_type->ndim), false));
         }
         return {g.compute(
             pred->shape,
@@ -580,14 +598,14 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     auto by_head = [&](Tensor x) { return t.reshape(t.transpose(x, {0, 2, 1, 3}), {rows, x->shape[1], x->shape[3]}); };
     Tensor p = t.batch_matmul(by_head(query), by_head(te.in[1]), true);
     if (auto s = float_of(scale); s && !scale->is(ir::AttrKind::None)) {
-      p = t.binary("multiply", p, t.lit(d, *s));
+      p = t.multiply(p, t.lit(d, *s));
     } else {
       const Expr* root = te.ctx.intrin(d, ir::Intrinsic::Sqrt, {ir::cast_to(te.ctx, d, dim)});
-      p = t.binary("divide", p, root);
+      p = t.divide(p, root);
     }
     if (biased) {
       p = t.reshape(p, {batch, heads, seq_q, seq_kv});
-      p = t.binary("add", p, te.in[3]);
+      p = t.add(p, te.in[3]);
       p = t.reshape(p, {rows, seq_q, seq_kv});
     }
     if (causal.empty()) {
@@ -604,8 +622,8 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
       }
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
-      Tensor e = t.trilu(t.unary("exp", t.binary("subtract", masked, top)), offset, false);
-      p = t.binary("divide", e, t.sum(e, {2}, true));
+      Tensor e = t.trilu(t.unary(ir::Intrinsic::Exp, t.subtract(masked, top)), offset, false);
+      p = t.divide(e, t.sum(e, {2}, true));
     }
     Tensor r = t.batch_matmul(p, by_head(te.in[2]), false);
     r = t.reshape(r, {batch, heads, seq_q, te.in[2]->shape[3]});

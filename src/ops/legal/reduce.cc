@@ -11,52 +11,81 @@ std::vector<int> reduce_axes(const ir::Call* c, int ndim) {
   return axes ? axes_of(*axes, ndim) : topi::all_axes(ndim);
 }
 Tensor mean_of(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims) {
-  return t.binary("divide", t.sum(x, axes, keepdims), ir::cast_to(t.ctx, x->dtype, t.count(x, axes)));
+  return t.divide(t.sum(x, axes, keepdims), ir::cast_to(t.ctx, x->dtype, t.count(x, axes)));
 }
 Tensor variance_of(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims) {
-  Tensor diff = t.binary("subtract", x, mean_of(t, x, axes, true));
-  return mean_of(t, t.binary("multiply", diff, diff), axes, keepdims);
+  Tensor diff = t.subtract(x, mean_of(t, x, axes, true));
+  return mean_of(t, t.multiply(diff, diff), axes, keepdims);
 }
 }  // namespace
 
-Result<const Expr*> reduce(Legalizer& l, const ir::Call* c) {
+namespace {
+
+using Reduction = Tensor (*)(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims);
+
+// `identity`: the result over no elements, where the operator has one. No iteration would run then, not even the first
+// one, which initialises.
+Result<const Expr*> reduction(Legalizer& l, const ir::Call* c, Reduction body, std::optional<int> identity = {}) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::string_view op = op_name(c);
   std::vector<int> axes = reduce_axes(c, x->ndim);
   bool keep = attr_bool(spec(c), "keepdims");
-  // No iteration would run, not even the first one, which initialises: the result is the identity.
   const bool empty =
       std::any_of(axes.begin(), axes.end(), [&](int a) { return ir::is_const(x->shape[std::size_t(a)], 0); });
-  if (empty && (op == "sum" || op == "prod")) {
+  if (empty && identity) {
     RLDB_TRY(const TensorType* out, known_result(c));
     return l.call_te("full", {}, c->type, [&](Te& te) -> Tensors {
       Topi t(te);
-      return {t.full(mapped(te, out->shape), t.lit(out->dtype, op == "sum" ? 0 : 1))};
+      return {t.full(mapped(te, out->shape), t.lit(out->dtype, *identity))};
     });
   }
-  return l.call_te(op, c->args, c->type, [&](Te& te) -> Tensors {
+  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    Tensor in = te.in[0];
-    te::Graph& g = te.graph;
-    if (op == "sum") return {t.sum(in, axes, keep)};
-    if (op == "prod")
-      return {t.reduce(in, axes, keep, in->dtype.is_bool() ? g.all_reducer() : g.prod_reducer(in->dtype))};
-    if (op == "max") return {t.reduce(in, axes, keep, g.max_reducer(in->dtype))};
-    if (op == "min") return {t.reduce(in, axes, keep, g.min_reducer(in->dtype))};
-    if (op == "mean") return {mean_of(t, in, axes, keep)};
-    Tensor v = variance_of(t, in, axes, keep);
-    return {op == "std" ? t.unary("sqrt", v) : v};
+    return {body(t, te.in[0], axes, keep)};
   });
 }
 
-Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c) {
+}  // namespace
+
+Result<const Expr*> sum(Legalizer& l, const ir::Call* c) {
+  return reduction(
+      l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) { return t.sum(x, axes, keep); }, 0);
+}
+Result<const Expr*> prod(Legalizer& l, const ir::Call* c) {
+  return reduction(
+      l, c,
+      [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
+        return t.reduce(x, axes, keep, x->dtype.is_bool() ? t.g.all_reducer() : t.g.prod_reducer(x->dtype));
+      },
+      1);
+}
+Result<const Expr*> max(Legalizer& l, const ir::Call* c) {
+  return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
+    return t.reduce(x, axes, keep, t.g.max_reducer(x->dtype));
+  });
+}
+Result<const Expr*> min(Legalizer& l, const ir::Call* c) {
+  return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
+    return t.reduce(x, axes, keep, t.g.min_reducer(x->dtype));
+  });
+}
+Result<const Expr*> mean(Legalizer& l, const ir::Call* c) { return reduction(l, c, mean_of); }
+Result<const Expr*> variance(Legalizer& l, const ir::Call* c) { return reduction(l, c, variance_of); }
+Result<const Expr*> std_dev(Legalizer& l, const ir::Call* c) {
+  return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
+    return t.unary(ir::Intrinsic::Sqrt, variance_of(t, x, axes, keep));
+  });
+}
+
+static Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c, bool want_max) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes = reduce_axes(c, x->ndim);
   bool keep = attr_bool(spec(c), "keepdims");
-  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
-    return {Topi(te).argreduce(te.in[0], axes, keep, op_name(c) == "argmax")};
-  });
+  return l.call_te(op_name(c), c->args, c->type,
+                   [&](Te& te) -> Tensors { return {Topi(te).argreduce(te.in[0], axes, keep, want_max)}; });
 }
+
+Result<const Expr*> argmax(Legalizer& l, const ir::Call* c) { return argreduce(l, c, true); }
+Result<const Expr*> argmin(Legalizer& l, const ir::Call* c) { return argreduce(l, c, false); }
 
 Result<const Expr*> collapse_sum(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::topi {
@@ -21,39 +22,6 @@ const Expr* Topi::all(const ExprList& conditions) {
   return out;
 }
 
-ir::Intrinsic Topi::named_intrin(std::string_view op) const {
-  const ir::IntrinsicInfo* row = ir::find_intrinsic(op);
-  RLDB_CHECK(row, "no intrinsic has the name of the operator");
-  return row->id;
-}
-
-const Expr* Topi::unary_expr(std::string_view op, const Expr* x) {
-  DType t = x->dtype();
-  bool is_float = t.is_float();
-  auto select = [&](const Expr* c, const Expr* a, const Expr* b) -> const Expr* { return ctx.select(c, a, b); };
-  if (op == "negative") return ctx.binary(BinaryKind::Sub, lit(t, 0), x);
-  if (op == "abs")
-    return is_float      ? intrin(ir::Intrinsic::Fabs, x)
-           : t.is_uint() ? x
-                         : select(le(lit(t, 0), x), x, ctx.binary(BinaryKind::Sub, lit(t, 0), x));
-  if (op == "square") return ctx.binary(BinaryKind::Mul, x, x);
-  if (op == "sign") {
-    const Expr* below = t.is_uint() ? lit(t, 0) : select(lt(x, lit(t, 0)), lit(t, -1), lit(t, 0));
-    return select(lt(lit(t, 0), x), lit(t, 1), below);
-  }
-  if (op == "logical_not") return ctx.not_(t.is_bool() ? x : ne(x, lit(t, 0)));
-  if (op == "bitwise_not")
-    return t.is_bool() ? static_cast<const Expr*>(ctx.not_(x)) : intrin(ir::Intrinsic::BitwiseNot, x);
-  if (op == "isnan" || op == "isinf" || op == "isfinite") {
-    const Expr* nan = ctx.intrin(DType::Bool(), ir::Intrinsic::Isnan, {x});
-    if (op == "isnan") return nan;
-    const Expr* inf = ctx.intrin(DType::Bool(), ir::Intrinsic::Isinf, {x});
-    return op == "isinf" ? inf : ir::logical_and(ctx, ctx.not_(inf), ctx.not_(nan));
-  }
-  if (!is_float && (op == "floor" || op == "ceil" || op == "round" || op == "trunc")) return x;
-  return intrin(named_intrin(op), x);
-}
-
 namespace {
 // What two operands of different dtypes are compared in, as TVM matches them.
 DType matched(DType a, DType b) {
@@ -69,68 +37,19 @@ DType matched(DType a, DType b) {
 }
 }  // namespace
 
-const Expr* Topi::binary_expr(std::string_view op, const Expr* a, const Expr* b) {
-  DType t = matched(a->dtype(), b->dtype());
-  a = ir::cast_to(ctx, t, a);
-  b = ir::cast_to(ctx, t, b);
-  bool is_float = t.is_float();
-  auto truth = [&](const Expr* e) { return e->dtype().is_bool() ? e : ne(e, lit(e->dtype(), 0)); };
-  auto call = [&](ir::Intrinsic id) -> const Expr* { return ctx.intrin(t, id, {a, b}); };
-  if (op == "add")
-    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(BinaryKind::Or, a, b)) : ctx.binary(BinaryKind::Add, a, b);
-  if (op == "subtract") return ctx.binary(BinaryKind::Sub, a, b);
-  if (op == "multiply")
-    return t.is_bool() ? static_cast<const Expr*>(ctx.binary(BinaryKind::And, a, b))
-                       : ctx.binary(BinaryKind::Mul, a, b);
-  if (op == "divide") return ctx.binary(BinaryKind::Div, a, b);
-  if (op == "maximum") return ctx.binary(BinaryKind::Max, a, b);
-  if (op == "minimum") return ctx.binary(BinaryKind::Min, a, b);
-  if (op == "floor_divide")
-    return is_float ? intrin(ir::Intrinsic::Floor, ctx.binary(BinaryKind::Div, a, b))
-                    : ctx.binary(BinaryKind::FloorDiv, a, b);
-  if (op == "floor_mod") {
-    if (!is_float) return ctx.binary(BinaryKind::FloorMod, a, b);
-    return ctx.binary(BinaryKind::Sub, a,
-                      ctx.binary(BinaryKind::Mul, intrin(ir::Intrinsic::Floor, ctx.binary(BinaryKind::Div, a, b)), b));
-  }
-  if (op == "mod")
-    return is_float ? call(ir::Intrinsic::Fmod) : static_cast<const Expr*>(ctx.binary(BinaryKind::Mod, a, b));
-  if (op == "power") return call(ir::Intrinsic::Pow);
-  if (op == "atan2") return call(ir::Intrinsic::Atan2);
-  if (op == "equal") return ctx.binary(BinaryKind::EQ, a, b);
-  if (op == "not_equal") return ctx.binary(BinaryKind::NE, a, b);
-  if (op == "less") return ctx.binary(BinaryKind::LT, a, b);
-  if (op == "less_equal") return ctx.binary(BinaryKind::LE, a, b);
-  // As TVM prints them: the smaller on the left.
-  if (op == "greater") return ctx.binary(BinaryKind::LT, b, a);
-  if (op == "greater_equal") return ctx.binary(BinaryKind::LE, b, a);
-  if (op == "logical_and") return ctx.binary(BinaryKind::And, truth(a), truth(b));
-  if (op == "logical_or") return ctx.binary(BinaryKind::Or, truth(a), truth(b));
-  if (op == "logical_xor") return ctx.binary(BinaryKind::NE, truth(a), truth(b));
-  if (t.is_bool() && op.starts_with("bitwise_"))
-    return ctx.binary(op == "bitwise_and"  ? BinaryKind::And
-                      : op == "bitwise_or" ? BinaryKind::Or
-                                           : BinaryKind::NE,
-                      a, b);
-  if (op == "left_shift") return call(ir::Intrinsic::ShiftLeft);
-  if (op == "right_shift") return call(ir::Intrinsic::ShiftRight);
-  if (op == "log_add_exp") {
-    const Expr* top = ctx.binary(BinaryKind::Max, a, b);
-    const Expr* ea = intrin(ir::Intrinsic::Exp, ctx.binary(BinaryKind::Sub, a, top));
-    const Expr* eb = intrin(ir::Intrinsic::Exp, ctx.binary(BinaryKind::Sub, b, top));
-    return ctx.binary(BinaryKind::Add, top, intrin(ir::Intrinsic::Log, ctx.binary(BinaryKind::Add, ea, eb)));
-  }
-  return call(named_intrin(op));
+const Expr* add_element(Topi& t, const Expr* a, const Expr* b) {
+  return t.ctx.binary(a->dtype().is_bool() ? BinaryKind::Or : BinaryKind::Add, a, b);
+}
+const Expr* multiply_element(Topi& t, const Expr* a, const Expr* b) {
+  return t.ctx.binary(a->dtype().is_bool() ? BinaryKind::And : BinaryKind::Mul, a, b);
 }
 
 Tensor Topi::map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name) {
   return g.compute(
       x->shape, [&](Indices i) { return f(g.load(x, i)); }, name);
 }
-Tensor Topi::unary(std::string_view op, Tensor x) {
-  return map(
-      x, [&](const Expr* e) { return unary_expr(op, e); },
-      op == "bitwise_not" || op == "negative" ? "compute" : "compute");
+Tensor Topi::unary(ir::Intrinsic id, Tensor x) {
+  return map(x, [&](const Expr* e) { return intrin(id, e); });
 }
 Tensor Topi::cast(Tensor x, DType t, std::string_view name) {
   return map(
@@ -159,7 +78,7 @@ const Expr* Topi::at(Tensor t, std::span<const Expr* const> out_indices, std::sp
   return g.load(t, std::span<const Expr* const>(indices));
 }
 
-Tensor Topi::binary(std::string_view op, Operand a, Operand b) {
+Tensor Topi::binary(std::string_view op, Element element, Operand a, Operand b) {
   std::vector<Tensor> ts;
   for (Tensor t : {a.tensor, b.tensor})
     if (t) ts.push_back(t);
@@ -170,9 +89,23 @@ Tensor Topi::binary(std::string_view op, Operand a, Operand b) {
         ExprList idx = vars(i);
         const Expr* x = a.tensor ? at(a.tensor, idx, shape) : a.scalar;
         const Expr* y = b.tensor ? at(b.tensor, idx, shape) : b.scalar;
-        return binary_expr(op, x, y);
+        const DType t = matched(x->dtype(), y->dtype());
+        return element(*this, ir::cast_to(ctx, t, x), ir::cast_to(ctx, t, y));
       },
       "T_" + std::string(op));
+}
+
+Tensor Topi::add(Operand a, Operand b) { return binary(short_op::Add, add_element, a, b); }
+Tensor Topi::multiply(Operand a, Operand b) { return binary(short_op::Multiply, multiply_element, a, b); }
+Tensor Topi::subtract(Operand a, Operand b) {
+  return binary(
+      short_op::Subtract,
+      [](Topi& t, const Expr* x, const Expr* y) -> const Expr* { return t.ctx.binary(BinaryKind::Sub, x, y); }, a, b);
+}
+Tensor Topi::divide(Operand a, Operand b) {
+  return binary(
+      short_op::Divide,
+      [](Topi& t, const Expr* x, const Expr* y) -> const Expr* { return t.ctx.binary(BinaryKind::Div, x, y); }, a, b);
 }
 
 // ---- reductions ----

@@ -1,4 +1,4 @@
-// Tensor-expression building blocks of legalisation: one function a tensor operation. The structure of what they
+// Tensor-expression building blocks of legalisation: one function per tensor operation. The structure of what they
 // build (stages, names, order of loops) follows TVM's operator inventory, so that lowered programs compare equal.
 #pragma once
 
@@ -11,6 +11,13 @@ using te::Indices;
 using te::Tensor;
 using ExprList = std::vector<const Expr*>;
 
+struct Topi;
+// One element of the result of two operands, from one element of each.
+using Element = const Expr* (*)(Topi& t, const Expr* a, const Expr* b);
+// Sum and product; of truth values `or` and `and`.
+const Expr* add_element(Topi& t, const Expr* a, const Expr* b);
+const Expr* multiply_element(Topi& t, const Expr* a, const Expr* b);
+
 struct Topi {
   te::Graph& g;
   ir::Context& ctx;
@@ -19,8 +26,6 @@ struct Topi {
   const Expr* i64(std::int64_t v) { return ctx.i64(v); }
   const Expr* lit(DType t, double v) { return ctx.literal(t, v); }
   const Expr* intrin(ir::Intrinsic id, const Expr* x) { return ctx.intrin(x->dtype(), id, {x}); }
-  // Of the same name as an operator.
-  ir::Intrinsic named_intrin(std::string_view op) const;
   const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b) {
     return ctx.intrin(a->dtype(), ir::Intrinsic::IfThenElse, {cond, a, b});
   }
@@ -31,9 +36,7 @@ struct Topi {
   const Expr* all(const ExprList& conditions);  // null when there is none
 
   // ---- elementwise ----
-  const Expr* unary_expr(std::string_view op, const Expr* x);
-  const Expr* binary_expr(std::string_view op, const Expr* a, const Expr* b);
-  Tensor unary(std::string_view op, Tensor x);
+  Tensor unary(ir::Intrinsic id, Tensor x);
   Tensor map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name = "compute");
   Tensor cast(Tensor x, DType t, std::string_view name = "T_cast");
   // Either side may be a scalar expression instead of a tensor.
@@ -43,7 +46,12 @@ struct Topi {
     Operand(Tensor t) : tensor(t) {}
     Operand(const Expr* e) : scalar(e) {}
   };
-  Tensor binary(std::string_view op, Operand a, Operand b);
+  // The elements are brought to one dtype before `element` sees them. `op` names the stage.
+  Tensor binary(std::string_view op, Element element, Operand a, Operand b);
+  Tensor add(Operand a, Operand b);
+  Tensor subtract(Operand a, Operand b);
+  Tensor multiply(Operand a, Operand b);
+  Tensor divide(Operand a, Operand b);
   std::vector<const Expr*> broadcast_shape(const std::vector<Tensor>& ts);
   // Element of t for the output indices, with NumPy broadcasting.
   const Expr* at(Tensor t, std::span<const Expr* const> out_indices, std::span<const Expr* const> out_shape);
@@ -63,7 +71,7 @@ struct Topi {
   Tensor squeeze(Tensor x, const std::vector<int>& axes);
   Tensor concat(const std::vector<Tensor>& xs, int axis);
   Tensor full(const ExprList& shape, const Expr* value);
-  // before and after: one an axis; `value` outside.
+  // before and after: one per axis; `value` outside.
   Tensor pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name);
   Tensor trilu(Tensor x, const Expr* k, bool upper);
 

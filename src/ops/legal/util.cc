@@ -5,6 +5,8 @@
 
 namespace rldb::ops::legal {
 
+Result<const Expr*> none(Legalizer&, const ir::Call*) { RLDB_UNREACHABLE("an operator without a body"); }
+
 support::Failure<source::Message> refuse(const ir::Call* c, std::string why) {
   const OpInfo* info = find(c->callee);
   return support::Failure(source::message(diag::OpNotLegalizable, info->name, why));

@@ -1,8 +1,8 @@
 // Shared by the legalisation functions.
 #pragma once
 
-#include "ops/legal/legal.h"
 #include "ops/legal/topi.h"
+#include "ops/rows.h"
 
 namespace rldb::ops::legal {
 

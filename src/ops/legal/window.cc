@@ -251,10 +251,9 @@ Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
 
 }  // namespace
 
-Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
+static Result<const Expr*> pool(Legalizer& l, const ir::Call* c, bool max) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY(Window w, window_of(l.context(), c));
-  bool max = op_name(c).starts_with("max");
   std::size_t n = w.letters.size();
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -292,6 +291,9 @@ Result<const Expr*> pool(Legalizer& l, const ir::Call* c) {
         "pool_avg", attrs)};
   });
 }
+
+Result<const Expr*> max_pool(Legalizer& l, const ir::Call* c) { return pool(l, c, true); }
+Result<const Expr*> avg_pool(Legalizer& l, const ir::Call* c) { return pool(l, c, false); }
 
 Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));

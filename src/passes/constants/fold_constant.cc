@@ -4,11 +4,14 @@
 // legalised first and run when that gives one call_tir. `tensor_to_shape` of a constant and `shape_to_tensor` of known
 // dims are read directly, and shapes bound to a variable are put into the operators that take them. A kernel that
 // cannot be run here (for another target, failing) stays a call. As in TVM.
+#include <fmt/format.h>
+
 #include "passes/common.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
@@ -60,7 +63,8 @@ class ConstantFolder : public Rewriter {
     if (b->is_match_cast() || made.size() != 1) return made;
     const Expr* value = made[0]->value;
     if (const auto* call = as<Call>(value)) {
-      if (const Expr* folded = fold(call)) {
+      const auto text_of_fold = [&] { return fmt::format("`{}` is computed now", b->var->name); };
+      if (const Expr* folded = fold(call); folded && may_rewrite(text_of_fold)) {
         ctx_.set_origin(folded, call);
         value = folded;
       }

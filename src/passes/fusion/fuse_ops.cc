@@ -4,11 +4,14 @@
 // What may be computed together is said by the attribute op_pattern of the PrimFuncs that are called and decided by
 // partition.h. Right where TVM is not: a call is never moved before the match_cast that gives one of its symbolic
 // variables a value, and a value that a match_cast looks at is no part of a larger kernel.
+#include <fmt/format.h>
+
 #include "passes/common.h"
 #include "passes/fusion/block_reads.h"
 #include "passes/fusion/group_bindings.h"
 #include "passes/fusion/partition.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -50,8 +53,16 @@ void add_groups(Context& ctx, const BindingBlock* block, const std::vector<std::
   std::unordered_map<std::size_t, std::size_t> size;
   for (const std::size_t g : group) ++size[g];
   std::unordered_map<std::size_t, std::size_t> number;
+  std::unordered_set<std::size_t> left_out;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (size[group[i]] < 2) continue;
+    if (size[group[i]] < 2 || left_out.contains(group[i])) continue;
+    const auto text_of_group = [&] {
+      return fmt::format("{} bindings from `{}` on are fused", size[group[i]], block->bindings[i]->var->name);
+    };
+    if (!number.contains(group[i]) && !may_rewrite(text_of_group)) {
+      left_out.insert(group[i]);
+      continue;
+    }
     const auto [found, fresh] = number.try_emplace(group[i], groups.attrs.size());
     if (fresh) groups.attrs.push_back(ctx.with_attr({}, fn_attr::kPrimitive, ctx.attr(true)));
     groups.of[block->bindings[i]->var] = found->second;

@@ -3,11 +3,14 @@
 // As in TVM, tuples among arguments are taken apart and parameters without a use dropped before, and functions that
 // nobody reaches after. A function that cannot be one kernel (fused_kernel.h says which can) stays what it is, and so
 // does one that is used other than by calls. A nested tuple is put together again behind the call.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/fusion/fused_kernel.h"
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/op_name.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -116,7 +119,9 @@ FusedFunctions fuse_all(Context& ctx, const Module* module) {
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f || !is_set(f->attrs, fn_attr::kPrimitive) || escaping.count(e.name)) continue;
-    if (auto kernel = fuse_kernels(ctx, module, f)) fused[e.name] = {std::move(*kernel), f};
+    auto kernel = fuse_kernels(ctx, module, f);
+    if (kernel && may_rewrite([&] { return fmt::format("`{}` becomes one kernel", e.name); }))
+      fused[e.name] = {std::move(*kernel), f};
   }
   // A public function that nobody here calls is somebody else's entry.
   std::unordered_set<std::string_view> called;

@@ -252,7 +252,7 @@ class KernelFuser {
     root.alloc_buffers = allocated_;
     root.body = ctx_.seq_stmt(bodies_);
     const Stmt* body = ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
-    const NamedAttr attrs[] = {ctx_.named(fn_attr::kNoAlias, ctx_.attr(true))};
+    const NamedAttr attrs[] = {ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
     kernel_.function = ctx_.prim_func(params_, ctx_.void_type(), body, attrs);
     ctx_.set_origin(kernel_.function, f);
     return kernel_;

@@ -4,6 +4,7 @@
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -68,7 +69,7 @@ class Lifter : public Rewriter {
     }
     const Expr* result = substitute(ctx_, e, map);
     const Stmt* body = ctx_.evaluate(ctx_.intrin(result->dtype(), Intrinsic::Ret, {result}));
-    const NamedAttr attrs[] = {ctx_.named("tirx.is_host_func", ctx_.attr(true))};
+    const NamedAttr attrs[] = {ctx_.named(attr_name::IsHostFunc, ctx_.attr(true))};
     const PrimFunc* f = ctx_.prim_func(params, e->type, body, attrs, true);
     ctx_.set_origin(f, e);
     const Call* call = ctx_.call_typed(add(f), args, e->type);

@@ -4,13 +4,17 @@
 // Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
 // skip_ops. What stays is diagnosed by
 // code generation, which knows that it has no instruction for it.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/common.h"
+#include "passes/lowering/legal_memo.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
@@ -20,18 +24,14 @@ using namespace ir;
 
 namespace {
 
-// Operators that are a packed function: their arguments are the function's.
-struct PackedOp {
-  std::string_view op;
-  std::string_view symbol;
-  bool pure;
-};
-constexpr PackedOp kPackedOps[] = {
-    {op::Print, builtin::RunPrint, false},
-    {op::AssertOp, builtin::RunAssert, false},
-    {op::Unique, builtin::RunUnique, true},
-    {op::Nonzero, builtin::RunNonzero, true},
-};
+constexpr bool packed_operators_are_builtins() {
+  using enum op::Trait;
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+  if (((traits)&Packed) != None && builtin::run_function(name).empty()) return false;
+#include "rldb/ir/op/op.def"
+  return true;
+}
+static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin.def");
 
 // An operator whose legalisation brings in operators is at most a few levels deep.
 constexpr int kMaxRounds = 16;
@@ -43,8 +43,8 @@ struct LegalizeOptions {
 
 class OpLegalizer : public Rewriter {
  public:
-  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, const LegalizeOptions& options)
-      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), options_(options) {}
+  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, LegalMemo& memo, const LegalizeOptions& options)
+      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), memo_(memo), options_(options) {}
 
  protected:
   const BindingBlock* visit_block(const BindingBlock* b) override {
@@ -68,6 +68,11 @@ class OpLegalizer : public Rewriter {
     if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
     if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
+    if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return out.push_back(b);
+    if (const Call* made = memo_.find(call)) {
+      ctx_.set_origin(made, call);
+      return out.push_back(remake_binding(ctx_, b, b->var, made));
+    }
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     if (dataflow_) blocks.begin_dataflow();
@@ -79,7 +84,9 @@ class OpLegalizer : public Rewriter {
       if (options_.warn) note(call, value.error());
       return out.push_back(b);
     }
-    for (const BindingBlock* block : blocks.end_scope(*value)->blocks) {
+    const SeqExpr* before = blocks.end_scope(*value);
+    if (before->blocks.empty()) memo_.remember(call, *value);
+    for (const BindingBlock* block : before->blocks) {
       for (const Binding* extra : block->bindings) {
         if (ctx_.origins().get(extra).empty()) ctx_.set_origin(extra, b);
         if (ctx_.origins().get(extra->value).empty() && extra->value->id > call->id)
@@ -100,21 +107,20 @@ class OpLegalizer : public Rewriter {
                        [&](const std::string& s) { return s == name || s == op::short_name(name); });
   }
 
+  // An operator that is a packed function: its arguments are the function's.
   const Call* as_packed(const Call* call) {
-    for (const PackedOp& row : kPackedOps) {
-      if (as<Op>(call->callee)->name != row.op) continue;
-      std::vector<const Expr*> args(call->args.begin(), call->args.end());
-      const Expr* callee = ctx_.extern_func(row.symbol);
-      if (row.pure) {
-        args.insert(args.begin(), callee);
-        callee = ctx_.op(op::CallPurePacked);
-      }
-      const Type* const ty_args[] = {call->type};
-      const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);
-      ctx_.set_origin(made, call);
-      return made;
+    const op::Row* row = op::find(as<Op>(call->callee)->name);
+    if (!row || !row->has(op::Trait::Packed)) return nullptr;
+    std::vector<const Expr*> args(call->args.begin(), call->args.end());
+    const Expr* callee = ctx_.extern_func(builtin::run_function(op::short_name(row->name)));
+    if (row->pure) {
+      args.insert(args.begin(), callee);
+      callee = ctx_.op(op::CallPurePacked);
     }
-    return nullptr;
+    const Type* const ty_args[] = {call->type};
+    const Call* made = ctx_.call_typed(callee, args, call->type, {}, ty_args);
+    ctx_.set_origin(made, call);
+    return made;
   }
 
   // Nothing else could make code of it: later passes would only say so less clearly.
@@ -132,6 +138,7 @@ class OpLegalizer : public Rewriter {
 
   PassEnv& env_;
   ops::Legalizer& legalizer_;
+  LegalMemo& memo_;
   const LegalizeOptions& options_;
   bool dataflow_ = false;
 };
@@ -144,11 +151,12 @@ Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const Pas
   what.warn = bool_option(options, 1, "enable_warning", false);
   ModuleBuilder builder(env.ctx, *module);
   ops::Legalizer legalizer(env.ctx, builder);
+  LegalMemo memo(env.ctx);
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f) continue;
-    const Function* made = OpLegalizer(env, legalizer, what).rewrite_function(f);
+    const Function* made = OpLegalizer(env, legalizer, memo, what).rewrite_function(f);
     if (made == f) continue;
     builder.set(e.name, derive_result(env.ctx, made));
     changed = true;

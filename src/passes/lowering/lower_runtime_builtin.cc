@@ -4,6 +4,7 @@
 // The result type of a closure's call is kept (TVM forgets it), so that what uses it stays well typed.
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/derive_func.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -103,7 +104,7 @@ class BuiltinLowerer : public Rewriter {
       args[2] = ctx_.dtype(dtype);
     }
     if (absent(args[3])) args[3] = ctx_.i64(0);
-    return derived(c, builtin::MemoryView, "tvm.relax.type.infer_view_ty", args);
+    return derived(c, builtin::MemoryView, derive_func::kInferView, args);
   }
 
   // An optional argument that was not given: nothing, an empty tuple, or a null value.

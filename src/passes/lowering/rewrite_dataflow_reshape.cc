@@ -4,6 +4,8 @@
 //
 // "Only copies in order" is proved from the loop nest: one store, every axis of the destination its own block axis (or
 // loop), and the flat index of the load equal to the flat index of the store. What cannot be proved stays a kernel.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/common.h"
@@ -11,6 +13,7 @@
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -111,7 +114,9 @@ class ReshapeRewriter : public Rewriter {
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     const Call* call = as_call_of(b->value, op::CallTir);
     if (dataflow_ && b->var->is_dataflow() && !b->is_match_cast() && call) {
-      if (const Call* made = reshape(call)) return {remake_binding(ctx_, b, b->var, made)};
+      const Call* made = reshape(call);
+      if (made && may_rewrite([&] { return fmt::format("`{}` becomes a view", b->var->name); }))
+        return {remake_binding(ctx_, b, b->var, made)};
     }
     return default_binding(b);
   }

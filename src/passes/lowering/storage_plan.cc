@@ -1,11 +1,15 @@
 // Which tensors share a storage: lifetimes through branches, tuples and views, storages taken again when free.
 #include "passes/lowering/storage_plan.h"
 
+#include <fmt/format.h>
+
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
@@ -233,6 +237,10 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
   if (token.uses == 0) return nullptr;  // never used: nothing would give it back
   Pool& pool = pools_[{token.scope, runtime::to_string(token.dtype)}];
   const std::int64_t size = token.const_bytes;
+  const auto text_of_reuse = [&] {
+    return fmt::format("a tensor of {} bytes is put into a storage that was used before",
+                       size < 0 ? print_expr(token.bytes) : std::to_string(size));
+  };
   if (size < 0) {
     // Written alike is soon seen; a proof takes its time, and one for each free storage a time that grows squarely.
     constexpr int kMaxProofs = 64;
@@ -242,6 +250,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
       PlannedStorage* s = it->second;
       const bool same = expr_equal(token.bytes, s->bytes);
       if (!same && (++proofs > kMaxProofs || !analyzer_.prove_equal(token.bytes, s->bytes))) continue;
+      if (!may_rewrite(text_of_reuse)) return nullptr;
       pool.erase(it);
       return s;
     }
@@ -255,6 +264,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
     if (mid == begin) return nullptr;
     --mid;  // the largest that is smaller: it grows
   }
+  if (!may_rewrite(text_of_reuse)) return nullptr;
   PlannedStorage* s = mid->second;
   pool.erase(mid);
   if (s->const_bytes < size) {

@@ -396,7 +396,7 @@ class ShapeLowerer {
     }
     const Stmt* body = stores.size() == 1 ? stores[0] : ctx_.seq_stmt(stores);
     const PrimParam params[] = {{heap->data, heap}};
-    const NamedAttr attrs[] = {ctx_.named("tirx.is_host_func", ctx_.attr(true))};
+    const NamedAttr attrs[] = {ctx_.named(attr_name::IsHostFunc, ctx_.attr(true))};
     const PrimFunc* f = ctx_.prim_func(params, ctx_.void_type(), body, attrs, true);
     ctx_.set_origin(f, function_);
     const Expr* const args[] = {heap_};

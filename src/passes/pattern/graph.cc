@@ -1,5 +1,6 @@
 // Matching patterns that are tied together: candidates of a pattern are what stands next to those that are decided.
 #include <algorithm>
+#include <unordered_set>
 
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
@@ -64,19 +65,39 @@ class GraphMatcher {
     return found;
   }
 
+  // The next one, of variables that were not handed out; variables that the block only reads may take part again.
+  PatternGraph::Match next() {
+    std::fill(chosen_.begin(), chosen_.end(), nullptr);
+    PatternGraph::Match found = run();
+    const std::size_t before = taken_.size();
+    for (const auto& [pattern, v] : found)
+      if (bound_.count(v)) taken_.insert(v);
+    if (taken_.size() == before) ++first_;  // nothing of the block took part: the same would be found for ever
+    return found;
+  }
+
  private:
   bool choose(std::size_t count) {
     support::poll();
     if (count == chosen_.size()) return true;
     const std::size_t node = next_node();
-    for (const Var* v : candidates(node)) {
-      if (std::find(chosen_.begin(), chosen_.end(), v) != chosen_.end()) continue;
-      PatternMatch ignored;
-      if (!match(graph_.nodes_[node], v, bound_, ignored)) continue;
-      chosen_[node] = v;
-      if (holds(node) && choose(count + 1)) return true;
-      chosen_[node] = nullptr;
+    // What failed to be the first before fails again: there is only less to choose from.
+    if (count == 0) {
+      for (; first_ < variables_.size(); ++first_)
+        if (fits(node, variables_[first_], count)) return true;
+      return false;
     }
+    const std::vector<const Var*> near = candidates(node);
+    return std::any_of(near.begin(), near.end(), [&](const Var* v) { return fits(node, v, count); });
+  }
+
+  bool fits(std::size_t node, const Var* v, std::size_t count) {
+    if (taken_.count(v) || std::find(chosen_.begin(), chosen_.end(), v) != chosen_.end()) return false;
+    PatternMatch ignored;
+    if (!match(graph_.nodes_[node], v, bound_, ignored)) return false;
+    chosen_[node] = v;
+    if (holds(node) && choose(count + 1)) return true;
+    chosen_[node] = nullptr;
     return false;
   }
 
@@ -131,8 +152,17 @@ class GraphMatcher {
   std::vector<const Var*> variables_;
   std::unordered_map<const Var*, std::vector<const Var*>> readers_;
   std::vector<const Var*> chosen_;
+  std::unordered_set<const Var*> taken_;
+  std::size_t first_ = 0;
 };
 
 PatternGraph::Match PatternGraph::match(const BindingBlock* block) const { return GraphMatcher(*this, block).run(); }
+
+std::vector<PatternGraph::Match> PatternGraph::all_matches(const BindingBlock* block) const {
+  GraphMatcher matcher(*this, block);
+  std::vector<Match> found;
+  for (Match m = matcher.next(); !m.empty(); m = matcher.next()) found.push_back(std::move(m));
+  return found;
+}
 
 }  // namespace rldb::passes

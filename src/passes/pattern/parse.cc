@@ -20,10 +20,16 @@ constexpr int kMaxDepth = 200;
 
 class PatternParser {
  public:
-  explicit PatternParser(std::string_view text) : text_(text) {}
+  // What the statements of a query share: names, and who reads whom.
+  struct Query {
+    std::vector<std::pair<std::string_view, Pattern>> names;
+    PatternGraph graph;
+    bool tied = false;
+  };
+  explicit PatternParser(std::string_view text, Query* query = nullptr) : text_(text), query_(query) {}
 
   ir::Result<Pattern> parse() {
-    RLDB_TRY(Pattern p, alternatives());
+    RLDB_TRY(Pattern p, sequence());
     blanks();
     if (at_ != text_.size()) return fail("the end wanted here");
     return p;
@@ -85,7 +91,7 @@ class PatternParser {
   }
 
   ir::Result<Pattern> nested(std::string_view text) {
-    PatternParser inner(text);
+    PatternParser inner(text, query_);
     inner.depth_ = depth_ + 1;
     if (inner.depth_ > kMaxDepth) return fail("nested too deeply");
     return inner.parse();
@@ -105,6 +111,34 @@ class PatternParser {
     std::vector<Argument> items;
     for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) items.push_back({{}, item});
     return patterns(items);
+  }
+
+  // `a >> b ^ c`: the last one of them.
+  ir::Result<Pattern> sequence() {
+    RLDB_TRY(Pattern p, alternatives());
+    while (query_ && depth_ == 0) {
+      const bool only = take_word(">>");
+      if (!only && !take('^')) break;
+      RLDB_TRY(const Pattern reader, alternatives());
+      tie(p, reader, -1, only);
+      p = reader;
+    }
+    return p;
+  }
+
+  void tie(const Pattern& producer, const Pattern& reader, std::int64_t index, bool only) {
+    query_->tied = true;
+    if (only)
+      query_->graph.only_used_by(producer, reader, int(index));
+    else
+      query_->graph.used_by(producer, reader, int(index));
+  }
+
+  bool take_word(std::string_view text) {
+    blanks();
+    if (text_.substr(at_, text.size()) != text) return false;
+    at_ += text.size();
+    return true;
   }
 
   ir::Result<Pattern> alternatives() {
@@ -151,6 +185,16 @@ class PatternParser {
   ir::Result<Pattern> with_property(const Pattern& p, std::string_view name) {
     if (!take('(')) return fail("`(` wanted here");
     RLDB_TRY(const std::vector<Argument> args, arguments());
+    if (query_ && (name == "used_by" || name == "only_used_by")) {
+      if (args.empty() || args.size() > 2) return fail("a pattern and an index wanted before this");
+      RLDB_TRY(const Pattern reader, nested(args[0].value));
+      std::int64_t index = -1;
+      if (args.size() == 2) {
+        RLDB_TRY(index, integer(args[1].value));
+      }
+      tie(p, reader, index, name == "only_used_by");
+      return reader;
+    }
     if (args.size() != 1) return fail("one argument wanted before this");
     const std::string_view value = args[0].value;
     if (name == "has_dtype") {
@@ -196,6 +240,12 @@ class PatternParser {
     const std::size_t begin = at_;
     std::string_view name = word();
     if (name.empty()) return fail("a pattern wanted here");
+    if (query_)
+      for (const auto& [known, p] : query_->names)
+        if (known == name.substr(0, name.find('.'))) {
+          at_ -= name.size() - known.size();  // what follows the dot is a property
+          return p;
+        }
     if (!take('(')) return fail("`(` wanted here");
     RLDB_TRY(const std::vector<Argument> args, arguments());
     if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name = name.substr(dot + 1);
@@ -239,6 +289,7 @@ class PatternParser {
   }
 
   std::string_view text_;
+  Query* query_ = nullptr;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -246,5 +297,56 @@ class PatternParser {
 }  // namespace
 
 ir::Result<Pattern> parse_pattern(std::string_view text) { return PatternParser(text).parse(); }
+
+namespace {
+
+// Statements at `;` and line ends outside of brackets and quotes.
+std::vector<std::string_view> split_statements(std::string_view text) {
+  std::vector<std::string_view> out;
+  std::size_t begin = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ';';
+    if (i < text.size() && quote != 0) {
+      if (c == quote) quote = 0;
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (i < text.size() && (depth > 0 || (c != ';' && c != '\n'))) continue;
+    const std::string_view statement = support::trim(text.substr(begin, i - begin));
+    if (!statement.empty()) out.push_back(statement);
+    begin = i + 1;
+  }
+  return out;
+}
+
+// The name that `name = pattern` gives; empty: it gives none.
+std::string_view assigned_name(std::string_view statement) {
+  std::size_t end = 0;
+  while (end < statement.size() && (std::isalnum(static_cast<unsigned char>(statement[end])) || statement[end] == '_'))
+    ++end;
+  const std::string_view rest = support::trim(statement.substr(end));
+  return end > 0 && rest.starts_with('=') ? statement.substr(0, end) : std::string_view();
+}
+
+}  // namespace
+
+ir::Result<PatternQuery> parse_query(std::string_view text) {
+  PatternParser::Query query;
+  std::optional<Pattern> last;
+  for (const std::string_view statement : split_statements(text)) {
+    const std::string_view name = assigned_name(statement);
+    const std::string_view value = name.empty() ? statement : statement.substr(statement.find('=') + 1);
+    RLDB_TRY(const Pattern p, PatternParser(value, &query).parse());
+    if (!name.empty()) query.names.insert(query.names.begin(), {name, p});
+    last = p;
+  }
+  if (!last) return Failure(message(diag::PatternSyntax, 1, "a pattern wanted here"));
+  if (query.tied) return PatternQuery{std::nullopt, std::move(query.graph)};
+  return PatternQuery{last, {}};
+}
 
 }  // namespace rldb::passes

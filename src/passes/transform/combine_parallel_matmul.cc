@@ -42,6 +42,8 @@ struct Branch {
 class BlockCombiner {
  public:
   BlockCombiner(Context& ctx, const BindingBlock* block) : ctx_(ctx), block_(block) {
+    place_.reserve(block->bindings.size());
+    users_.reserve(block->bindings.size());
     for (std::size_t i = 0; i < block->bindings.size(); ++i) {
       place_[block->bindings[i]->var] = i;
       for (const Var* v : free_vars(block->bindings[i]->value)) users_[v].push_back(i);

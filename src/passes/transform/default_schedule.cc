@@ -1,7 +1,10 @@
 // DefaultSchedule(func_name=..., vector_bytes=...): the default schedule of PrimFuncs (room schedule), which the JIT
 // would give them unseen. The result is marked `tirx.is_scheduled` and emitted as it is written. Without func_name all
 // PrimFuncs; vector_bytes is 16, 32 or 64, and without it what this machine has.
+#include <fmt/format.h>
+
 #include "passes/common.h"
+#include "rldb/passes/rewrite_counter.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_pass.h"
 
@@ -29,7 +32,7 @@ Result<const Module*> default_schedule(PassEnv& env, const Module* module, const
     const auto* f = as<PrimFunc>(entry.function);
     if (!f || (only && entry.name != name)) continue;
     const PrimFunc* made = schedule::default_schedule(env.ctx, f, wanted).func;
-    if (made == f) continue;
+    if (made == f || !may_rewrite([&] { return fmt::format("`{}` is scheduled", entry.name); })) continue;
     builder.set(entry.name, made);
     changed = true;
   }

@@ -1,6 +1,8 @@
 // EliminateCommonSubexpr(call_only=False): a pure expression that is there already becomes an alias of it. Within a
 // scope only: not out of a branch, not from one dataflow block's variables to another's. Allocations stay apart, and so
 // do match_casts that define variables.
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include "passes/common.h"
@@ -8,6 +10,7 @@
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -44,6 +47,9 @@ class Merger : public Rewriter {
   const BindingBlock* visit_block(const BindingBlock* b) override {
     const std::size_t mark = order_.size();
     const BindingBlock* made = default_block(b);
+    // Behind the block an output is known by its own name again.
+    for (const auto& [from, own] : outputs_) remap(from, own);
+    outputs_.clear();
     if (b->is_dataflow()) forget(mark, [](const Entry& entry) { return entry.var->is_dataflow(); });
     return made;
   }
@@ -60,9 +66,11 @@ class Merger : public Rewriter {
           !structural_equal(first->value, made->value)) {
         continue;
       }
+      if (!may_rewrite([&] { return fmt::format("`{}` becomes `{}`", b->var->name, entry.var->name); })) break;
       const Binding* alias = ctx_.binding(made->var, entry.var);
       ctx_.set_origin(alias, b);
       remap(b->var, entry.var);
+      if (entry.var->is_dataflow() && !made->var->is_dataflow()) outputs_.emplace_back(b->var, made->var);
       return {alias};
     }
     same.push_back({made, made->var});
@@ -116,11 +124,14 @@ class Merger : public Rewriter {
   }
 
   bool call_only_;
-  Known known_;                       // by hash, what the scope has computed
-  std::vector<std::uint64_t> order_;  // hashes of `known_` in the order of coming
+  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, that inner variables stand for
+  Known known_;                                             // by hash, what the scope has computed
+  std::vector<std::uint64_t> order_;                        // hashes of `known_` in the order of coming
 };
 
 }  // namespace
+
+const Function* merge_equal_bindings(Context& ctx, const Function* f) { return Merger(ctx, false).rewrite_function(f); }
 
 Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module, const PassOptions& options) {
   const bool call_only = bool_option(options, 0, "call_only", false);

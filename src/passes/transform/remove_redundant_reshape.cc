@@ -1,9 +1,12 @@
 // RemoveRedundantReshape: a reshape of a reshape reads the first one's operand, and a reshape to the shape that is
 // there already goes.
+#include <fmt/format.h>
+
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
 
@@ -28,6 +31,7 @@ class ReshapeRemover : public Rewriter {
       // Nothing is gained where less is known of the result.
       if (shorter.ok() && (*shorter)->type == reshape->type) value = *shorter;
     }
+    if (value && !may_rewrite([&] { return fmt::format("`{}` is reshaped no more", b->var->name); })) value = nullptr;
     if (value && !isa<Var>(value)) ctx_.set_origin(value, reshape);
     if (value) made[0] = remake_binding(ctx_, made[0], made[0]->var, value);
     if (as_call_of(made[0]->value, op::Reshape)) reshapes_[made[0]->var] = as<Call>(made[0]->value);

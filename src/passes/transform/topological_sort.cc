@@ -141,9 +141,13 @@ class Sorter : public Rewriter {
     const BindingBlock* made = default_block(b);
     const auto known = [&](const Binding* x) { return graph_.has(x); };
     if (!b->is_dataflow() || !std::all_of(b->bindings.begin(), b->bindings.end(), known)) return made;
-    std::vector<const Binding*> sorted(made->bindings.begin(), made->bindings.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](const Binding* x, const Binding* y) { return place_of(x) < place_of(y); });
+    std::vector<std::pair<std::size_t, const Binding*>> placed;  // each place is looked up once
+    placed.reserve(made->bindings.size());
+    for (const Binding* x : made->bindings) placed.emplace_back(place_of(x), x);
+    std::stable_sort(placed.begin(), placed.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    std::vector<const Binding*> sorted;
+    sorted.reserve(placed.size());
+    for (const auto& [place, x] : placed) sorted.push_back(x);
     if (std::equal(sorted.begin(), sorted.end(), made->bindings.begin())) return made;
     const BindingBlock* block = ctx_.block(sorted, true);
     ctx_.set_origin(block, b);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/steps.h"
 
@@ -166,7 +167,7 @@ class Writer {
     return build_.loop("i", total_, [&](const ir::Expr* i) { return body(i); });
   }
   const ir::Stmt* vectors() {
-    const ir::NamedAttr stream[] = {build_.ctx.named(kNontemporal, build_.ctx.attr(1))};
+    const ir::NamedAttr stream[] = {build_.ctx.named(attr_name::Nontemporal, build_.ctx.attr(1))};
     const auto n = std::int64_t(lanes_);
     return build_.loop(
         "i_0", build_.whole(total_, n),

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/steps.h"
 
@@ -170,7 +171,7 @@ class Writer {
     ir::SBlock made = *r_.block;
     made.name = ctx.str(std::string(r_.block->name) + "_update");
     made.init = nullptr;
-    made.annotations = ctx.with_attr(r_.block->annotations, kContract, ctx.attr(1));
+    made.annotations = ctx.with_attr(r_.block->annotations, attr_name::FpContract, ctx.attr(1));
     std::vector<ir::BufferRegion> reads;
     for (const ir::BufferRegion& w : r_.block->writes)
       if (std::none_of(made.reads.begin(), made.reads.end(), [&](const auto& r) { return r.buffer == w.buffer; }))

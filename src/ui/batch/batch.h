@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "ui/cli.h"
 #include "ui/console.h"
@@ -25,6 +26,8 @@ void report(const source::Diagnostics& diagnostics, const session::Session& sess
             Console& console);
 // To a file, or standard output when `path` is empty or "-". False: diagnosed.
 bool write_output(const std::string& path, std::string_view text, Console& console);
+// The tensors of an .npy or .npz file, by name. None: diagnosed.
+std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out);
 // `1.5 ms`, `12 us`.
 std::string format_duration(std::uint64_t nanoseconds);
 

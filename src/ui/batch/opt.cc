@@ -13,6 +13,7 @@
 #include "ui/batch/batch.h"
 #include "ui/cache_folder.h"
 #include "ui/memory/memory_view.h"
+#include "ui/rewrite_file.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
@@ -130,6 +131,24 @@ class PassObserver {
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
+// Each file of rules in turn; with --validate-each the values before and after it are compared.
+int rewrite(const CommandLine& line, session::Session& session, Console& console) {
+  for (const std::string& path : line.rewriters) {
+    source::Diagnostics diagnostics;
+    const ir::Module* before = session.module();
+    const std::optional<std::size_t> count = rewrite_by_file(session, path, diagnostics);
+    if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+    if (!count) return kFailed;
+    console.print_error("# {}: {} replaced\n", path, *count);
+    if (!line.validate_each || *count == 0) continue;
+    const repro::Validation result = repro::validate_versions(session, before, session.module());
+    console.print_error("# validate {}: {}\n", path, repro::to_string(result));
+    if (!result.difference.empty()) return kFailed;
+    if (result.compared.empty()) return kCannotTell;
+  }
+  return kGood;
+}
+
 // False: diagnosed.
 bool write_memory_report(const CommandLine& line, session::Session& session, Console& console) {
   source::Diagnostics diagnostics;
@@ -174,6 +193,7 @@ int batch_opt(const CommandLine& line, Console& console) {
     report(diagnostics, *session, line, console);
     return kUsage;
   }
+  if (const int code = rewrite(line, *session, console); code != kGood) return code;
   PassObserver observer(line, *session, console);
   passes::RunOptions run;
   run.verify_each = line.verify_each;

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "rldb/repro/compare.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
@@ -31,6 +32,8 @@ bool write_result(const std::string& path, const std::vector<Value>& tensors, se
   return false;
 }
 
+}  // namespace
+
 std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out) {
   auto bytes = support::read_file(path);
   if (!bytes.ok()) {
@@ -51,6 +54,8 @@ std::optional<runtime::NamedTensors> read_expected(const std::string& path, sour
   out.add({}, source::message(diag::BadInput, path, why));
   return std::nullopt;
 }
+
+namespace {
 
 // 0 equal, 1 different, 2 cannot be read.
 int compare_result(const std::string& path, const std::vector<Value>& tensors, session::Session& session,
@@ -83,6 +88,28 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
   return diagnostics.has_errors() ? kFailed : kGood;
 }
 
+// A run that is written down, and what no correct program does.
+int run_sanitized(session::Session& session, const std::string& function, const std::vector<Value>& values,
+                  const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  if (!session.module()) {
+    diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], "look at the memory of"));
+    report(diagnostics, session, line, console);
+    return kUsage;
+  }
+  const repro::Trace trace =
+      repro::record(session, {session.module(), function, values, line.options.engine, line.files[0]});
+  for (const repro::Finding& f : repro::sanitize(trace, line.sanitizers))
+    diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
+  if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
+  const bool failed = diagnostics.has_errors();
+  if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
+  if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (failed || diagnostics.has_errors()) return failed ? kFailed : kCannotTell;
+  console.print("{}\n", runtime::format_value(trace.result));
+  return kGood;
+}
+
 void note_arguments(const std::vector<session::Argument>& arguments, Console& console) {
   for (const session::Argument& a : arguments)
     if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
@@ -104,6 +131,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (line.format == Format::Text) note_arguments(*arguments, console);
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
+  if (line.sanitizers.any()) return run_sanitized(*session, function, values, line, console);
   const session::RunResult result = session->run(function, values, diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));

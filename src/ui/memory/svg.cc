@@ -1,10 +1,11 @@
 // Memory plans as a picture: time from left to right, a row a storage, its tensors as boxes in it.
+#include "ui/draw/svg.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "rldb/support/cancel.h"
-#include "ui/draw/svg.h"
 #include "ui/memory/memory_view.h"
 
 namespace rldb::ui {

@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
+#include "ui/repl/kernel_view.h"
 
 namespace rldb::ui {
 
@@ -178,10 +179,7 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
   }
   if (!stop.note.empty()) print("note: {}\n", stop.note);
   if (stop.in_kernel) {
-    if (const auto at = debugger_->kernel_position()) {
-      print("in kernel {}: {}\n", at->kernel, at->text);
-      for (const auto& [name, value] : at->variables) print("  {} = {}\n", name, runtime::format_brief(value));
-    }
+    show_kernel_stop(*this);
     return Status::Good;
   }
   show_source_around(*this, stop.where, list_lines);
@@ -203,7 +201,8 @@ void show_breakpoints(Repl& repl) {
   for (const auto& [number, b] : repl.debugger().breakpoints()) {
     const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
     repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
-               anywhere          ? b.kind == debug::PointKind::Watch
+               b.in_kernel       ? b.place
+               : anywhere        ? b.kind == debug::PointKind::Watch
                                        ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
                                        : "anywhere"
                : b.sites.empty() ? "pending"

@@ -12,7 +12,7 @@ using namespace rldb::debug::testing;
 
 namespace {
 
-std::string eval(std::string_view text) {
+std::string result_of(std::string_view text) {
   static const std::map<std::string, Value, std::less<>> names{
       {"n", Value::of_int(7)},
       {"x", f32({2, 3}, {1, 2, 3, 4, 5, 6})},
@@ -33,34 +33,34 @@ std::string eval(std::string_view text) {
 }  // namespace
 
 TEST_CASE("scalars follow Python") {
-  CHECK(eval("1 + 2 * 3") == "7");
-  CHECK(eval("(1 + 2) * -3") == "-9");
-  CHECK(eval("-7 // 2") == "-4");
-  CHECK(eval("-7 % 3") == "2");
-  CHECK(eval("7 / 2") == "3.5");
-  CHECK(eval("n % -2") == "-1");
-  CHECK(eval("1 < 2 < 3") == "True");
-  CHECK(eval("1 < 2 < 2") == "False");
-  CHECK(eval("not n == 7 or n >= 7") == "True");
-  CHECK(eval("1e3 == 1000") == "True");
-  CHECK(eval("1 // 0").find("division by zero") != std::string::npos);
-  CHECK(eval("-9223372036854775807 - 1") == "-9223372036854775808");
-  CHECK(eval("(-9223372036854775807 - 1) // -1") == "-9223372036854775808");
+  CHECK(result_of("1 + 2 * 3") == "7");
+  CHECK(result_of("(1 + 2) * -3") == "-9");
+  CHECK(result_of("-7 // 2") == "-4");
+  CHECK(result_of("-7 % 3") == "2");
+  CHECK(result_of("7 / 2") == "3.5");
+  CHECK(result_of("n % -2") == "-1");
+  CHECK(result_of("1 < 2 < 3") == "True");
+  CHECK(result_of("1 < 2 < 2") == "False");
+  CHECK(result_of("not n == 7 or n >= 7") == "True");
+  CHECK(result_of("1e3 == 1000") == "True");
+  CHECK(result_of("1 // 0").find("division by zero") != std::string::npos);
+  CHECK(result_of("-9223372036854775807 - 1") == "-9223372036854775808");
+  CHECK(result_of("(-9223372036854775807 - 1) // -1") == "-9223372036854775808");
 }
 
 TEST_CASE("elements and facts of values") {
-  CHECK(eval("x[1, 2]") == "6.0");
-  CHECK(eval("x[-1, 0] > 3.5") == "True");
-  CHECK(eval("x[1]") == "[4. 5. 6.]");
-  CHECK(eval("x[1][0]") == "4.0");
-  CHECK(eval("x.shape[1] * n") == "21");
-  CHECK(eval("x.max - x.min") == "5.0");
-  CHECK(eval("x.has_nan") == "False");
-  CHECK(eval("bad.has_nan and bad.ndim == 1") == "True");
-  CHECK(eval("x.dtype == 'float32'") == "True");
-  CHECK(eval("t[1][0] + t[0]") == "11.0");
-  CHECK(eval("s[0] + s.ndim") == "6");
-  CHECK(eval("one > 2") == "[ True]");
+  CHECK(result_of("x[1, 2]") == "6.0");
+  CHECK(result_of("x[-1, 0] > 3.5") == "True");
+  CHECK(result_of("x[1]") == "[4. 5. 6.]");
+  CHECK(result_of("x[1][0]") == "4.0");
+  CHECK(result_of("x.shape[1] * n") == "21");
+  CHECK(result_of("x.max - x.min") == "5.0");
+  CHECK(result_of("x.has_nan") == "False");
+  CHECK(result_of("bad.has_nan and bad.ndim == 1") == "True");
+  CHECK(result_of("x.dtype == 'float32'") == "True");
+  CHECK(result_of("t[1][0] + t[0]") == "11.0");
+  CHECK(result_of("s[0] + s.ndim") == "6");
+  CHECK(result_of("one > 2") == "[ True]");
 }
 
 TEST_CASE("names that an expression looks up") {
@@ -78,22 +78,22 @@ TEST_CASE("names that an expression looks up") {
 }
 
 TEST_CASE("what cannot be evaluated says why") {
-  CHECK(eval("x > 2 and n").find("is not a scalar") != std::string::npos);
-  CHECK(eval("x[2, 0]").find("index 2 is out of range: dimension 0 has 2") != std::string::npos);
-  CHECK(eval("x[0, 0, 0]").find("3 indices into a tensor of rank 2") != std::string::npos);
-  CHECK(eval("y + 1") == "error: no y");
-  CHECK(eval("n +").find("the text ends") != std::string::npos);
-  CHECK(eval("n n").find("column 3") != std::string::npos);
-  CHECK(eval("12abc").find("followed by a letter") != std::string::npos);
-  CHECK(eval("x.colour").find("has no `.colour`") != std::string::npos);
-  CHECK(eval(std::string(100'000, '(')).find("too long") != std::string::npos);
-  CHECK(eval(std::string(5'000, '(')).find("nests too deep") != std::string::npos);
-  CHECK(eval(std::string(5'000, '-') + "1").find("nests too deep") != std::string::npos);
+  CHECK(result_of("x > 2 and n").find("is not a scalar") != std::string::npos);
+  CHECK(result_of("x[2, 0]").find("index 2 is out of range: dimension 0 has 2") != std::string::npos);
+  CHECK(result_of("x[0, 0, 0]").find("3 indices into a tensor of rank 2") != std::string::npos);
+  CHECK(result_of("y + 1") == "error: no y");
+  CHECK(result_of("n +").find("the text ends") != std::string::npos);
+  CHECK(result_of("n n").find("column 3") != std::string::npos);
+  CHECK(result_of("12abc").find("followed by a letter") != std::string::npos);
+  CHECK(result_of("x.colour").find("has no `.colour`") != std::string::npos);
+  CHECK(result_of(std::string(100'000, '(')).find("too long") != std::string::npos);
+  CHECK(result_of(std::string(5'000, '(')).find("nests too deep") != std::string::npos);
+  CHECK(result_of(std::string(5'000, '-') + "1").find("nests too deep") != std::string::npos);
 }
 
 TEST_CASE("the undecided side only is looked at") {
-  CHECK(eval("n > 9 and y > 1") == "False");
-  CHECK(eval("n == 7 or x[99, 99] > 1") == "True");
-  CHECK(eval("n > 9 and y > 1 or n == 7") == "True");
-  CHECK(eval("n == 7 and y").find("no y") != std::string::npos);
+  CHECK(result_of("n > 9 and y > 1") == "False");
+  CHECK(result_of("n == 7 or x[99, 99] > 1") == "True");
+  CHECK(result_of("n > 9 and y > 1 or n == 7") == "True");
+  CHECK(result_of("n == 7 and y").find("no y") != std::string::npos);
 }

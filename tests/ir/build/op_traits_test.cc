@@ -35,7 +35,7 @@ std::string id_of(std::string_view short_name) {
 }  // namespace
 
 TEST_CASE("op: ids are made from the names of their rows") {
-#define RLDB_OP(id, name, signature, infer, legalize, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
   CHECK(std::string(#id) == id_of(name));
 #include "rldb/ir/op/op.def"
 }

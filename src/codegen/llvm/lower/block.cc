@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -253,7 +254,7 @@ void Lowering::block_body(const ir::SBlock* b, Value* init_condition) {
       b_.SetInsertPoint(go);
     }
   }
-  contract_ = contract_ || b->init != nullptr || schedule::has_flag(b->annotations, schedule::kContract);
+  contract_ = contract_ || b->init != nullptr || schedule::has_flag(b->annotations, attr_name::FpContract);
   stmt(b->body);
   contract_ = contract;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/schedule.h"
@@ -199,7 +200,7 @@ void Lowering::for_loop(const ir::ForStmt* loop) {
   if (loop->for_kind == ir::ForKind::ThreadBinding)
     refuse(fmt::format("loop `{}` is bound to the GPU thread `{}`", loop->var->name, loop->thread_tag));
   if (vector_loop(loop) || unrolled_loop(loop)) return;
-  if (schedule::has_flag(loop->annotations, schedule::kNontemporal)) return nontemporal_loop(loop);
+  if (schedule::has_flag(loop->annotations, attr_name::Nontemporal)) return nontemporal_loop(loop);
   plain_loop(loop);
 }
 

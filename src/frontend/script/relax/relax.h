@@ -30,7 +30,7 @@ const ir::Function* read_body(Reader& r, Node function, Signature& signature, bo
 // A nested @R.function.
 Val read_local_function(Reader& r, Node function, bool dataflow_var);
 
-// relax/body.cc: statements into r.fn->body. Returns the value of `return`, or null.
+// relax/body_reader.h: statements into r.fn->body. Returns the value of `return`, or null.
 struct BlockResult {
   const ir::Expr* value = nullptr;
   bool returned = false;

@@ -5,6 +5,7 @@
 
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
+#include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
 
@@ -418,9 +419,8 @@ void read_sblock(Reader& r, Node with) {
   fields.annotations = b.annotations;
   fields.init = b.init;
   fields.body = body;
-  AccessRegions inferred;
   if (!b.reads || !b.writes) {
-    inferred = infer_regions(r.ctx, body, b.init, b.allocs, b.matches);
+    const ir::Regions inferred = ir::infer_regions(r.ctx, {b.axes, b.init, body, b.allocs, b.matches});
     if (!b.reads) b.reads = inferred.reads;
     if (!b.writes) b.writes = inferred.writes;
   }

@@ -4,6 +4,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script.h"
@@ -63,7 +64,7 @@ Val func_attr(Reader& r, const CallNode& call) {
 
 Val noalias(Reader& r, const CallNode& call) {
   if (!need_tir(r, call)) return {};
-  r.fn->attrs.push_back(r.ctx.named("tirx.noalias", r.ctx.attr(true)));
+  r.fn->attrs.push_back(r.ctx.named(attr_name::NoAlias, r.ctx.attr(true)));
   return Val::nothing();
 }
 

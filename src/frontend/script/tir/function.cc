@@ -6,6 +6,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_script.h"
 
@@ -61,7 +62,7 @@ class FunctionReader {
       tir_.s_tir = new_blocks;
     } else {
       tir_.s_tir = r_.old_header || uses_old || new_blocks || r_.rfc_spelling() ||
-                   text.find("tir.noalias") != std::string_view::npos;
+                   text.find(attr_name::NoAliasOld) != std::string_view::npos;
     }
   }
 

@@ -100,12 +100,6 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at);
 const ir::Expr* region_extent(Reader& r, const ir::Expr* begin, const ir::Expr* end);
 // Names in a shape that nothing defines become symbolic variables (the RFC's spelling).
 void declare_bare_dims(Reader& r, Node shape);
-// Regions of a block's accesses, for blocks whose text does not give them. regions.cc
-struct AccessRegions {
-  std::vector<ir::BufferRegion> reads, writes;
-};
-AccessRegions infer_regions(ir::Context& ctx, const ir::Stmt* body, const ir::Stmt* init,
-                            std::span<const ir::Buffer* const> local, std::span<const ir::MatchBufferRegion> matches);
 
 // tir/buffer.cc
 Val index_buffer(Reader& r, const ir::Buffer* buffer, const std::vector<Val>& index, Node at);

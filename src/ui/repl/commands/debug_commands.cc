@@ -6,6 +6,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/source/diagnostic_command.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -52,11 +53,28 @@ Status plain(Repl& repl, std::string_view rest, Verb verb) {
   return repl.show_stop((repl.debugger().*verb)());
 }
 
+// `i`, `block 3`: what to go to in a kernel, and how often.
+template <class Verb>
+Status step_to(Repl& repl, std::string_view rest, Verb verb) {
+  const std::vector<std::string> words = split_words(rest);
+  const auto count = words.size() == 2 ? parse_count(words[1]) : std::optional<std::uint64_t>(1);
+  if (words.size() > 2 || !count || *count == 0) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const StopReport stop = (repl.debugger().*verb)(words[0], *count, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
 Status select_frame(Repl& repl, int number) {
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
   if (number < 0 || std::size_t(number) >= frames.size())
     return repl.fail(source::message(diag::NoSuchThing, "frame", number));
   repl.frame() = number;
+  if (frames[std::size_t(number)].in_kernel) {
+    repl.print("#{} {}\n", number, describe_kernel_frame(repl.debugger()));
+    list_kernel(repl);
+    return Status::Good;
+  }
   repl.print("#{} {}\n", number, describe_position(repl, frames[std::size_t(number)].where));
   show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
   return Status::Good;
@@ -98,7 +116,16 @@ Status command_Step(Repl& r, std::string_view rest) { return with_count(r, rest,
 Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next); }
 Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
 Status command_Nexti(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next_instruction); }
-Status command_Stept(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_statement); }
+Status command_Stept(Repl& repl, std::string_view rest) {
+  if (rest.empty() || parse_count(rest)) return with_count(repl, rest, &Debugger::step_statement);
+  if (!repl.debugger().active()) return not_stopped(repl);
+  return step_to(repl, rest, &Debugger::step_to_in_kernel);
+}
+Status command_ReverseStept(Repl& repl, std::string_view rest) {
+  if (rest.empty() || parse_count(rest)) return reverse_with_count(repl, rest, &Debugger::reverse_step_statement);
+  if (!can_reverse(repl)) return not_stopped(repl);
+  return step_to(repl, rest, &Debugger::reverse_step_to_in_kernel);
+}
 Status command_ReverseStep(Repl& r, std::string_view rest) {
   return reverse_with_count(r, rest, &Debugger::reverse_step);
 }

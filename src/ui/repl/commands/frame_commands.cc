@@ -9,6 +9,7 @@
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -17,6 +18,13 @@ namespace {
 
 constexpr std::size_t kMostRows = 50;
 constexpr std::size_t kValueWidth = 60;
+
+// Where the selected frame of the machine is; in a kernel: its call.
+debug::Position function_frame(Repl& repl) {
+  std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
+  return frames[std::size_t(std::clamp(repl.debugger().machine_frame(repl.frame()), 0, int(frames.size()) - 1))].where;
+}
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
 Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
@@ -41,6 +49,11 @@ std::string arguments_text(Repl& repl, int frame) {
 
 void print_frame(Repl& repl, const debug::FrameInfo& f, bool full) {
   constexpr std::size_t kArguments = 100;
+  if (f.in_kernel) {
+    repl.print("{}#{} {}\n", f.number == repl.frame() ? "=> " : "   ", f.number,
+               describe_kernel_frame(repl.debugger()));
+    return;
+  }
   repl.print("{}#{} {} ({})\n", f.number == repl.frame() ? "=> " : "   ", f.number, describe_position(repl, f.where),
              cut(arguments_text(repl, f.number), kArguments));
   if (!full) return;
@@ -98,13 +111,8 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
   if (!repl.debugger().machine()) return not_stopped(repl);
-  if (const auto kernel = repl.frame() == 0 ? repl.debugger().kernel_position() : std::nullopt) {
-    Table table({"name", "", "value"});
-    for (const auto& [name, value] : kernel->variables)
-      table.add({name, "loop or block variable", runtime::format_brief(value)});
-    for (const auto& [name, value] : kernel->buffers)
-      table.add({name, "buffer", cut(runtime::format_brief(value), kValueWidth)});
-    repl.print("in kernel {}:\n{}", kernel->kernel, table.text());
+  if (repl.frame() == 0 && repl.debugger().kernel_position()) {
+    show_kernel_locals(repl);
     return Status::Good;
   }
   const std::vector<debug::LocalInfo> locals = repl.debugger().locals(repl.frame());
@@ -205,8 +213,7 @@ Status command_Storage(Repl& repl, std::string_view rest) {
   std::string function(rest);
   bytecode::Pc now = -1;
   if (stopped) {
-    const auto frames = repl.debugger().frames();
-    const debug::Position& where = frames[std::size_t(std::clamp(repl.frame(), 0, int(frames.size()) - 1))].where;
+    const debug::Position where = function_frame(repl);
     if (function.empty()) function = where.function;
     if (function == where.function) now = where.pc;
   } else {

@@ -17,9 +17,11 @@ namespace {
 
 // The function of the selected frame as it was written; without a run, main.
 std::string function_at_hand(Repl& repl) {
-  const auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
-  if (std::size_t(repl.frame()) >= frames.size()) return "main";
-  const debug::Position& where = frames[std::size_t(repl.frame())].where;
+  auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
+  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
+  const auto frame = std::size_t(frames.empty() ? 0 : repl.debugger().machine_frame(repl.frame()));
+  if (frame >= frames.size()) return "main";
+  const debug::Position& where = frames[frame].where;
   return where.written_in.empty() ? where.function : where.written_in;
 }
 

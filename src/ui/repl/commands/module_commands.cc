@@ -12,6 +12,7 @@
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -128,6 +129,10 @@ Status command_Save(Repl& repl, std::string_view rest) {
 Status command_List(Repl& repl, std::string_view rest) {
   // A kernel that is run by itself has no frame.
   const auto frames = repl.debugger().frames();
+  if (rest.empty() && repl.frame() == 0 && repl.debugger().kernel_position()) {
+    list_kernel(repl);
+    return Status::Good;
+  }
   if (rest.empty() && repl.debugger().active() && std::size_t(repl.frame()) < frames.size()) {
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/ir/printer.h"
+#include "rldb/repro/compare.h"
 #include "rldb/repro/validate.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_command.h"
@@ -138,20 +139,36 @@ Status command_History(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-Status command_Diff(Repl& repl, std::string_view rest) {
+namespace {
+
+// `[VERSION [VERSION]]`: the one before against the current one, unless given. None: diagnosed, or too many words.
+std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   const passes::History& history = repl.session().history();
-  if (words.size() > 2) return Status::Usage;
-  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
+  if (words.size() > 2) return std::nullopt;
+  if (history.size() == 0) {
+    repl.fail(source::message(diag::NoProgram));
+    return std::nullopt;
+  }
   std::optional<std::size_t> before, after = history.position();
   if (words.empty())
     before = history.position() > 0 ? history.position() - 1 : 0;
   else
     before = version_of(repl, words[0]);
   if (words.size() == 2) after = version_of(repl, words[1]);
-  if (!before || !after) return Status::Failed;
-  print_difference(repl, history.module_at(*before), history.module_at(*after), version_name(history, *before),
-                   version_name(history, *after));
+  if (!before || !after) return std::nullopt;
+  return std::pair(*before, *after);
+}
+
+}  // namespace
+
+Status command_Diff(Repl& repl, std::string_view rest) {
+  if (split_words(rest).size() > 2) return Status::Usage;
+  const auto versions = two_versions(repl, rest);
+  if (!versions) return Status::Failed;
+  const passes::History& history = repl.session().history();
+  print_difference(repl, history.module_at(versions->first), history.module_at(versions->second),
+                   version_name(history, versions->first), version_name(history, versions->second));
   return Status::Good;
 }
 
@@ -237,6 +254,34 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
     print_steps(repl, request->kernel, f, result);
   }
   return Status::Good;
+}
+
+Status command_Compare(Repl& repl, std::string_view rest) {
+  const auto versions = two_versions(repl, rest);
+  if (!versions) return split_words(rest).size() > 2 ? Status::Usage : Status::Failed;
+  session::Session& session = repl.session();
+  const passes::History& history = session.history();
+  source::Diagnostics diagnostics;
+  auto arguments = session.arguments("main", {}, diagnostics);
+  repl.report(diagnostics);
+  if (!arguments) return Status::Failed;
+  repro::Program a;
+  a.module = history.module_at(versions->first);
+  a.function = "main";
+  a.kernels = session.options().engine;
+  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
+  repro::Program b = a;
+  b.module = history.module_at(versions->second);
+  repro::Tolerances tolerances;
+  tolerances.atol = session.options().tolerance.atol;
+  tolerances.rtol = session.options().tolerance.rtol;
+  const repro::Comparison c = repro::compare(session, a, b, tolerances);
+  const std::string text =
+      repro::to_string(c, version_name(history, versions->first), version_name(history, versions->second));
+  using Verdict = repro::Comparison::Verdict;
+  if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
+  repl.print("{}\n", text);
+  return c.verdict == Verdict::Equal ? Status::Good : Status::Failed;
 }
 
 Status command_Validate(Repl& repl, std::string_view rest) {

@@ -27,8 +27,9 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
   repl.report(diagnostics);
   if (!point) return Status::Failed;
-  const bool pending = point->sites.empty() && point->kind == debug::PointKind::Break;
-  repl.print("{} {} at {}{}\n", kind_name(*point), point->number, point->spec, pending ? " (pending)" : "");
+  const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
+  const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
+  repl.print("{} {} at {}{}\n", kind_name(*point), point->number, point->spec, where);
   return Status::Good;
 }
 
@@ -36,7 +37,9 @@ Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
   auto [spec, condition] = split_condition(rest);
   if (spec.empty()) {
     if (!repl.debugger().active()) return Status::Usage;
-    spec = fmt::format("*{}", repl.debugger().last_stop().where.pc);
+    const auto inside = repl.debugger().kernel_position();
+    spec = inside ? fmt::format("{}:{}", inside->kernel, inside->line)
+                  : fmt::format("*{}", repl.debugger().last_stop().where.pc);
   }
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);

@@ -178,7 +178,8 @@ Status command_Plot(Repl& repl, std::string_view rest) {
   std::optional<PlotKind> kind;
   if (!options.kind.empty()) {
     kind = parse_plot_kind(options.kind);
-    if (!kind) return repl.fail(source::message(diag::BadOption, options.kind, "--kind").with_hint("values: heat, hist, line"));
+    if (!kind)
+      return repl.fail(source::message(diag::BadOption, options.kind, "--kind").with_hint("values: heat, hist, line"));
   }
   const auto tensor = tensor_to_draw(repl, rest);
   if (!tensor) return Status::Failed;

@@ -16,6 +16,7 @@
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/reader.h"
+#include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -59,6 +60,7 @@ Repl::~Repl() = default;
 
 std::string Repl::prompt() const {
   if (!debugger_->active()) return "rldb> ";
+  if (const std::string place = kernel_place(*debugger_); !place.empty()) return "(rldb " + place + ") ";
   const debug::Position& where = debugger_->last_stop().where;
   return "(rldb " + where.function + (where.binding.empty() ? "" : ":" + where.binding) + ") ";
 }

@@ -1,131 +1,13 @@
-// Legalisation: elementwise operators, casts, where, creation.
+// Legalisation: the operators of op/creation.def.
 #include "ops/legal/util.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
 
-using ir::BinaryKind;
-
 namespace {
 
-// The result as the call is typed: a truth value of numbers is a number, and a scalar beside a 0-d tensor counts as one
-// dim of 1.
-Tensor as_typed(Topi& t, const ir::Call* c, Tensor r) {
-  const TensorType* out = tensor_type(c);
-  if (!out || out->dtype.is_void()) return r;
-  if (r->dtype != out->dtype) r = t.map(r, [&](const Expr* e) { return ir::cast_to(t.ctx, out->dtype, e); });
-  if (out->has_shape && out->ndim == 1 && r->ndim() == 0) r = t.expand_dims(r, {0});
-  return r;
-}
-
-// The prefix keeps the kernel's name apart from the C library's function (TVM: legalize_ops/unary.py).
-std::string unary_kernel(std::string_view op) {
-  return op == short_op::Erf ? std::string(op) : fmt::format("tir_{}", op);
-}
-
-}  // namespace
-
-Result<const Expr*> unary(Legalizer& l, const ir::Call* c) {
-  std::string_view op = op_name(c);
-  return l.call_te(unary_kernel(op), c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    return {as_typed(t, c, t.unary(op, te.in[0]))};
-  });
-}
-
-Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {
-  return l.call_te(unary_kernel(op_name(c)), c->args.first(1), c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    Tensor x = te.in[0];
-    const Expr* low = ir::cast_to(te.ctx, x->dtype, te.map(c->args[1]));
-    const Expr* high = ir::cast_to(te.ctx, x->dtype, te.map(c->args[2]));
-    return {t.map(x, [&](const Expr* e) -> const Expr* {
-      return te.ctx.binary(BinaryKind::Max, te.ctx.binary(BinaryKind::Min, e, high), low);
-    })};
-  });
-}
-
-Result<const Expr*> astype(Legalizer& l, const ir::Call* c) {
-  DType to = attr_dtype(spec(c), "dtype");
-  return l.call_te("cast", c->args, c->type,
-                   [&](Te& te) -> Tensors { return {Topi(te).cast(te.in[0], to, "compute")}; });
-}
-
-namespace {
-
-// Operands: constants become literals, scalars their own expression, the others placeholders.
-struct Operands {
-  std::vector<const Expr*> tensors;
-  std::vector<const Expr*> scalars;  // null: a tensor
-};
-Operands sort_operands(Legalizer& l, std::span<const Expr* const> args) {
-  Operands out;
-  for (const Expr* a : args) {
-    const Expr* s = tensor_type(a) ? scalar_constant(l.context(), a) : a;
-    out.scalars.push_back(s);
-    if (!s) out.tensors.push_back(a);
-  }
-  // Something must give the shape.
-  if (out.tensors.empty())
-    for (std::size_t i = 0; i < args.size(); ++i)
-      if (tensor_type(args[i])) {
-        out.tensors.push_back(args[i]);
-        out.scalars[i] = nullptr;
-        break;
-      }
-  return out;
-}
-
-}  // namespace
-
-Result<const Expr*> binary(Legalizer& l, const ir::Call* c) {
-  std::string_view op = op_name(c);
-  if (!tensor_type(c)) return refuse(c, "it works on scalars: write the Python operator");
-  Operands o = sort_operands(l, c->args);
-  return l.call_te(op, o.tensors, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    std::size_t next = 0;
-    auto side = [&](std::size_t i) -> Topi::Operand {
-      if (!o.scalars[i]) return te.in[next++];
-      return te.map(o.scalars[i]);
-    };
-    Topi::Operand a = side(0);
-    Topi::Operand b = side(1);
-    return {as_typed(t, c, t.binary(op, a, b))};
-  });
-}
-
-Result<const Expr*> ewise_fma(Legalizer& l, const ir::Call* c) {
-  return l.call_te("ewise_fma", c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    return {t.binary("add", t.binary("multiply", te.in[0], te.in[1]), te.in[2])};
-  });
-}
-
-Result<const Expr*> where(Legalizer& l, const ir::Call* c) {
-  Operands o = sort_operands(l, c->args);
-  RLDB_TRY(const TensorType* out, known_result(c));
-  return l.call_te("where", o.tensors, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    ExprList shape = mapped(te, out->shape);
-    return {te.graph.compute(
-        shape,
-        [&](Indices i) -> const Expr* {
-          ExprList idx = topi::vars(i);
-          std::size_t next = 0;
-          const Expr* v[3];
-          for (std::size_t k = 0; k < 3; ++k)
-            v[k] = o.scalars[k] ? te.map(o.scalars[k]) : t.at(te.in[next++], idx, shape);
-          return te.ctx.select(t.lt(t.i64(0), te.ctx.cast(DType::Int(64), v[0])), v[1], v[2]);
-        },
-        "T_where")};
-  });
-}
-
-// ---- creation ----
-
-namespace {
+constexpr const char* kNotInType = "the type of the tensor does not say it";
 
 Result<const Expr*> filled(Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
                            const std::function<const Expr*(Te&, DType)>& value) {
@@ -145,9 +27,8 @@ Result<const Expr*> full_with(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> ones_or_zeros(Legalizer& l, const ir::Call* c) {
-  bool one = op_name(c).starts_with("ones");
-  return filled(l, c, one ? "ones" : "zeros", {}, [&](Te& te, DType t) { return te.ctx.literal(t, one ? 1 : 0); });
+Result<const Expr*> filled_with(Legalizer& l, const ir::Call* c, std::string_view op, int value) {
+  return filled(l, c, op, {}, [&](Te& te, DType t) { return te.ctx.literal(t, value); });
 }
 
 Result<const Expr*> eye_with(Legalizer& l, const ir::Call* c, const Expr* k, std::string_view name) {
@@ -168,8 +49,8 @@ Result<const Expr*> eye_with(Legalizer& l, const ir::Call* c, const Expr* k, std
 
 Result<const Expr*> full(Legalizer& l, const ir::Call* c) { return full_with(l, c); }
 Result<const Expr*> full_like(Legalizer& l, const ir::Call* c) { return full_with(l, c); }
-Result<const Expr*> ones_zeros(Legalizer& l, const ir::Call* c) { return ones_or_zeros(l, c); }
-Result<const Expr*> ones_zeros_like(Legalizer& l, const ir::Call* c) { return ones_or_zeros(l, c); }
+Result<const Expr*> ones(Legalizer& l, const ir::Call* c) { return filled_with(l, c, short_op::Ones, 1); }
+Result<const Expr*> zeros(Legalizer& l, const ir::Call* c) { return filled_with(l, c, short_op::Zeros, 0); }
 Result<const Expr*> eye(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[2], "eye"); }
 Result<const Expr*> eye_like(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[1], "eye_like"); }
 
@@ -235,12 +116,14 @@ Result<const Expr*> hamming_window(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> tril(Legalizer& l, const ir::Call* c) {
-  bool upper = op_name(c) == "triu";
+static Result<const Expr*> triangle(Legalizer& l, const ir::Call* c, bool upper) {
   return l.call_te(op_name(c), c->args.first(1), c->type, [&](Te& te) -> Tensors {
     return {Topi(te).trilu(te.in[0], ir::cast_to(te.ctx, DType::Int(64), te.map(c->args[1])), upper)};
   });
 }
+
+Result<const Expr*> tril(Legalizer& l, const ir::Call* c) { return triangle(l, c, false); }
+Result<const Expr*> triu(Legalizer& l, const ir::Call* c) { return triangle(l, c, true); }
 
 Result<const Expr*> one_hot(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
@@ -295,29 +178,52 @@ Result<const Expr*> size(Legalizer& l, const ir::Call* c) {
                    [&](Te& te) -> Tensors { return {Topi(te).full({}, ir::product(te.ctx, mapped(te, x->shape)))}; });
 }
 
+// ---- inspect ----
 // What the type knows is folded; what it does not is asked at run time: code generation calls a builtin.
-Result<const Expr*> inspect(Legalizer& l, const ir::Call* c) {
-  ir::Context& ctx = l.context();
+
+static Result<const Expr*> field(const ir::Call* c, Legalizer& l,
+                                 std::optional<std::int64_t> (*of)(const TensorType& x)) {
   const TensorType* x = tensor_type(c->args[0]);
   if (!x) return refuse(c, "its argument is not a tensor");
-  std::string_view what = op_name(c).substr(15);  // after "inspect.tensor_"
-  DType out = c->dtype();
-  auto number = [&](std::int64_t v) { return static_cast<const Expr*>(ctx.int_imm(out, v)); };
-  if (what == "ndim" && x->ndim != ir::kUnknownNdim) return number(x->ndim);
-  if (!x->dtype.is_void()) {
-    if (what == "dtype_code") return number(int(x->dtype.code));
-    if (what == "dtype_bits") return number(x->dtype.bits);
-    if (what == "dtype_lanes") return number(x->dtype.lanes);
-  }
-  // Tensors of a Relax program are compact; where one starts in its memory is known at run time only.
-  if (c->args.size() > 1 && x->has_shape) {
-    auto axis = ir::const_int(c->args[1]);
-    if (axis && *axis >= 0 && *axis < x->ndim) {
-      if (what == "shape_i") return x->shape[std::size_t(*axis)];
-      return simplify(ctx, ir::product(ctx, x->shape.subspan(std::size_t(*axis) + 1)));
-    }
-  }
-  return refuse(c, "the type of the tensor does not say it");
+  if (const auto value = of(*x)) return static_cast<const Expr*>(l.context().int_imm(c->dtype(), *value));
+  return refuse(c, kNotInType);
+}
+
+using Field = std::optional<std::int64_t>;
+
+Result<const Expr*> inspect_ndim(Legalizer& l, const ir::Call* c) {
+  return field(c, l, [](const TensorType& x) { return x.ndim == ir::kUnknownNdim ? Field() : Field(x.ndim); });
+}
+Result<const Expr*> inspect_dtype_code(Legalizer& l, const ir::Call* c) {
+  return field(c, l, [](const TensorType& x) { return x.dtype.is_void() ? Field() : Field(int(x.dtype.code)); });
+}
+Result<const Expr*> inspect_dtype_bits(Legalizer& l, const ir::Call* c) {
+  return field(c, l, [](const TensorType& x) { return x.dtype.is_void() ? Field() : Field(x.dtype.bits); });
+}
+Result<const Expr*> inspect_dtype_lanes(Legalizer& l, const ir::Call* c) {
+  return field(c, l, [](const TensorType& x) { return x.dtype.is_void() ? Field() : Field(x.dtype.lanes); });
+}
+// Tensors of a Relax program are compact; where one starts in its memory is known at run time only.
+Result<const Expr*> inspect_offset(Legalizer& l, const ir::Call* c) {
+  return field(c, l, [](const TensorType&) { return Field(); });
+}
+
+// An axis of a known shape, given as a literal.
+static Result<std::size_t> known_axis(const ir::Call* c) {
+  const TensorType* x = tensor_type(c->args[0]);
+  if (!x) return refuse(c, "its argument is not a tensor");
+  const auto axis = ir::const_int(c->args[1]);
+  if (!x->has_shape || !axis || *axis < 0 || *axis >= x->ndim) return refuse(c, kNotInType);
+  return std::size_t(*axis);
+}
+
+Result<const Expr*> inspect_shape(Legalizer&, const ir::Call* c) {
+  RLDB_TRY(const std::size_t axis, known_axis(c));
+  return tensor_type(c->args[0])->shape[axis];
+}
+Result<const Expr*> inspect_stride(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const std::size_t axis, known_axis(c));
+  return simplify(l.context(), ir::product(l.context(), tensor_type(c->args[0])->shape.subspan(axis + 1)));
 }
 
 }  // namespace rldb::ops::legal

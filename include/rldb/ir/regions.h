@@ -1,0 +1,28 @@
+// Reads and writes of a block whose text or maker gives none, as TVM's script completer infers them.
+//
+// Every buffer access below `body` and `init`, one region per buffer, in the order of first meeting; variables of loops
+// inside the block are relaxed to their ranges, an inner block counts by the regions that it states. Buffers that the
+// block allocates are left out, and what it writes is no read of it when it has an init. Users: te, the front end.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::ir {
+
+struct BlockParts {
+  std::span<const IterVar> axes;
+  const Stmt* init = nullptr;
+  const Stmt* body = nullptr;
+  std::span<const Buffer* const> allocated;
+  std::span<const MatchBufferRegion> matches;  // an access of such a buffer is one of the buffer behind it
+};
+struct Regions {
+  std::vector<BufferRegion> reads;
+  std::vector<BufferRegion> writes;
+};
+Regions infer_regions(Context& ctx, const BlockParts& block);
+
+}  // namespace rldb::ir

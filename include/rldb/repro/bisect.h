@@ -1,0 +1,59 @@
+// Which pass made a program wrong.
+//
+// A dump: its stages are run on the same inputs and compared with the first one, until one differs; the stage before
+// and that stage are then compared tensor by tensor, and the storage of the wrong one is looked at. What changes the
+// meaning of the inputs or constants on the way (parameters bound, data of constants left out) starts the comparison
+// anew there, and is told.
+//
+// A pipeline of ours: the first pass whose result shows the symptom, then the first of the rewrites of that pass
+// (rldb/passes/rewrite_counter.h). Users: the commands.
+#pragma once
+
+#include "rldb/repro/compare.h"
+#include "rldb/repro/dump.h"
+#include "rldb/repro/oracle.h"
+#include "rldb/repro/sanitize.h"
+
+namespace rldb::repro {
+
+struct TraceBisection {
+  enum class Verdict { Agree, Found, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;
+  std::vector<Stage> stages;
+  std::size_t good = 0, bad = 0;  // Found: the last stage that agrees with the first, and the one after it that runs
+  std::string function;
+  std::int64_t dim = 0;               // of the symbolic dims that nobody gave
+  Comparison comparison;              // of these two
+  std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
+  std::vector<std::string> compared;  // functions
+  std::vector<std::string> notes;     // where the comparison began anew, and why
+  std::size_t runs = 0;
+};
+
+TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances);
+struct PassBisection {
+  enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;
+  std::size_t index = 0, count = 0;  // of the pass, from 0, and of all passes
+  passes::PassInvocation pass;
+  Symptom symptom;
+  bool unstable = false;  // the pass gives another program each time
+  const ir::Module* before = nullptr;
+  const ir::Module* after = nullptr;  // null: the pass fails
+  // The rewrite that brings the symptom, from 1; 0: the pass counts none, or the symptom is there without any.
+  std::int64_t rewrite = 0, rewrites = 0;
+  std::string rewrite_text;
+  const ir::Module* without = nullptr;  // with the rewrites before this one
+  const ir::Module* with = nullptr;     // and with this one
+  std::optional<Comparison> comparison;
+};
+
+PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question);
+std::string to_string(const PassBisection& b);
+std::string to_json(const PassBisection& b);
+
+// Several lines, without the last line's end.
+std::string to_string(const TraceBisection& b, std::string_view folder);
+std::string to_json(const TraceBisection& b);
+
+}  // namespace rldb::repro

@@ -1,0 +1,68 @@
+// Two programs on the same inputs, side by side at binding grain: which tensor is the first that differs, whether what
+// it was computed from agreed, and whether the difference reaches the result.
+//
+// Tensors of the two runs are matched by what they hold, by provenance, by name, and by what computed them; names and
+// kernels may change between versions, and a tensor of one side need not exist on the other (fused, folded, inlined).
+// The search starts at the part of the result that differs and goes back along what was read, so that a temporary that
+// only one side has is not taken for a difference. Users: validate, bisect, the commands.
+#pragma once
+
+#include "rldb/repro/tensor_difference.h"
+#include "rldb/repro/trace.h"
+#include "rldb/session/session.h"
+
+namespace rldb::repro {
+
+// One program with what runs it.
+struct Program {
+  const ir::Module* module = nullptr;
+  std::string function;
+  std::vector<runtime::Value> args;
+  session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator
+  std::string label;                               // "before FuseOps"
+};
+
+// What the differing tensor was computed from.
+struct ComparedInput {
+  std::string name;
+  bool agrees = false;       // the other side holds the same
+  bool overwritten = false;  // it was right when it was computed, and was written over before it was read
+  std::string writer;        // the tensor that was written there, and by what
+  std::string writer_callee;
+  std::string storage;  // of the two; empty: their own memory
+};
+
+struct FirstDifference {
+  std::string function;
+  std::string name;        // of the tensor on the second side
+  std::string other_name;  // on the first; empty: nothing there corresponds to it
+  std::string callee;      // what computed it
+  std::string text;        // its binding
+  const ir::Binding* binding = nullptr;
+  std::vector<ComparedInput> inputs;
+  std::vector<std::string> through;  // tensors in between that the first side does not have
+  std::optional<TensorDifference> difference;
+  bool inputs_agree() const;
+};
+
+struct Comparison {
+  enum class Verdict { Equal, Differs, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;                         // it cannot be told
+  std::optional<TensorDifference> result;  // of the results
+  std::optional<FirstDifference> first;    // may be there although the results agree
+  std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
+};
+
+// Copies are made of the arguments: what a program writes to them is not seen by the other.
+Trace record(session::Session& session, const Program& program);
+// The binding-grain comparison of two runs.
+Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
+Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances);
+
+// Several lines, without the last line's end: what a user reads. `a` and `b`: what the sides are called.
+std::string to_string(const Comparison& c, std::string_view a, std::string_view b);
+std::string to_json(const Comparison& c);
+// `lv3` of `main`, computed by `matmul` ...: one line.
+std::string summary(const FirstDifference& d);
+
+}  // namespace rldb::repro

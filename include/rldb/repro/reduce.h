@@ -1,0 +1,46 @@
+// The smallest program with the same symptom.
+//
+// Moves that know the IR make candidates; each is well-formed and typed before it is tried, and is tried in a child
+// process with limits of time and memory, several at once. The first of them, in their order, that shows the symptom is
+// what the next moves start from: the result is the same on every run. Big steps come before small ones (passes, cuts
+// of the body, halves of its bindings, single bindings, dims), and it ends where no move helps any more. Users: the
+// commands.
+#pragma once
+
+#include <functional>
+
+#include "rldb/repro/oracle.h"
+
+namespace rldb::repro {
+
+struct ProgramSize {
+  std::size_t functions = 0;
+  std::size_t bindings = 0;
+  std::size_t statements = 0;  // of kernels
+  std::size_t elements = 0;    // of the parameters' static dims, added up: what shrinking dims makes smaller
+};
+ProgramSize size_of(const ir::Module* module);
+std::string to_string(const ProgramSize& s);
+
+struct ReduceOptions {
+  unsigned jobs = 1;
+  double candidate_seconds = 10;
+  double seconds = 0;  // in all; 0: no limit
+  // Called after each accepted candidate and now and then in between.
+  std::function<void(const ProgramSize& size, std::size_t tried, const std::string& move)> progress;
+};
+
+struct Reduction {
+  const ir::Module* module = nullptr;  // null: there is no symptom to keep
+  std::string passes;                  // what is left of the pipeline
+  Symptom symptom;
+  std::string why;
+  ProgramSize before, after;
+  std::size_t tried = 0, accepted = 0;
+  bool complete = false;  // no move helps any more; false: stopped by time or ^C
+};
+
+Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
+                 const ReduceOptions& options);
+
+}  // namespace rldb::repro

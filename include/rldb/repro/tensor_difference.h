@@ -1,0 +1,49 @@
+// How two values differ: the first element, how many, by how much, and where NaN and infinity are on one side only.
+//
+// The tolerance of a tensor goes by its dtype unless one was given: a float16 result of two correct programs differs by
+// more than a float64 result. Integers and bools have to be equal. Users: compare, bisect, the sanitizers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::repro {
+
+struct Tolerances {
+  std::optional<double> atol;  // what was given holds for each dtype
+  std::optional<double> rtol;
+  std::optional<std::uint64_t> ulp;  // so many units in the last place are equal too
+  bool exact = false;                // bit by bit, but for the bits of a NaN
+  // Of one dtype: what was given, else the dtype's own.
+  runtime::Tolerance of(runtime::DType dtype) const;
+};
+
+// Of a float in the last place of its dtype; infinity and NaN have none.
+std::optional<std::uint64_t> ulp_distance(double a, double b, runtime::DType dtype);
+
+struct TensorDifference {
+  std::string kind;  // they cannot be compared by element: another kind, dtype or shape; empty: elements differ
+  std::vector<std::size_t> path;    // fields of tuples that lead to the tensor
+  std::vector<std::int64_t> first;  // index of the first element that differs
+  double a = 0;                     // there, on either side
+  double b = 0;
+  std::int64_t different = 0;  // of `total` elements
+  std::int64_t total = 0;
+  double max_abs = 0;  // over the elements that are finite on both sides
+  double max_rel = 0;
+  std::uint64_t max_ulp = 0;          // 0 for what has none
+  std::int64_t nan_a = 0, nan_b = 0;  // elements that are NaN on this side only
+  std::int64_t inf_a = 0, inf_b = 0;
+  runtime::DType dtype;
+};
+
+// The first difference; nullopt: the values agree. `a` is the reference that the relative error is taken of.
+std::optional<TensorDifference> difference(const runtime::Value& a, const runtime::Value& b, const Tolerances& t);
+// One line: `[0, 2] is 3 against 4; 5 of 12 elements differ, by at most 1 (abs), ...`. The first side comes first.
+std::string to_string(const TensorDifference& d);
+
+}  // namespace rldb::repro

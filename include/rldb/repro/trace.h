@@ -1,0 +1,71 @@
+// A run written down: every tensor that was computed, when, by what, from what, and what it held then.
+//
+// An event is a tensor at the moment it was computed: a parameter, what a binding was bound to, or what a kernel wrote
+// to the tensor it was given (lowered code). Names that are given to it later (`lv = alloc`) are added to the event.
+// What is read is an earlier event; when the memory holds something else by then, the reading says so and by whom it
+// was written over. Users: compare, the sanitizers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rldb/eval/eval.h"
+#include "rldb/runtime/value.h"
+
+namespace rldb::repro {
+
+inline constexpr std::size_t kNoEvent = std::size_t(-1);
+
+struct Reading {
+  std::string name;               // of the variable, or what was written there
+  std::size_t event = kNoEvent;   // that computed it
+  bool overwritten = false;       // it held something else when it was read
+  bool unwritten = false;         // nothing had been written there
+  std::size_t writer = kNoEvent;  // the event of another tensor that was written to its memory in between
+};
+
+struct Event {
+  std::string function;
+  const ir::Binding* binding = nullptr;  // null: a parameter
+  std::vector<std::string> names;        // of variables that stand for it
+  std::string callee;                    // kernel, operator or function; empty: none
+  std::string storage;                   // name of the storage that it lies in; empty: its own memory
+  std::string allocation;                // the name under which its memory was allocated in it
+  std::vector<Reading> inputs;
+  runtime::Value value;  // a copy
+  const std::string& name() const { return names.front(); }
+};
+
+struct Trace {
+  std::vector<Event> events;     // in the order they ended in
+  std::vector<Reading> results;  // the tensors of the result, in order
+  runtime::Value result;         // a copy
+  std::string error;             // it did not run to its end, for this reason
+  std::string error_function;    // where
+  runtime::ErrorKind error_kind{};
+  std::string incomplete;  // why events are missing; empty: none are
+};
+
+class Recorder : public eval::Watcher {
+ public:
+  // Copies of more than so many bytes are not kept: the trace is incomplete from there on.
+  explicit Recorder(std::size_t max_bytes);
+  ~Recorder() override;
+  void enter(std::string_view name, const ir::Function* f, runtime::PackedArgs args) override;
+  void leave(const runtime::Value& result) override;
+  void begin(const ir::Binding* b) override;
+  runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override;
+  void allocated(const runtime::Value& tensor) override;
+  runtime::Result<support::Unit> calling(std::string_view name, const ir::PrimFunc* f,
+                                         runtime::PackedArgs args) override;
+  runtime::Result<support::Unit> called(std::string_view name, const ir::PrimFunc* f, runtime::PackedArgs args,
+                                        const runtime::Value& result) override;
+  Trace take();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rldb::repro

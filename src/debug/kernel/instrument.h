@@ -1,0 +1,78 @@
+// A kernel that stops itself: TensorIR to TensorIR.
+//
+// The instrumented function does what the evaluator does, in its order, and counts the evaluator's steps. It returns
+// where the count is reached that it was given, or at a probe's arrival, with the loop variables in its last two
+// parameters; then an eval::TirMachine is put to that place. Allocations are parameters, so that they outlive it. It is
+// compiled like any kernel: what first holds at iteration 10^8 is reached at the speed of machine code.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rldb/eval/eval.h"
+#include "rldb/ir/context.h"
+#include "rldb/support/result.h"
+
+namespace rldb::debug {
+
+// A kind of moment that is looked for.
+struct Probe {
+  enum class Arrival : std::uint8_t {
+    Statement,  // it runs next; a loop: it begins
+    Iteration,  // of the loop `at`: its variable has a new value
+    Block,      // the block `at` was entered: its axes have values
+    NewValue,   // the block `at` was entered and the axis `axis` has another value than the time before
+  };
+  Arrival arrival = Arrival::Statement;
+  const ir::Stmt* at = nullptr;
+  const ir::Var* axis = nullptr;
+  const ir::Expr* condition = nullptr;  // a bool over what is in scope there; null: always
+  std::size_t group = 0;                // arrivals are counted by group: the probes of one breakpoint
+};
+
+struct Instrumented {
+  // Words of the int64 parameter; three words a group and the values of integer variables follow.
+  enum Word : std::size_t {
+    StopAt,   // in: the steps to stop after; kNever
+    After,    // in: arrivals count when more steps than these were made (kNever: all)
+    Before,   // in: and less than these
+    Stopped,  // out: 1
+    Steps,    // out: where it stopped or ended
+    Site,     // out: index into `sites`
+    kWords
+  };
+  enum GroupWord : std::size_t {
+    Pass,  // in: stop at the arrival after so many; kNever
+    Hits,  // out: arrivals that counted
+    Last,  // out: steps of the last one, or kNever
+    kGroupWords
+  };
+  static constexpr std::int64_t kNever = -1;
+  static std::size_t group_word(std::size_t group, GroupWord word) { return kWords + kGroupWords * group + word; }
+
+  struct Stop {
+    const ir::Stmt* statement;
+    bool init_done;
+    std::vector<const ir::Var*> scope;
+    std::vector<const ir::ForStmt*> loops;  // whose ends are recorded
+  };
+  struct Memory {
+    const ir::Node* key;  // as in eval::TirPlace::allocations
+    std::vector<const ir::Expr*> shape;
+    runtime::DType dtype;
+  };
+
+  const ir::PrimFunc* function = nullptr;  // parameters: the kernel's, `memory`, int64 words, float64 words
+  std::vector<Stop> sites;
+  std::vector<Memory> memory;
+  std::unordered_map<const ir::Node*, std::size_t> slots;  // of Vars and of loops' ends
+  std::size_t ints = kWords, floats = 0;                   // words that are used
+  static constexpr std::int64_t kMaxWords = 256;           // how many the parameters have
+};
+
+// Failure: what stands in the way (the evaluator then goes there a step at a time).
+support::Result<Instrumented, std::string> instrument(ir::Context& ctx, const ir::PrimFunc* f,
+                                                      std::span<const Probe> probes);
+
+}  // namespace rldb::debug

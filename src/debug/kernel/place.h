@@ -1,0 +1,27 @@
+// Places inside a kernel: from what a user says to probes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "debug/kernel/instrument.h"
+#include "debug/kernel/text.h"
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::debug {
+
+struct KernelPlace {
+  std::string kernel;
+  const ir::PrimFunc* function = nullptr;
+  std::vector<Probe> probes;
+  std::string text;                 // what it stops at, for listings
+  std::vector<bytecode::Pc> calls;  // the instructions that call the kernel
+};
+
+// In a kernel: a line of its text, a block axis or loop variable (each new value), a buffer (before each write), a
+// block (each entry). Null: `problem` says why.
+std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view said,
+                                        std::optional<source::Message>& problem);
+
+}  // namespace rldb::debug

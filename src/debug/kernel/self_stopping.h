@@ -1,0 +1,51 @@
+// SelfStopping: an instrumented kernel with its machine code; runs a call up to a moment and tells the place.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "debug/kernel/instrument.h"
+#include "rldb/session/aside.h"
+
+namespace rldb::debug {
+
+// Which moments of a call are meant, in steps of the evaluator.
+struct Window {
+  std::optional<std::uint64_t> stop_at;
+  std::optional<std::uint64_t> after;   // arrivals count when more steps than these were made
+  std::optional<std::uint64_t> before;  // and less than these
+};
+
+// What a search has found.
+struct Arrivals {
+  std::uint64_t hits = 0;
+  std::optional<std::uint64_t> last;  // steps of the last one
+};
+
+class SelfStopping {
+ public:
+  static support::Result<std::unique_ptr<SelfStopping>, std::string> make(ir::Context& ctx,
+                                                                          session::AsideCompiler& compiler,
+                                                                          const ir::PrimFunc* f, std::string_view name,
+                                                                          std::span<const Probe> probes);
+  struct Outcome {
+    std::optional<eval::TirPlace> place;  // where it stopped; none: the kernel came to its end
+    std::vector<Arrivals> groups;
+  };
+  // On the tensors of `args`, from the beginning of the call. `pass`: a group, how many of its arrivals are passed
+  // before it stops; groups without one never stop.
+  runtime::Result<Outcome> run(std::span<const runtime::Value> args, const Window& window,
+                               std::span<const std::optional<std::uint64_t>> pass);
+
+ private:
+  SelfStopping(Instrumented made, const ir::PrimFunc* f, std::shared_ptr<runtime::Kernel> kernel, std::size_t groups)
+      : made_(std::move(made)), f_(f), kernel_(std::move(kernel)), groups_(groups) {}
+  runtime::Result<std::vector<runtime::Value>> memory(std::span<const runtime::Value> args) const;
+
+  Instrumented made_;
+  const ir::PrimFunc* f_;
+  std::shared_ptr<runtime::Kernel> kernel_;
+  std::size_t groups_;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,305 @@
+// infer_regions: what a block reads and writes, from its accesses: intervals of the indices while loops run, their
+// union per buffer.
+#include "rldb/ir/regions.h"
+
+#include <algorithm>
+
+#include "rldb/ir/arith.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::ir {
+namespace {
+
+// Inclusive; null: nothing is known of that end.
+struct Interval {
+  const Expr* min = nullptr;
+  const Expr* max = nullptr;
+  bool is_point() const { return min && min == max; }
+};
+
+struct Access {
+  const Buffer* buffer;
+  std::vector<Interval> dims;
+};
+
+class Detector {
+ public:
+  Detector(Context& ctx, const BlockParts& block) : ctx_(ctx), ana_(ctx) {
+    for (const IterVar& a : block.axes) ana_.bind_range(a.var, a.dom);
+    for (const MatchBufferRegion& m : block.matches) matches_[m.buffer] = &m;
+    for (const Buffer* b : block.allocated) skip(b);
+  }
+
+  void stmt(const Stmt* s);
+  void expr(const Expr* e);
+  void skip(const Buffer* b) { local_.push_back(b); }
+
+  std::vector<Access> reads;
+  std::vector<Access> writes;
+
+  BufferRegion region(const Access& a);
+
+ private:
+  void touch(std::vector<Access>& where, const Buffer* b, std::vector<Interval> dims);
+  void touch_point(std::vector<Access>& where, const Buffer* b, std::span<const Expr* const> indices);
+  void touch_realize(const SBlockRealize* r);
+  void touch_block(const SBlock* b, const VarMap& map);
+  std::vector<Interval> in_source(const MatchBufferRegion& m, const std::vector<Interval>& dims);
+  Interval eval(const Expr* e);
+  Interval eval_binary(const BinaryExpr* b);
+  Interval join(const Interval& a, const Interval& b);
+  bool mentions_loop(const Expr* e);
+
+  Context& ctx_;
+  Analyzer ana_;
+  std::unordered_map<const Var*, Interval> loops_;
+  VarMap lets_;
+  std::vector<const Buffer*> local_;
+  std::unordered_map<const Buffer*, const MatchBufferRegion*> matches_;
+};
+
+bool Detector::mentions_loop(const Expr* e) {
+  std::vector<const Var*> vars;
+  collect_vars(e, vars);
+  return std::any_of(vars.begin(), vars.end(), [&](const Var* v) { return loops_.count(v) != 0; });
+}
+
+// Holds a part of whose value nothing is assumed: a call, or a number made of a float.
+bool has_opaque_part(const Expr* e) {
+  bool found = false;
+  walk(e, [&](const Node* n) {
+    if (isa<BufferLoad>(n)) return false;
+    const auto* c = as<CastExpr>(n);
+    if (isa<Call>(n) || (c && c->value->dtype().is_float())) found = true;
+    return !found;
+  });
+  return found;
+}
+
+Interval Detector::eval(const Expr* e) {
+  bool opaque = has_opaque_part(e);
+  if (!opaque && (loops_.empty() || !mentions_loop(e))) return {e, e};
+  if (const auto* v = as<Var>(e)) return loops_.at(v);
+  if (const auto* b = as<BinaryExpr>(e)) return eval_binary(b);
+  const auto* c = as<CastExpr>(e);
+  if (c && !c->value->dtype().is_float()) {
+    Interval i = eval(c->value);
+    if (i.min) i.min = cast_to(ctx_, c->dtype(), i.min);
+    if (i.max) i.max = cast_to(ctx_, c->dtype(), i.max);
+    return i;
+  }
+  return {};
+}
+
+Interval Detector::eval_binary(const BinaryExpr* b) {
+  Interval x = eval(b->a);
+  Interval y = eval(b->b);
+  auto both = [&](const Expr* p, const Expr* q, auto f) -> const Expr* { return p && q ? f(ctx_, p, q) : nullptr; };
+  auto constant = const_int(b->b);
+  auto non_negative = [&](const Expr* e) {
+    return ana_.prove(compare(ctx_, BinaryKind::GE, e, ctx_.int_imm(e->dtype(), 0)));
+  };
+  if (b->kind == BinaryKind::Add) return {both(x.min, y.min, add), both(x.max, y.max, add)};
+  if (b->kind == BinaryKind::Sub) return {both(x.min, y.max, sub), both(x.max, y.min, sub)};
+  // One known side bounds a minimum from above and a maximum from below.
+  auto either = [&](const Expr* p, const Expr* q, auto f) { return p && q ? f(ctx_, p, q) : p ? p : q; };
+  if (b->kind == BinaryKind::Min) return {both(x.min, y.min, min), either(x.max, y.max, min)};
+  if (b->kind == BinaryKind::Max) return {either(x.min, y.min, max), both(x.max, y.max, max)};
+  if (b->kind == BinaryKind::Mul) {
+    if (y.is_point() && non_negative(y.min)) return {both(x.min, y.min, mul), both(x.max, y.min, mul)};
+    if (y.is_point() && constant) return {both(x.max, y.min, mul), both(x.min, y.min, mul)};
+    if (x.is_point() && non_negative(x.min)) return {both(x.min, y.min, mul), both(x.min, y.max, mul)};
+  }
+  if (b->kind == BinaryKind::FloorDiv && constant && *constant > 0)
+    return {both(x.min, y.min, floor_div), both(x.max, y.min, floor_div)};
+  if (b->kind == BinaryKind::FloorMod && y.is_point())
+    return {ctx_.int_imm(b->dtype(), 0), sub(ctx_, y.min, ctx_.int_imm(b->dtype(), 1))};
+  return {};
+}
+
+Interval Detector::join(const Interval& a, const Interval& b) {
+  if (a.is_point() && b.is_point() && (a.min == b.min || expr_equal(a.min, b.min) || ana_.prove_equal(a.min, b.min)))
+    return a;
+  if (!a.min || !a.max || !b.min || !b.max) return {};
+  auto pick = [&](const Expr* x, const Expr* y, BinaryKind op) {
+    if (ana_.prove(compare(ctx_, BinaryKind::LE, x, y))) return op == BinaryKind::Min ? x : y;
+    if (ana_.prove(compare(ctx_, BinaryKind::LE, y, x))) return op == BinaryKind::Min ? y : x;
+    return op == BinaryKind::Min ? min(ctx_, x, y) : max(ctx_, x, y);
+  };
+  return {pick(a.min, b.min, BinaryKind::Min), pick(a.max, b.max, BinaryKind::Max)};
+}
+
+// Of the buffer that a sub-region was taken from, for an access of the sub-region's buffer.
+std::vector<Interval> Detector::in_source(const MatchBufferRegion& m, const std::vector<Interval>& dims) {
+  std::vector<Interval> out;
+  const std::size_t rank = m.source.region.size();
+  const std::size_t dropped = rank - std::min(rank, dims.size());
+  for (std::size_t i = 0; i < rank; ++i) {
+    const Range& r = m.source.region[i];
+    const Interval* d = i < dropped ? nullptr : &dims[i - dropped];
+    if (d && d->min && d->max) {
+      const Expr* low = add(ctx_, r.min, d->min);
+      out.push_back({low, d->is_point() ? low : add(ctx_, r.min, d->max)});
+    } else if (is_const(r.extent, 1)) {
+      out.push_back({r.min, r.min});
+    } else {
+      out.push_back({r.min, sub(ctx_, add(ctx_, r.min, r.extent), ctx_.int_imm(r.extent->dtype(), 1))});
+    }
+  }
+  return out;
+}
+
+void Detector::touch(std::vector<Access>& where, const Buffer* b, std::vector<Interval> dims) {
+  if (const auto it = matches_.find(b); it != matches_.end()) {
+    b = it->second->source.buffer;
+    dims = in_source(*it->second, dims);
+  }
+  if (std::find(local_.begin(), local_.end(), b) != local_.end()) return;
+  for (Access& a : where) {
+    if (a.buffer != b) continue;
+    for (std::size_t i = 0; i < a.dims.size() && i < dims.size(); ++i) a.dims[i] = join(a.dims[i], dims[i]);
+    return;
+  }
+  where.push_back({b, std::move(dims)});
+}
+
+void Detector::touch_point(std::vector<Access>& where, const Buffer* b, std::span<const Expr* const> indices) {
+  std::vector<Interval> dims;
+  for (const Expr* e : indices) {
+    if (!lets_.empty()) e = substitute(ctx_, e, lets_);
+    if (const auto* r = as<Ramp>(e)) {
+      const Expr* last =
+          add(ctx_, r->base, mul(ctx_, r->stride, sub(ctx_, r->lanes, ctx_.int_imm(r->lanes->dtype(), 1))));
+      dims.push_back(join(eval(r->base), eval(last)));
+    } else {
+      dims.push_back(eval(e));
+    }
+  }
+  touch(where, b, std::move(dims));
+}
+
+// The regions of an inner block count; its body is not looked into.
+void Detector::touch_block(const SBlock* b, const VarMap& map) {
+  auto note = [&](std::vector<Access>& where, const BufferRegion& region) {
+    if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) != b->alloc_buffers.end()) return;
+    std::vector<Interval> dims;
+    for (const Range& range : region.region) {
+      const Expr* min = substitute(ctx_, range.min, map);
+      const Expr* extent = substitute(ctx_, range.extent, map);
+      Interval low = eval(min);
+      if (is_const(extent, 1)) {
+        dims.push_back(low);
+        continue;
+      }
+      Interval high = eval(sub(ctx_, add(ctx_, min, extent), ctx_.int_imm(extent->dtype(), 1)));
+      dims.push_back({low.min, high.max});
+    }
+    touch(where, region.buffer, std::move(dims));
+  };
+  for (const BufferRegion& region : b->reads) note(reads, region);
+  for (const BufferRegion& region : b->writes) note(writes, region);
+}
+
+void Detector::touch_realize(const SBlockRealize* r) {
+  VarMap map = lets_;
+  for (std::size_t i = 0; i < r->iter_values.size(); ++i) map[r->block->iter_vars[i].var] = r->iter_values[i];
+  for (const Expr* v : r->iter_values) expr(v);
+  expr(r->predicate);
+  touch_block(r->block, map);
+}
+
+void Detector::expr(const Expr* e) {
+  // The load before what its indices load.
+  walk(e, [&](const Node* n) {
+    if (const auto* load = as<BufferLoad>(n)) touch_point(reads, load->buffer, load->indices);
+    return true;
+  });
+}
+
+void Detector::stmt(const Stmt* s) {
+  if (!s) return;
+  if (const auto* seq = as<SeqStmt>(s)) {
+    for (const Stmt* part : seq->stmts) stmt(part);
+  } else if (const auto* store = as<BufferStore>(s)) {
+    touch_point(writes, store->buffer, store->indices);
+    expr(store->value);
+    for (const Expr* i : store->indices) expr(i);
+    if (store->predicate) expr(store->predicate);
+  } else if (const auto* loop = as<ForStmt>(s)) {
+    expr(loop->min);
+    expr(loop->extent);
+    Interval low = eval(loop->min);
+    Interval high = eval(sub(ctx_, add(ctx_, loop->min, loop->extent), ctx_.int_imm(loop->extent->dtype(), 1)));
+    ana_.bind_range(loop->var, {loop->min, loop->extent});
+    loops_[loop->var] = {low.min, high.max};
+    stmt(loop->body);
+  } else if (const auto* branch = as<IfThenElse>(s)) {
+    expr(branch->cond);
+    stmt(branch->then_case);
+    stmt(branch->else_case);
+  } else if (const auto* w = as<WhileStmt>(s)) {
+    expr(w->cond);
+    stmt(w->body);
+  } else if (const auto* a = as<AttrStmt>(s)) {
+    expr(a->value);
+    if (a->thread_var) {
+      const Expr* zero = ctx_.int_imm(a->value->dtype(), 0);
+      ana_.bind_range(a->thread_var, {zero, a->value});
+      loops_[a->thread_var] = {zero, sub(ctx_, a->value, ctx_.int_imm(a->value->dtype(), 1))};
+    }
+    stmt(a->body);
+  } else if (const auto* b = as<BindStmt>(s)) {
+    expr(b->value);
+    lets_[b->var] = lets_.empty() ? b->value : substitute(ctx_, b->value, lets_);
+  } else if (const auto* ev = as<Evaluate>(s)) {
+    expr(ev->value);
+  } else if (const auto* check = as<AssertStmt>(s)) {
+    expr(check->cond);
+  } else if (const auto* alloc = as<AllocBuffer>(s)) {
+    skip(alloc->buffer);
+  } else if (const auto* decl = as<DeclBuffer>(s)) {
+    skip(decl->buffer);
+  } else if (const auto* r = as<SBlockRealize>(s)) {
+    touch_realize(r);
+  } else if (const auto* inner = as<SBlock>(s)) {
+    touch_block(inner, lets_);
+  }
+}
+
+BufferRegion Detector::region(const Access& a) {
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < a.dims.size(); ++i) {
+    const Interval& d = a.dims[i];
+    if (d.is_point()) {
+      ranges.push_back({d.min, ctx_.int_imm(d.min->dtype(), 1)});
+    } else if (d.min && d.max) {
+      const Expr* min = ana_.simplify(d.min);
+      const Expr* extent = ana_.simplify(add(ctx_, sub(ctx_, d.max, d.min), ctx_.int_imm(d.max->dtype(), 1)));
+      ranges.push_back({min, extent});
+    } else {
+      ranges.push_back({ctx_.int_imm(a.buffer->shape[i]->dtype(), 0), a.buffer->shape[i]});
+    }
+  }
+  return {a.buffer, ctx_.list(ranges)};
+}
+
+}  // namespace
+
+Regions infer_regions(Context& ctx, const BlockParts& block) {
+  Detector d(ctx, block);
+  d.stmt(block.init);
+  d.stmt(block.body);
+  Regions out;
+  for (const Access& a : d.writes) out.writes.push_back(d.region(a));
+  for (const Access& a : d.reads) {
+    // What a reduction updates is not an input of it.
+    bool updated = block.init &&
+                   std::any_of(d.writes.begin(), d.writes.end(), [&](const Access& w) { return w.buffer == a.buffer; });
+    if (!updated) out.reads.push_back(d.region(a));
+  }
+  return out;
+}
+
+}  // namespace rldb::ir

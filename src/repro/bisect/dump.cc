@@ -1,0 +1,151 @@
+// Reads a folder of numbered modules that a compiler dumped, with what is wrong with each.
+#include "rldb/repro/dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "repro/bisect/constants.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+
+namespace rldb::repro {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxStages = 5000;
+
+struct NumberedFile {
+  std::uint64_t number;
+  std::string name;
+};
+
+// `012_FuseOps.py`
+std::optional<NumberedFile> numbered(const std::string& name) {
+  std::size_t digits = 0;
+  while (digits < name.size() && std::isdigit(static_cast<unsigned char>(name[digits]))) ++digits;
+  if (digits == 0 || digits > 9 || digits >= name.size() || name[digits] != '_' || !name.ends_with(".py"))
+    return std::nullopt;
+  return NumberedFile{std::stoull(name.substr(0, digits)), name};
+}
+
+std::vector<NumberedFile> files_of(const std::string& folder, std::string& problem) {
+  std::vector<NumberedFile> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end && files.size() < kMaxStages;
+       it.increment(error))
+    if (auto file = numbered(it->path().filename().string())) files.push_back(std::move(*file));
+  if (error) problem = error.message();
+  std::sort(files.begin(), files.end(), [](const NumberedFile& a, const NumberedFile& b) {
+    return a.number != b.number ? a.number < b.number : a.name < b.name;
+  });
+  if (files.empty() && problem.empty()) problem = "it has no files NNN_PassName.py";
+  return files;
+}
+
+bool has_relax_function(const ir::Module* module) {
+  return std::any_of(module->entries.begin(), module->entries.end(),
+                     [](const ir::ModuleEntry& e) { return ir::as<ir::Function>(e.function) != nullptr; });
+}
+
+std::string first_error(const source::Diagnostics& found) {
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) return d.message;
+  return {};
+}
+
+// Lowered modules call what is impure in functions that are not marked so; TVM's own do.
+std::string first_broken_rule(ir::Context& ctx, const ir::Module* module) {
+  source::Diagnostics found;
+  if (ir::verify(ctx, module, found)) return {};
+  for (const source::Diagnostic& d : found.all())
+    if (d.message.find("impure") == std::string::npos) return d.message;
+  return {};
+}
+
+void read_stage(session::Session& session, const std::string& path, Stage& stage) {
+  auto text = support::read_file(path, source::kMaxBytes);
+  if (!text.ok()) {
+    stage.not_runnable = text.error().reason;
+    return;
+  }
+  if (std::all_of(text->begin(), text->end(), [](unsigned char c) { return std::isspace(c); })) {
+    stage.not_runnable = "the file is empty";
+    return;
+  }
+  const source::FileId file = session.sources().add(path, std::move(text).value());
+  frontend::ParseOptions options;
+  options.check_well_formed = false;
+  source::Diagnostics found;
+  const auto parsed = frontend::parse(session.context(), session.sources(), file, found, options);
+  if (!parsed.ok || !parsed.module)
+    stage.not_runnable = "it does not read: " + first_error(found);
+  else if (!has_relax_function(parsed.module))
+    stage.not_runnable = "it has no Relax function";
+  else
+    stage.module = parsed.module;
+}
+
+std::string text_of(const MissingConstants& missing) {
+  std::string text;
+  for (const ir::TensorType* t : missing.types) text += t ? ir::print_type(t) + ";" : "?;";
+  return text;
+}
+
+// Types that a stage does not say are taken from the nearest later one that has as many constants: lowering tells them.
+void learn_from_later(std::vector<MissingConstants>& all) {
+  for (std::size_t i = all.size(); i-- > 1;) {
+    MissingConstants& here = all[i - 1];
+    for (std::size_t j = i; j < all.size() && !here.unknown.empty(); ++j) {
+      if (all[j].types.size() != here.types.size() || !all[j].unknown.empty()) continue;
+      here.types = all[j].types;
+      here.unknown.clear();
+    }
+  }
+}
+
+void make_constants(session::Session& session, std::vector<Stage>& stages) {
+  std::vector<MissingConstants> missing;
+  for (const Stage& s : stages) missing.push_back(s.module ? missing_constants(s.module) : MissingConstants{});
+  learn_from_later(missing);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (missing[i].types.empty()) continue;
+    Stage& s = stages[i];
+    s.made_up = text_of(missing[i]);
+    const ir::Module* filled = nullptr;
+    if (missing[i].unknown.empty())
+      filled = fill_constants(session.context(), s.module, missing[i], session.options().seed);
+    if (filled)
+      s.module = filled;
+    else
+      s.not_runnable = "it was printed without its constants, and the type of " +
+                       (missing[i].unknown.empty() ? std::string("one") : missing[i].unknown) + " is not known";
+  }
+}
+
+}  // namespace
+
+std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem) {
+  std::vector<Stage> stages;
+  for (const NumberedFile& file : files_of(folder, problem)) {
+    support::poll();
+    Stage stage;
+    stage.file = file.name;
+    stage.pass = file.name.substr(file.name.find('_') + 1);
+    stage.pass.resize(stage.pass.size() - 3);
+    read_stage(session, (fs::path(folder) / file.name).string(), stage);
+    stages.push_back(std::move(stage));
+  }
+  make_constants(session, stages);
+  for (Stage& stage : stages)
+    if (stage.module) stage.ill_formed = first_broken_rule(session.context(), stage.module);
+  return stages;
+}
+
+}  // namespace rldb::repro

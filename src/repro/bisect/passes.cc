@@ -1,0 +1,129 @@
+// PassBisector: the first pass of a pipeline after which the results are no longer right.
+#include "repro/borrow.h"
+#include "rldb/ir/equal.h"
+#include "rldb/passes/rewrite_counter.h"
+#include "rldb/repro/bisect.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+class PassBisector {
+ public:
+  PassBisector(session::Session& session, Oracle& oracle, PassBisection& out)
+      : session_(session), oracle_(oracle), out_(out) {}
+
+  void run(const ir::Module* module, const std::vector<passes::PassInvocation>& pipeline) {
+    out_.count = pipeline.size();
+    if (!oracle_.start(module)) {
+      out_.why = "the program cannot be run before the first pass: " + oracle_.why();
+      return;
+    }
+    if (oracle_.look(module)) {
+      out_.why = "the symptom is there before the first pass";
+      return;
+    }
+    const ir::Module* before = module;
+    for (std::size_t i = 0; i < pipeline.size(); ++i) {
+      support::poll();
+      if (step(i, pipeline[i], before)) return;
+      before = out_.after;
+    }
+    out_.verdict = PassBisection::Verdict::None;
+  }
+
+ private:
+  // One pass; true: it brings the symptom.
+  bool step(std::size_t i, const passes::PassInvocation& pass, const ir::Module* before) {
+    out_.pass = pass;
+    out_.before = before;
+    out_.index = i;
+    auto symptom = with_limit(-1, out_.after);
+    if (!symptom) return false;
+    out_.verdict = PassBisection::Verdict::Found;
+    out_.symptom = std::move(*symptom);
+    look_twice();
+    find_rewrite();
+    compare_sides();
+    return true;
+  }
+
+  // The pass with at most so many rewrites, and what is wrong then.
+  std::optional<Symptom> with_limit(std::int64_t limit, const ir::Module*& after) {
+    passes::RewriteCounter counter(limit);
+    auto failed = oracle_.apply(out_.pass, out_.before, after);
+    if (limit < 0) out_.rewrites = counter.asked();
+    last_text_ = counter.last();
+    if (failed && !wants_failures()) {
+      out_.why = "pass `" + failed->pass + "` fails: " + failed->text;
+      return failed;
+    }
+    if (failed || after == out_.before) return failed;
+    return oracle_.look(after);
+  }
+
+  bool wants_failures() const {
+    const OracleKind kind = oracle_.question().kind;
+    return kind == OracleKind::Any || kind == OracleKind::Diagnostic;
+  }
+
+  void look_twice() {
+    const ir::Module* again = nullptr;
+    with_limit(-1, again);
+    const bool same = (!again && !out_.after) || (again && out_.after && ir::structural_equal(again, out_.after));
+    out_.unstable = !same;
+  }
+
+  // The first rewrite with which the symptom is there.
+  void find_rewrite() {
+    if (out_.rewrites == 0 || out_.unstable) return;
+    const ir::Module* version = nullptr;
+    if (with_limit(0, version) == out_.symptom) return;  // it comes from something that is not counted
+    std::int64_t good = 0, bad = out_.rewrites;
+    while (bad - good > 1) {
+      support::poll();
+      const std::int64_t middle = good + (bad - good) / 2;
+      (with_limit(middle, version) == out_.symptom ? bad : good) = middle;
+    }
+    with_limit(good, out_.without);
+    with_limit(bad, out_.with);
+    out_.rewrite = bad;
+    out_.rewrite_text = last_text_;
+  }
+
+  // Where the values part.
+  void compare_sides() {
+    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != "values") return;
+    Program a, b;
+    a.module = out_.before;
+    a.function = oracle_.question().function;
+    a.args = oracle_.arguments();
+    a.kernels = session_.options().engine;
+    b = a;
+    b.module = out_.after;
+    Comparison c = compare(session_, a, b, oracle_.question().tolerances);
+    if (c.verdict == Comparison::Verdict::Differs) out_.comparison = std::move(c);
+  }
+
+  session::Session& session_;
+  Oracle& oracle_;
+  PassBisection& out_;
+  std::string last_text_;
+};
+
+}  // namespace
+
+PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question) {
+  PassBisection out;
+  auto pipeline = passes::parse_pipeline(question.passes);
+  if (!pipeline.ok()) {
+    out.why = pipeline.error().text;
+    return out;
+  }
+  Oracle oracle(session, question);
+  PassBisector(session, oracle, out).run(module, *pipeline);
+  return out;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,24 @@
+// Arguments of one program given to another version of it: parameters packed into tuples, unpacked, put in another
+// order, or computed beforehand (a lifted transformation of the parameters). Room-private.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/session/session.h"
+
+namespace rldb::repro {
+
+// A function with the values that it is run on.
+struct Arguments {
+  const ir::Function* function = nullptr;
+  std::vector<runtime::Value> values;
+};
+
+// The values for `to`, as it is called in `module`; nullopt with the reason in `why` when they cannot be told.
+std::optional<std::vector<runtime::Value>> adapt_arguments(session::Session& session, const Arguments& from,
+                                                           const ir::Module* module, std::string_view name,
+                                                           const ir::Function* to, std::string& why);
+
+}  // namespace rldb::repro

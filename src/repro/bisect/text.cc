@@ -1,0 +1,73 @@
+// What a bisection says to its reader.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rldb/repro/bisect.h"
+
+namespace rldb::repro {
+
+namespace {
+
+constexpr std::size_t kMaxFindings = 5;
+
+std::string passed_by(const std::vector<Stage>& stages) {
+  std::string text;
+  for (const Stage& s : stages)
+    if (!s.not_runnable.empty()) text += fmt::format("passed by: {} ({})\n", s.file, s.not_runnable);
+  return text;
+}
+
+std::string first_ill_formed(const std::vector<Stage>& stages) {
+  for (const Stage& s : stages)
+    if (!s.ill_formed.empty()) return fmt::format("not well-formed from {} on: {}\n", s.file, s.ill_formed);
+  return {};
+}
+
+std::string memory_of(const std::vector<Finding>& findings) {
+  std::string text;
+  for (std::size_t i = 0; i < findings.size() && i < kMaxFindings; ++i)
+    text += "memory: " + to_string(findings[i]) + "\n";
+  if (findings.size() > kMaxFindings) text += fmt::format("memory: {} more\n", findings.size() - kMaxFindings);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const TraceBisection& b, std::string_view folder) {
+  using Verdict = TraceBisection::Verdict;
+  std::size_t runnable = 0;
+  for (const Stage& s : b.stages) runnable += s.not_runnable.empty();
+  std::string text = passed_by(b.stages) + first_ill_formed(b.stages);
+  for (const std::string& note : b.notes) text += "note: " + note + "\n";
+  text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
+  if (b.verdict == Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
+  if (b.verdict == Verdict::Agree)
+    text += fmt::format("all stages agree on {}\n{}", fmt::join(b.compared, ", "), memory_of(b.memory));
+  if (b.verdict == Verdict::Found) {
+    const Stage& good = b.stages[b.good];
+    const Stage& bad = b.stages[b.bad];
+    text += fmt::format("pass: {} ({}; {} still agrees)\nfunction: {}\n", bad.pass, bad.file, good.file, b.function);
+    if (b.dim != 0) text += fmt::format("symbolic dims: {}\n", b.dim);
+    text += to_string(b.comparison, good.file, bad.file) + "\n" + memory_of(b.memory);
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string to_string(const PassBisection& b) {
+  using Verdict = PassBisection::Verdict;
+  if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
+  if (b.verdict == Verdict::None) return fmt::format("none of {} passes brings the symptom", b.count);
+  std::string text = fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
+  text += fmt::format("symptom: {}: {}\n", b.symptom.kind, b.symptom.text);
+  if (b.unstable) text += "the pass gives another program each time\n";
+  if (b.rewrite > 0)
+    text += fmt::format("rewrite: {} of {}: {}\n", b.rewrite, b.rewrites, b.rewrite_text);
+  else if (b.rewrites > 0 && !b.unstable)
+    text += fmt::format("rewrite: none of the {} that it counts\n", b.rewrites);
+  if (b.comparison) text += to_string(*b.comparison, "before", "after") + "\n";
+  text.pop_back();
+  return text;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,68 @@
+#include "repro/compare/buffer_use.h"
+
+#include <unordered_map>
+
+#include "rldb/ir/walk.h"
+
+namespace rldb::repro {
+
+using ir::as;
+
+namespace {
+
+class Use {
+ public:
+  explicit Use(const ir::PrimFunc* f) : uses_(f->params.size()) {
+    for (std::size_t i = 0; i < f->params.size(); ++i) {
+      if (f->params[i].buffer) owner_[f->params[i].buffer->data] = i;
+      if (f->params[i].var) owner_.emplace(f->params[i].var, i);
+    }
+  }
+
+  std::vector<BufferUse> run(const ir::Stmt* body) {
+    find_views(body);
+    ir::walk(body, [&](const ir::Node* n) {
+      visit(n);
+      return true;
+    });
+    return uses_;
+  }
+
+ private:
+  // Views of a buffer that blocks and declarations make are the buffer.
+  void find_views(const ir::Stmt* body) {
+    ir::walk(body, [&](const ir::Node* n) {
+      if (const auto* block = as<ir::SBlock>(n))
+        for (const ir::MatchBufferRegion& m : block->match_buffers) alias(m.buffer, m.source.buffer);
+      return true;
+    });
+  }
+
+  void alias(const ir::Buffer* view, const ir::Buffer* of) {
+    if (const auto it = owner_.find(of->data); it != owner_.end()) owner_.emplace(view->data, it->second);
+  }
+
+  BufferUse* of(const ir::Var* data) {
+    const auto it = owner_.find(data);
+    return it == owner_.end() ? nullptr : &uses_[it->second];
+  }
+
+  void visit(const ir::Node* n) {
+    if (const auto* load = as<ir::BufferLoad>(n)) {
+      if (BufferUse* use = of(load->buffer->data)) use->read = true;
+    } else if (const auto* store = as<ir::BufferStore>(n)) {
+      if (BufferUse* use = of(store->buffer->data)) use->written = true;
+    } else if (const auto* v = as<ir::Var>(n)) {
+      if (BufferUse* use = of(v)) *use = {true, true};  // its pointer goes somewhere
+    }
+  }
+
+  std::vector<BufferUse> uses_;
+  std::unordered_map<const ir::Var*, std::size_t> owner_;
+};
+
+}  // namespace
+
+std::vector<BufferUse> buffer_use(const ir::PrimFunc* f) { return Use(f).run(f->body); }
+
+}  // namespace rldb::repro

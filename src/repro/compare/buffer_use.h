@@ -1,0 +1,18 @@
+// Which parameters of a kernel are read, and which are written. Room-private.
+#pragma once
+
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::repro {
+
+struct BufferUse {
+  bool read = false;
+  bool written = false;
+};
+
+// By parameter. One whose pointer is handed on counts as both.
+std::vector<BufferUse> buffer_use(const ir::PrimFunc* f);
+
+}  // namespace rldb::repro

@@ -1,0 +1,203 @@
+// The first difference between the traces of two programs.
+#include "rldb/repro/compare.h"
+
+#include <algorithm>
+#include <set>
+
+#include "repro/borrow.h"
+#include "repro/compare/match.h"
+#include "repro/values.h"
+#include "rldb/ir/printer.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/memory.h"
+
+namespace rldb::repro {
+
+using runtime::Value;
+
+namespace {
+
+// Of the memory limit, what the copies of one run may take.
+constexpr std::size_t kShareOfMemory = 4;
+
+class FirstSearch {
+ public:
+  FirstSearch(const Trace& a, const Trace& b, const Matcher& matcher, const Tolerances& tolerances)
+      : a_(a), b_(b), matcher_(matcher), tolerances_(tolerances) {}
+
+  // Back from the part of the result that differs.
+  std::optional<FirstDifference> from_result(std::size_t leaf) {
+    if (leaf >= b_.results.size()) return std::nullopt;
+    const Reading& r = b_.results[leaf];
+    if (r.overwritten) return at_return(r);
+    if (r.event == kNoEvent) return std::nullopt;
+    end_ = r.event;
+    end_counterpart_ = leaf < a_.results.size() ? a_.results[leaf].event : kNoEvent;
+    collect(r.event);
+    for (const std::size_t j : slice_) {
+      const std::size_t i = counterpart(j);
+      if (i != kNoEvent || reads_overwritten(j) || j == end_) return describe(j, i);
+    }
+    return std::nullopt;
+  }
+
+  // Anywhere: the results agree.
+  std::optional<FirstDifference> anywhere() {
+    for (std::size_t j = 0; j < b_.events.size(); ++j) {
+      if (matcher_.equal()[j] != kNoEvent || !b_.events[j].binding) continue;
+      if (const std::size_t i = matcher_.counterpart(j, Matcher::kSure); i != kNoEvent) return describe(j, i);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::size_t counterpart(std::size_t j) const { return j == end_ ? end_counterpart_ : matcher_.counterpart(j); }
+
+  bool reads_overwritten(std::size_t j) const {
+    const auto& inputs = b_.events[j].inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [](const Reading& r) { return r.overwritten; });
+  }
+
+  // The tensors that the wrong one was made of and that the first side does not hold either.
+  void collect(std::size_t from) {
+    std::vector<std::size_t> open{from};
+    while (!open.empty()) {
+      const std::size_t j = open.back();
+      open.pop_back();
+      if (!slice_.insert(j).second) continue;
+      for (const Reading& r : b_.events[j].inputs)
+        if (r.event != kNoEvent && r.event < j && matcher_.equal()[r.event] == kNoEvent) open.push_back(r.event);
+    }
+  }
+
+  ComparedInput input(const Reading& r) const {
+    ComparedInput in;
+    in.name = r.name;
+    in.agrees = matcher_.agrees(r);
+    in.overwritten = r.overwritten;
+    if (r.event != kNoEvent) in.storage = b_.events[r.event].storage;
+    if (r.writer != kNoEvent) {
+      in.writer = b_.events[r.writer].name();
+      in.writer_callee = b_.events[r.writer].callee;
+    }
+    return in;
+  }
+
+  FirstDifference at_return(const Reading& r) const {
+    FirstDifference d;
+    d.function = r.event == kNoEvent ? std::string() : b_.events[r.event].function;
+    d.name = r.name;
+    d.text = "return " + r.name;
+    d.inputs.push_back(input(r));
+    return d;
+  }
+
+  FirstDifference describe(std::size_t j, std::size_t i) const {
+    const Event& e = b_.events[j];
+    FirstDifference d;
+    d.function = e.function;
+    d.name = e.names.back();
+    d.callee = e.callee;
+    d.binding = e.binding;
+    if (e.binding) d.text = ir::print_binding(e.binding);
+    for (const Reading& r : e.inputs) d.inputs.push_back(input(r));
+    if (i != kNoEvent) {
+      d.other_name = a_.events[i].names.back();
+      d.difference = difference(a_.events[i].value, e.value, tolerances_);
+    }
+    for (const std::size_t k : slice_)
+      if (k < j && matcher_.counterpart(k) == kNoEvent) d.through.push_back(b_.events[k].name());
+    return d;
+  }
+
+  const Trace& a_;
+  const Trace& b_;
+  const Matcher& matcher_;
+  const Tolerances& tolerances_;
+  std::set<std::size_t> slice_;  // in the order of execution
+  std::size_t end_ = kNoEvent;   // the event of the result, whose counterpart is known
+  std::size_t end_counterpart_ = kNoEvent;
+};
+
+// One side did not end.
+Comparison of_errors(const Trace& a, const Trace& b) {
+  Comparison c;
+  if (!a.error.empty() && !b.error.empty()) {
+    c.why = "both fail: " + a.error + "; " + b.error;
+    return c;
+  }
+  c.verdict = Comparison::Verdict::Differs;
+  c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
+  return c;
+}
+
+// The first leaf of the results that differs.
+std::optional<TensorDifference> difference_of_results(const Trace& a, const Trace& b, const Tolerances& t,
+                                                      std::size_t& leaf, std::string& why) {
+  std::vector<Value> left, right;
+  flatten(a.result, left);
+  flatten(b.result, right);
+  if (left.size() != right.size()) {
+    why = "the first gives " + std::to_string(left.size()) + " value(s), the second " + std::to_string(right.size());
+    return std::nullopt;
+  }
+  for (leaf = 0; leaf < left.size(); ++leaf) {
+    if (is_opaque(left[leaf])) {
+      why = "it gives a value that cannot be compared: " + runtime::describe(left[leaf]);
+      continue;
+    }
+    if (auto d = difference(left[leaf], right[leaf], t)) {
+      if (left.size() > 1) d->path.insert(d->path.begin(), leaf);
+      return d;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool FirstDifference::inputs_agree() const {
+  return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees; });
+}
+
+Trace record(session::Session& session, const Program& program) {
+  Recorder recorder(support::memory_limit() / kShareOfMemory);
+  const Borrow borrow(session);
+  session.options().engine = program.kernels;
+  source::Diagnostics found;
+  const session::RunResult run =
+      session.run_watched(program.module, program.function, copies(program.args), recorder, found);
+  support::poll_cause();
+  Trace trace = recorder.take();
+  if (run.ok) return trace;
+  if (run.fault) trace.error_kind = run.fault->error.kind;
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
+  if (trace.error.empty()) trace.error = "it did not end";
+  return trace;
+}
+
+Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances) {
+  if (!a.error.empty() || !b.error.empty()) return of_errors(a, b);
+  Comparison c;
+  c.tensors_a = a.events.size();
+  c.tensors_b = b.events.size();
+  std::size_t leaf = 0;
+  c.result = difference_of_results(a, b, tolerances, leaf, c.why);
+  if (!c.result && !c.why.empty()) return c;
+  c.verdict = c.result ? Comparison::Verdict::Differs : Comparison::Verdict::Equal;
+  const Matcher matcher(ctx, a, b, tolerances);
+  c.matched = std::size_t(
+      std::count_if(matcher.equal().begin(), matcher.equal().end(), [](std::size_t i) { return i != kNoEvent; }));
+  FirstSearch search(a, b, matcher, tolerances);
+  c.first = c.result ? search.from_result(leaf) : search.anywhere();
+  return c;
+}
+
+Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances) {
+  const Trace first = record(session, a);
+  const Trace second = record(session, b);
+  return compare(session.context(), first, second, tolerances);
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,74 @@
+// What a comparison says to its reader.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rldb/repro/compare.h"
+
+namespace rldb::repro {
+
+namespace {
+
+std::string by(const std::string& callee) { return callee.empty() ? std::string() : fmt::format(" (by `{}`)", callee); }
+
+// Memory that two tensors share.
+std::string text_of_overwritten(const ComparedInput& in) {
+  std::string text =
+      fmt::format("`{}` was right when it was computed, but was written over before it was read", in.name);
+  if (!in.writer.empty())
+    text += fmt::format(": `{}`{} was written to the same memory", in.writer, by(in.writer_callee));
+  if (!in.storage.empty()) text += fmt::format(", storage `{}`", in.storage);
+  return text;
+}
+
+std::string text_of_inputs(const FirstDifference& d) {
+  std::string text;
+  std::vector<std::string> agree, differ;
+  for (const ComparedInput& in : d.inputs) {
+    if (in.overwritten) text += "  " + text_of_overwritten(in) + "\n";
+    if (!in.overwritten) (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
+  }
+  if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
+  if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
+  if (!d.inputs.empty() && d.inputs_agree()) text += "  all that it reads is equal on both sides: the fault is here\n";
+  return text;
+}
+
+}  // namespace
+
+std::string summary(const FirstDifference& d) {
+  std::string text = fmt::format("`{}` in `{}`", d.name, d.function);
+  if (!d.callee.empty()) text += fmt::format(", computed by `{}`", d.callee);
+  if (d.difference) text += ": " + to_string(*d.difference);
+  for (const ComparedInput& in : d.inputs)
+    if (in.overwritten) text += "; its input " + text_of_overwritten(in);
+  return text;
+}
+
+std::string to_string(const Comparison& c, std::string_view a, std::string_view b) {
+  using Verdict = Comparison::Verdict;
+  if (c.verdict == Verdict::CannotTell) return fmt::format("cannot tell whether {} and {} agree: {}", a, b, c.why);
+  std::string text;
+  if (c.verdict == Verdict::Equal) {
+    text = fmt::format("equal: {} and {} ({} of {} tensors matched)\n", a, b, c.matched, c.tensors_b);
+    if (c.first) text += "differs on the way, and does not reach the result: ";
+  } else {
+    text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
+    if (c.first) text += "first difference: ";
+  }
+  if (c.first) {
+    const FirstDifference& d = *c.first;
+    text += fmt::format("`{}` in `{}`", d.name, d.function);
+    if (!d.callee.empty()) text += fmt::format(", computed by `{}`", d.callee);
+    if (!d.other_name.empty() && d.other_name != d.name) text += fmt::format(" (`{}` on the first side)", d.other_name);
+    if (d.difference) text += ": " + to_string(*d.difference);
+    text += "\n";
+    if (!d.text.empty()) text += "    " + d.text + "\n";
+    text += text_of_inputs(d);
+    if (!d.through.empty())
+      text += fmt::format("  on the way, without a counterpart on the first side: {}\n", fmt::join(d.through, ", "));
+  }
+  text.pop_back();
+  return text;
+}
+
+}  // namespace rldb::repro

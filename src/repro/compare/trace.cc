@@ -1,0 +1,318 @@
+// Recorder: the tensors that a run makes, in order, with the calls that made them.
+#include "rldb/repro/trace.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "repro/compare/buffer_use.h"
+#include "repro/values.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_traits.h"
+
+namespace rldb::repro {
+
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+using support::Unit;
+
+namespace {
+
+constexpr std::size_t kMaxEvents = 200'000;
+
+bool is_builtin(std::string_view callee, bytecode::BuiltinEffect effect) {
+  const auto id = bytecode::find_builtin(callee);
+  return id && bytecode::info(*id).effect == effect;
+}
+
+// It gives memory that nothing has been written to yet.
+bool allocates(std::string_view callee) {
+  return op::has(callee, op::Trait::Allocates) || is_builtin(callee, bytecode::BuiltinEffect::Fresh);
+}
+
+// What it reads and writes are dims, not the program's tensors.
+bool keeps_dims(std::string_view callee) { return is_builtin(callee, bytecode::BuiltinEffect::Heap); }
+
+// A part of a storage that was written, last by this event, as memory of the tensor `owner`.
+struct Written {
+  std::size_t begin;
+  std::size_t end;
+  std::size_t event;
+  const runtime::Object* owner;
+};
+
+}  // namespace
+
+struct Recorder::State {
+  explicit State(std::size_t max_bytes) : bytes_left(max_bytes) {}
+
+  Trace trace;
+  std::size_t bytes_left;
+  std::vector<std::string> functions;
+  std::vector<const ir::Binding*> bindings;                          // in progress, the innermost last
+  std::vector<std::vector<Reading>> readings;                        // of the calls in progress
+  std::unordered_map<const runtime::Object*, std::size_t> event_of;  // tensor: what computed it; none: nothing yet
+  std::unordered_map<const runtime::Object*, std::string> name_of;   // tensor or storage: the name it had last
+  std::unordered_map<const runtime::Storage*, std::vector<Written>> writes;
+  std::unordered_map<const runtime::Object*, const runtime::Object*> viewed;  // view: the tensor it is one of
+  std::unordered_map<const runtime::Object*, std::string> allocation;         // the first name of a tensor's memory
+  std::unordered_set<const runtime::Object*> unwritten;                       // allocated, and nothing more
+  std::unordered_map<const ir::PrimFunc*, std::vector<BufferUse>> uses;
+  std::vector<Value> held;
+
+  std::string name(const runtime::Object* object) const {
+    const auto it = name_of.find(object);
+    return it == name_of.end() ? std::string() : it->second;
+  }
+
+  const std::vector<BufferUse>& use_of(const ir::PrimFunc* f) {
+    const auto [it, made] = uses.try_emplace(f);
+    if (made) it->second = buffer_use(f);
+    return it->second;
+  }
+
+  void forget(const Tensor& t) {
+    event_of.erase(&t);
+    name_of.erase(&t);
+    viewed.erase(&t);
+    allocation.erase(&t);
+    unwritten.erase(&t);
+  }
+
+  const runtime::Object* owner(const Tensor& t) const {
+    const auto it = viewed.find(&t);
+    return it == viewed.end() ? &t : it->second;
+  }
+
+  // Of what is in a storage that was planned: who else used its memory since matters there. Held, so that the tensors
+  // made later are others.
+  void allocate(const Value& v) {
+    if (v.is(ValueKind::Storage)) writes.erase(static_cast<const runtime::Storage*>(v.object()));
+    if (!v.is(ValueKind::Tensor)) return;
+    forget(v.as_tensor());
+    unwritten.insert(v.object());
+    held.push_back(v);
+  }
+
+  // ---- reading ----
+
+  Reading read(const Tensor& t) {
+    Reading r;
+    r.name = name(&t);
+    const auto it = event_of.find(&t);
+    r.unwritten = unwritten.contains(owner(t));
+    if (it == event_of.end()) return r;
+    r.event = it->second;
+    const Event& e = trace.events[r.event];
+    if (r.name.empty() && !e.names.empty()) r.name = e.names.front();
+    if (!e.value.is(ValueKind::Tensor)) return r;  // no copy was kept
+    const Tensor& then = e.value.as_tensor();
+    r.overwritten = then.byte_size() == t.byte_size() && std::memcmp(then.data(), t.data(), t.byte_size()) != 0;
+    r.writer = writer_over(t, r.event);
+    return r;
+  }
+
+  std::size_t writer_over(const Tensor& t, std::size_t after) const {
+    const auto it = writes.find(t.storage().get());
+    if (it == writes.end()) return kNoEvent;
+    std::size_t last = kNoEvent;
+    for (const Written& w : it->second)
+      if (w.event > after && w.owner != owner(t) && w.begin < t.byte_offset() + t.byte_size() &&
+          t.byte_offset() < w.end)
+        last = w.event;
+    return last;
+  }
+
+  void add_readings(std::vector<Reading>& to, const Value& v) {
+    for_each_tensor(v, [&](const Tensor& t) {
+      Reading r = read(t);
+      if (r.event != kNoEvent || r.unwritten) to.push_back(std::move(r));
+    });
+  }
+
+  // ---- writing ----
+
+  void add_event(const Tensor& t, std::string callee, std::vector<Reading> inputs) {
+    if (trace.events.size() >= kMaxEvents) {
+      trace.incomplete = "it computes more than 200000 tensors";
+      event_of.erase(&t);
+      return;
+    }
+    Event e;
+    e.function = functions.empty() ? std::string() : functions.back();
+    e.binding = bindings.empty() ? nullptr : bindings.back();
+    if (std::string known = name(&t); !known.empty()) e.names.push_back(std::move(known));
+    if (const auto it = name_of.find(t.storage().get()); it != name_of.end()) e.storage = it->second;
+    if (const auto it = allocation.find(owner(t)); it != allocation.end()) e.allocation = it->second;
+    e.callee = std::move(callee);
+    e.inputs = std::move(inputs);
+    unwritten.erase(owner(t));
+    keep_copy(e, t);
+    const std::size_t index = trace.events.size();
+    trace.events.push_back(std::move(e));
+    event_of[&t] = index;
+    note_write(t, index);
+  }
+
+  void keep_copy(Event& e, const Tensor& t) {
+    auto copy =
+        t.byte_size() <= bytes_left
+            ? Tensor::empty(t.shape(), t.dtype())
+            : Result<runtime::Ref<Tensor>>(runtime::fail(runtime::ErrorKind::OutOfMemory, "no room for a copy"));
+    if (!copy.ok()) {
+      trace.incomplete = "the copies of its tensors take too much memory";
+      return;
+    }
+    bytes_left -= t.byte_size();
+    std::memcpy((*copy)->data(), t.data(), t.byte_size());
+    e.value = Value(std::move(copy).value());
+  }
+
+  void note_write(const Tensor& t, std::size_t event) {
+    const std::size_t begin = t.byte_offset(), end = begin + t.byte_size();
+    auto& all = writes[t.storage().get()];
+    std::erase_if(all, [&](const Written& w) { return begin <= w.begin && w.end <= end; });
+    all.push_back({begin, end, event, owner(t)});
+  }
+
+  void kernel_done(const ir::PrimFunc* f, std::string_view name, PackedArgs args, std::vector<Reading> inputs) {
+    const std::vector<BufferUse>& use = use_of(f);
+    for (std::size_t i = 0; i < args.size() && i < use.size(); ++i)
+      if (use[i].written && args[i].is(ValueKind::Tensor)) add_event(args[i].as_tensor(), std::string(name), inputs);
+  }
+
+  // A tensor that is given to something that is no kernel was written when it held nothing before, or something else.
+  bool was_written(const Tensor& t, const std::vector<Reading>& inputs) {
+    const auto it = event_of.find(&t);
+    if (it == event_of.end()) return true;
+    const auto before =
+        std::find_if(inputs.begin(), inputs.end(), [&](const Reading& r) { return r.event == it->second; });
+    return before != inputs.end() && !before->overwritten && read(t).overwritten;
+  }
+
+  void packed_done(std::string_view callee, PackedArgs args, const Value& result, const std::vector<Reading>& inputs) {
+    for (const Value& a : args)
+      for_each_tensor(a, [&](const Tensor& t) {
+        if (was_written(t, inputs)) add_event(t, std::string(callee), inputs);
+      });
+    for_each_tensor(result, [&](const Tensor& t) {
+      const auto is_argument = [&](const Value& a) { return a.is(ValueKind::Tensor) && &a.as_tensor() == &t; };
+      if (std::any_of(args.begin(), args.end(), is_argument)) return;
+      forget(t);
+      for (const Value& a : args)
+        if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == t.storage()) viewed[&t] = owner(a.as_tensor());
+      if (viewed.contains(&t) && unwritten.contains(viewed[&t])) return;
+      add_event(t, std::string(callee), inputs);
+    });
+  }
+
+  // The fields of a tuple have the name with their index; deeper ones have it when they are taken out.
+  void name_value(const Value& v, const std::string& name) {
+    name_one(v, name);
+    if (!v.is(ValueKind::Tuple)) return;
+    const auto& fields = v.as_tuple().fields;
+    for (std::size_t i = 0; i < fields.size(); ++i) name_one(fields[i], name + "[" + std::to_string(i) + "]");
+  }
+
+  void name_one(const Value& v, const std::string& name) {
+    if (v.is(ValueKind::Storage)) name_of[v.object()] = name;
+    if (!v.is(ValueKind::Tensor)) return;
+    name_of[v.object()] = name;
+    allocation.try_emplace(v.object(), name);
+    const auto it = event_of.find(v.object());
+    if (it == event_of.end()) return;
+    auto& names = trace.events[it->second].names;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+};
+
+Recorder::Recorder(std::size_t max_bytes) : state_(std::make_unique<State>(max_bytes)) {}
+Recorder::~Recorder() = default;
+
+void Recorder::enter(std::string_view name, const ir::Function* f, PackedArgs args) {
+  State& s = *state_;
+  const bool outermost = s.functions.empty();
+  s.functions.emplace_back(name);
+  if (!outermost) return;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    for_each_tensor(args[i], [&](const Tensor& t) { s.add_event(t, {}, {}); });
+    s.name_value(args[i], std::string(f->params[i]->name));
+  }
+}
+
+void Recorder::leave(const Value& result) {
+  State& s = *state_;
+  s.functions.pop_back();
+  if (!s.functions.empty()) return;
+  s.add_readings(s.trace.results, result);
+  auto copy = runtime::deep_copy(result);
+  if (copy.ok()) s.trace.result = std::move(copy).value();
+}
+
+void Recorder::begin(const ir::Binding* b) { state_->bindings.push_back(b); }
+
+Result<Unit> Recorder::bound(const ir::Binding* b, const Value& value) {
+  State& s = *state_;
+  for_each_tensor(value, [&](const Tensor& t) {  // a constant
+    const bool computed = s.event_of.contains(&t) || !ir::as<ir::Constant>(b->value);
+    if (!computed) s.add_event(t, {}, {});
+  });
+  s.bindings.pop_back();
+  s.name_value(value, std::string(b->var->name));
+  return Unit{};
+}
+
+void Recorder::allocated(const Value& tensor) {
+  State& s = *state_;
+  s.forget(tensor.as_tensor());
+  s.unwritten.insert(tensor.object());
+  s.writes.erase(tensor.as_tensor().storage().get());
+  s.name_of.erase(tensor.as_tensor().storage().get());
+}
+
+Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, PackedArgs args) {
+  State& s = *state_;
+  std::vector<Reading>& to = s.readings.emplace_back();
+  if (!f) {
+    if (!allocates(name) && !keeps_dims(name))
+      for (const Value& a : args) s.add_readings(to, a);
+    return Unit{};
+  }
+  const std::vector<BufferUse>& use = s.use_of(f);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (i < use.size() && !use[i].read) continue;
+    const std::size_t before = to.size();
+    s.add_readings(to, args[i]);
+    // An output that a reduction adds to: that it does so before it sets it cannot be seen from here.
+    if (i < use.size() && use[i].written && to.size() > before && to.back().event == kNoEvent) to.resize(before);
+  }
+  return Unit{};
+}
+
+Result<Unit> Recorder::called(std::string_view name, const ir::PrimFunc* f, PackedArgs args, const Value& result) {
+  State& s = *state_;
+  std::vector<Reading> inputs = std::move(s.readings.back());
+  s.readings.pop_back();
+  if (f) {
+    s.kernel_done(f, name, args, std::move(inputs));
+  } else if (allocates(name)) {
+    s.allocate(result);
+  } else if (!keeps_dims(name)) {
+    s.packed_done(name, args, result, inputs);
+  }
+  return Unit{};
+}
+
+Trace Recorder::take() {
+  State& s = *state_;
+  for (Event& e : s.trace.events)
+    if (e.names.empty()) e.names.push_back(e.binding ? std::string(e.binding->var->name) : std::string("<unnamed>"));
+  if (!s.functions.empty()) s.trace.error_function = s.functions.back();
+  return std::move(s.trace);
+}
+
+}  // namespace rldb::repro

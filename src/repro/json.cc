@@ -1,0 +1,112 @@
+// Comparisons and bisections, for programs to read.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "rldb/repro/bisect.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using nlohmann::json;
+
+// JSON has no NaN and no infinity.
+json number(double x) { return std::isfinite(x) ? json(x) : json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf"); }
+
+json of(const TensorDifference& d) {
+  if (!d.kind.empty()) return {{"path", d.path}, {"kind", d.kind}};
+  return {{"path", d.path},
+          {"index", d.first},
+          {"first", number(d.a)},
+          {"second", number(d.b)},
+          {"different", d.different},
+          {"total", d.total},
+          {"max_abs", number(d.max_abs)},
+          {"max_rel", number(d.max_rel)},
+          {"max_ulp", d.max_ulp},
+          {"nan", {d.nan_a, d.nan_b}},
+          {"infinite", {d.inf_a, d.inf_b}},
+          {"dtype", runtime::to_string(d.dtype)}};
+}
+
+json of(const FirstDifference& d) {
+  json inputs = json::array();
+  for (const ComparedInput& in : d.inputs)
+    inputs.push_back({{"name", in.name},
+                      {"agrees", in.agrees},
+                      {"overwritten", in.overwritten},
+                      {"writer", in.writer},
+                      {"writer_callee", in.writer_callee},
+                      {"storage", in.storage}});
+  return {{"function", d.function},
+          {"name", d.name},
+          {"other_name", d.other_name},
+          {"callee", d.callee},
+          {"binding", d.text},
+          {"inputs", inputs},
+          {"inputs_agree", d.inputs_agree()},
+          {"through", d.through},
+          {"difference", d.difference ? of(*d.difference) : json()}};
+}
+
+json of(const Comparison& c) {
+  using Verdict = Comparison::Verdict;
+  const char* verdict = c.verdict == Verdict::Equal     ? "equal"
+                        : c.verdict == Verdict::Differs ? "differs"
+                                                        : "cannot tell";
+  return {{"verdict", verdict},
+          {"why", c.why},
+          {"result", c.result ? of(*c.result) : json()},
+          {"first", c.first ? of(*c.first) : json()},
+          {"reaches_result", c.first.has_value() && c.result.has_value()},
+          {"tensors", {c.tensors_a, c.tensors_b}},
+          {"matched", c.matched}};
+}
+
+json of(const Finding& f) {
+  return {{"what", to_string(f)},       {"function", f.function},
+          {"reader", f.reader},         {"tensor", f.tensor},
+          {"writer", f.writer},         {"storage", f.storage},
+          {"allocation", f.allocation}, {"writer_allocation", f.writer_allocation}};
+}
+
+json of(const TraceBisection& b) {
+  using Verdict = TraceBisection::Verdict;
+  json stages = json::array();
+  for (const Stage& s : b.stages)
+    stages.push_back({{"file", s.file}, {"pass", s.pass}, {"passed_by", s.not_runnable}, {"ill_formed", s.ill_formed}});
+  json memory = json::array();
+  for (const Finding& f : b.memory) memory.push_back(of(f));
+  json out = {{"why", b.why},     {"stages", stages},       {"memory", memory},
+              {"notes", b.notes}, {"compared", b.compared}, {"runs", b.runs}};
+  out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
+  if (b.verdict != Verdict::Found) return out;
+  out["pass"] = b.stages[b.bad].pass;
+  out["good"] = b.stages[b.good].file;
+  out["bad"] = b.stages[b.bad].file;
+  out["function"] = b.function;
+  out["comparison"] = of(b.comparison);
+  return out;
+}
+
+json of(const PassBisection& b) {
+  using Verdict = PassBisection::Verdict;
+  json out = {{"why", b.why}, {"passes", b.count}};
+  out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
+  if (b.verdict != Verdict::Found) return out;
+  out["pass"] = passes::to_string(b.pass);
+  out["index"] = b.index;
+  out["symptom"] = {{"kind", b.symptom.kind}, {"pass", b.symptom.pass}, {"id", b.symptom.id}, {"text", b.symptom.text}};
+  out["unstable"] = b.unstable;
+  out["rewrite"] = {{"number", b.rewrite}, {"of", b.rewrites}, {"text", b.rewrite_text}};
+  out["comparison"] = b.comparison ? of(*b.comparison) : json();
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const Comparison& c) { return of(c).dump(2); }
+std::string to_json(const TraceBisection& b) { return of(b).dump(2); }
+std::string to_json(const PassBisection& b) { return of(b).dump(2); }
+
+}  // namespace rldb::repro

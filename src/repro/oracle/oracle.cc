@@ -1,0 +1,170 @@
+// Oracle: does a module still show a symptom (an error, a wrong value, a fault)?
+#include "rldb/repro/oracle.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "repro/borrow.h"
+#include "repro/values.h"
+#include "rldb/ir/printer.h"
+#include "rldb/passes/pass.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+
+namespace rldb::repro {
+
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// Of kernels that are evaluated in one run: some tenths of a second.
+constexpr std::uint64_t kStatements = 5'000'000;
+
+std::string first_error(const source::Diagnostics& found, std::string* id = nullptr) {
+  for (const source::Diagnostic& d : found.all()) {
+    if (d.severity != source::Severity::Error) continue;
+    if (id) *id = std::string(d.id.row().name);
+    return d.message;
+  }
+  return "it does not end";
+}
+
+// NaN or infinite elements, over all leaves.
+std::int64_t not_finite(const std::vector<Value>& leaves) {
+  std::int64_t n = 0;
+  for (const Value& v : leaves) {
+    if (!v.is(ValueKind::Tensor) || !v.as_tensor().dtype().is_float() || v.as_tensor().dtype().lanes != 1) continue;
+    for (std::int64_t i = 0; i < v.as_tensor().element_count(); ++i) n += !std::isfinite(v.as_tensor().at(i));
+  }
+  return n;
+}
+
+}  // namespace
+
+std::optional<OracleKind> parse_oracle(std::string_view word) {
+  if (word == "any") return OracleKind::Any;
+  if (word == "values") return OracleKind::Values;
+  if (word == "nan") return OracleKind::Nan;
+  if (word == "diagnostic") return OracleKind::Diagnostic;
+  return std::nullopt;
+}
+
+bool Oracle::start(const ir::Module* module) {
+  why_.clear();
+  arguments_.clear();
+  reference_.clear();
+  if (!wants_values()) return true;
+  const Borrow borrow(session_);
+  session_.options().eval_statements = kStatements;
+  session_.history().start(module);
+  source::Diagnostics found;
+  auto made = session_.arguments(question_.function, question_.inputs, found);
+  if (!made) {
+    why_ = first_error(found);
+    return false;
+  }
+  for (const session::Argument& a : *made) arguments_.push_back(a.value);
+  if (!question_.expected.empty() && question_.kind != OracleKind::Nan) {
+    reference_ = question_.expected;
+    return true;
+  }
+  eval::Watcher nobody;
+  const session::RunResult run = session_.run_watched(module, question_.function, copies(arguments_), nobody, found);
+  support::poll_cause();
+  if (!run.ok) {
+    why_ = first_error(found);
+    return false;
+  }
+  flatten(run.value, reference_);
+  return true;
+}
+
+std::optional<Symptom> Oracle::look(const ir::Module* version) {
+  if (question_.kind == OracleKind::Command) return run_command(version);
+  if (!wants_values()) return std::nullopt;
+  const Borrow borrow(session_);
+  session_.options().eval_statements = kStatements;
+  eval::Watcher nobody;
+  source::Diagnostics found;
+  const session::RunResult run = session_.run_watched(version, question_.function, copies(arguments_), nobody, found);
+  support::poll_cause();
+  if (!run.ok) {
+    using runtime::ErrorKind;
+    const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
+    if (kind == ErrorKind::TooLong || kind == ErrorKind::Unsupported || kind == ErrorKind::OutOfMemory)
+      return std::nullopt;
+    return Symptom{"values", {}, fmt::format("error {}", int(kind)), "it fails: " + first_error(found)};
+  }
+  std::vector<Value> leaves;
+  flatten(run.value, leaves);
+  if (question_.kind == OracleKind::Nan) {
+    if (not_finite(leaves) <= not_finite(reference_)) return std::nullopt;
+    return Symptom{"nan", {}, {}, "the result is not finite"};
+  }
+  if (leaves.size() != reference_.size())
+    return Symptom{"values", {}, {}, fmt::format("{} results, not {}", leaves.size(), reference_.size())};
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (!is_opaque(leaves[i]))
+      if (const auto d = difference(reference_[i], leaves[i], question_.tolerances))
+        return Symptom{"values", {}, {}, to_string(*d)};
+  return std::nullopt;
+}
+
+std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const ir::Module* before,
+                                     const ir::Module*& after) {
+  const Borrow borrow(session_);
+  session_.history().start(before);
+  source::Diagnostics found;
+  const bool ok = session_.run_passes(passes::to_string(pass), found);
+  support::poll_cause();
+  after = ok ? session_.module() : nullptr;
+  if (ok) return std::nullopt;
+  Symptom s{"diagnostic", std::string(passes::info(pass.id).name), {}, {}};
+  s.text = first_error(found, &s.id);
+  return s;
+}
+
+std::optional<Symptom> Oracle::ask(const ir::Module* module) {
+  if (question_.kind == OracleKind::Command) return run_command(module);
+  std::vector<passes::PassInvocation> pipeline;  // none: the program as it is
+  if (!question_.passes.empty()) {
+    auto read = passes::parse_pipeline(question_.passes);
+    if (!read.ok()) return std::nullopt;
+    pipeline = std::move(read).value();
+  }
+  if (!start(module)) return std::nullopt;
+  const ir::Module* version = module;
+  for (const passes::PassInvocation& pass : pipeline) {
+    const ir::Module* after = nullptr;
+    if (auto failed = apply(pass, version, after)) {
+      if (question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic) return failed;
+      return std::nullopt;
+    }
+    version = after;
+  }
+  return look(version);
+}
+
+std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
+  std::string folder = (std::filesystem::temp_directory_path() / "rldb-XXXXXX").string();
+  if (!::mkdtemp(folder.data())) return std::nullopt;
+  const std::string path = folder + "/module.py";
+  ir::PrintOptions print = session_.options().print;
+  print.show_meta = true;
+  int status = -1;
+  if (support::write_file(path, ir::print(version, print), support::Durable::No).ok())
+    status = std::system((question_.command + " '" + path + "'").c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  support::poll();
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return Symptom{"command", {}, {}, "the command says so"};
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,134 @@
+// A question asked in a child process with limits, and its answer as bytes.
+#include "repro/reduce/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Parts of an answer, each ended by a zero byte; one that is there begins with `+`.
+std::string to_wire(const std::optional<Symptom>& s) {
+  if (!s) return "-";
+  std::string out = "+";
+  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text}) (out += *part) += '\0';
+  return out;
+}
+
+std::optional<Symptom> from_wire(const std::string& bytes) {
+  if (bytes.empty() || bytes[0] != '+') return std::nullopt;
+  Symptom s;
+  std::size_t at = 1;
+  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text}) {
+    const auto end = bytes.find('\0', at);
+    if (end == std::string::npos) return std::nullopt;
+    *part = bytes.substr(at, end - at);
+    at = end + 1;
+  }
+  return s;
+}
+
+void write_all(int fd, const std::string& bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (n <= 0) return;
+    done += std::size_t(n);
+  }
+}
+
+class Child {
+ public:
+  Child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask)
+      : deadline_(Clock::now() + std::chrono::milliseconds(std::int64_t(limits.seconds * 1000))) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) be_child(ends[1], limits, ask);
+    ::close(ends[1]);
+    fd_ = ends[0];
+  }
+  ~Child() {
+    if (fd_ >= 0) ::close(fd_);
+    if (pid_ <= 0) return;
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // What it says, or nothing when it dies or is too slow.
+  std::optional<Symptom> answer() {
+    std::string bytes;
+    while (fd_ >= 0) {
+      support::poll();
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+      if (left <= 0) return std::nullopt;
+      ::pollfd wait{fd_, POLLIN, 0};
+      if (::poll(&wait, 1, int(std::min<std::int64_t>(left, 100))) <= 0) continue;
+      char buffer[4096];
+      const ssize_t n = ::read(fd_, buffer, sizeof buffer);
+      if (n <= 0) break;
+      bytes.append(buffer, std::size_t(n));
+    }
+    return from_wire(bytes);
+  }
+
+ private:
+  [[noreturn]] static void be_child(int fd, const ChildLimits& limits,
+                                    const std::function<std::optional<Symptom>()>& ask) {
+    ::setpgid(0, 0);
+    const auto seconds = rlim_t(std::ceil(limits.seconds)) + 1;
+    const ::rlimit cpu{seconds, seconds};
+    ::setrlimit(RLIMIT_CPU, &cpu);
+    const ::rlimit core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &core);
+    try {
+      write_all(fd, to_wire(ask()));
+    } catch (...) {  // a bug that this candidate brings to light is not the one that is looked for
+    }
+    ::_exit(0);
+  }
+
+  Clock::time_point deadline_;
+  pid_t pid_ = -1;
+  int fd_ = -1;
+};
+
+}  // namespace
+
+std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask) {
+  return Child(limits, ask).answer();
+}
+
+std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
+                                      const ChildLimits& limits, const Ask& ask) {
+  const std::size_t width = std::max(1u, jobs);
+  std::vector<std::unique_ptr<Child>> running;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t next = i + running.size(); next < count && running.size() < width; ++next)
+      running.push_back(std::make_unique<Child>(limits, [&] { return ask(next); }));
+    const auto answer = running.front()->answer();
+    running.erase(running.begin());
+    if (answer && *answer == wanted) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,23 @@
+// A question about a program, asked in a child process: what runs wild there is ended. Room-private.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "rldb/repro/oracle.h"
+
+namespace rldb::repro {
+
+struct ChildLimits {
+  double seconds = 10;
+};
+
+// Asks all at once, `jobs` at a time; the index of the first whose answer is `wanted`, nullopt when there is none.
+// Children behind it are not waited for.
+using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
+std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
+                                      const ChildLimits& limits, const Ask& ask);
+// One of them, whatever it answers.
+std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
+
+}  // namespace rldb::repro

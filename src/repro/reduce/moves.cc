@@ -1,0 +1,252 @@
+// Moves of the reducer: smaller modules made from one, well-formed or not.
+#include "repro/reduce/moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "rldb/ir/walk.h"
+#include "rldb/passes/pass.h"
+
+namespace rldb::repro {
+
+using ir::as;
+
+namespace {
+
+const ir::Function* function_of(const ir::Module* module, const std::string& name) {
+  return as<ir::Function>(module->find(name));
+}
+
+std::vector<const ir::Binding*> bindings_of(const ir::Function* f) {
+  std::vector<const ir::Binding*> out;
+  for (const ir::BindingBlock* block : f->body->blocks)
+    out.insert(out.end(), block->bindings.begin(), block->bindings.end());
+  return out;
+}
+
+const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                const ir::Function* f) {
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, f);
+  return builder.build();
+}
+
+const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id) {
+  source::Diagnostics ignored;
+  passes::PassEnv env{ctx, ignored};
+  auto made = passes::info(id).run(env, module, {});
+  return made.ok() ? *made : nullptr;
+}
+
+bool holds_values(const ir::Type* t) {
+  if (as<ir::TensorType>(t)) return true;
+  const auto* tuple = as<ir::TupleType>(t);
+  return tuple && !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), holds_values);
+}
+
+// The number of inputs that come before the parameters is not kept up.
+ir::Span<ir::NamedAttr> without_inputs(ir::Context& ctx, ir::Span<ir::NamedAttr> attrs) {
+  return ctx.with_attr(attrs, "num_input", nullptr);
+}
+
+const ir::Function* remake(ir::Context& ctx, const ir::Function* f, const std::vector<const ir::Var*>& params,
+                           const ir::SeqExpr* body) {
+  return ctx.function(params, body, body->type, f->is_pure, without_inputs(ctx, f->attrs));
+}
+
+// Bindings that are left out, and what stands for their variables.
+class Replace : public ir::Rewriter {
+ public:
+  Replace(ir::Context& ctx, const ir::VarMap& by) : Rewriter(ctx), by_(by) {
+    for (const auto& [var, value] : by) remap(var, value);
+  }
+
+ private:
+  std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override {
+    if (by_.contains(b->var)) return {};
+    return default_binding(b);
+  }
+  const ir::VarMap& by_;
+};
+
+const ir::Module* replace(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::VarMap& by,
+                          const std::vector<const ir::Var*>& new_params) {
+  const ir::Function* f = function_of(module, name);
+  Replace rewriter(ctx, by);
+  const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
+  if (!body) return nullptr;
+  std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  params.insert(params.end(), new_params.begin(), new_params.end());
+  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, params, body)), name);
+}
+
+// The body up to a binding, whose value is the result. The variable has to be seen outside of its block.
+const ir::Module* cut_at(ir::Context& ctx, const ir::Module* module, const std::string& name, std::size_t index) {
+  const ir::Function* f = function_of(module, name);
+  std::vector<const ir::BindingBlock*> blocks;
+  const ir::Var* result = nullptr;
+  std::size_t at = 0;
+  for (const ir::BindingBlock* block : f->body->blocks) {
+    std::vector<const ir::Binding*> kept;
+    for (const ir::Binding* b : block->bindings) {
+      if (at++ > index) break;
+      if (at <= index || !b->var->is_dataflow()) {
+        kept.push_back(b);
+        result = b->var;
+        continue;
+      }
+      result = ctx.var(b->var->name, b->var->type);
+      kept.push_back(b->is_match_cast() ? ctx.match_cast(result, b->value, b->cast_type)
+                                        : ctx.binding(result, b->value));
+    }
+    if (!kept.empty()) blocks.push_back(ctx.block(kept, block->is_dataflow()));
+    if (at > index) break;
+  }
+  if (!result || !holds_values(result->type)) return nullptr;
+  const ir::SeqExpr* body = ctx.seq(blocks, result);
+  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, {f->params.begin(), f->params.end()}, body)), name);
+}
+
+// Variables of the signature's types: parameters that define them cannot go while others need them.
+bool is_read(const ir::Function* f, const ir::Var* param) {
+  const auto free = ir::free_vars(f->body);
+  if (std::find(free.begin(), free.end(), param) != free.end()) return true;
+  std::vector<const ir::Var*> symbols;
+  ir::collect_vars(param->type, symbols);
+  if (symbols.empty()) return false;
+  std::unordered_set<const ir::Var*> needed(free.begin(), free.end());
+  for (const ir::Var* other : f->params) {
+    std::vector<const ir::Var*> theirs;
+    if (other != param) ir::collect_vars(other->type, theirs);
+    needed.insert(theirs.begin(), theirs.end());
+  }
+  std::vector<const ir::Var*> result;
+  ir::collect_vars(f->ret_type, result);
+  needed.insert(result.begin(), result.end());
+  return std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* v) { return needed.contains(v); });
+}
+
+const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* f) {
+  std::vector<const ir::Var*> kept;
+  for (const ir::Var* p : f->params)
+    if (is_read(f, p)) kept.push_back(p);
+  if (kept.size() == f->params.size()) return f;
+  return ctx.function(kept, f->body, f->ret_type, f->is_pure, without_inputs(ctx, f->attrs));
+}
+
+}  // namespace
+
+const ir::Module* tidy(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  const std::string_view roots[] = {name};
+  module = run_pass(ctx, ir::reachable_from(ctx, module, roots), passes::PassId::DeadCodeElimination);
+  const ir::Function* f = module ? function_of(module, name) : nullptr;
+  if (!f) return nullptr;
+  const ir::Function* made = without_unread_parameters(ctx, f);
+  return made == f ? module : with_function(ctx, module, name, made);
+}
+
+std::size_t count_bindings(const ir::Module* module, const std::string& name) {
+  const ir::Function* f = function_of(module, name);
+  return f ? bindings_of(f).size() : 0;
+}
+
+std::vector<Candidate> cuts(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const std::size_t n = count_bindings(module, name);
+  // Halves, quarters, ...: an early cut that keeps the symptom saves most.
+  std::set<std::size_t> met;
+  for (std::size_t parts = 2; parts <= 64 && parts <= 2 * n; parts *= 2)
+    for (std::size_t k = 1; k < parts; ++k) {
+      const std::size_t at = n * k / parts;
+      if (at + 1 < n && met.insert(at).second)
+        out.push_back({"cut", [&ctx, module, name, at] { return cut_at(ctx, module, name, at); }});
+    }
+  return out;
+}
+
+std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                              std::size_t size) {
+  std::vector<Candidate> out;
+  const std::vector<const ir::Binding*> all = bindings_of(function_of(module, name));
+  for (std::size_t begin = 0; begin < all.size(); begin += size) {
+    const std::size_t end = std::min(begin + size, all.size());
+    out.push_back({"parameters", [&ctx, module, name, all, begin, end]() -> const ir::Module* {
+                     ir::VarMap by;
+                     std::vector<const ir::Var*> params;
+                     for (std::size_t i = begin; i < end; ++i) {
+                       if (!holds_values(all[i]->var->type)) continue;
+                       params.push_back(ctx.var(all[i]->var->name, all[i]->var->type));
+                       by[all[i]->var] = params.back();
+                     }
+                     return by.empty() ? nullptr : replace(ctx, module, name, by, params);
+                   }});
+  }
+  return out;
+}
+
+std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const std::vector<const ir::Binding*> all = bindings_of(function_of(module, name));
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    const ir::Binding* b = *it;
+    std::vector<const ir::Var*> operands;
+    ir::walk(b->value, [&](const ir::Node* n) {
+      const auto* v = as<ir::Var>(n);
+      if (v && v->type == b->var->type && std::find(operands.begin(), operands.end(), v) == operands.end())
+        operands.push_back(v);
+      return true;
+    });
+    for (const ir::Var* v : operands)
+      out.push_back({"operand", [&ctx, module, name, b, v] {
+                       const ir::VarMap by{{b->var, v}};
+                       return replace(ctx, module, name, by, {});
+                     }});
+  }
+  return out;
+}
+
+std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const ir::Function* f = function_of(module, name);
+  const std::vector<const ir::Binding*> all = bindings_of(f);
+  const ir::Expr* result = f->body->body;
+  for (const ir::Binding* b : all)
+    if (b->var == result && as<ir::Tuple>(b->value)) result = b->value;
+  if (const auto* tuple = as<ir::Tuple>(result))
+    for (const ir::Expr* item : tuple->items)
+      out.push_back({"one result", [&ctx, module, name, f, item]() -> const ir::Module* {
+                       const auto* v = as<ir::Var>(item);
+                       if (!v || v->is_dataflow() || !holds_values(v->type)) return nullptr;
+                       const ir::SeqExpr* body = ctx.seq(f->body->blocks, v);
+                       const auto* made = remake(ctx, f, {f->params.begin(), f->params.end()}, body);
+                       return tidy(ctx, with_function(ctx, module, name, made), name);
+                     }});
+  return out;
+}
+
+std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  out.push_back({"tidy", [&ctx, module, name] { return tidy(ctx, module, name); }});
+  for (const passes::PassId id : {passes::PassId::InlinePrivateFunctions, passes::PassId::CanonicalizeBindings})
+    out.push_back({std::string(passes::info(id).name), [&ctx, module, name, id]() -> const ir::Module* {
+                     const ir::Module* made = run_pass(ctx, module, id);
+                     return made && made != module ? tidy(ctx, made, name) : nullptr;
+                   }});
+  return out;
+}
+
+std::vector<std::int64_t> static_dims(const ir::Module* module) {
+  std::set<std::int64_t> dims;
+  for (const ir::ModuleEntry& e : module->entries)
+    if (const auto* f = as<ir::Function>(e.function))
+      for (const ir::Var* p : f->params)
+        if (const auto* t = as<ir::TensorType>(p->type); t && t->has_shape)
+          for (const ir::Expr* d : t->shape)
+            if (const auto* n = as<ir::IntImm>(d); n && n->value > 2) dims.insert(n->value);
+  return {dims.rbegin(), dims.rend()};
+}
+
+}  // namespace rldb::repro

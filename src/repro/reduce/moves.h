@@ -1,0 +1,38 @@
+// Smaller programs made of one. Each move gives a module that may be ill-formed: whoever tries it verifies it first.
+// Room-private.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::repro {
+
+struct Candidate {
+  std::string move;                         // what it does, for the progress line
+  std::function<const ir::Module*()> make;  // null: it does not apply
+};
+
+// All of them work on the Relax function `name`, and drop what nobody needs then.
+// The body ends at an earlier value, the first half first.
+std::vector<Candidate> cuts(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Runs of `size` bindings give way to parameters.
+std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                              std::size_t size);
+// One binding gives way to an operand of its type.
+std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// One of several results is left, a branch instead of an `if`.
+std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Private functions inlined, parameters that nobody reads dropped.
+std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Dims that are numbers, one number everywhere at a time, made small.
+std::vector<std::int64_t> static_dims(const ir::Module* module);
+
+// Bindings at the top of the function's body.
+std::size_t count_bindings(const ir::Module* module, const std::string& name);
+// Without the functions that `name` does not need, bindings that nobody reads, and its parameters that nobody reads.
+const ir::Module* tidy(ir::Context& ctx, const ir::Module* module, const std::string& name);
+
+}  // namespace rldb::repro

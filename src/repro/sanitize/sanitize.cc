@@ -1,0 +1,152 @@
+// Scans the tensors of a trace for what the sanitizers look for, and words the findings.
+#include "rldb/repro/sanitize.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "rldb/ir/printer.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using runtime::Tensor;
+using runtime::ValueKind;
+
+class Scan {
+ public:
+  Scan(const Trace& trace, const Sanitizers& which) : trace_(trace), which_(which) {}
+
+  std::vector<Finding> run() {
+    for (const Event& e : trace_.events) {
+      support::poll();
+      for (const Reading& r : e.inputs) visit(r, &e);
+      if (which_.nan && found_nan_ == kNoEvent) look_for_nan(e);
+    }
+    for (const Reading& r : trace_.results) visit(r, nullptr);
+    return std::move(out_);
+  }
+
+ private:
+  static std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : std::string(); }
+
+  Finding start(Finding::Kind kind, const Reading& r, const Event* reader) const {
+    Finding f;
+    f.kind = kind;
+    f.tensor = r.name;
+    f.reader = reader ? reader->names.back() : "return";
+    if (reader) {
+      f.function = reader->function;
+      f.reader_callee = reader->callee;
+      f.text = text_of(*reader);
+    } else if (r.event != kNoEvent) {
+      f.function = trace_.events[r.event].function;
+    }
+    return f;
+  }
+
+  void visit(const Reading& r, const Event* reader) {
+    if (which_.unwritten && r.unwritten) out_.push_back(start(Finding::Kind::Unwritten, r, reader));
+    if (!which_.storage || r.writer == kNoEvent) return;
+    const Event& writer = trace_.events[r.writer];
+    Finding f = start(Finding::Kind::Storage, r, reader);
+    f.writer = writer.name();
+    f.writer_callee = writer.callee;
+    f.writer_text = text_of(writer);
+    f.storage = writer.storage;
+    f.allocation = trace_.events[r.event].allocation;
+    f.writer_allocation = writer.allocation;
+    out_.push_back(std::move(f));
+  }
+
+  static std::optional<std::int64_t> first_not_finite(const Event& e) {
+    if (!e.value.is(ValueKind::Tensor)) return std::nullopt;
+    const Tensor& t = e.value.as_tensor();
+    if (!t.dtype().is_float() || t.dtype().lanes != 1) return std::nullopt;
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      if (!std::isfinite(t.at(i))) return i;
+    return std::nullopt;
+  }
+
+  void look_for_nan(const Event& e) {
+    if (!e.binding) return;
+    const auto at = first_not_finite(e);
+    if (!at) return;
+    for (const Reading& r : e.inputs)
+      if (r.event != kNoEvent && first_not_finite(trace_.events[r.event])) return;
+    found_nan_ = std::size_t(&e - trace_.events.data());
+    Reading self;
+    self.name = e.names.back();
+    Finding f = start(Finding::Kind::Nan, self, &e);
+    const Tensor& t = e.value.as_tensor();
+    f.value = t.at(*at);
+    f.element.resize(std::size_t(t.ndim()));
+    std::int64_t flat = *at;
+    for (std::size_t i = f.element.size(); i-- > 0; flat /= t.shape()[i]) f.element[i] = flat % t.shape()[i];
+    out_.push_back(std::move(f));
+  }
+
+  const Trace& trace_;
+  const Sanitizers& which_;
+  std::vector<Finding> out_;
+  std::size_t found_nan_ = kNoEvent;
+};
+
+std::string reader_of(const Finding& f) {
+  if (f.reader == "return") return fmt::format("the result of `{}`", f.function);
+  std::string text = fmt::format("`{}` of `{}`", f.reader, f.function);
+  if (!f.reader_callee.empty()) text += fmt::format(" (by `{}`)", f.reader_callee);
+  return text;
+}
+
+std::string allocated_as(const std::string& name, const std::string& allocation) {
+  if (allocation.empty() || allocation == name) return fmt::format("`{}`", name);
+  return fmt::format("`{}` (allocated as `{}`)", name, allocation);
+}
+
+}  // namespace
+
+std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong) {
+  Sanitizers out;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    if (word == "storage") {
+      out.storage = true;
+    } else if (word == "uninit") {
+      out.unwritten = true;
+    } else if (word == "nan") {
+      out.nan = true;
+    } else {
+      wrong = word;
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which) { return Scan(trace, which).run(); }
+
+std::string to_string(const Finding& f) {
+  switch (f.kind) {
+    case Finding::Kind::Storage: {
+      std::string text = fmt::format("{} reads {} after {} was written to the same memory", reader_of(f),
+                                     allocated_as(f.tensor, f.allocation), allocated_as(f.writer, f.writer_allocation));
+      if (!f.writer_callee.empty()) text += fmt::format(" by `{}`", f.writer_callee);
+      if (!f.storage.empty()) text += fmt::format(": both lie in storage `{}`", f.storage);
+      return text;
+    }
+    case Finding::Kind::Unwritten:
+      return fmt::format("{} reads `{}`, where nothing was written", reader_of(f), f.tensor);
+    case Finding::Kind::Nan:
+      return fmt::format("{} is {} at [{}], and what it is computed from is finite", reader_of(f), f.value,
+                         fmt::join(f.element, ", "));
+  }
+  return {};
+}
+
+}  // namespace rldb::repro

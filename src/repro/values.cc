@@ -1,0 +1,58 @@
+#include "repro/values.h"
+
+#include <unordered_set>
+
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+using runtime::Value;
+using runtime::ValueKind;
+
+// A tuple may hold another one many times, and that another: it has more leaves than anybody can look at.
+constexpr std::size_t kMaxLeaves = 100'000;
+
+std::vector<Value> copies(const std::vector<Value>& values) {
+  std::vector<Value> out;
+  for (const Value& v : values) {
+    auto copy = runtime::deep_copy(v);
+    out.push_back(copy.ok() ? std::move(copy).value() : v);
+  }
+  return out;
+}
+
+void flatten(const Value& v, std::vector<Value>& out) {
+  std::vector<Value> open{v};
+  while (!open.empty() && out.size() < kMaxLeaves) {
+    support::poll();
+    const Value next = std::move(open.back());
+    open.pop_back();
+    if (!next.is(ValueKind::Tuple)) {
+      out.push_back(next);
+      continue;
+    }
+    const auto& fields = next.as_tuple().fields;
+    open.insert(open.end(), fields.rbegin(), fields.rend());
+  }
+}
+
+void for_each_tensor(const Value& v, const std::function<void(const runtime::Tensor&)>& f) {
+  if (v.is(ValueKind::Tensor)) return f(v.as_tensor());
+  if (!v.is(ValueKind::Tuple)) return;
+  std::vector<const Value*> open{&v};
+  std::unordered_set<const runtime::Object*> seen;
+  while (!open.empty()) {
+    const Value& next = *open.back();
+    open.pop_back();
+    if (next.is(ValueKind::Tensor)) f(next.as_tensor());
+    if (!next.is(ValueKind::Tuple) || !seen.insert(next.object()).second) continue;
+    const auto& fields = next.as_tuple().fields;
+    for (auto it = fields.rbegin(); it != fields.rend(); ++it) open.push_back(&*it);
+  }
+}
+
+bool is_opaque(const Value& v) {
+  return v.is(ValueKind::Function) || v.is(ValueKind::Storage) || v.is(ValueKind::Object);
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,78 @@
+// `:match` and `:rewrite`: patterns over the module.
+#include <fmt/format.h>
+
+#include "rldb/ir/printer.h"
+#include "rldb/passes/rewrite.h"
+#include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
+#include "ui/repl/entry/state.h"
+#include "ui/rewrite_file.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// `PATTERN in FUNCTION`: the function, cut off the pattern; empty: every function.
+std::string_view take_function(const ir::Module* module, std::string_view& rest) {
+  const auto at = rest.rfind(" in ");
+  if (at == std::string_view::npos) return {};
+  const std::string_view name = trim(rest.substr(at + 4));
+  if (name.find_first_of("\"'()[]{} ") != std::string_view::npos) return {};
+  if (!ir::isa<ir::Function>(module->find(name))) return name;
+  rest = rest.substr(0, at);
+  return name;
+}
+
+std::string text_of(const passes::FoundPattern& found) {
+  return found.binding ? ir::print_binding(found.binding) : ir::print_expr(found.value);
+}
+
+// The match with its place, and the bindings that it is made of with theirs.
+void show(Repl& repl, std::size_t number, const passes::FoundPattern& found) {
+  const ir::Context& ctx = repl.session().context();
+  source::Message m = source::message(diag::PatternFound, number, found.function, text_of(found));
+  for (const ir::Binding* b : found.made_of) m.notes.push_back({ctx.span_of(b), "with " + ir::print_binding(b)});
+  source::RenderOptions options;
+  options.color = repl.console().color();
+  const ir::Node* place = found.binding ? static_cast<const ir::Node*>(found.binding) : found.value;
+  repl.console().write(source::render(source::at(ctx.span_of(place), std::move(m)), repl.session().sources(), options));
+}
+
+}  // namespace
+
+Status command_Match(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const ir::Module* module = repl.session().module();
+  if (!module) return repl.fail(source::message(diag::NoProgram));
+  const std::string_view function = take_function(module, rest);
+  if (!function.empty() && !ir::isa<ir::Function>(module->find(function)))
+    return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
+  auto query = passes::parse_query(rest);
+  if (!query.ok()) return repl.fail(std::move(query).error());
+  const std::vector<passes::FoundPattern> found = passes::find_pattern(module, *query, function);
+  for (std::size_t i = 0; i < found.size(); ++i) show(repl, i + 1, found[i]);
+  repl.print("{} match{}\n", found.size(), found.size() == 1 ? "" : "es");
+  return Status::Good;
+}
+
+Status command_Rewrite(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
+  source::Diagnostics diagnostics;
+  const ir::Module* before = repl.session().module();
+  const std::optional<std::size_t> count = rewrite_by_file(repl.session(), std::string(rest), diagnostics);
+  repl.report(diagnostics);
+  if (!count) return Status::Failed;
+  repl.print("{} match{} replaced\n", *count, *count == 1 ? "" : "es");
+  if (*count == 0) return Status::Good;
+  repl.debugger().kill();
+  repl.debugger().resolve_breakpoints();
+  const repro::Validation result = repro::validate_versions(repl.session(), before, repl.session().module());
+  if (!result.difference.empty())
+    return repl.fail(source::message(diag::ValuesDiffer, "the version before", result.difference));
+  repl.print("{}\n", repro::to_string(result));
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

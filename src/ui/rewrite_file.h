@@ -1,0 +1,16 @@
+// Rewrite rules from a file, applied to a session's module. Users: `:rewrite`, `rldb opt --rewriter`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rldb/session/session.h"
+
+namespace rldb::ui {
+
+// The number of matches that were replaced; the result, verified, is a new version when there were any. Nullopt:
+// diagnosed, and nothing is changed.
+std::optional<std::size_t> rewrite_by_file(session::Session& session, const std::string& path,
+                                           source::Diagnostics& out);
+
+}  // namespace rldb::ui

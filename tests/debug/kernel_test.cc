@@ -1,0 +1,300 @@
+// Inside kernels: machine code that stops itself comes to the same places with the same memory as the evaluator.
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "debug/helpers.h"
+#include "debug/impl.h"
+#include "debug/kernel/condition.h"
+#include "debug/kernel/stepper.h"
+#include "debug/kernel/text.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::debug {
+
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Value;
+using runtime::ValueKind;
+
+constexpr std::uint64_t kWalkAll = std::numeric_limits<std::uint64_t>::max();
+
+std::string bytes_of(const Value& v) {
+  if (!v.is(ValueKind::Tensor)) return runtime::format_value(v);
+  const runtime::Tensor& t = v.as_tensor();
+  return fmt::format("{} {}", runtime::describe(v),
+                     std::hash<std::string_view>()({reinterpret_cast<const char*>(t.data()), t.byte_size()}));
+}
+
+// All that can be seen of a machine.
+std::string state_of(const eval::TirMachine& m) {
+  std::string text = fmt::format("steps {} statement {}\n", m.steps(), m.current() ? m.current()->id : 0);
+  for (const auto& [var, value] : m.variables())
+    text += fmt::format("  {} = {}\n", var->name, runtime::format_value(value));
+  for (const auto& [buffer, value] : m.buffers()) text += fmt::format("  {} {}\n", buffer->name, bytes_of(value));
+  for (const ir::Stmt* s : m.enclosing()) text += fmt::format("  in {}\n", s->id);
+  return text;
+}
+
+std::vector<Value> copies(const std::vector<Value>& args) {
+  std::vector<Value> out;
+  for (const Value& v : args) {
+    if (!v.is(ValueKind::Tensor)) {
+      out.push_back(v);
+      continue;
+    }
+    auto t = runtime::Tensor::empty(v.as_tensor().shape(), v.as_tensor().dtype()).value();
+    std::memcpy(t->data(), v.as_tensor().data(), t->byte_size());
+    out.emplace_back(t);
+  }
+  return out;
+}
+
+// A session on the JIT, its kernels, arguments for each.
+struct Kernels {
+  explicit Kernels(const fs::path& file) : session(options(), &output) {
+    source::Diagnostics found;
+    if (!session.load_file(file, found)) return;
+    built = session.build(found);
+    if (!built || !built->lowered) return;
+    for (const ir::ModuleEntry& e : built->lowered->entries) {
+      const auto* f = ir::as<ir::PrimFunc>(e.function);
+      if (!f || !session.module()->find(e.name)) continue;  // arguments are made for what the module has
+      auto arguments = session.arguments(e.name, {}, found);
+      if (!arguments) continue;
+      std::vector<Value> args;
+      for (const session::Argument& a : *arguments) args.push_back(a.value);
+      kernels.push_back({std::string(e.name), f, std::move(args)});
+    }
+  }
+  static session::Options options() {
+    session::Options o;
+    o.engine = session::Engine::Jit;
+    o.default_dim = 3;
+    return o;
+  }
+  struct One {
+    std::string name;
+    const ir::PrimFunc* f;
+    std::vector<Value> args;
+  };
+  testing::Capture output;
+  session::Session session;
+  std::shared_ptr<const session::Build> built;
+  std::vector<One> kernels;
+};
+
+KernelSearch search_for(const Probe& p) {
+  KernelSearch s;
+  s.probes = {p};
+  s.pass = {0};
+  return s;
+}
+
+std::vector<Probe> probes_of(const ir::Stmt* s) {
+  std::vector<Probe> out;
+  const auto add = [&](Probe::Arrival arrival, const ir::Var* axis = nullptr) {
+    Probe p;
+    p.at = s;
+    p.arrival = arrival;
+    p.axis = axis;
+    out.push_back(p);
+  };
+  if (ir::isa<ir::SeqStmt>(s)) return out;
+  add(Probe::Arrival::Statement);
+  if (ir::isa<ir::ForStmt>(s)) add(Probe::Arrival::Iteration);
+  if (const auto* r = ir::as<ir::SBlockRealize>(s)) {
+    add(Probe::Arrival::Block);
+    for (const ir::IterVar& v : r->block->iter_vars) add(Probe::Arrival::NewValue, v.var);
+  }
+  return out;
+}
+
+struct Counts {
+  int kernels = 0, refused = 0, compiled = 0, places = 0, probes = 0;
+};
+
+void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
+  // `T.Let` may bind a name again; who of the two says later what it was is not settled.
+  bool has_let = false;
+  ir::walk(one.f, [&](const ir::Node* n) { return !(has_let = has_let || ir::isa<ir::LetExpr>(n)); });
+  if (has_let) return;
+  KernelCode code(k.session);
+  code.near = 0;
+  ++counts.kernels;
+  if (!code.find(one.f, one.name, {})) {
+    // What the JIT refuses anyway is stepped by the evaluator.
+    source::Diagnostics found;
+    session::AsideCompiler compiler(k.session);
+    auto whole = compiler.compile(one.f, one.name, found);
+    counts.refused += !whole;
+    if (whole)
+      MESSAGE(one.name << ": " << SelfStopping::make(k.session.context(), compiler, one.f, one.name, {}).error());
+    return;
+  }
+  ++counts.compiled;
+  auto fast = KernelStepper::enter(code, one.name, one.f, copies(one.args), {});
+  REQUIRE(fast);
+  eval::TirMachine slow(one.f, &k.session.registry());
+  const std::vector<Value> args = copies(one.args);
+  REQUIRE(slow.start(args).ok());
+  constexpr std::uint64_t kPlaces = 80;
+  for (std::uint64_t s = 1; s <= kPlaces; ++s) {
+    if (!slow.step().ok() || !slow.running()) return;
+    const auto found = fast->go_to(s);
+    const std::string want = state_of(slow);
+    REQUIRE_MESSAGE(found == KernelStepper::Found::Yes, one.name << " at " << want);
+    ++counts.places;
+    if (want == state_of(fast->machine())) continue;
+    FAIL_CHECK(one.name << "\nevaluator:\n" << want << "machine code:\n" << state_of(fast->machine()));
+    return;
+  }
+}
+
+void check_probes(Kernels& k, const Kernels::One& one, Counts& counts) {
+  KernelCode near(k.session), far(k.session);
+  near.near = kWalkAll;
+  far.near = 0;
+  const KernelText text(k.session, one.name, one.f);
+  for (const KernelText::Row& row : text.statements())
+    for (const Probe& p : probes_of(row.stmt)) {
+      if (++counts.probes % 3) continue;  // each costs a compilation
+      auto slow = KernelStepper::enter(near, one.name, one.f, copies(one.args), {});
+      auto fast = KernelStepper::enter(far, one.name, one.f, copies(one.args), {});
+      REQUIRE((slow && fast));
+      const KernelSearch search = search_for(p);
+      std::vector<Arrivals> a, b;
+      bool from_beginning = true;
+      for (int i = 0; i < 5; ++i) {
+        const auto x = slow->forward(search, from_beginning, {}, a), y = fast->forward(search, from_beginning, {}, b);
+        from_beginning = false;
+        REQUIRE_MESSAGE(x == y, one.name << " probe " << int(p.arrival));
+        if (x != KernelStepper::Found::Yes) break;
+        CHECK(state_of(slow->machine()) == state_of(fast->machine()));
+      }
+      const auto last_a = slow->last_arrival(search, {}, a), last_b = fast->last_arrival(search, {}, b);
+      CHECK_MESSAGE(last_a == last_b, one.name << " probe " << int(p.arrival));
+      CHECK(a[0].hits == b[0].hits);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("machine code that stops itself is where the evaluator is") {
+  Counts counts;
+  for (const char* folder : {"docs/examples", "tests/conformance/corpus"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(RLDB_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".py") continue;
+      Kernels k(entry.path());
+      for (const Kernels::One& one : k.kernels) {
+        INFO(entry.path().string());
+        check_places(k, one, counts);
+      }
+    }
+  MESSAGE(counts.kernels << " kernels, " << counts.compiled << " compiled, " << counts.places << " places");
+  CHECK(counts.compiled >= 10);
+  CHECK(counts.compiled + counts.refused >= counts.kernels - 8);
+  CHECK(counts.places >= 300);
+}
+
+TEST_CASE("machine code and the evaluator arrive at probes at the same times") {
+  Counts counts;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(RLDB_SOURCE_DIR) / "docs/examples")) {
+    if (entry.path().extension() != ".py") continue;
+    Kernels k(entry.path());
+    for (const Kernels::One& one : k.kernels) check_probes(k, one, counts);
+  }
+  CHECK(counts.probes >= 6);
+}
+
+namespace {
+
+constexpr const char* kProduct = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def product(A: T.Buffer((3, 4), "float32"), B: T.Buffer((4, 2), "int32"), C: T.Buffer((3, 2), "float32")):
+        for i, j, k in T.grid(3, 2, 4):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * T.Cast("float32", B[vk, vj])
+)";
+
+// The moments of an unconditional search at which the text holds, or has no value.
+std::vector<std::uint64_t> told_by_the_language(KernelStepper& k, const KernelSearch& search, std::string_view text) {
+  std::vector<std::uint64_t> moments;
+  std::vector<Arrivals> met;
+  for (bool first = true; k.forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false) {
+    auto value = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+      Value v;
+      if (Debugger::Impl::value_in_kernel(k.machine(), name, v)) return v;
+      if (name == "limit") return Value::of_int(2);
+      return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
+    });
+    auto holds = value.ok() ? truth(*value) : runtime::Result<bool>(true);
+    if (!holds.ok() || *holds) moments.push_back(k.machine().steps());
+  }
+  return moments;
+}
+
+}  // namespace
+
+TEST_CASE("conditions as machine code hold where the language says") {
+  testing::Capture output;
+  session::Session session(Kernels::options(), &output);
+  source::Diagnostics found;
+  REQUIRE(session.load_text("product.py", kProduct, found));
+  const auto* f = ir::as<ir::PrimFunc>(session.module()->find("product"));
+  REQUIRE(f);
+  auto b = runtime::Tensor::empty({4, 2}, runtime::DType::Int(32)).value();
+  for (int i = 0; i < 8; ++i) runtime::store_int(b->data() + 4 * i, runtime::DType::Int(32), i - 3);
+  const std::vector<Value> args{testing::f32({3, 4}, {0.5, -1, std::numeric_limits<double>::quiet_NaN(), 2, 0.1}),
+                                Value(b), testing::f32({3, 2}, {9})};
+  const KernelText text(session, "product", f);
+  Probe probe;
+  for (const KernelText::Row& row : text.statements())
+    if (ir::isa<ir::BufferStore>(row.stmt)) probe.at = row.stmt;  // the last one
+  KernelCode near(session), far(session);
+  near.near = kWalkAll;
+  far.near = 0;
+  int reached = 0;
+  for (const char* said :
+       {"vi == 1 and vk == 1", "C[vi, vj] > 0.4", "C[vi, vj] != C[vi, vj]", "isnan(C[vi, vj])", "not vi < 1 or vk == 0",
+        "A[vi, -1] >= 0.1", "C[vi + 1, vj] > 0", "0 < vi < 2 and vj % 2 == 1", "B[vk, vj] < -1", "B[vk, vj] == vk - 3",
+        "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0",
+        "-1.5 < A[vi, vk] <= 0.5"}) {
+    INFO(std::string(said));
+    auto read = parse_expression(said);
+    REQUIRE(read.ok());
+    ConditionScope scope = scope_of(text, probe);
+    scope.number = [](std::string_view name) {
+      return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt;
+    };
+    Probe conditional = probe;
+    conditional.condition = compile_condition(session.context(), *read, scope);
+    REQUIRE(conditional.condition);
+    auto slow = KernelStepper::enter(near, "product", f, copies(args), {});
+    auto fast = KernelStepper::enter(far, "product", f, copies(args), {});
+    REQUIRE((slow && fast));
+    const std::vector<std::uint64_t> want = told_by_the_language(*slow, search_for(probe), said);
+    std::vector<std::uint64_t> have;
+    std::vector<Arrivals> met;
+    for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes;
+         first = false)
+      have.push_back(fast->machine().steps());
+    CHECK_MESSAGE(have == want, fmt::format("{}: {} against {}", said, fmt::join(have, " "), fmt::join(want, " ")));
+    reached += int(want.size());
+  }
+  CHECK(reached > 20);
+  // What has no form of its own is left to the language.
+  for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "A[vi, vk] + 1 > 2", "vi ** 2 == 4"}) {
+    ConditionScope scope = scope_of(text, probe);
+    scope.number = [](std::string_view) { return std::optional<Value>(); };
+    CHECK(compile_condition(session.context(), parse_expression(said).value(), scope) == nullptr);
+  }
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,203 @@
+// The first tensor that differs has to be the one where the fault is, and no difference may be made up.
+#include "rldb/repro/compare.h"
+
+#include <doctest/doctest.h>
+
+#include "rldb/repro/sanitize.h"
+
+using namespace rldb;
+
+namespace {
+
+struct Quiet : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+// Five bindings; `fourth` and `last` are what the tests change.
+std::string program(const std::string& fourth = "R.multiply(lv2, lv1)",
+                    const std::string& last = "R.subtract(lv3, lv)") {
+  return R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3, 4), "float32"), w: R.Tensor((4, 4), "float32")) -> R.Tensor((3, 4), "float32"):
+        with R.dataflow():
+            lv = R.add(x, x)
+            lv1 = R.nn.relu(lv)
+            lv2 = R.matmul(lv1, w)
+            lv3 = )" +
+         fourth + "\n            gv = " + last + "\n            R.output(gv)\n        return gv\n";
+}
+
+class Two {
+ public:
+  Two() : session_(options(), &quiet_) {}
+
+  const ir::Module* load(const std::string& text) {
+    source::Diagnostics d;
+    REQUIRE(session_.load_text("m.py", text, d));
+    return session_.module();
+  }
+  const ir::Module* lower(const std::string& passes) {
+    source::Diagnostics d;
+    REQUIRE(session_.run_passes(passes, d));
+    return session_.module();
+  }
+  // The values come from the parameters of what is loaded.
+  repro::Program of(const ir::Module* module) {
+    repro::Program p;
+    p.module = module;
+    p.function = "main";
+    p.kernels = session::Engine::Vm;
+    source::Diagnostics d;
+    auto args = session_.arguments("main", {}, d);
+    REQUIRE(args);
+    for (const session::Argument& a : *args) p.args.push_back(a.value);
+    return p;
+  }
+  repro::Comparison compare(const ir::Module* a, const ir::Module* b, const repro::Tolerances& t = {}) {
+    return repro::compare(session_, of(a), of(b), t);
+  }
+  session::Session& session() { return session_; }
+
+ private:
+  static session::Options options() {
+    session::Options o;
+    o.engine = session::Engine::Vm;
+    return o;
+  }
+  Quiet quiet_;
+  session::Session session_;
+};
+
+using Verdict = repro::Comparison::Verdict;
+
+}  // namespace
+
+TEST_CASE("compare: the binding that computes something else is named, with what it reads") {
+  Two two;
+  const ir::Module* a = two.load(program());
+  const ir::Module* b = two.load(program("R.multiply(lv2, lv2)"));
+  const repro::Comparison c = two.compare(a, b);
+  REQUIRE(c.verdict == Verdict::Differs);
+  REQUIRE(c.first);
+  CHECK(c.first->name == "lv3");
+  CHECK(c.first->function == "main");
+  CHECK(c.first->callee == "multiply");
+  CHECK(c.first->inputs_agree());
+  REQUIRE(c.first->difference);
+  CHECK(c.first->difference->different == 12);
+}
+
+TEST_CASE("compare: other names, fused kernels and planned memory are no difference") {
+  Two two;
+  const ir::Module* a = two.load(program());
+  const ir::Module* fused = two.lower("LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR");
+  CHECK(two.compare(a, fused).verdict == Verdict::Equal);
+  const ir::Module* lowered = two.lower("minimum");
+  const repro::Comparison c = two.compare(a, lowered);
+  CHECK(c.verdict == Verdict::Equal);
+  CHECK_FALSE(c.first);
+}
+
+TEST_CASE("compare: a difference that does not reach the result is told, and is not one of the programs") {
+  Two two;
+  const ir::Module* a = two.load(program("R.multiply(lv2, lv1)", "R.subtract(lv2, lv)"));
+  const ir::Module* b = two.load(program("R.multiply(lv2, lv2)", "R.subtract(lv2, lv)"));
+  const repro::Comparison c = two.compare(a, b);
+  CHECK(c.verdict == Verdict::Equal);
+  REQUIRE(c.first);
+  CHECK(c.first->name == "lv3");
+}
+
+TEST_CASE("compare: a temporary that only one side has is not the place of a fault behind it") {
+  Two two;
+  const ir::Module* a = two.load(program("R.multiply(lv2, lv1)"));
+  const ir::Module* b =
+      two.load(program("R.negative(lv2)\n            t = R.add(lv1, lv1)\n"
+                       "            lv4 = R.multiply(lv3, t)",
+                       "R.subtract(lv4, lv)"));
+  const repro::Comparison c = two.compare(a, b);
+  REQUIRE(c.verdict == Verdict::Differs);
+  REQUIRE(c.first);
+  CHECK(c.first->name == "lv4");
+  CHECK(c.first->other_name == "lv3");
+  CHECK(c.first->through == std::vector<std::string>{"lv3", "t"});
+}
+
+TEST_CASE("compare: a program that fails alone differs; two that fail cannot be told") {
+  Two two;
+  const std::string missing = R"(@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((3, 4), "float32"), w: R.Tensor((4, 4), "float32")) -> R.Tensor((3, 4), "float32"):
+        y = R.call_packed("nobody.has.it", x, sinfo_args=(R.Tensor((3, 4), "float32"),))
+        return y
+)";
+  const ir::Module* a = two.load(program());
+  const ir::Module* b = two.load(missing);
+  CHECK(two.compare(a, b).verdict == Verdict::Differs);
+  CHECK(two.compare(b, b).verdict == Verdict::CannotTell);
+}
+
+TEST_CASE("tolerances: they go by the dtype, and the last place can be counted") {
+  const auto scalar = [](double v, runtime::DType t) {
+    auto made = runtime::Tensor::empty({1}, t);
+    REQUIRE(made.ok());
+    runtime::store_double((*made)->data(), t, v);
+    return runtime::Value(std::move(made).value());
+  };
+  const auto differ = [&](double a, double b, runtime::DType t, const repro::Tolerances& all) {
+    return repro::difference(scalar(a, t), scalar(b, t), all).has_value();
+  };
+  repro::Tolerances own, exact, ulp;
+  exact.exact = true;
+  ulp.atol = ulp.rtol = 0;
+  ulp.ulp = 1;
+  CHECK_FALSE(differ(1, 1.001, runtime::DType::Float(16), own));
+  CHECK(differ(1, 1.001, runtime::DType::Float(32), own));
+  CHECK(differ(1, 1 + 1e-6, runtime::DType::Float(32), exact));
+  CHECK_FALSE(differ(1, 1 + 1.2e-7, runtime::DType::Float(32), ulp));
+  CHECK(differ(1, 1 + 5e-7, runtime::DType::Float(32), ulp));
+  CHECK(differ(1, 2, runtime::DType::Int(32), own));
+}
+
+TEST_CASE("sanitizers: memory of a live tensor given away, memory never written, the first infinity") {
+  Two two;
+  const std::string text = R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def twice(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("y"):
+                vi = T.axis.spatial(4, i)
+                y[vi] = x[vi] * T.float32(2)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        storage = R.memory.alloc_storage(R.shape([16]), 0, "global", "float32")
+        a = R.memory.alloc_tensor(storage, 0, R.shape([4]), "float32")
+        cls.twice(x, a)
+        alias = R.match_cast(a, R.Tensor((4,), "float32"))
+        b = R.memory.alloc_tensor(storage, 0, R.shape([4]), "float32")
+        cls.twice(alias, b)
+        never = R.builtin.alloc_tensor(R.shape([4]), "float32", 0)
+        c = R.builtin.alloc_tensor(R.shape([4]), "float32", 0)
+        cls.twice(alias, c)
+        cls.twice(never, c)
+        return c
+)";
+  const repro::Trace trace = repro::record(two.session(), two.of(two.load(text)));
+  REQUIRE(trace.error == "");
+  repro::Sanitizers which;
+  which.storage = which.unwritten = which.nan = true;
+  const auto found = repro::sanitize(trace, which);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].kind == repro::Finding::Kind::Storage);
+  CHECK(found[0].tensor == "alias");
+  CHECK(found[0].allocation == "a");
+  CHECK(found[0].writer == "b");
+  CHECK(found[0].storage == "storage");
+  CHECK(found[1].kind == repro::Finding::Kind::Unwritten);
+  CHECK(found[1].tensor == "never");
+}
