@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
@@ -360,13 +361,14 @@ runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view tex
                                                             const eval::TirMachine* kernel) const {
   std::optional<ValueFinder> finder;
   if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
-  return evaluate_expression(text, [&](std::string_view name) -> runtime::Result<runtime::Value> {
+  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
     runtime::Value v;
     if (kernel && value_in_kernel(*kernel, name, v)) return v;
     if (finder) return finder->find(name);
     if (const runtime::Value* known = session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
-  });
+  };
+  return evaluate_expression(text, lookup, script_calls(session));
 }
 
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "fuzz/mutate.h"
+#include "rldb/debug/expressions.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/support/memory.h"
@@ -112,6 +113,41 @@ std::string line_of(const std::string& module, Rng& rng) {
   return module.substr(begin, module.find('\n', begin) - begin);
 }
 
+// An expression of the debugger's language: its tables give the functions, attributes and operators.
+std::string expression(const std::string& module, Rng& rng, int depth) {
+  static constexpr const char* kLeaves[] = {
+      "x",   "t",      "_",    "0", "1",     "-1",   "2.5",           "True", "None", "nan",
+      "'f'", "[1, 2]", "(x,)", "n", "1e300", "0x1F", "[[1, 2], [3]]", "lv",   "inf",  "()"};
+  static constexpr const char* kIndices[] = {
+      "0", ":", "::-1", "...", "None", "1:", "-1", ":9223372036854775807", "x > 0", "[0, 1]"};
+  const auto inner = [&] { return expression(module, rng, depth - 1); };
+  const auto pick = [&](const std::vector<debug::LanguageRow>& rows) { return rows[below(rng, rows.size())]; };
+  if (depth <= 0) return below(rng, 3) == 0 ? identifier(module, rng) : kLeaves[below(rng, std::size(kLeaves))];
+  switch (below(rng, 7)) {
+    case 0:
+      return fmt::format("{}({})", pick(debug::language_functions()).name, inner());
+    case 1:
+      return fmt::format("{}({}, {})", pick(debug::language_functions()).name, inner(), inner());
+    case 2:
+      return fmt::format("({}).{}", inner(), pick(debug::language_attributes()).name);
+    case 3:
+      return fmt::format("{}.{}({})", inner(), pick(debug::language_functions()).name, inner());
+    case 4:
+      return fmt::format("({})[{}, {}]", inner(), kIndices[below(rng, std::size(kIndices))], inner());
+    case 5:
+      return fmt::format("({} {} {})", inner(), pick(debug::language_operators()).name, inner());
+    default:
+      return fmt::format("R.add({}, {})", inner(), inner());
+  }
+}
+
+std::string entry_with_expression(const std::string& module, Rng& rng) {
+  static constexpr const char* kVerbs[] = {
+      "",          ":print ", ":print /x ", ":stats ",         ":plot ",
+      ":display ", "y = ",    ":output ",   ":break main if ", ":compare-value 1, "};
+  return kVerbs[below(rng, std::size(kVerbs))] + expression(module, rng, 1 + int(below(rng, 4)));
+}
+
 std::string entry(const std::string& module, Rng& rng) {
   static constexpr const char* kExpressions[] = {"R.const(7)",
                                                  "keep = R.const(42)",
@@ -123,7 +159,10 @@ std::string entry(const std::string& module, Rng& rng) {
                                                  "lv = R.shape([2, 3])",
                                                  "n = T.int64()",
                                                  "t = (t, t)"};
-  switch (below(rng, 8)) {
+  switch (below(rng, 10)) {
+    case 8:
+    case 9:
+      return entry_with_expression(module, rng);
     case 0:
       return kExpressions[below(rng, std::size(kExpressions))];
     case 1:

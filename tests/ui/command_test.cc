@@ -55,3 +55,12 @@ TEST_CASE("docs/commands.md is current: scripts/gen_docs") {
   text << in.rdbuf();
   CHECK(text.str() == commands_markdown());
 }
+
+TEST_CASE("the tables of docs/expressions.md are current: scripts/gen_docs") {
+  std::ifstream in(RLDB_SOURCE_DIR "/docs/expressions.md");
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto tables = text.str().find("## Tables");
+  REQUIRE(tables != std::string::npos);
+  CHECK(text.str().substr(tables) == expressions_markdown());
+}

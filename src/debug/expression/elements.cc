@@ -122,7 +122,9 @@ Result<Value> function_Round(const Arguments& a) {
   RLDB_TRY(const Value scaled, binary(there, wide, scale));
   RLDB_TRY(const Value rounded, map_double(scaled, DType::Float(64), nearest));
   RLDB_TRY(Value result, binary(back, rounded, scale));
-  if (is_number(v)) return v.is(ValueKind::Float) ? result : Value::of_int(std::int64_t(as_double(result)));
+  constexpr double kExact = 9e18;  // beyond it the nearest may be no int64
+  if (v.is(ValueKind::Float)) return result;
+  if (is_number(v)) return std::fabs(as_double(result)) < kExact ? Value::of_int(std::int64_t(as_double(result))) : v;
   return function_AsType({{std::move(result), Value::of_dtype(dtype_in(v))}, {}});
 }
 

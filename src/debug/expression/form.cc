@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "debug/expression/functions.h"
@@ -199,6 +200,18 @@ Result<Value> function_Array(const Arguments& a) {
   return Value(std::move(out));
 }
 
+namespace {
+
+// How many of start, start + step, ... lie before stop; exact.
+std::int64_t steps_between(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  const auto a = std::uint64_t(start), b = std::uint64_t(stop), by = std::uint64_t(step);
+  const std::uint64_t count = step > 0 ? (b - a - 1) / by + 1 : (a - b - 1) / (0 - by) + 1;
+  return std::int64_t(std::min<std::uint64_t>(count, std::numeric_limits<std::int64_t>::max()));
+}
+
+}  // namespace
+
 Result<Value> function_Arange(const Arguments& a) {
   Value numbers[] = {Value::of_int(0), a[0], Value::of_int(1)};
   if (a.given(1)) numbers[0] = a[0], numbers[1] = a[1];
@@ -210,14 +223,23 @@ Result<Value> function_Arange(const Arguments& a) {
   }
   const double first = as_double(numbers[0]), last = as_double(numbers[1]), step = as_double(numbers[2]);
   if (step == 0) return fail(ErrorKind::TypeMismatch, "the step is 0");
-  const double wanted = std::ceil((last - first) / step);
-  if (!std::isfinite(wanted) || wanted > 1e15) return fail(ErrorKind::TypeMismatch, "the numbers do not end");
-  const auto count = std::int64_t(std::max(wanted, 0.0));
+  constexpr std::int64_t kMost = std::int64_t(1) << 50;
+  std::int64_t count = 0;
+  if (real) {
+    const double wanted = std::ceil((last - first) / step);
+    if (!std::isfinite(wanted) || wanted > double(kMost))
+      return fail(ErrorKind::TypeMismatch, "the numbers do not end");
+    count = std::int64_t(std::max(wanted, 0.0));
+  } else {
+    count = steps_between(numbers[0].as_int(), numbers[1].as_int(), numbers[2].as_int());
+    if (count > kMost) return fail(ErrorKind::TypeMismatch, "that many numbers cannot be made");
+  }
   RLDB_TRY(Ref<Tensor> out, Tensor::empty({count}, real ? DType::Float(64) : DType::Int(64)));
   for (std::int64_t i = 0; i < count; ++i) {
     support::poll();
     const double r = first + double(i) * step;
-    const std::int64_t n = numbers[0].as_int() + i * numbers[2].as_int();
+    const auto n =
+        std::int64_t(std::uint64_t(numbers[0].as_int()) + std::uint64_t(i) * std::uint64_t(numbers[2].as_int()));
     real ? store(*out, i, 1, &r) : store(*out, i, 1, &n);
   }
   return Value(std::move(out));

@@ -184,7 +184,9 @@ Result<Value> function_Histogram(const Arguments& a) {
     support::poll();
     const double v = t->at(i);
     if (!(v >= low && v <= high)) continue;
-    auto bin = std::clamp<std::int64_t>(std::int64_t((v - low) / width), 0, bins - 1);
+    // A range as wide as the format has it, or as narrow, has no quotient to rely on.
+    const double place = width > 0 ? v / width - low / width : 0;
+    auto bin = place > 0 ? std::int64_t(std::min(place, double(bins - 1))) : 0;
     // Rounding must not put a value beside the edge it lies on.
     while (bin > 0 && v < edge[bin]) --bin;
     while (bin < bins - 1 && v >= edge[bin + 1]) ++bin;

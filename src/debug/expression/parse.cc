@@ -46,7 +46,7 @@ bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) ||
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 
-using Pc = Result<int>;  // of a term
+using TermIndex = Result<int>;
 
 class Reader {
  public:
@@ -109,7 +109,7 @@ class Reader {
 
   // ---- the tree ----
 
-  Pc add(Term t, std::size_t begin) {
+  TermIndex add(Term t, std::size_t begin) {
     t.begin = std::uint32_t(begin);
     t.end = std::uint32_t(at_);
     for (const int child : t.children)
@@ -126,7 +126,7 @@ class Reader {
     t.ops = std::move(ops);
     return t;
   }
-  Pc constant(Value v, std::size_t begin) {
+  TermIndex constant(Value v, std::size_t begin) {
     Term t;
     t.value = std::move(v);
     return add(std::move(t), begin);
@@ -135,7 +135,7 @@ class Reader {
   // ---- the grammar ----
 
   // `a, b` without brackets is a tuple, as at Python's prompt.
-  Pc top() {
+  TermIndex top() {
     skip();
     const std::size_t begin = at_;
     RLDB_TRY(const int first, expression());
@@ -150,8 +150,8 @@ class Reader {
     return add(term(TermKind::Tuple, std::move(fields)), begin);
   }
 
-  Pc expression() { return logic("or", TermKind::Or); }
-  Pc logic(std::string_view word, TermKind kind) {
+  TermIndex expression() { return logic("or", TermKind::Or); }
+  TermIndex logic(std::string_view word, TermKind kind) {
     skip();
     const std::size_t begin = at_;
     const auto operand = [&] { return kind == TermKind::Or ? logic("and", TermKind::And) : negation(); };
@@ -164,7 +164,7 @@ class Reader {
     if (operands.size() == 1) return first;
     return add(term(kind, std::move(operands)), begin);
   }
-  Pc negation() {
+  TermIndex negation() {
     Nested nested(nesting_);
     if (nesting_ > kMaxNesting) return syntax("it nests too deep");
     skip();
@@ -173,7 +173,7 @@ class Reader {
     RLDB_TRY(const int operand, negation());
     return add(term(TermKind::Not, {operand}), begin);
   }
-  Pc comparison() {
+  TermIndex comparison() {
     skip();
     const std::size_t begin = at_;
     RLDB_TRY(const int first, binary(kLowestLevel));
@@ -187,7 +187,7 @@ class Reader {
     if (chain.ops.empty()) return first;
     return add(std::move(chain), begin);
   }
-  Pc binary(int level) {
+  TermIndex binary(int level) {
     skip();
     const std::size_t begin = at_;
     RLDB_TRY(int left, sign());
@@ -200,7 +200,7 @@ class Reader {
     return left;
   }
   // A power binds tighter than the sign before it and is read from right to left.
-  Pc sign() {
+  TermIndex sign() {
     Nested nested(nesting_);
     if (nesting_ > kMaxNesting) return syntax("it nests too deep");
     skip();
@@ -217,7 +217,7 @@ class Reader {
     RLDB_TRY(const int exponent, sign());
     return add(term(TermKind::Binary, {base, exponent}, {op->op}), begin);
   }
-  Pc postfix() {
+  TermIndex postfix() {
     skip();
     const std::size_t begin = at_;
     RLDB_TRY(int t, primary());
@@ -240,7 +240,7 @@ class Reader {
     }
   }
 
-  Pc subscript(int base, std::size_t begin) {
+  TermIndex subscript(int base, std::size_t begin) {
     Term t = term(TermKind::Subscript, {base});
     do {
       if (t.children.size() > 1 && (skip(), peek() == ']')) break;
@@ -250,7 +250,7 @@ class Reader {
     if (!take("]")) return syntax("`]` is missing");
     return add(std::move(t), begin);
   }
-  Pc index() {
+  TermIndex index() {
     skip();
     const std::size_t begin = at_;
     if (take("...")) return add(term(TermKind::Ellipsis, {}), begin);
@@ -269,7 +269,7 @@ class Reader {
     return slice.children[0];
   }
 
-  Pc call(int callee, std::size_t begin) {
+  TermIndex call(int callee, std::size_t begin) {
     const Term& called = out_.terms[std::size_t(callee)];
     if (called.kind != TermKind::Name && called.kind != TermKind::Attribute) return syntax("only a name can be called");
     const bool method = called.kind == TermKind::Attribute;
@@ -304,7 +304,7 @@ class Reader {
     return support::Unit{};
   }
 
-  Pc primary() {
+  TermIndex primary() {
     skip();
     const std::size_t begin = at_;
     const char c = peek();
@@ -326,7 +326,7 @@ class Reader {
     return add(std::move(t), begin);
   }
   // `(a)` is a itself, `(a,)` and `(a, b)` are tuples, `[...]` is a list.
-  Pc bracketed() {
+  TermIndex bracketed() {
     const std::size_t begin = at_;
     const bool list = text()[at_++] == '[';
     const char closing = list ? ']' : ')';
@@ -343,7 +343,7 @@ class Reader {
     if (!list && fields.size() == 1 && !comma) return fields[0];
     return add(term(list ? TermKind::List : TermKind::Tuple, std::move(fields)), begin);
   }
-  Pc string(char quote) {
+  TermIndex string(char quote) {
     const std::size_t begin = at_;
     std::string value;
     for (++at_; peek() != quote; ++at_) {
@@ -355,7 +355,7 @@ class Reader {
     return constant(Value::of_string(std::move(value)), begin);
   }
   // `@file.npy`, `@"a file.npz:member"`: up to a blank, comma or closing bracket.
-  Pc file() {
+  TermIndex file() {
     const std::size_t begin = at_++;
     Term t = term(TermKind::File, {});
     if (peek() == '"' || peek() == '\'') {
@@ -371,7 +371,7 @@ class Reader {
     if (t.text.empty()) return syntax("the name of a file should follow `@`");
     return add(std::move(t), begin);
   }
-  Pc number() {
+  TermIndex number() {
     const std::size_t at = at_;
     const char* begin = text().data() + at_;
     const char* end = text().data() + text().size();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace rldb::debug {
 
@@ -46,7 +47,7 @@ Result<Range> range_of(const SliceIndex& s, std::int64_t size) {
   // -step overflows for the smallest integer only, whose slice has one element.
   if (step < 0 && start > stop)
     count = step == std::numeric_limits<std::int64_t>::min() ? 1 : (start - stop - 1) / -step + 1;
-  return Range{start, step, count};
+  return Range{start, count > 1 ? step : 1, count};  // a step that leads nowhere may be of any size
 }
 
 // The places of a mask's true elements, one tensor of integers a dimension of the mask.
@@ -98,6 +99,10 @@ class Selector {
       taken += takes(item);
       ellipses += std::size_t(std::holds_alternative<EllipsisIndex>(item));
     }
+    arrayed_ = std::any_of(items.begin(), items.end(), [](const IndexItem& item) {
+      const Value* v = std::get_if<Value>(&item);
+      return v && v->is(ValueKind::Tensor);
+    });
     const std::size_t rank = tensor_.shape().size();
     if (ellipses > 1) return fail(ErrorKind::TypeMismatch, "`...` can stand once in a subscript");
     if (taken > rank)
@@ -135,6 +140,7 @@ class Selector {
     if (v.is(ValueKind::Int)) {
       RLDB_TRY(const std::int64_t i, checked(v.as_int(), tensor_.shape()[dimension_], dimension_));
       out_.base += i * strides_[dimension_++];
+      if (arrayed_) stand();
       return support::Unit{};
     }
     if (!v.is(ValueKind::Tensor) || v.as_tensor().dtype().is_float())
@@ -153,11 +159,16 @@ class Selector {
   }
 
   Result<support::Unit> add_array(Ref<Tensor> t) {
-    // Arrays that stand together make dimensions where they stand, others make the first ones.
-    if (arrays_.empty()) first_ = out_.walks.size();
-    if (!arrays_.empty() && out_.walks.size() != first_) apart_ = true;
+    stand();
     arrays_.push_back({std::move(t), dimension_++});
     return support::Unit{};
+  }
+
+  // Arrays that stand together make dimensions where they stand, others make the first ones. Beside an array an integer
+  // is one too.
+  void stand() {
+    if (!first_) first_ = out_.walks.size();
+    apart_ = apart_ || out_.walks.size() != *first_;
   }
 
   Result<support::Unit> place_arrays() {
@@ -182,7 +193,7 @@ class Selector {
       }
     });
     if (wrong) return *wrong;
-    const std::size_t where = apart_ ? 0 : first_;
+    const std::size_t where = apart_ ? 0 : *first_;
     const auto count = std::int64_t(places.size());
     out_.walks.insert(out_.walks.begin() + std::ptrdiff_t(where), Selection::Walk{count, 0, std::move(places)});
     out_.shape.insert(out_.shape.begin() + std::ptrdiff_t(where), all.shape().begin(), all.shape().end());
@@ -194,8 +205,9 @@ class Selector {
   std::size_t dimension_ = 0;                                // the next one of the tensor
   std::size_t skipped_ = 0;                                  // dimensions that `...` stands for
   std::vector<std::pair<Ref<Tensor>, std::size_t>> arrays_;  // with the dimension they index
-  std::size_t first_ = 0;
-  bool apart_ = false;
+  bool arrayed_ = false;                                     // an array or mask is among the indices
+  std::optional<std::size_t> first_;  // the dimension of the result where the first of them stands
+  bool apart_ = false;                // they do not all stand together
   Selection out_;
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "debug/impl.h"
+#include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
@@ -198,13 +199,18 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     if (const Value* known = d.session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
   };
-  auto simple = evaluate_expression(text, lookup);
+  const auto parsed = parse_expression(text);
+  const bool ours = parsed.ok() && !is_script(*parsed);
+  auto simple = ours ? debug::evaluate(*parsed, lookup, script_calls(d.session))
+                : parsed.ok()
+                    ? runtime::Result<Value>(runtime::fail(runtime::ErrorKind::Unsupported, std::string(text)))
+                    : runtime::Result<Value>(support::Failure(parsed.error()));
   if (finder && notes) *notes = finder->notes();
   if (simple.ok()) return std::move(simple).value();
 
   source::Diagnostics script;
   // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
-  if (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported) {
+  if (!ours && (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported)) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;
     for (const std::string_view word : words_of(text))

@@ -11,6 +11,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/tensor_output.h"
 
 namespace rldb::ui {
 
@@ -19,52 +20,6 @@ using runtime::ValueKind;
 
 namespace {
 
-// The tensors of a result in order, tuples flattened; scalars and shapes become tensors.
-bool flatten(const Value& v, std::vector<Value>& out, std::string& why) {
-  switch (v.kind()) {
-    case ValueKind::Tensor:
-      out.push_back(v);
-      return true;
-    case ValueKind::Tuple:
-      for (const Value& field : v.as_tuple().fields)
-        if (!flatten(field, out, why)) return false;
-      return true;
-    case ValueKind::Int:
-    case ValueKind::Bool:
-    case ValueKind::Float: {
-      const runtime::DType dtype = v.is(ValueKind::Float)  ? runtime::DType::Float(64)
-                                   : v.is(ValueKind::Bool) ? runtime::DType::Bool()
-                                                           : runtime::DType::Int(64);
-      auto tensor = runtime::Tensor::empty({}, dtype);
-      if (!tensor.ok()) return why = tensor.error().message, false;
-      if (v.is(ValueKind::Float))
-        runtime::store_double((*tensor)->data(), dtype, v.as_float());
-      else
-        runtime::store_int((*tensor)->data(), dtype, v.as_int());
-      out.push_back(Value(std::move(tensor).value()));
-      return true;
-    }
-    case ValueKind::Shape: {
-      auto tensor = runtime::Tensor::empty({std::int64_t(v.as_shape().size())}, runtime::DType::Int(64));
-      if (!tensor.ok()) return why = tensor.error().message, false;
-      for (std::size_t i = 0; i < v.as_shape().size(); ++i)
-        runtime::store_int((*tensor)->data() + i * 8, runtime::DType::Int(64), v.as_shape()[i]);
-      out.push_back(Value(std::move(tensor).value()));
-      return true;
-    }
-    case ValueKind::Null:
-      return true;
-    case ValueKind::DType:
-    case ValueKind::String:
-    case ValueKind::Function:
-    case ValueKind::Storage:
-    case ValueKind::Object:
-      why = "it holds " + runtime::describe(v);
-      return false;
-  }
-  return false;
-}
-
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -72,21 +27,7 @@ bool ends_with(std::string_view text, std::string_view end) {
 bool write_result(const std::string& path, const std::vector<Value>& tensors, session::Session& session,
                   const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  std::string bytes;
-  if (ends_with(path, ".npz")) {
-    runtime::NamedTensors named;
-    for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace_back(fmt::format("out{}", i), tensors[i]);
-    bytes = runtime::write_npz(named);
-  } else if (!ends_with(path, ".npy")) {
-    diagnostics.add({}, source::message(diag::OutputKind, path, "the name must end in .npy or .npz"));
-  } else if (tensors.size() != 1) {
-    diagnostics.add(
-        {}, source::message(diag::OutputKind, path, fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
-                .with_hint("write an .npz"));
-  } else {
-    bytes = runtime::write_npy(tensors[0].as_tensor());
-  }
-  if (!diagnostics.has_errors()) return write_output(path, bytes, console);
+  if (const auto bytes = tensor_file(path, tensors, diagnostics)) return write_output(path, *bytes, console);
   report(diagnostics, session, line, console);
   return false;
 }
@@ -206,7 +147,7 @@ int batch_run(const CommandLine& line, Console& console) {
   }
   std::vector<Value> tensors;
   std::string why;
-  if (!flatten(result.value, tensors, why)) {
+  if (!flatten_tensors(result.value, tensors, why)) {
     diagnostics.clear();
     diagnostics.add({},
                     source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));

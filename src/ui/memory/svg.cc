@@ -1,4 +1,6 @@
 // Memory plans as a picture: time from left to right, a row a storage, its tensors as boxes in it.
+#include "ui/draw/svg.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,23 +21,6 @@ constexpr double kChart = 900;
 constexpr double kRow = 22;
 constexpr double kHead = 64;
 constexpr const char* kColours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#9c755f"};
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 class Picture {
  public:
@@ -85,13 +70,13 @@ class Picture {
     const double width = std::max(1.0, double(std::min(end, m.bindings.size() + 1) - begin + 1) * unit);
     body_ += fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}</title></rect>\n", x,
-        y_ + inset, width, kRow - 2 * inset, colour, escaped(told));
+        y_ + inset, width, kRow - 2 * inset, colour, xml_text(told));
     if (double(label.size()) * 7 < width) text(x + 3, y_ + 15, 11, label, "white");
   }
 
   void text(double x, double y, int size, std::string_view what, std::string_view colour = "black") {
     body_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\">{}</text>\n", x, y, size, colour,
-                         escaped(what));
+                         xml_text(what));
   }
 
   const MemoryView& view_;

@@ -123,6 +123,12 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
 }
 
 Status Repl::show_stop(const debug::StopReport& stop) {
+  const Status status = tell_stop(stop);
+  if (debugger_->active()) show_displays(*this);
+  return status;
+}
+
+Status Repl::tell_stop(const debug::StopReport& stop) {
   frame_ = 0;
   bool silent = false;
   for (const int number : stop.breakpoints)

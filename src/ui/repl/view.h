@@ -15,6 +15,7 @@ namespace rldb::ui {
 // Source lines around a position with an arrow at the current one and marks at breakpoints.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
 void show_breakpoints(Repl& repl);
+void show_displays(Repl& repl);
 // Finds the places of breakpoints anew in a changed program, and says which lost theirs.
 void resolve_and_tell(Repl& repl);
 // `breakpoint`, `watchpoint`, `catchpoint`, `log point`.

@@ -63,6 +63,20 @@ TEST_CASE("elements and facts of values") {
   CHECK(result_of("one > 2") == "[ True]");
 }
 
+TEST_CASE("names that an expression looks up") {
+  const auto names = [](std::string_view text) {
+    std::string joined;
+    for (const std::string& name : names_of(parse_expression(text).value())) joined += name + " ";
+    return joined;
+  };
+  CHECK(names("x[n, :m] + x.max(axis=k) > sum(y)") == "x n m k y ");
+  CHECK(names("R.nn.relu(x) + cls.f(z)") == "x cls z ");
+  CHECK(names("1 + 2") == "");
+  CHECK(is_script(parse_expression("R.add(x, (y, 1))").value()));
+  CHECK(!is_script(parse_expression("R.add(x, y)[0]").value()));
+  CHECK(!is_script(parse_expression("x + 1").value()));
+}
+
 TEST_CASE("what cannot be evaluated says why") {
   CHECK(result_of("x > 2 and n").find("is not a scalar") != std::string::npos);
   CHECK(result_of("x[2, 0]").find("index 2 is out of range: dimension 0 has 2") != std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "rldb/debug/expressions.h"
 #include "ui/repl/commands/command.h"
 #include "ui/repl/commands/option.h"
 
@@ -63,6 +64,28 @@ std::string commands_markdown() {
   }
   text += "\n## Options of `:set`\n\n| option | values | meaning |\n|---|---|---|\n";
   for (const Option& o : options()) text += fmt::format("| `{}` | {} | {} |\n", o.name, cell(o.values), cell(o.doc));
+  return text;
+}
+
+namespace {
+
+void add_rows(std::string& text, std::string_view heading, const std::vector<debug::LanguageRow>& rows, bool calls) {
+  text += fmt::format("\n### {}\n\n| form | gives |\n|---|---|\n", heading);
+  for (const debug::LanguageRow& row : rows) {
+    const std::string form = calls              ? fmt::format("{}({})", row.name, row.form)
+                             : row.form.empty() ? fmt::format("x.{}", row.name)
+                                                : std::string(row.form);
+    text += fmt::format("| `{}` | {} |\n", cell(form), cell(row.doc));
+  }
+}
+
+}  // namespace
+
+std::string expressions_markdown() {
+  std::string text = "## Tables\n\nMade by `scripts/gen_docs`; a test checks that they are current.\n";
+  add_rows(text, "Operators", debug::language_operators(), false);
+  add_rows(text, "Attributes", debug::language_attributes(), false);
+  add_rows(text, "Functions", debug::language_functions(), true);
   return text;
 }
 

@@ -178,15 +178,6 @@ Status command_Kill(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-Status command_Bt(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
-  for (const debug::FrameInfo& f : repl.debugger().frames())
-    repl.print("{}#{} {}\n", f.number == repl.frame() ? "=> " : "   ", f.number,
-               f.in_kernel ? describe_kernel_frame(repl.debugger()) : describe_position(repl, f.where));
-  return Status::Good;
-}
-
 Status command_Frame(Repl& repl, std::string_view rest) {
   if (!repl.debugger().machine()) return not_stopped(repl);
   if (rest.empty()) return select_frame(repl, repl.frame());
@@ -202,60 +193,6 @@ Status command_Down(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().machine()) return not_stopped(repl);
   return select_frame(repl, repl.frame() - 1);
-}
-
-Status command_Locals(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
-  if (repl.frame() == 0 && repl.debugger().kernel_position()) {
-    show_kernel_locals(repl);
-    return Status::Good;
-  }
-  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) {
-    const std::string type = local.type.empty() ? "" : ": " + local.type;
-    repl.print("{}{} = {}\n", local.name, type, local.live ? runtime::format_brief(local.value) : "(freed)");
-  }
-  return Status::Good;
-}
-
-Status command_Registers(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  const vm::Machine* machine = repl.debugger().machine();
-  if (!machine || !machine->running()) return not_stopped(repl);
-  const std::size_t frame = machine->frames().size() - 1 - std::size_t(repl.debugger().machine_frame(repl.frame()));
-  const vm::Frame& f = machine->frames()[frame];
-  const auto registers = machine->registers(frame);
-  for (std::size_t i = 0; i < registers.size(); ++i) {
-    const auto* variable = machine->executable().debug.variable_at(f.function, bytecode::RegName(i), f.pc);
-    repl.print("%{:<3} {:<10} {}\n", i, variable ? variable->name : "", runtime::describe(registers[i]));
-  }
-  return Status::Good;
-}
-
-Status command_Heap(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
-  const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
-  if (slots.empty()) {
-    repl.print("no shape heap in this frame\n");
-    return Status::Good;
-  }
-  for (const debug::SlotInfo& s : slots)
-    repl.print("slot {:<3} {:<12} {:<8} {}\n", s.slot, s.expression, s.set ? fmt::format("= {}", s.value) : "unset",
-               s.bound_by);
-  return Status::Good;
-}
-
-Status command_Print(Repl& repl, std::string_view rest) {
-  if (rest.empty()) return Status::Usage;
-  source::Diagnostics diagnostics;
-  std::vector<std::string> notes;
-  const auto value = repl.debugger().evaluate(rest, repl.frame(), diagnostics, &notes);
-  if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
-  repl.last().value = *value;
-  repl.show_value(*value, rest);
-  for (const std::string& note : notes) repl.print("note: {}\n", note);
-  return Status::Good;
 }
 
 Status command_Disasm(Repl& repl, std::string_view rest) {

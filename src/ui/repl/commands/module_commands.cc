@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/repl/commands/binding_info.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
@@ -244,7 +245,9 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (is("locals") && what.size() > 1) return command_Locals(repl, "");
   if (is("registers")) return command_Registers(repl, "");
   if (is("heap")) return command_Heap(repl, "");
+  if (is("display")) return command_Display(repl, "");
   if (is("frame")) return command_Bt(repl, "");
+  if (show_binding(repl, what)) return Status::Good;
   if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
   if (const runtime::Value* v = repl.session().find_value(what)) {
     repl.print("{}: {}\n", what, runtime::describe(*v));

@@ -100,6 +100,14 @@ const std::vector<Option>& options() {
          if (size) support::set_memory_limit(*size);
          return size.has_value();
        }},
+      {"print-elements", "a count, 0 for all", "elements of a tensor that are shown in full",
+       [](Repl& r) { return fmt::format("{}", r.print_format.max_elements); },
+       [](Repl& r, std::string_view v) {
+         constexpr std::uint64_t kAll = std::uint64_t(1) << 62;
+         const auto count = parse_count(v);
+         if (count) r.print_format.max_elements = std::int64_t(*count == 0 ? kAll : std::min(*count, kAll));
+         return count.has_value();
+       }},
       {"rtol", "a number >= 0", "relative tolerance of comparisons",
        [](Repl& r) { return fmt::format("{}", of(r).tolerance.rtol); },
        [](Repl& r, std::string_view v) { return set_double(of(r).tolerance.rtol, v); }},

@@ -72,8 +72,8 @@ Status command_Help(Repl& repl, std::string_view rest) {
     list_commands(repl);
     return Status::Good;
   }
-  if (rest == "--markdown") {  // scripts/gen_docs
-    repl.console().write(commands_markdown());
+  if (rest == "--markdown" || rest == "--markdown=expressions") {  // scripts/gen_docs
+    repl.console().write(rest == "--markdown" ? commands_markdown() : expressions_markdown());
     return Status::Good;
   }
   if (rest == "--markdown=keys") {

@@ -66,6 +66,21 @@ std::optional<Value> value_like(std::string_view text, const Value& like, std::s
   return std::nullopt;
 }
 
+bool is_number(const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::Bool) || v.is(ValueKind::Float); }
+
+// The value of an expression, in the dtype or kind of the one that it is to be compared with.
+std::optional<Value> value_of(Repl& repl, std::string_view text, const Value& like) {
+  source::Diagnostics ignored;  // the reason that no list could be read is said
+  const bool tensor = like.is(ValueKind::Tensor);
+  const std::string wanted =
+      tensor ? fmt::format("array({}, '{}')", text, runtime::to_string(like.as_tensor().dtype())) : std::string(text);
+  auto value = repl.debugger().evaluate(wanted, repl.frame(), ignored);
+  if (!value && tensor) value = repl.debugger().evaluate(text, repl.frame(), ignored);
+  if (value && is_number(*value) && like.is(ValueKind::Float))
+    return Value::of_float(value->is(ValueKind::Float) ? value->as_float() : double(value->as_int()));
+  return value;
+}
+
 // Takes ` rtol=...` and ` atol=...` off the end.
 bool take_tolerances(std::string_view& text, runtime::Tolerance& tolerance) {
   while (true) {
@@ -97,7 +112,8 @@ Status expect_value(Repl& repl, std::string_view rest) {
     return difference.empty() ? Status::Good : differs(repl, fmt::format("the value of `{}`", text), difference);
   }
   std::string why;
-  const auto want = value_like(trim(text), got, why);
+  auto want = value_like(trim(text), got, why);
+  if (!want) want = value_of(repl, text, got);
   if (!want) return bad(repl, fmt::format("`{}`: {}", trim(text), why));
   const std::string difference = runtime::compare(got, *want, tolerance);
   return difference.empty() ? Status::Good : differs(repl, std::string(text), difference);

@@ -6,8 +6,11 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "rldb/debug/expressions.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
@@ -193,7 +196,10 @@ Repl::Target Repl::target_of(std::string_view entry) const {
 
   if (!colon) {
     // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
-    const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end]));
+    // `print/x n` has its format at the word; `p/x` alone is a quotient.
+    const bool formatted =
+        rest.starts_with("/") && rest.size() > 2 && std::isspace(static_cast<unsigned char>(rest[2]));
+    const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end])) || formatted;
     const bool assignment = rest.starts_with("=") || rest.starts_with(":");
     const Command* verb = find_bare_verb(word);
     if (verb && debugger_->active() && wordlike && !assignment) return {Kind::Command, verb, rest, word};
@@ -293,6 +299,44 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
   return status;
 }
 
+namespace {
+
+// `name = EXPRESSION`: the name, and what follows.
+std::string_view take_target(std::string_view& text) {
+  std::size_t end = 0;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+  const std::string_view rest = trim(text.substr(end));
+  if (end == 0 || std::isdigit(static_cast<unsigned char>(text[0])) || !rest.starts_with('=') || rest.starts_with("=="))
+    return {};
+  const std::string_view name = text.substr(0, end);
+  text = trim(rest.substr(1));
+  return name;
+}
+
+}  // namespace
+
+// What the front end refused may be an expression of the debugger's language. False: it has no value either;
+// `diagnostics` say why, in the words of the language that it is of.
+bool Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
+  const std::string_view name = take_target(text);
+  source::Diagnostics own;
+  // What ran and failed must not run twice.
+  for (const source::Diagnostic& d : diagnostics.all())
+    if (d.id == source::DiagId(diag::RunFailed)) return false;
+  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return false;
+  const auto value = debugger_->evaluate(text, frame_, own);
+  if (!value) {
+    const auto& all = diagnostics.all();
+    if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
+    return false;
+  }
+  last_.value = *value;
+  if (!value->is_null()) session_->set_value("_", *value);
+  if (!name.empty()) session_->set_value(std::string(name), *value);
+  if (!value->is_null()) show_value(*value, name);
+  return true;
+}
+
 // The first function that an entry defined and that has a frame; empty: none.
 std::string Repl::on_the_stack(const session::EntryResult& result) const {
   if (!debugger_->active()) return {};
@@ -311,6 +355,7 @@ Status Repl::run_entry(std::string_view text) {
   source::Diagnostics diagnostics;
   const std::size_t version = session_->history().position();
   session::EntryResult result = session_->enter(text, diagnostics);
+  if (!result.ok && run_expression(text, diagnostics)) return Status::Good;
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
@@ -379,7 +424,7 @@ Status Repl::fail(source::Message message) {
 }
 
 void Repl::show_value(const runtime::Value& value, std::string_view name) {
-  const std::string text = runtime::format_value(value);
+  const std::string text = runtime::format_value(value, print_format);
   if (name.empty())
     print("{}\n", text);
   else if (text.find('\n') == std::string::npos)

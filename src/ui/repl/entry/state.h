@@ -31,6 +31,13 @@ struct LastResult {
   int exit_code = 0;  // how a batch run that stops at it ends
 };
 
+// An expression that is shown at each stop.
+struct Display {
+  int number = 0;
+  char format = '\0';  // of print/FORMAT
+  std::string text;
+};
+
 class Repl {
  public:
   Repl(const CommandLine& line, Console& console);
@@ -93,6 +100,9 @@ class Repl {
   bool highlight = true;
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
+  runtime::FormatOptions print_format;
+  std::vector<Display> displays;
+  int next_display = 1;
 
  private:
   class Tee;
@@ -121,6 +131,8 @@ class Repl {
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
+  bool run_expression(std::string_view text, source::Diagnostics& diagnostics);
+  Status tell_stop(const debug::StopReport& stop);
   std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
 

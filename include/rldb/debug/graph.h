@@ -1,0 +1,51 @@
+// A function's bindings as a graph, and what is known about one binding.
+//
+// Nodes are the bindings of the version that would run (or runs) now, in the order of the text; edges lead from what a
+// value is computed from. Costs are counted on the kernels that a binding became: arithmetic operations times the
+// extents of the loops around them, under the dims of the frame. Users: `:graph`, `:info NAME`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rldb/debug/debugger.h"
+
+namespace rldb::debug {
+
+struct GraphNode {
+  std::string name;
+  std::string value;  // as text, on one line; empty: a parameter
+  std::string type;
+  std::vector<int> inputs;  // nodes, each once
+  std::vector<int> users;
+  int line = 0;  // 0: not known
+  bool parameter = false;
+  bool result = false;     // the function returns it, or a part of what it returns
+  bool current = false;    // the frame is at it
+  std::uint32_t node = 0;  // ir node id of the binding
+};
+
+struct BindingGraph {
+  std::string function;
+  std::vector<GraphNode> nodes;
+};
+
+// Null: the module has no such Relax function.
+std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
+                                          int frame);
+
+struct BindingCost {
+  std::vector<std::string> kernels;  // that compute it
+  std::uint64_t operations = 0;      // of floats and integers, not of indices
+  std::uint64_t bytes_read = 0, bytes_written = 0;
+  std::string unknown;  // what the count lacks: a dim without a value, a packed function
+};
+// Of a binding of `function`, under `dims` (name, value). Null: nothing of it is left in the build.
+std::optional<BindingCost> cost_of_binding(session::Session& session, const session::Build& build,
+                                           std::string_view function, std::uint32_t binding,
+                                           const std::vector<std::pair<std::string, std::int64_t>>& dims);
+
+}  // namespace rldb::debug

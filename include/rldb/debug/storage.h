@@ -1,0 +1,77 @@
+// Memory as the program sees it: what each register holds and where that lies, and the plan of a function's storages:
+// which tensors live in which one, from when to when.
+//
+// The plan is read off the instructions (storages are allocated, tensors made in them, kernels write them, registers
+// are cleared), in the order of the text; it needs no run. A register is seen at a stop. Users: `registers`, `locals`,
+// `:storage`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/debug/debugger.h"
+
+namespace rldb::debug {
+
+// A tensor made in a storage.
+struct Tenant {
+  bytecode::RegName reg = -1;
+  Pc made = -1;             // pc of its allocation
+  Pc written = -1;          // of the first call that takes it; -1: none
+  Pc last_use = -1;         // of the last one
+  Pc cleared = -1;          // of the instruction that clears or reuses its register; -1: lives to the end
+  std::int64_t offset = 0;  // bytes into the storage; -1: computed when it runs
+  std::string binding;      // that it is made for; empty: not known
+  std::string shape;        // `(n, 8)` where the text says it, else empty
+};
+
+struct PlannedStorage {
+  int id = 0;         // `s0`
+  Pc allocated = -1;  // pc
+  Pc released = -1;   // when its own register and all tenants are cleared; -1: at the end
+  std::string size;   // bytes, `32 * n` where it depends on dims
+  std::vector<Tenant> tenants;
+};
+
+struct StoragePlan {
+  std::string function;
+  Pc begin = 0, end = 0;  // instructions of the function
+  std::vector<PlannedStorage> storages;
+};
+
+// Of a bytecode function of what would run now, or of the run that is stopped. Null: there is none of that name, or
+// what is loaded does not build (diagnosed by whoever builds it).
+std::optional<StoragePlan> storage_plan(const Debugger& debugger, session::Session& session, std::string_view function);
+
+enum class Liveness : std::uint8_t {
+  NotYet,  // nothing was put in yet
+  Live,    // holds a value that is still to be used
+  Done,    // still holds a value that nothing will use
+  Freed,   // was cleared
+};
+std::string_view to_string(Liveness l);
+
+struct RegisterInfo {
+  bytecode::RegName reg = 0;
+  std::string name;  // the user's, else the lowered one
+  runtime::Value value;
+  std::string storage;                    // `s0`, `m1`; empty: no tensor
+  std::size_t offset = 0;                 // bytes
+  std::vector<bytecode::RegName> shared;  // other registers over the same storage
+  Liveness state = Liveness::NotYet;
+};
+// Of a frame of a stopped run; empty: no such frame.
+std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame);
+// Names of the frame's bindings that are not reached yet, in the order of the code.
+std::vector<std::string> names_ahead(const Debugger& debugger, session::Session& session, int frame);
+// The arguments of a frame with the values that their registers hold now.
+std::vector<std::pair<std::string, runtime::Value>> arguments_of(const Debugger& debugger, int frame);
+
+// Where a slot of the shape heap is written and read, in the frame's function.
+struct SlotUse {
+  std::vector<Pc> written, read;
+};
+std::vector<SlotUse> slot_uses(const Debugger& debugger, int frame);
+
+}  // namespace rldb::debug

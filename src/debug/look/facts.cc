@@ -1,0 +1,223 @@
+#include "rldb/debug/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "debug/expression/array.h"
+#include "debug/expression/functions.h"
+
+namespace rldb::debug {
+
+using runtime::DType;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::Result;
+using runtime::Tensor;
+using runtime::Value;
+using support::Ref;
+
+std::string index_text(std::int64_t flat, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    index[i] = flat % shape[i];
+    flat /= shape[i];
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+namespace {
+
+// One element as the language prints it.
+std::string element_text(const Tensor& t, std::int64_t flat) {
+  auto view = Tensor::view(t.storage(), t.byte_offset() + std::size_t(flat) * t.dtype().bytes(), {}, t.dtype());
+  if (!view.ok()) return "?";
+  const std::string text = runtime::format_value(Value(std::move(view).value()));
+  const auto line = text.find('\n');
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+// Goes over the elements a chunk at a time; f(value, its place).
+template <class F>
+void each(const Tensor& t, F f) {
+  double values[kChunk];
+  const std::int64_t count = t.element_count();
+  for (std::int64_t at = 0; at < count; at += kChunk) {
+    support::poll();
+    const std::int64_t n = std::min(kChunk, count - at);
+    load(t, at, 1, n, values);
+    for (std::int64_t i = 0; i < n; ++i) f(values[i], at + i);
+  }
+}
+
+Result<Value> call(std::string_view name, std::vector<Value> arguments) {
+  return call_function(*find_function(name), std::move(arguments), {});
+}
+
+void count_kinds(const Tensor& t, Statistics& s) {
+  each(t, [&](double v, std::int64_t at) {
+    s.finite += std::isfinite(v);
+    s.zero += v == 0;
+    s.negative += v < 0;
+    if (std::isnan(v) && s.nan++ == 0) s.first_nan = index_text(at, t.shape());
+    if (!std::isinf(v)) return;
+    if (s.positive_inf + s.negative_inf == 0) s.first_inf = index_text(at, t.shape());
+    ++(v > 0 ? s.positive_inf : s.negative_inf);
+  });
+}
+
+// The finite elements, with the place of each end.
+std::vector<double> finite_elements(const Tensor& t, Statistics& s) {
+  std::vector<double> values;
+  values.reserve(std::size_t(s.finite));
+  std::int64_t low = -1, high = -1;
+  double least = 0, most = 0;
+  each(t, [&](double v, std::int64_t at) {
+    if (!std::isfinite(v)) return;
+    values.push_back(v);
+    if (low < 0 || v < least) least = v, low = at;
+    if (high < 0 || v > most) most = v, high = at;
+  });
+  s.min = {least, element_text(t, low), index_text(low, t.shape())};
+  s.max = {most, element_text(t, high), index_text(high, t.shape())};
+  return values;
+}
+
+}  // namespace
+
+Result<Statistics> statistics_of(const Value& v, std::int64_t bins) {
+  RLDB_TRY(const Ref<Tensor> t, as_tensor(v));
+  Statistics s;
+  s.count = t->element_count();
+  count_kinds(*t, s);
+  if (s.finite == 0) return s;
+  std::vector<double> values = finite_elements(*t, s);
+  RLDB_TRY(Ref<Tensor> finite, Tensor::empty({s.finite}, DType::Float(64)));
+  store(*finite, 0, s.finite, values.data());
+  const Value all(finite);
+  const std::pair<std::string_view, double*> wanted[] = {{"mean", &s.mean}, {"std", &s.std}, {"norm", &s.norm}};
+  for (const auto& [name, to] : wanted) {
+    RLDB_TRY(const Value found, call(name, {all}));
+    *to = found.as_tensor().at(0);
+  }
+  std::vector<Value> parts;
+  for (const double q : {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99}) parts.push_back(Value::of_float(q));
+  RLDB_TRY(const Value quantiles, call("quantile", {all, Value::of_tuple(parts)}));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    s.quantiles.emplace_back(parts[i].as_float(), quantiles.as_tensor().at(std::int64_t(i)));
+  RLDB_TRY(const Value histogram, call("histogram", {all, Value::of_int(bins)}));
+  const Tensor& counts = histogram.as_tuple().fields[0].as_tensor();
+  const Tensor& edges = histogram.as_tuple().fields[1].as_tensor();
+  for (std::int64_t i = 0; i < bins; ++i) s.histogram.push_back(std::int64_t(counts.at(i)));
+  for (std::int64_t i = 0; i <= bins; ++i) s.edges.push_back(edges.at(i));
+  return s;
+}
+
+// ---- two values ----
+
+namespace {
+
+// The bits of a float as an integer that counts the values of its format in order: the neighbours of a float are one
+// apart, and so are the zeros and their neighbours.
+std::int64_t place_in_format(const std::byte* data, DType t) {
+  const DType bits = DType::UInt(t.bits);
+  const auto raw = std::uint64_t(runtime::load_as_int(data, bits));
+  const std::uint64_t sign = std::uint64_t(1) << (t.bits - 1);
+  return raw & sign ? -std::int64_t(raw & ~sign) : std::int64_t(raw);
+}
+
+// Formats with a sign bit above an exponent and a mantissa, in whole bytes.
+bool has_places(DType t) { return t.is_float() && t.bits % 8 == 0 && t.code != runtime::TypeCode::Float8E8M0FNU; }
+
+struct Pass {
+  const Tensor& a;
+  const Tensor& b;
+  const runtime::Tolerance& tolerance;
+  Differences out;
+  double sum = 0;
+  std::int64_t summed = 0;
+  double worst = -1;
+
+  Differences::Element element(std::int64_t at) const {
+    return {index_text(at, a.shape()), element_text(a, at), element_text(b, at)};
+  }
+  void note(std::int64_t at, double p, double q, double absolute) {
+    if (out.differing++ == 0) out.first = element(at);
+    const bool nan = std::isnan(absolute);  // one of them is not a number
+    if (nan) absolute = std::numeric_limits<double>::infinity();
+    if (absolute > worst) worst = absolute, out.worst = element(at);
+    out.max_absolute = std::max(out.max_absolute, absolute);
+    const double scale = std::fabs(q);
+    const double relative =
+        scale > 0 && std::isfinite(scale) ? absolute / scale : std::numeric_limits<double>::infinity();
+    out.max_relative = std::max(out.max_relative, relative);
+    const bool finite = std::isfinite(p) && std::isfinite(q);
+    out.outside += !finite || absolute > tolerance.atol + tolerance.rtol * scale;
+    if (out.has_ulp && !nan) {
+      const std::size_t offset = std::size_t(at) * a.dtype().bytes();
+      const std::int64_t x = place_in_format(a.data() + offset, a.dtype());
+      const std::int64_t y = place_in_format(b.data() + offset, b.dtype());
+      out.max_ulp =
+          std::max(out.max_ulp, x > y ? std::uint64_t(x) - std::uint64_t(y) : std::uint64_t(y) - std::uint64_t(x));
+    }
+    if (std::isfinite(absolute)) sum += absolute;
+  }
+};
+
+void compare_floats(Pass& pass) {
+  double p[kChunk], q[kChunk];
+  for (std::int64_t at = 0; at < pass.out.count; at += kChunk) {
+    support::poll();
+    const std::int64_t n = std::min(kChunk, pass.out.count - at);
+    load(pass.a, at, 1, n, p);
+    load(pass.b, at, 1, n, q);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool same = p[i] == q[i] || (std::isnan(p[i]) && std::isnan(q[i]));
+      pass.summed += std::isfinite(p[i] - q[i]);
+      if (!same) pass.note(at + i, p[i], q[i], std::fabs(p[i] - q[i]));
+    }
+  }
+}
+
+void compare_integers(Pass& pass) {
+  const bool is_signed = pass.a.dtype() != DType::UInt(64);
+  std::int64_t p[kChunk], q[kChunk];
+  for (std::int64_t at = 0; at < pass.out.count; at += kChunk) {
+    support::poll();
+    const std::int64_t n = std::min(kChunk, pass.out.count - at);
+    load(pass.a, at, 1, n, p);
+    load(pass.b, at, 1, n, q);
+    pass.summed += n;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (p[i] == q[i]) continue;
+      const bool less = is_signed ? p[i] < q[i] : std::uint64_t(p[i]) < std::uint64_t(q[i]);
+      const std::uint64_t apart =
+          less ? std::uint64_t(q[i]) - std::uint64_t(p[i]) : std::uint64_t(p[i]) - std::uint64_t(q[i]);
+      pass.note(at + i, pass.a.at(at + i), pass.b.at(at + i), double(apart));
+    }
+  }
+}
+
+}  // namespace
+
+Result<Differences> differences(const Value& left, const Value& right, const runtime::Tolerance& tolerance) {
+  RLDB_TRY(const Ref<Tensor> a, as_tensor(left));
+  RLDB_TRY(const Ref<Tensor> b, as_tensor(right));
+  if (a->shape() != b->shape())
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("{} and {} differ in shape", runtime::describe(Value(a)), runtime::describe(Value(b))));
+  Pass pass{*a, *b, tolerance, {}};
+  pass.out.count = a->element_count();
+  const bool same_dtype = a->dtype() == b->dtype();
+  pass.out.has_ulp = same_dtype && has_places(a->dtype());
+  if (same_dtype && a->dtype().is_integral())
+    compare_integers(pass);
+  else
+    compare_floats(pass);
+  if (pass.summed > 0) pass.out.mean_absolute = pass.sum / double(pass.summed);
+  return pass.out;
+}
+
+}  // namespace rldb::debug

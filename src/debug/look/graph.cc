@@ -1,0 +1,97 @@
+#include "rldb/debug/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::debug {
+
+namespace {
+
+std::string one_line(std::string text) {
+  constexpr std::size_t kWidth = 120;
+  if (const auto end = text.find('\n'); end != std::string::npos) text = text.substr(0, end) + " ...";
+  return text.size() > kWidth ? text.substr(0, kWidth) + "..." : text;
+}
+
+class Builder {
+ public:
+  Builder(session::Session& session, BindingGraph& out) : session_(session), out_(out) {}
+
+  void run(const ir::Function* f) {
+    for (const ir::Var* p : f->params) add(p, nullptr);
+    for (const ir::BindingBlock* block : f->body->blocks)
+      for (const ir::Binding* b : block->bindings) {
+        support::poll();
+        connect(add(b->var, b), b->value);
+      }
+    for (const ir::Var* v : ir::free_vars(f->body->body))
+      if (const auto it = nodes_.find(v); it != nodes_.end()) out_.nodes[std::size_t(it->second)].result = true;
+    if (ir::isa<ir::Var>(f->body->body) || ir::isa<ir::Tuple>(f->body->body)) return;
+    // A result that is computed in place.
+    GraphNode n;
+    n.name = "return";
+    n.value = one_line(ir::print_expr(f->body->body));
+    n.node = f->body->body->id;
+    n.result = true;
+    out_.nodes.push_back(std::move(n));
+    connect(int(out_.nodes.size()) - 1, f->body->body);
+  }
+
+ private:
+  int add(const ir::Var* var, const ir::Binding* b) {
+    GraphNode n;
+    n.name = var->name;
+    n.type = var->type ? ir::print_type(var->type) : std::string();
+    n.parameter = b == nullptr;
+    n.node = b ? b->id : var->id;
+    if (b) n.value = one_line(ir::print_expr(b->value));
+    const source::Span span = b ? session_.context().span_of(b) : source::Span{};
+    if (const source::Buffer* buffer = session_.sources().find(span.file))
+      n.line = int(buffer->line_column(span.begin).line);
+    out_.nodes.push_back(std::move(n));
+    return nodes_[var] = int(out_.nodes.size()) - 1;
+  }
+  void connect(int to, const ir::Expr* value) {
+    for (const ir::Var* v : ir::free_vars(value)) {
+      const auto from = nodes_.find(v);
+      if (from == nodes_.end() || from->second == to) continue;
+      GraphNode& node = out_.nodes[std::size_t(to)];
+      if (std::find(node.inputs.begin(), node.inputs.end(), from->second) != node.inputs.end()) continue;
+      node.inputs.push_back(from->second);
+      out_.nodes[std::size_t(from->second)].users.push_back(to);
+    }
+  }
+
+  session::Session& session_;
+  BindingGraph& out_;
+  std::unordered_map<const ir::Var*, int> nodes_;
+};
+
+}  // namespace
+
+std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
+                                          int frame) {
+  const auto build = debugger.build();
+  const ir::Module* module = build ? build->source : session.module();
+  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
+  if (!f || !f->body) return std::nullopt;
+  BindingGraph graph;
+  graph.function = function;
+  Builder(session, graph).run(f);
+  std::vector<FrameInfo> frames = debugger.machine() ? debugger.frames() : std::vector<FrameInfo>{};
+  std::erase_if(frames, [](const FrameInfo& f) { return f.in_kernel; });
+  frame = frames.empty() ? -1 : debugger.machine_frame(frame);
+  if (frame < 0 || std::size_t(frame) >= frames.size()) return graph;
+  const Position& where = frames[std::size_t(frame)].where;
+  for (GraphNode& n : graph.nodes)
+    n.current = n.node == where.node && (where.function == function || where.written_in == function);
+  return graph;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,345 @@
+#include "rldb/debug/storage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "debug/impl.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::debug {
+
+using bytecode::Arg;
+using bytecode::ArgKind;
+using bytecode::Executable;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using bytecode::RegName;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// A shape as the instruction that makes it says: `(n, 8)`.
+std::string shape_text(const Executable& exe, FunctionIndex function, const Instruction& make) {
+  const bytecode::FunctionDebug* debug = exe.debug.function(function);
+  std::string text;
+  for (std::size_t i = 2; i + 1 < make.args.size(); i += 2) {
+    const auto code = make.arg(i).value();
+    const auto value = make.arg(i + 1).value();
+    const bool loaded = code == std::int64_t(bytecode::MakeShapeCode::LoadShape);
+    const bool known = loaded && debug && value >= 0 && std::size_t(value) < debug->slots.size();
+    text += (text.empty() ? "" : ", ") + (!loaded ? fmt::format("{}", value)
+                                          : known ? debug->slots[std::size_t(value)].text
+                                                  : fmt::format("slot {}", value));
+  }
+  return text;
+}
+
+// Reads a function's instructions in order and keeps who holds what.
+class Planner {
+ public:
+  Planner(const Executable& exe, FunctionIndex function) : exe_(exe), function_(function) {
+    const bytecode::FunctionEntry& f = exe.functions[std::size_t(function)];
+    plan_.function = f.name;
+    plan_.begin = f.start;
+    plan_.end = f.end;
+  }
+
+  StoragePlan run() {
+    for (Pc pc = plan_.begin; pc < plan_.end; ++pc) {
+      support::poll();
+      const Instruction i = exe_.instruction(pc);
+      if (i.op == Opcode::Call) call(pc, i);
+      if (i.op == Opcode::Ret) use(i.reg, pc);
+    }
+    for (PlannedStorage& s : plan_.storages) release(s);
+    return std::move(plan_);
+  }
+
+ private:
+  struct Place {
+    std::size_t storage, tenant;
+  };
+
+  void call(Pc pc, const Instruction& i) {
+    const std::string& callee = exe_.functions[std::size_t(i.callee)].name;
+    for (std::size_t a = 0; a < i.args.size(); ++a)
+      if (i.arg(a).kind() == ArgKind::Register) use(i.arg(a).reg(), pc);
+    if (bytecode::is_special(i.dst)) return;
+    // A view of a tensor keeps its storage in use.
+    const auto viewed =
+        callee == builtin::Reshape || callee == builtin::MemoryView || callee == builtin::MemoryViewAlias
+            ? held(i, 0)
+            : std::nullopt;
+    std::string shape;
+    if (callee == builtin::MakeShape) shape = shape_text(exe_, function_, i);
+    std::optional<std::size_t> made;
+    if (callee == builtin::AllocStorage) {
+      made = allocate(pc, i);
+    } else if (callee == builtin::AllocTensor) {
+      tensor(pc, i);
+      return;
+    }
+    clear(i.dst, pc);
+    if (made) storage_of_[i.dst] = *made;
+    if (viewed) tenants_of_[i.dst] = *viewed;
+    if (!shape.empty()) shapes_[i.dst] = shape;
+  }
+
+  std::optional<Place> held(const Instruction& i, std::size_t a) const {
+    if (a >= i.args.size() || i.arg(a).kind() != ArgKind::Register) return std::nullopt;
+    const auto it = tenants_of_.find(i.arg(a).reg());
+    return it == tenants_of_.end() ? std::nullopt : std::optional(it->second);
+  }
+  std::string shape_in(const Instruction& i, std::size_t a) const {
+    if (a >= i.args.size()) return {};
+    if (i.arg(a).kind() == ArgKind::Constant) {
+      const Value& v = exe_.constants[std::size_t(i.arg(a).constant())];
+      return v.is(ValueKind::Shape) ? fmt::format("{}", fmt::join(v.as_shape(), ", ")) : std::string();
+    }
+    const auto it = i.arg(a).kind() == ArgKind::Register ? shapes_.find(i.arg(a).reg()) : shapes_.end();
+    return it == shapes_.end() ? std::string() : it->second;
+  }
+
+  std::size_t allocate(Pc pc, const Instruction& i) {
+    PlannedStorage s;
+    s.id = int(plan_.storages.size());
+    s.allocated = pc;
+    s.size = shape_in(i, 1);
+    plan_.storages.push_back(std::move(s));
+    return plan_.storages.size() - 1;
+  }
+  void tensor(Pc pc, const Instruction& i) {
+    const auto from =
+        i.args.empty() || i.arg(0).kind() != ArgKind::Register ? storage_of_.end() : storage_of_.find(i.arg(0).reg());
+    if (from == storage_of_.end()) return clear(i.dst, pc);
+    const std::size_t storage = from->second;
+    Tenant t;
+    t.reg = i.dst;
+    t.made = pc;
+    t.offset = i.args.size() > 1 && i.arg(1).kind() == ArgKind::Immediate ? i.arg(1).value() : -1;
+    if (const std::string dims = shape_in(i, 2); !dims.empty()) t.shape = "(" + dims + ")";
+    clear(i.dst, pc);
+    plan_.storages[storage].tenants.push_back(std::move(t));
+    tenants_of_[i.dst] = {storage, plan_.storages[storage].tenants.size() - 1};
+  }
+
+  void use(RegName reg, Pc pc) {
+    const auto it = tenants_of_.find(reg);
+    if (it == tenants_of_.end()) return;
+    Tenant& t = plan_.storages[it->second.storage].tenants[it->second.tenant];
+    if (t.written < 0) t.written = pc;
+    t.last_use = pc;
+  }
+  // The register gets something else, or nothing.
+  void clear(RegName reg, Pc pc) {
+    shapes_.erase(reg);
+    if (const auto it = storage_of_.find(reg); it != storage_of_.end()) {
+      dropped_[it->second] = pc;
+      storage_of_.erase(it);
+    }
+    const auto it = tenants_of_.find(reg);
+    if (it == tenants_of_.end()) return;
+    const Place place = it->second;
+    tenants_of_.erase(it);
+    const bool viewed = std::any_of(tenants_of_.begin(), tenants_of_.end(), [&](const auto& other) {
+      return other.second.storage == place.storage && other.second.tenant == place.tenant;
+    });
+    if (!viewed) plan_.storages[place.storage].tenants[place.tenant].cleared = pc;
+  }
+  void release(PlannedStorage& s) {
+    const auto own = dropped_.find(std::size_t(s.id));
+    if (own == dropped_.end()) return;
+    Pc last = own->second;
+    for (const Tenant& t : s.tenants) {
+      if (t.cleared < 0) return;
+      last = std::max(last, t.cleared);
+    }
+    s.released = last;
+  }
+
+  const Executable& exe_;
+  FunctionIndex function_;
+  StoragePlan plan_;
+  std::unordered_map<RegName, std::size_t> storage_of_;  // registers that hold a storage
+  std::unordered_map<RegName, Place> tenants_of_;        // a tensor in one
+  std::unordered_map<RegName, std::string> shapes_;      // a shape
+  std::map<std::size_t, Pc> dropped_;                    // storages whose register was cleared
+};
+
+}  // namespace
+
+namespace {
+
+std::optional<StoragePlan> plan_of(const Executable& exe, FunctionIndex function) {
+  if (function < 0 || std::size_t(function) >= exe.functions.size()) return std::nullopt;
+  if (exe.functions[std::size_t(function)].kind != bytecode::FunctionKind::Bytecode) return std::nullopt;
+  return Planner(exe, function).run();
+}
+
+// What the run is of, or would run now; without kernels.
+std::shared_ptr<const CodeMap> code_seen(const Debugger& debugger, session::Session& session) {
+  source::Diagnostics ignored;  // whoever asks has built it before
+  const auto build = debugger.build() ? debugger.build() : session.viewable(ignored);
+  return build ? std::make_shared<const CodeMap>(build, session) : nullptr;
+}
+
+}  // namespace
+
+std::optional<StoragePlan> storage_plan(const Debugger& debugger, session::Session& session,
+                                        std::string_view function) {
+  const auto map = code_seen(debugger, session);
+  if (!map) return std::nullopt;
+  auto plan = plan_of(map->executable(), map->executable().find_function(function));
+  if (!plan) return std::nullopt;
+  for (PlannedStorage& s : plan->storages)
+    for (Tenant& t : s.tenants) t.binding = map->position(t.written >= 0 ? t.written : t.made).binding;
+  return plan;
+}
+
+// ---- registers at a stop ----
+
+std::string_view to_string(Liveness l) {
+  switch (l) {
+    case Liveness::NotYet:
+      return "not yet";
+    case Liveness::Live:
+      return "live";
+    case Liveness::Done:
+      return "done";
+    case Liveness::Freed:
+      return "freed";
+  }
+  return "?";
+}
+
+namespace {
+
+const runtime::Storage* storage_in(const Value& v) {
+  if (v.is(ValueKind::Tensor)) return v.as_tensor().storage().get();
+  return v.is(ValueKind::Storage) ? v.storage_ref().get() : nullptr;
+}
+
+Liveness liveness(const Executable& exe, const vm::Frame& f, RegName reg, const Value& v) {
+  const bytecode::FunctionDebug* debug = exe.debug.function(f.function);
+  bool before = false, after = false;
+  for (std::size_t i = 0; debug && i < debug->variables.size(); ++i) {
+    const bytecode::VariableRange& range = debug->variables[i];
+    if (range.reg != reg) continue;
+    if (f.pc >= range.begin && f.pc < range.end) return v.is_null() ? Liveness::NotYet : Liveness::Live;
+    (range.end <= f.pc ? before : after) = true;
+  }
+  if (!v.is_null()) return before || after ? Liveness::Done : Liveness::Live;
+  return before ? Liveness::Freed : Liveness::NotYet;
+}
+
+// Names of the storages that the registers are over: those of the plan where a tenant of it is in its register, the
+// others by the order of the registers.
+std::unordered_map<const runtime::Storage*, std::string> name_storages(const StoragePlan& plan, const vm::Frame& f,
+                                                                       std::span<const Value> registers) {
+  std::unordered_map<const runtime::Storage*, std::string> names;
+  for (const PlannedStorage& s : plan.storages)
+    for (const Tenant& t : s.tenants) {
+      const bool here = t.made < f.pc && (t.cleared < 0 || t.cleared >= f.pc) && std::size_t(t.reg) < registers.size();
+      if (!here) continue;
+      if (const runtime::Storage* at = storage_in(registers[std::size_t(t.reg)]))
+        names.try_emplace(at, fmt::format("s{}", s.id));
+    }
+  int others = 0;
+  for (const Value& v : registers)
+    if (const runtime::Storage* at = storage_in(v))
+      if (!names.contains(at)) names.emplace(at, fmt::format("m{}", others++));
+  return names;
+}
+
+}  // namespace
+
+std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
+  const vm::Machine* machine = debugger.machine();
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
+  const vm::Frame& f = machine->frames()[index];
+  const Executable& exe = machine->executable();
+  const auto registers = machine->registers(index);
+  const auto plan = plan_of(exe, f.function);
+  const auto names = name_storages(plan ? *plan : StoragePlan{}, f, registers);
+  std::unordered_map<RegName, std::string> user_names;
+  for (const LocalInfo& local : debugger.locals(frame))
+    if (local.live) user_names.emplace(local.reg, local.name);
+  std::unordered_map<const runtime::Storage*, std::vector<RegName>> over;
+  for (std::size_t i = 0; i < registers.size(); ++i)
+    if (const runtime::Storage* at = storage_in(registers[i])) over[at].push_back(RegName(i));
+  std::vector<RegisterInfo> rows;
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    support::poll();
+    RegisterInfo r;
+    r.reg = RegName(i);
+    r.value = registers[i];
+    const auto* lowered = exe.debug.variable_at(f.function, r.reg, f.pc);
+    const auto user = user_names.find(r.reg);
+    r.name = user != user_names.end() ? user->second : lowered ? lowered->name : std::string();
+    r.state = liveness(exe, f, r.reg, r.value);
+    if (const runtime::Storage* at = storage_in(r.value)) {
+      r.storage = names.at(at);
+      if (r.value.is(ValueKind::Tensor)) r.offset = r.value.as_tensor().byte_offset();
+      for (const RegName other : over[at])
+        if (other != r.reg) r.shared.push_back(other);
+    }
+    rows.push_back(std::move(r));
+  }
+  return rows;
+}
+
+std::vector<std::string> names_ahead(const Debugger& debugger, session::Session& session, int frame) {
+  const vm::Machine* machine = debugger.machine();
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
+  const vm::Frame& f = machine->frames()[index];
+  std::vector<std::pair<Pc, std::string>> ahead;
+  const auto map = code_seen(debugger, session);
+  if (!map || &map->executable() != &machine->executable()) return {};
+  for (const UserVariable& v : map->variables(f.function))
+    if (v.begin > f.pc) ahead.emplace_back(v.begin, v.name);
+  std::stable_sort(ahead.begin(), ahead.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (auto& [begin, name] : ahead) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::pair<std::string, Value>> arguments_of(const Debugger& debugger, int frame) {
+  const vm::Machine* machine = debugger.machine();
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
+  const auto registers = machine->registers(index);
+  const auto& names = machine->executable().functions[std::size_t(machine->frames()[index].function)].param_names;
+  std::vector<std::pair<std::string, Value>> arguments;
+  for (std::size_t i = 0; i < names.size() && i < registers.size(); ++i) arguments.emplace_back(names[i], registers[i]);
+  return arguments;
+}
+
+std::vector<SlotUse> slot_uses(const Debugger& debugger, int frame) {
+  const vm::Machine* machine = debugger.machine();
+  std::size_t index = 0;
+  if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
+  const vm::Frame& f = machine->frames()[index];
+  const Executable& exe = machine->executable();
+  const bytecode::FunctionDebug* debug = exe.debug.function(f.function);
+  std::vector<SlotUse> uses(debug ? debug->slots.size() : 0);
+  const bytecode::FunctionEntry& entry = exe.functions[std::size_t(f.function)];
+  for (Pc pc = entry.start; pc < entry.end; ++pc) {
+    const bytecode::InstructionDebug* at = exe.debug.instruction(pc);
+    if (!at) continue;
+    support::poll();
+    for (const std::int32_t s : at->slots_written)
+      if (s >= 0 && std::size_t(s) < uses.size()) uses[std::size_t(s)].written.push_back(pc);
+    for (const std::int32_t s : at->slots_read)
+      if (s >= 0 && std::size_t(s) < uses.size()) uses[std::size_t(s)].read.push_back(pc);
+  }
+  return uses;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,15 @@
+// A graph of bindings as a tree of text, for Graphviz, and as SVG.
+#pragma once
+
+#include <string>
+
+#include "rldb/debug/graph.h"
+
+namespace rldb::ui {
+
+// From the results back: a binding stands below what uses it; what stands elsewhere already is named with `^`.
+std::string graph_text(const debug::BindingGraph& graph, bool ascii);
+std::string graph_dot(const debug::BindingGraph& graph);
+std::string graph_svg(const debug::BindingGraph& graph);
+
+}  // namespace rldb::ui

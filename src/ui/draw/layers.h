@@ -1,0 +1,31 @@
+// A directed graph laid out in layers, from top to bottom: edges lead downwards where the graph has no cycle.
+//
+// Each node stands below all of its inputs; edges over several layers are led through points of their own, and the
+// order within a layer is the one that few crossings remain in (barycentres, swept down and up). Deterministic.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace rldb::ui {
+
+struct LayerNode {
+  double width = 0;
+  std::vector<int> inputs;  // indices of nodes before it
+};
+
+struct LayerLayout {
+  struct Place {
+    double x = 0, y = 0;  // of the middle of its upper side
+  };
+  std::vector<Place> places;  // one a node
+  // For each node and each of its inputs: the points that the edge goes through, from the input to the node.
+  std::vector<std::vector<std::vector<Place>>> edges;
+  double width = 0, height = 0;
+};
+
+// `row`: from one layer to the next; `height`: of a node; `gap`: between neighbours.
+LayerLayout lay_out(const std::vector<LayerNode>& nodes, double height, double row, double gap);
+
+}  // namespace rldb::ui

@@ -1,0 +1,26 @@
+// Table: rows of text in columns that line up, two blanks between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rldb::ui {
+
+// Columns that a text takes on a terminal: one a code point.
+std::size_t width_of(std::string_view text);
+// Cut to `width` columns, with `...` at the end of what was cut.
+std::string cut(std::string_view text, std::size_t width);
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.size() == 1; }
+  // Columns in which every row is empty are left out. Each line ends with a line break.
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;  // the first is the header
+};
+
+}  // namespace rldb::ui

@@ -1,0 +1,61 @@
+#include "ui/repl/commands/draw_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/support/file.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// The last word of a text, and the text before it.
+std::string_view last_word(std::string_view text, std::string_view& before) {
+  const auto blank = text.find_last_of(" \t");
+  before = blank == std::string_view::npos ? std::string_view() : trim(text.substr(0, blank));
+  return blank == std::string_view::npos ? text : text.substr(blank + 1);
+}
+
+}  // namespace
+
+std::string take_draw_options(std::string_view& text, DrawOptions& options) {
+  constexpr std::string_view kKind = "--kind=";
+  for (;;) {
+    std::string_view before, before_that;
+    text = trim(text);
+    const std::string_view word = last_word(text, before);
+    if (word == "-o") return "`-o` wants the name of a file";
+    if (word.starts_with(kKind)) {
+      options.kind = word.substr(kKind.size());
+    } else if (word == "--ascii") {
+      options.ascii = true;
+    } else if (word.starts_with("--")) {
+      return fmt::format("there is no option `{}`", word);
+    } else if (last_word(before, before_that) == "-o") {
+      options.file = word;
+      before = before_that;
+    } else {
+      return {};
+    }
+    text = before;
+  }
+}
+
+bool draws_ascii(const DrawOptions& options) {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term && std::string_view(term) == "dumb" && ::isatty(STDOUT_FILENO);
+  return options.ascii || dumb;
+}
+
+Status write_drawing(Repl& repl, const std::string& path, std::string_view bytes) {
+  const auto written = support::write_file(path, bytes);
+  if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, path, written.error().reason));
+  repl.print("written: {}\n", path);
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,237 @@
+// Frames, their variables and memory, as tables.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/debug/storage.h"
+#include "rldb/source/diagnostic_command.h"
+#include "ui/draw/storage_plan.h"
+#include "ui/draw/table.h"
+#include "ui/repl/commands/draw_options.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/kernel_view.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::size_t kMostRows = 50;
+constexpr std::size_t kValueWidth = 60;
+
+// Where the selected frame of the machine is; in a kernel: its call.
+debug::Position function_frame(Repl& repl) {
+  std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
+  return frames[std::size_t(std::clamp(repl.debugger().machine_frame(repl.frame()), 0, int(frames.size()) - 1))].where;
+}
+
+bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
+Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
+
+void say_rest(Repl& repl, std::size_t count, std::string_view command) {
+  if (count > kMostRows) repl.print("... {} more: `{} all` shows them\n", count - kMostRows, command);
+}
+
+// ---- frames ----
+
+std::string arguments_text(Repl& repl, int frame) {
+  std::string text;
+  const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
+  for (const auto& [name, value] : debug::arguments_of(repl.debugger(), frame))
+    add(fmt::format("{}={}", name, value.is_null() ? "(freed)" : runtime::describe(value)));
+  for (const debug::SlotInfo& s : repl.debugger().heap(frame))
+    if (s.set && std::all_of(s.expression.begin(), s.expression.end(),
+                             [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; }))
+      add(fmt::format("{}={}", s.expression, s.value));
+  return text;
+}
+
+void print_frame(Repl& repl, const debug::FrameInfo& f, bool full) {
+  constexpr std::size_t kArguments = 100;
+  if (f.in_kernel) {
+    repl.print("{}#{} {}\n", f.number == repl.frame() ? "=> " : "   ", f.number,
+               describe_kernel_frame(repl.debugger()));
+    return;
+  }
+  repl.print("{}#{} {} ({})\n", f.number == repl.frame() ? "=> " : "   ", f.number, describe_position(repl, f.where),
+             cut(arguments_text(repl, f.number), kArguments));
+  if (!full) return;
+  for (const debug::LocalInfo& local : repl.debugger().locals(f.number))
+    repl.print("       {} = {}\n", local.name, local.live ? runtime::format_brief(local.value) : "(freed)");
+}
+
+}  // namespace
+
+Status command_Bt(Repl& repl, std::string_view rest) {
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  const bool full = rest == "full";
+  const bool outermost = rest.starts_with('-');
+  const auto given = full || rest.empty() ? std::nullopt : parse_count(outermost ? rest.substr(1) : rest);
+  if (!full && !rest.empty() && (!given || *given == 0)) return Status::Usage;
+  const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  constexpr std::size_t kFirst = 20, kLast = 5;
+  std::size_t first = frames.size(), last = 0;  // frames shown from either end
+  if (given && outermost)
+    first = 0, last = std::min<std::size_t>(*given, frames.size());
+  else if (given)
+    first = std::min<std::size_t>(*given, frames.size());
+  else if (!full && frames.size() > kFirst + kLast)
+    first = kFirst, last = kLast;
+  for (std::size_t i = 0; i < first; ++i) print_frame(repl, frames[i], full);
+  if (const std::size_t hidden = frames.size() - first - last; hidden > 0)
+    repl.print("   ... {} frame{}: `bt N`, `bt -N`, `bt full`\n", hidden, hidden == 1 ? "" : "s");
+  for (std::size_t i = frames.size() - last; i < frames.size(); ++i) print_frame(repl, frames[i], full);
+  return Status::Good;
+}
+
+// ---- variables ----
+
+namespace {
+
+std::string place_text(const debug::RegisterInfo& r) {
+  if (r.storage.empty()) return "";
+  return r.value.is(runtime::ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset) : r.storage;
+}
+
+std::string register_name(const std::vector<debug::RegisterInfo>& all, bytecode::RegName reg) {
+  const std::string& name = all[std::size_t(reg)].name;
+  return name.empty() ? fmt::format("%{}", reg) : name;
+}
+
+std::string sharers_text(const std::vector<debug::RegisterInfo>& all, const debug::RegisterInfo& r) {
+  std::string text;
+  for (const bytecode::RegName other : r.shared) text += (text.empty() ? "= " : ", ") + register_name(all, other);
+  return text;
+}
+
+}  // namespace
+
+Status command_Locals(Repl& repl, std::string_view rest) {
+  const bool all = rest == "all";
+  if (!rest.empty() && !all) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (repl.frame() == 0 && repl.debugger().kernel_position()) {
+    show_kernel_locals(repl);
+    return Status::Good;
+  }
+  const std::vector<debug::LocalInfo> locals = repl.debugger().locals(repl.frame());
+  const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
+  Table table({"name", "type", "reg", "storage", "shared", "state", "value"});
+  std::size_t shown = 0;
+  for (const debug::LocalInfo& local : locals) {
+    if (!all && shown++ >= kMostRows) break;
+    const bool held = local.live && local.reg >= 0 && std::size_t(local.reg) < registers.size();
+    const debug::RegisterInfo r = held ? registers[std::size_t(local.reg)] : debug::RegisterInfo{};
+    table.add({local.name, local.type, local.reg >= 0 ? fmt::format("%{}", local.reg) : "", place_text(r),
+               held ? sharers_text(registers, r) : "", local.live ? "live" : "freed",
+               local.live ? cut(runtime::format_brief(local.value), kValueWidth) : ""});
+  }
+  if (table.empty())
+    repl.print("no locals\n");
+  else
+    repl.print("{}", table.text());
+  if (!all) say_rest(repl, locals.size(), "locals");
+  const std::vector<std::string> ahead = debug::names_ahead(repl.debugger(), repl.session(), repl.frame());
+  constexpr std::size_t kMostNames = 20;
+  const auto end = ahead.begin() + std::ptrdiff_t(all ? ahead.size() : std::min(ahead.size(), kMostNames));
+  if (!ahead.empty())
+    repl.print("not yet: {}{}\n", fmt::join(ahead.begin(), end, ", "),
+               end == ahead.end() ? "" : fmt::format(" and {} more", ahead.end() - end));
+  return Status::Good;
+}
+
+Status command_Registers(Repl& repl, std::string_view rest) {
+  const bool all = rest == "all";
+  if (!rest.empty() && !all) return Status::Usage;
+  if (!is_stopped(repl)) return not_stopped(repl);
+  const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
+  Table table({"reg", "name", "value", "storage", "shared", "state"});
+  for (std::size_t i = 0; i < registers.size() && (all || i < kMostRows); ++i) {
+    const debug::RegisterInfo& r = registers[i];
+    table.add({fmt::format("%{}", r.reg), r.name, runtime::describe(r.value), place_text(r), sharers_text(registers, r),
+               std::string(debug::to_string(r.state))});
+  }
+  repl.print("{}", table.text());
+  if (!all) say_rest(repl, registers.size(), "registers");
+  return Status::Good;
+}
+
+Status command_Heap(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().machine()) return not_stopped(repl);
+  const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
+  if (slots.empty()) {
+    repl.print("no shape heap in this frame\n");
+    return Status::Good;
+  }
+  const std::vector<debug::SlotUse> uses = debug::slot_uses(repl.debugger(), repl.frame());
+  const auto pcs = [](const std::vector<bytecode::Pc>& list) {
+    constexpr std::size_t kMost = 6;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(list.size(), kMost); ++i) text += fmt::format("{}*{}", i ? " " : "", list[i]);
+    return list.size() > kMost ? text + fmt::format(" and {} more", list.size() - kMost) : text;
+  };
+  Table table({"slot", "expression", "value", "bound by", "written", "read"});
+  for (const debug::SlotInfo& s : slots) {
+    const std::size_t i = std::size_t(s.slot);
+    table.add({fmt::format("slot {}", s.slot), s.expression, s.set ? fmt::format("= {}", s.value) : "unset", s.bound_by,
+               i < uses.size() ? pcs(uses[i].written) : "", i < uses.size() ? pcs(uses[i].read) : ""});
+  }
+  repl.print("{}", table.text());
+  return Status::Good;
+}
+
+// ---- memory over time ----
+
+namespace {
+
+std::string pc_text(bytecode::Pc pc) { return pc < 0 ? "" : fmt::format("*{}", pc); }
+
+Table plan_table(const debug::StoragePlan& plan) {
+  Table table({"id", "bytes", "tensor", "shape", "offset", "made", "written", "last use", "cleared"});
+  for (const debug::PlannedStorage& s : plan.storages) {
+    std::string id = fmt::format("s{}", s.id), size = s.size;
+    if (s.tenants.empty()) table.add({id, size});
+    for (const debug::Tenant& t : s.tenants) {
+      table.add({id, size, t.binding.empty() ? fmt::format("%{}", t.reg) : t.binding, t.shape,
+                 t.offset < 0 ? "computed" : fmt::format("{}", t.offset), pc_text(t.made), pc_text(t.written),
+                 pc_text(t.last_use), t.cleared < 0 ? "end" : pc_text(t.cleared)});
+      id.clear(), size.clear();
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+Status command_Storage(Repl& repl, std::string_view rest) {
+  DrawOptions options;
+  if (const std::string wrong = take_draw_options(rest, options); !wrong.empty())
+    return repl.fail(source::message(diag::BadDrawOption, wrong));
+  const bool stopped = is_stopped(repl);
+  std::string function(rest);
+  bytecode::Pc now = -1;
+  if (stopped) {
+    const debug::Position where = function_frame(repl);
+    if (function.empty()) function = where.function;
+    if (function == where.function) now = where.pc;
+  } else {
+    if (function.empty()) function = "main";
+    source::Diagnostics diagnostics;
+    const auto build = repl.session().viewable(diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
+  }
+  const auto plan = debug::storage_plan(repl.debugger(), repl.session(), function);
+  if (!plan) return repl.fail(source::message(diag::NoSuchThing, "bytecode function", function));
+  if (!options.file.empty()) return write_drawing(repl, options.file, storage_svg(*plan, now));
+  std::size_t tensors = 0;
+  for (const debug::PlannedStorage& s : plan->storages) tensors += s.tenants.size();
+  repl.print("{}: {} storage{}, {} tensor{}, instructions *{} to *{}\n", function, plan->storages.size(),
+             plan->storages.size() == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s", plan->begin, plan->end - 1);
+  if (plan->storages.empty()) return Status::Good;
+  repl.print("{}{}", plan_table(*plan).text(), storage_text(*plan, now, draws_ascii(options)));
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

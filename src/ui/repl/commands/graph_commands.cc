@@ -1,0 +1,103 @@
+// Bindings as a graph, and facts about one binding.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/debug/graph.h"
+#include "rldb/source/diagnostic_command.h"
+#include "ui/draw/graph.h"
+#include "ui/repl/commands/binding_info.h"
+#include "ui/repl/commands/draw_options.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// The function of the selected frame as it was written; without a run, main.
+std::string function_at_hand(Repl& repl) {
+  auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
+  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
+  const auto frame = std::size_t(frames.empty() ? 0 : repl.debugger().machine_frame(repl.frame()));
+  if (frame >= frames.size()) return "main";
+  const debug::Position& where = frames[frame].where;
+  return where.written_in.empty() ? where.function : where.written_in;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> dims_here(Repl& repl) {
+  std::vector<std::pair<std::string, std::int64_t>> dims;
+  if (repl.debugger().machine())
+    for (const debug::SlotInfo& s : repl.debugger().heap(repl.frame()))
+      if (s.set) dims.emplace_back(s.expression, s.value);
+  for (const auto& [name, value] : repl.session().options().dims) dims.emplace_back(name, value);
+  return dims;
+}
+
+std::string names_of(const debug::BindingGraph& graph, const std::vector<int>& nodes) {
+  std::string text;
+  for (const int i : nodes) text += (text.empty() ? "" : ", ") + graph.nodes[std::size_t(i)].name;
+  return text;
+}
+
+void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::GraphNode& n) {
+  source::Diagnostics ignored;
+  const auto build = repl.debugger().build() ? repl.debugger().build() : repl.session().build(ignored);
+  if (!build) return;
+  const auto cost = debug::cost_of_binding(repl.session(), *build, graph.function, n.node, dims_here(repl));
+  if (!cost) {
+    repl.print("cost: none of its own, it became no code\n");
+    return;
+  }
+  if (cost->kernels.empty()) {
+    repl.print("cost: no kernel computes it\n");
+    return;
+  }
+  repl.print("cost: {} operations, {} bytes read, {} written, in {}{}\n", cost->operations, cost->bytes_read,
+             cost->bytes_written, fmt::join(cost->kernels, ", "),
+             cost->unknown.empty() ? "" : fmt::format(" (without {})", cost->unknown));
+}
+
+}  // namespace
+
+Status command_Graph(Repl& repl, std::string_view rest) {
+  DrawOptions options;
+  if (const std::string wrong = take_draw_options(rest, options); !wrong.empty())
+    return repl.fail(source::message(diag::BadDrawOption, wrong));
+  const std::string function = rest.empty() ? function_at_hand(repl) : std::string(rest);
+  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame());
+  if (!graph) return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
+  if (options.file.ends_with(".dot")) return write_drawing(repl, options.file, graph_dot(*graph));
+  if (options.file.ends_with(".svg")) return write_drawing(repl, options.file, graph_svg(*graph));
+  if (!options.file.empty())
+    return repl.fail(source::message(diag::OutputKind, options.file, "the name must end in .dot or .svg"));
+  std::string parameters;
+  for (const debug::GraphNode& n : graph->nodes)
+    if (n.parameter) parameters += (parameters.empty() ? "" : ", ") + n.name;
+  repl.print("{}({})\n{}", function, parameters, graph_text(*graph, draws_ascii(options)));
+  return Status::Good;
+}
+
+bool show_binding(Repl& repl, std::string_view what) {
+  const auto colon = what.find(':');
+  const std::string function =
+      colon == std::string_view::npos ? function_at_hand(repl) : std::string(what.substr(0, colon));
+  const std::string_view name = colon == std::string_view::npos ? what : what.substr(colon + 1);
+  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame());
+  if (!graph) return false;
+  bool found = false;
+  for (const debug::GraphNode& n : graph->nodes) {
+    if (n.name != name) continue;
+    found = true;
+    repl.print("{} of {}{}: {}\n", n.parameter ? "parameter " + n.name : n.name, function,
+               n.line > 0 ? fmt::format(", line {}", n.line) : "", n.type);
+    if (!n.parameter) repl.print("value: {}\n", n.value);
+    if (!n.inputs.empty()) repl.print("from: {}\n", names_of(*graph, n.inputs));
+    repl.print("used by: {}{}\n", n.users.empty() && !n.result ? "nothing" : names_of(*graph, n.users),
+               n.result ? (n.users.empty() ? "the result" : ", the result") : "");
+    if (!n.parameter) print_cost(repl, *graph, n);
+  }
+  return found;
+}
+
+}  // namespace rldb::ui
