@@ -244,7 +244,7 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
                                             Diagnostics& out) {
   std::vector<NamedValue> values = values_;
   for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
-  const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
+  const source::FileId file = sources_.add("<expression>", std::string(text));
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(module(), values), out);
   if (!parsed.ok) return std::nullopt;
   if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
