@@ -16,7 +16,8 @@ bool check_expression(std::string_view text, source::Diagnostics& out);
 // The same, and it is more than TVMScript: an operator's call by itself is the front end's.
 bool is_expression(std::string_view text, source::Diagnostics& out);
 
-// What arithmetic takes, as a tensor: numbers get rank 0, shapes and lists of numbers become tensors; the rest is refused.
+// What arithmetic takes, as a tensor: numbers get rank 0, shapes and lists of numbers become tensors; the rest is
+// refused.
 runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v);
 
 // Functions (`sum(x, axis=None)`), attributes (`.shape`) and operators, for help, completion and the docs.
