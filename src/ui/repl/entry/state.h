@@ -89,6 +89,7 @@ class Repl {
   bool may(std::string_view what, std::string_view entry);
   // May the stopped run be given up for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
   // command was given with a `!`. Nothing is stopped: true.
+  void replace_in_run(std::string_view name);
   bool may_end_run(std::string_view what);
   // The last failure was expected after all.
   void forgive();
