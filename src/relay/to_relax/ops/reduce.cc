@@ -1,4 +1,4 @@
-// Reductions, scans, sorting.
+// Reductions.
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
@@ -101,41 +101,6 @@ Made variance(OpCall& o) {
   }
   RLDB_TRY(const Expr* sum, reduced(o, op::Sum, square, axes));
   return o.call(op::Divide, {o.bind(sum), o.scalar(t->dtype, double(count - 1))});
-}
-
-Made scan(OpCall& o) {
-  RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  const auto axis = o.integer("axis");
-  const Expr* x = o.arg(0);
-  if (!axis) {
-    RLDB_TRY(x, o.reshape(x, {ir::product(o.ctx, t->shape)}));
-  }
-  return o.call(o.target, {x},
-                {{"axis", o.ctx.attr(axis.value_or(0))},
-                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(t->dtype))},
-                 {"exclusive", o.ctx.attr(o.flag("exclusive"))}});
-}
-
-Made sort(OpCall& o) {
-  return o.call(op::Sort, {o.arg(0)},
-                {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {"descending", o.ctx.attr(!o.flag("is_ascend"))}});
-}
-
-Made argsort(OpCall& o) {
-  return o.call(op::Argsort, {o.arg(0)},
-                {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {"descending", o.ctx.attr(!o.flag("is_ascend"))},
-                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
-}
-
-Made topk(OpCall& o) {
-  return o.call(op::Topk, {o.arg(0)},
-                {{"k", o.ctx.attr(o.integer("k").value_or(-1))},
-                 {"axis", o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {"ret_type", o.ctx.attr(o.string("ret_type"))},
-                 {"largest", o.ctx.attr(!o.flag("is_ascend"))},
-                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
 }
 
 }  // namespace rldb::to_relax::translations

@@ -111,41 +111,6 @@ Made dyn_tile(OpCall& o) {
   });
 }
 
-// All elements in order, and the first k of them.
-Made dyn_topk(OpCall& o) {
-  const auto literal = o.constant_ints(1);
-  const relay::AttrValue* written = o.attr("ret_type");
-  const std::string_view what = written ? written->text : "both";
-  const relay::AttrValue* axis_given = o.attr("axis");
-  const relay::AttrValue* ascends = o.attr("is_ascend");
-  const relay::AttrValue* dtype_given = o.attr("dtype");
-  const auto dtype = runtime::parse_dtype(dtype_given ? dtype_given->text : "int32").value_or(DType::Int(32));
-  RLDB_TRY(const Dims dims, o.dims(0));
-  RLDB_TRY(const std::size_t axis, o.axis(axis_given ? axis_given->integer : -1, dims.size()));
-  RLDB_TRY(const Expr* sorted, o.emit(op::Topk, {o.arg(0)},
-                                      {{"k", o.ctx.attr(literal && literal->size() == 1 ? (*literal)[0] : -1)},
-                                       {"axis", o.ctx.attr(std::int64_t(axis))},
-                                       {"ret_type", o.ctx.attr(what)},
-                                       {"largest", o.ctx.attr(!(ascends && ascends->integer != 0))},
-                                       {"dtype", o.ctx.attr(dtype)}}));
-  if (literal) return sorted;
-  RLDB_TRY(const Expr* one, o.reshape(o.arg(1), {o.i64(1)}));
-  RLDB_TRY(const Dims k, o.dims_of_values(one, 1));
-  const auto first = [&](const Expr* x) {
-    const Exprs zero{o.i64(0)}, step{o.i64(1)};
-    return o.emit(op::StridedSlice,
-                  {x, o.prims({std::int64_t(axis)}), o.ctx.tuple(zero), o.ctx.tuple(k), o.ctx.tuple(step)});
-  };
-  if (what != "both") return first(sorted);
-  Exprs parts;
-  for (std::int64_t i = 0; i < 2; ++i) {
-    RLDB_TRY(const ir::TupleGetItem* part, o.ctx.tuple_get(sorted, i));
-    RLDB_TRY(const Expr* cut, first(o.blocks.emit(part)));
-    parts.push_back(cut);
-  }
-  return o.ctx.tuple(parts);
-}
-
 Made dyn_one_hot(OpCall& o) {
   if (const auto depth = o.constant_ints(3); depth && depth->size() == 1) return one_hot_of(o, o.i64((*depth)[0]), true);
   RLDB_TRY(const Expr* one, o.reshape(o.arg(3), {o.i64(1)}));
