@@ -113,6 +113,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->type_name("MODE");
 }
 
+void add_to_relax(CLI::App& app, CommandLine& c) {
+  app.add_flag("--to-relax", c.to_relax, "Relay text is translated to Relax");
+}
+
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
   app.add_flag("--trust-scripts", c.trust_scripts, "sourced scripts may run a shell and load libraries unasked");
 }
@@ -209,20 +213,24 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Opt:
       files(1);
+      add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Build:
       files(1);
+      add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
       app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
+      add_to_relax(app, c);
       break;
     case Subcommand::Run:
       files(1);
+      add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
@@ -242,6 +250,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
+      add_to_relax(app, c);
       app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
       app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
           ->type_name("PIPELINE");

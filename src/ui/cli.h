@@ -45,6 +45,7 @@ struct CommandLine {
   // check, print, diff
   bool roundtrip = false;
   std::string function;  // empty: main, or all
+  bool to_relax = false;  // Relay texts are translated
   // opt
   std::string passes;
   std::string output;

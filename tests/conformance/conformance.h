@@ -28,6 +28,7 @@ enum class Kind {
   RelayCounts,   // the graph has as many nodes of each kind as the table says
   RelayVerdict,  // rejected, or accepted: `outcome`
   RelayEqual,    // two texts mean the same graph, or do not: `outcome`
+  RelayTranslated,  // a program translated to Relax gives its values on `engine`
 };
 
 struct Case {
@@ -55,9 +56,10 @@ struct Outcome {
 // All cases of a corpus folder (or of one of its parts, when `root` is that part). Sorted by name.
 std::vector<Case> list_cases(const std::string& root);
 Outcome run_case(const Case& c);
-// Those of the folder `relay` (relay_list.cc, relay_run.cc).
+// Those of the folder `relay` (relay_list.cc, relay_run.cc, relay_translate.cc).
 void add_relay(const std::string& folder, std::vector<Case>& cases);
 Outcome run_relay(const Case& c);
+Outcome run_relay_translated(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);

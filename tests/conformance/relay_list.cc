@@ -45,7 +45,7 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine, as texts so far: each reads, has types and is a round trip.
+// Programs of the machine: each text reads, has types and is a round trip, and translated to Relax gives its values.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -57,6 +57,16 @@ void add_programs(const std::string& folder, std::vector<Case>& cases) {
     std::ifstream in(cases.back().path.substr(0, cases.back().path.rfind('.')) + ".json");
     const std::string about((std::istreambuf_iterator<char>(in)), {});
     if (about.find("\"prelude\": true") != std::string::npos) cases.back().initial = "prelude";
+    const Case text = cases.back();
+    for (const char* engine : {"jit", "eval"}) {
+      Case run = text;
+      run.kind = Kind::RelayTranslated;
+      run.name = "relay/translated/" + file.substr(0, file.rfind('.')) + " " + engine;
+      run.group = "relay translated " + std::string(engine);
+      run.engine = engine;
+      run.values = text.path.substr(0, text.path.rfind('.')) + ".json";
+      cases.push_back(run);
+    }
   }
 }
 
