@@ -28,6 +28,7 @@ enum class Kind {
   RelayCounts,   // the graph has as many nodes of each kind as the table says
   RelayVerdict,  // rejected, or accepted: `outcome`
   RelayEqual,    // two texts mean the same graph, or do not: `outcome`
+  RelayExecutable,  // loads, lists, writes and runs as the index says: `outcome`
 };
 
 struct Case {
@@ -58,6 +59,7 @@ Outcome run_case(const Case& c);
 // Those of the folder `relay` (relay_list.cc, relay_run.cc).
 void add_relay(const std::string& folder, std::vector<Case>& cases);
 Outcome run_relay(const Case& c);
+Outcome run_relay_executable(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);
