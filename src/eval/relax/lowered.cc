@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "eval/relax/lowered_relay.h"
 #include "rldb/bytecode/builtin_args.h"
 
 namespace rldb::eval {
@@ -334,6 +335,18 @@ Body body_of(BuiltinId id) {
       return tuple_getitem;
     case BuiltinId::TupleResetItem:
       return tuple_reset_item;
+    case BuiltinId::AdtMake:
+      return adt_make;
+    case BuiltinId::AdtIs:
+      return adt_is;
+    case BuiltinId::AdtField:
+      return adt_field;
+    case BuiltinId::NoMatch:
+      return no_match;
+    case BuiltinId::BroadcastShape:
+      return broadcast_shape;
+    case BuiltinId::ReshapedShape:
+      return reshaped_shape;
     case BuiltinId::MakeTuple:
     case BuiltinId::InvokeClosure:
     case BuiltinId::MakeClosure:
