@@ -94,6 +94,10 @@ void add_relay(const std::string& folder, std::vector<Case>& cases) {
     cases.push_back(of_file(folder, "own/" + cell(row, 0), Kind::RelayVerdict, "verdict"));
     cases.back().outcome = cell(row, 2);
   }
+  for (const auto& row : table_rows(folder + "/vm_exec/index.tsv")) {
+    cases.push_back(of_file(folder, "vm_exec/" + cell(row, 0), Kind::RelayExecutable, "executables"));
+    cases.back().outcome = cell(row, 1);
+  }
   for (const auto& row : table_rows(folder + "/equal.tsv")) {
     cases.push_back(of_file(folder, cell(row, 0), Kind::RelayEqual, "equal"));
     cases.back().after = folder + "/" + cell(row, 1);
