@@ -100,6 +100,9 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
+  app.add_option("--kernels", c.options.kernels_file,
+                 "module (.py) whose kernels, generated ones included, an executable's calls mean: for files of TVM")
+      ->type_name("FILE");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
       ->type_name("DIR");
