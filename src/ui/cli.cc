@@ -243,10 +243,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                std::string wrong;
                const auto which = repro::parse_sanitizers(text, wrong);
                if (!which)
-                 throw CLI::ValidationError("--sanitize", "knows storage, uninit and nan, not `" + wrong + "`");
+                 throw CLI::ValidationError("--sanitize",
+                                            "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
                c.sanitizers = *which;
              },
-             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan")
+             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
+             "bounds, overflow (integers)")
           ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
@@ -268,8 +270,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Bisect: {
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
-      auto* trace = app.add_option("--trace", c.trace, "a folder of files NNN_PassName.py, as TVM's DumpIR writes")
+      auto* trace = app.add_option("--trace", c.traces,
+                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
                         ->type_name("DIR")
+                        ->expected(1)
+                        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
       break;

@@ -97,10 +97,13 @@ int run_sanitized(session::Session& session, const std::string& function, const 
     report(diagnostics, session, line, console);
     return kUsage;
   }
-  const repro::Trace trace =
-      repro::record(session, {session.module(), function, values, line.options.engine, line.files[0]});
-  for (const repro::Finding& f : repro::sanitize(trace, line.sanitizers))
-    diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
+  repro::Program program;
+  program.module = session.module();
+  program.function = function;
+  program.args = values;
+  program.kernels = line.options.engine;
+  const auto [trace, findings] = repro::run_sanitized(session, program, line.sanitizers);
+  for (const repro::Finding& f : findings) diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
   if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
   const bool failed = diagnostics.has_errors();
   if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
