@@ -20,6 +20,11 @@ bool is_expression(std::string_view text, source::Diagnostics& out);
 // refused.
 runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v);
 
+// A byte of a name: letters, digits, `_`, and all of UTF-8's longer characters.
+bool is_name_byte(char c);
+// The names in a text, each once; not what follows a dot.
+std::vector<std::string_view> names_in(std::string_view text);
+
 // Functions (`sum(x, axis=None)`), attributes (`.shape`) and operators, for help, completion and the docs.
 struct LanguageRow {
   std::string_view name;
