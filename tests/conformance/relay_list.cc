@@ -45,7 +45,7 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine, as texts so far: each reads, has types and is a round trip.
+// Programs of the machine: each reads, has types and is a round trip, and gives its values.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -57,6 +57,11 @@ void add_programs(const std::string& folder, std::vector<Case>& cases) {
     std::ifstream in(cases.back().path.substr(0, cases.back().path.rfind('.')) + ".json");
     const std::string about((std::istreambuf_iterator<char>(in)), {});
     if (about.find("\"prelude\": true") != std::string::npos) cases.back().initial = "prelude";
+    for (const char* engine : {"jit", "eval"}) {
+      cases.push_back(of_file(folder, "vm/" + file, Kind::RelayProgram, "machine"));
+      cases.back().name += std::string(" ") + engine;
+      cases.back().engine = engine;
+    }
   }
 }
 
