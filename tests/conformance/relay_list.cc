@@ -45,7 +45,8 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine: each text reads, has types and is a round trip, and translated to Relax gives its values.
+// Programs of the machine: each text reads, has types and is a round trip; it gives its values on the Relay VM, and
+// translated to Relax.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -66,6 +67,11 @@ void add_programs(const std::string& folder, std::vector<Case>& cases) {
       run.engine = engine;
       run.values = text.path.substr(0, text.path.rfind('.')) + ".json";
       cases.push_back(run);
+    }
+    for (const char* engine : {"jit", "eval"}) {
+      cases.push_back(of_file(folder, "vm/" + file, Kind::RelayProgram, "machine"));
+      cases.back().name += std::string(" ") + engine;
+      cases.back().engine = engine;
     }
   }
 }

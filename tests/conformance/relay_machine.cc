@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/conformance.h"
-#include "rldb/relay/vm/machine.h"
+#include "rldb/frontend/relay.h"
+#include "rldb/relay/ops/infer.h"
+#include "rldb/relay/run/program.h"
 #include "rldb/support/file.h"
 
 namespace rldb::conformance {
@@ -122,7 +124,45 @@ Outcome run_wrong(relay_bytecode::Executable exe) {
   return machine.run().faulted() ? Outcome{true, {}} : failed("ran without an error");
 }
 
+struct Silent : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+std::string first_error(const source::Diagnostics& found) {
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) return d.message;
+  return "no diagnostic";
+}
+
 }  // namespace
+
+Outcome run_relay_program(const Case& c) {
+  relay::Context ctx;
+  source::SourceManager sources;
+  source::Diagnostics found;
+  const json doc = json::parse(about(c));
+  const auto read = [&](std::string text, const frontend::RelayOptions& options) {
+    return frontend::parse_relay(ctx, sources, sources.add(c.path, std::move(text)), found, options).module;
+  };
+  frontend::RelayOptions options;
+  if (doc["prelude"].get<bool>()) options.initial = read(std::string(frontend::relay_prelude()), {});
+  const relay::Module* m = read(text_of(c.path), options);
+  relay::Typing typing;
+  if (!m || !relay::infer_types(ctx, m, typing, found)) return failed(first_error(found));
+  session::Options engine;
+  engine.engine = c.engine == "jit" ? session::Engine::Jit : session::Engine::Eval;
+  Silent silent;
+  const auto program = relay_run::Program::compile(ctx, m, engine, &silent, found);
+  if (!program) return failed(first_error(found));
+  runtime::Tolerance tolerance;
+  tolerance.rtol = doc["rtol"].get<double>();
+  tolerance.atol = doc["atol"].get<double>();
+  for (const json& run : doc["cases"])
+    if (std::string wrong = run_one(run, program->linked(), doc["function"].get<std::string>(), tolerance);
+        !wrong.empty())
+      return failed(wrong);
+  return {true, {}};
+}
 
 Outcome run_relay_executable(const Case& c) {
   const std::string bytes = text_of(c.path);

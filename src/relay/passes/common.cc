@@ -133,6 +133,14 @@ class Over {
 
 const Expr* over_mapped(Context& ctx, const Expr* e, const ExprMap& mapped) { return Over(ctx, mapped).make(e); }
 
+const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params) {
+  ExprMap mapped;
+  for (std::size_t i = 0; i < params.size(); ++i) mapped[f->params[i]] = params[i];
+  for (const Expr* e : reachable(f->body))
+    if (const Expr* made = over_mapped(ctx, e, mapped); made != e) mapped[e] = made;
+  return mapped.contains(f->body) ? mapped.at(f->body) : f->body;
+}
+
 const Expr* AnfRewriter::atom(const Expr* e) const {
   for (auto found = replaced_.find(e); found != replaced_.end(); found = replaced_.find(e)) e = found->second;
   return e;

@@ -41,15 +41,8 @@ class Fuser : public AnfRewriter {
   // Of a function that is primitive already: types where there are none.
   const Function* typed(const Function* f) {
     std::vector<const Var*> params;
-    ExprMap mapped;
-    for (const Var* p : f->params) {
-      params.push_back(ctx_.var(p->name, tensors(p, p)));
-      mapped[p] = params.back();
-    }
-    for (const Expr* e : reachable(f->body))
-      if (const Expr* made = over_mapped(ctx_, e, mapped); made != e) mapped[e] = made;
-    const Expr* body = mapped.contains(f->body) ? mapped.at(f->body) : f->body;
-    return ctx_.function({}, params, tensors(f->body, f), body, f->attrs);
+    for (const Var* p : f->params) params.push_back(ctx_.var(p->name, tensors(p, p)));
+    return ctx_.function({}, params, tensors(f->body, f), body_with(ctx_, f, params), f->attrs);
   }
 
  private:

@@ -40,6 +40,9 @@ std::optional<std::vector<PassId>> parse_passes(std::string_view text, source::D
 // All of them.
 const Module* prepare_for_vm(PassEnv& env, const Module* m);
 
+// The body of `f` with its parameters replaced, one by one.
+const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params);
+
 // Is this a function that becomes one kernel?
 bool is_primitive(const Function* f);
 bool has_attr(const Function* f, std::string_view name);
