@@ -8,7 +8,7 @@
 #include "relay/to_relax/types.h"
 #include "rldb/ir/walk.h"
 #include "rldb/relay/ir/printer.h"
-#include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_translate.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::to_relax {

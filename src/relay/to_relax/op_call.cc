@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_translate.h"
 
 namespace rldb::to_relax {
 
