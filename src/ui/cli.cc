@@ -100,6 +100,9 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
+  app.add_option("--kernels", c.options.kernels_file,
+                 "module (.py) whose kernels, generated ones included, an executable's calls mean: for files of TVM")
+      ->type_name("FILE");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
       ->type_name("DIR");
@@ -240,10 +243,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                std::string wrong;
                const auto which = repro::parse_sanitizers(text, wrong);
                if (!which)
-                 throw CLI::ValidationError("--sanitize", "knows storage, uninit and nan, not `" + wrong + "`");
+                 throw CLI::ValidationError("--sanitize",
+                                            "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
                c.sanitizers = *which;
              },
-             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan")
+             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
+             "bounds, overflow (integers)")
           ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
@@ -265,8 +270,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Bisect: {
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
-      auto* trace = app.add_option("--trace", c.trace, "a folder of files NNN_PassName.py, as TVM's DumpIR writes")
+      auto* trace = app.add_option("--trace", c.traces,
+                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
                         ->type_name("DIR")
+                        ->expected(1)
+                        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
       break;

@@ -70,11 +70,11 @@ struct CommandLine {
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program
-  std::string trace;                            // a folder of IR files, pass by pass
+  std::vector<std::string> traces;              // folders of IR files, pass by pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   unsigned jobs = 1;
-  double seconds = 0;  // for all of the work; 0: no limit
+  double seconds = 0;        // for all of the work; 0: no limit
   std::string save_repro;
   repro::Sanitizers sanitizers;
   // test

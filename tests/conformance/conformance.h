@@ -29,6 +29,8 @@ enum class Kind {
   RelayVerdict,  // rejected, or accepted: `outcome`
   RelayEqual,    // two texts mean the same graph, or do not: `outcome`
   RelayTranslated,  // a program translated to Relax gives its values on `engine`
+  RelayProgram,  // gives its values on the Relay VM, kernels on `engine`
+  RelayExecutable,  // loads, lists, writes and runs as the index says: `outcome`
 };
 
 struct Case {
@@ -60,6 +62,8 @@ Outcome run_case(const Case& c);
 void add_relay(const std::string& folder, std::vector<Case>& cases);
 Outcome run_relay(const Case& c);
 Outcome run_relay_translated(const Case& c);
+Outcome run_relay_executable(const Case& c);
+Outcome run_relay_program(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);

@@ -45,7 +45,8 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine: each text reads, has types and is a round trip, and translated to Relax gives its values.
+// Programs of the machine: each text reads, has types and is a round trip; it gives its values on the Relay VM, and
+// translated to Relax.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -66,6 +67,11 @@ void add_programs(const std::string& folder, std::vector<Case>& cases) {
       run.engine = engine;
       run.values = text.path.substr(0, text.path.rfind('.')) + ".json";
       cases.push_back(run);
+    }
+    for (const char* engine : {"jit", "eval"}) {
+      cases.push_back(of_file(folder, "vm/" + file, Kind::RelayProgram, "machine"));
+      cases.back().name += std::string(" ") + engine;
+      cases.back().engine = engine;
     }
   }
 }
@@ -93,6 +99,10 @@ void add_relay(const std::string& folder, std::vector<Case>& cases) {
   for (const auto& row : table_rows(folder + "/own/index.tsv")) {
     cases.push_back(of_file(folder, "own/" + cell(row, 0), Kind::RelayVerdict, "verdict"));
     cases.back().outcome = cell(row, 2);
+  }
+  for (const auto& row : table_rows(folder + "/vm_exec/index.tsv")) {
+    cases.push_back(of_file(folder, "vm_exec/" + cell(row, 0), Kind::RelayExecutable, "executables"));
+    cases.back().outcome = cell(row, 1);
   }
   for (const auto& row : table_rows(folder + "/equal.tsv")) {
     cases.push_back(of_file(folder, cell(row, 0), Kind::RelayEqual, "equal"));

@@ -44,8 +44,12 @@ struct Lookup {
   std::vector<std::string_view> candidates;  // several: ambiguous; one: the nearest spelling
 };
 Lookup find_command(std::string_view word);
-// The same among debugger verbs only (no prefixes: a variable's name must not become a verb).
+// The same among debugger verbs only (no prefixes: a variable's name must not become a verb), with gdb's letters.
 const Command* find_bare_verb(std::string_view word);
+// By its whole name, an alias, or a letter of gdb's; null: there is none.
+const Command* find_command_named(std::string_view word);
+// What a misspelt word without a colon may have meant; empty: nothing.
+std::string_view nearest_command(std::string_view word);
 
 // Words of an argument text: blanks separate, quotes hold together.
 std::vector<std::string> split_words(std::string_view text);

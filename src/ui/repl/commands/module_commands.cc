@@ -159,18 +159,6 @@ Status command_Show(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-Status command_Type(Repl& repl, std::string_view rest) {
-  if (rest.empty()) return Status::Usage;
-  source::Diagnostics diagnostics;
-  const ir::Type* type = repl.session().type_of(rest, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  if (!type) return repl.fail(source::message(diag::NoSuchThing, "value", rest));
-  repl.last().type = type;
-  repl.print("{}\n", ir::print_type(type));
-  for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
-  return Status::Good;
-}
-
 Status command_Uses(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty() || words.size() > 2) return Status::Usage;
@@ -226,6 +214,8 @@ Status command_Info(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   std::string_view what = words[0];
+  // A variable that is so named comes before a letter or the beginning of a word.
+  if (words.size() == 1 && show_binding(repl, what)) return Status::Good;
   if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
   if (const ops::OpInfo* op = ops::find(what)) {
@@ -247,7 +237,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (is("heap")) return command_Heap(repl, "");
   if (is("display")) return command_Display(repl, "");
   if (is("frame")) return command_Bt(repl, "");
-  if (show_binding(repl, what)) return Status::Good;
+  if (show_frame_name(repl, what)) return Status::Good;
   if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
   if (const runtime::Value* v = repl.session().find_value(what)) {
     repl.print("{}: {}\n", what, runtime::describe(*v));
@@ -274,16 +264,26 @@ Status go_to_version(Repl& repl, std::size_t version) {
 
 }  // namespace
 
+// Did the step to this version leave the module as it was? Such a version is passed over.
+static bool changed_nothing(const passes::History& history, std::size_t version) {
+  return version > 0 && history.module_at(version) == history.module_at(version - 1);
+}
+
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  const std::size_t at = repl.session().history().position();
+  const passes::History& history = repl.session().history();
+  std::size_t at = history.position();
+  while (at > 0 && changed_nothing(history, at)) --at;
   if (at == 0) return repl.fail(source::message(diag::NoSuchVersion, "before the first"));
   return go_to_version(repl, at - 1);
 }
 
 Status command_Redo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  return go_to_version(repl, repl.session().history().position() + 1);
+  const passes::History& history = repl.session().history();
+  std::size_t to = history.position() + 1;
+  while (to + 1 < history.size() && changed_nothing(history, to)) ++to;
+  return go_to_version(repl, to);
 }
 
 Status command_Rewind(Repl& repl, std::string_view rest) {

@@ -1,6 +1,8 @@
 // Commands about passes and versions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/validate.h"
@@ -98,21 +100,36 @@ Status command_RunPass(Repl& repl, std::string_view rest) {
   return run_and_show(repl, rest, true);
 }
 
+// The first pass of the pipeline that has not been applied since the module was loaded or edited, in whatever order the
+// others were.
+static auto next_pass(const passes::History& history, const std::vector<passes::PassInvocation>& pipeline) {
+  std::vector<decltype(passes::PassInvocation::id)> applied;
+  for (std::size_t v = 1; v <= history.position(); ++v) {
+    if (history.is_edit(v))
+      applied.clear();
+    else
+      applied.push_back(history.record(v).pass.id);
+  }
+  return std::find_if(pipeline.begin(), pipeline.end(), [&](const passes::PassInvocation& p) {
+    const auto at = std::find(applied.begin(), applied.end(), p.id);
+    if (at == applied.end()) return true;
+    applied.erase(at);  // a pass that stands in the pipeline twice is applied twice
+    return false;
+  });
+}
+
 Status command_StepPass(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const auto minimum = passes::parse_pipeline("minimum");
   if (!minimum.ok()) return repl.fail(minimum.error());
   const passes::History& history = repl.session().history();
   if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
-  // The furthest pass of the pipeline that the versions up to here went through, in order.
-  std::size_t done = 0;
-  for (std::size_t v = 1; v <= history.position(); ++v)
-    if (!history.is_edit(v) && done < minimum->size() && history.record(v).pass.id == (*minimum)[done].id) ++done;
-  if (done == minimum->size()) {
+  const auto next = next_pass(history, *minimum);
+  if (next == minimum->end()) {
     repl.print("the minimum build is complete\n");
     return Status::Good;
   }
-  return run_and_show(repl, passes::to_string((*minimum)[done]), true);
+  return run_and_show(repl, passes::to_string(*next), true);
 }
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
