@@ -50,6 +50,11 @@ const runtime::Tensor* OpCall::constant(std::size_t i) const {
   return c ? &c->value->as_tensor() : nullptr;
 }
 
+std::optional<double> OpCall::number(std::size_t i) const {
+  const runtime::Tensor* t = constant(i);
+  return t && t->element_count() == 1 ? std::optional(t->at(0)) : std::nullopt;
+}
+
 std::optional<Ints> OpCall::constant_ints(std::size_t i) const {
   const runtime::Tensor* t = constant(i);
   if (!t || t->ndim() > 1 || !t->dtype().is_integral()) return std::nullopt;
