@@ -44,7 +44,7 @@ struct CommandLine {
 
   // check, print, diff
   bool roundtrip = false;
-  std::string function;  // empty: main, or all
+  std::string function;   // empty: main, or all
   bool to_relax = false;  // Relay texts are translated
   // opt
   std::string passes;
@@ -74,7 +74,7 @@ struct CommandLine {
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   unsigned jobs = 1;
-  double seconds = 0;        // for all of the work; 0: no limit
+  double seconds = 0;  // for all of the work; 0: no limit
   std::string save_repro;
   repro::Sanitizers sanitizers;
   // test
