@@ -114,6 +114,7 @@ struct Debugger::Impl {
 
   // ---- inside kernels (kernel/control.cc, kernel/resolve.cc) ----
   Resolved resolve_in_kernel(const KernelText& text, std::string_view said, const CodeMap& map) const;
+  const ir::Module* lowered_of(const CodeMap& map) const;
   std::optional<KernelText> kernel_text(std::string_view name, const CodeMap& map) const;
   // The kernel whose text in a file has the line.
   std::optional<KernelText> kernel_at(std::string_view file, std::uint32_t line, const CodeMap& map) const;

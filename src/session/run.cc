@@ -172,11 +172,15 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
 
 std::optional<vm::Machine> Session::start(std::string_view function, std::span<const Value> args, Diagnostics& out) {
   auto built = runnable(out);
-  if (!built) return std::nullopt;
-  vm::Machine machine(built->program);
+  return built ? start(*built, function, args, out) : std::nullopt;
+}
+
+std::optional<vm::Machine> Session::start(const Build& build, std::string_view function, std::span<const Value> args,
+                                          Diagnostics& out) {
+  vm::Machine machine(build.program);
   auto started = machine.start(function, args);
   if (started.ok()) return machine;
-  report(vm::Fault{started.error(), -1, std::string(function), -1, {}}, built->executable.get(), out);
+  report(vm::Fault{started.error(), -1, std::string(function), -1, {}}, build.executable.get(), out);
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "debug/expression/expression.h"
+#include "rldb/debug/expressions.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 
@@ -23,8 +24,6 @@ double as_double(const runtime::Value& number);
 
 // What arithmetic takes: a number or a tensor. Shapes and lists of numbers become tensors; the rest is refused.
 runtime::Result<runtime::Value> as_array(const runtime::Value& v);
-// The same, and a number becomes a tensor of rank 0.
-runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v);
 // Lists within lists, all of one form.
 runtime::Result<runtime::Value> tensor_of_list(const runtime::Value& list);
 

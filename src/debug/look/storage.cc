@@ -287,7 +287,8 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
       r.storage = names.at(at);
       if (r.value.is(ValueKind::Tensor)) r.offset = r.value.as_tensor().byte_offset();
       for (const RegName other : over[at])
-        if (other != r.reg) r.shared.push_back(other);
+        // That a tensor lies in its storage is no sharing.
+        if (other != r.reg && registers[std::size_t(other)].is(ValueKind::Tensor)) r.shared.push_back(other);
     }
     rows.push_back(std::move(r));
   }

@@ -274,4 +274,69 @@ StopReport Debugger::return_from(int frame, std::string_view expression, source:
   return d.last = r;
 }
 
+const ir::PrimFunc* Debugger::kernel_of_run(std::string_view kernel) const {
+  const Impl& d = *impl_;
+  const ir::Module* lowered = d.run ? d.lowered_of(d.run->code()) : nullptr;
+  return lowered ? ir::as<ir::PrimFunc>(lowered->find(kernel)) : nullptr;
+}
+
+bool Debugger::replace_kernel(std::string_view kernel, const ir::PrimFunc* f, session::Engine engine,
+                              source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) {
+    out.add({}, source::message(diag::NotStopped));
+    return false;
+  }
+  const session::Build* now = d.run->build_of(d.run->machine());
+  auto build = now ? d.session.with_kernel(*now, kernel, f, engine, out) : nullptr;
+  if (!build) return false;
+  // One that is being stepped is looked at from before its call again.
+  if (d.run->in_kernel()) d.run->give_kernel_up();
+  // After a fault, what is executed next is the call that failed.
+  if (d.run->fault()) d.run->go_back(d.run->time());
+  d.run->replace_build(std::move(build));
+  resolve_breakpoints();
+  d.report(d.last.kind);
+  return true;
+}
+
+bool Debugger::revert_kernel(std::string_view kernel, source::Diagnostics& out) {
+  const auto first = build();
+  const auto* f = first && first->lowered ? ir::as<ir::PrimFunc>(first->lowered->find(kernel)) : nullptr;
+  if (!f) {
+    out.add({}, source::message(diag::NoSuchThing, "kernel of the run", kernel));
+    return false;
+  }
+  return replace_kernel(kernel, f, impl_->session.options().engine, out);
+}
+
+StopReport Debugger::call_again(std::string_view kernel, source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) return d.not_running();
+  Run& run = *d.run;
+  vm::StopSet calls = d.no_stops();
+  for (Pc pc = 0; pc < calls.end(); ++pc) calls.set(pc, run.kernel_called(pc) == kernel);
+  std::optional<std::uint64_t> last;
+  if (run.fault() && calls.test(run.pc())) last = run.time();
+  const Run::Seek seek = last ? Run::Seek::Done
+                              : run.search(
+                                    calls,
+                                    [&](const vm::Machine& m) {
+                                      if (calls.test(m.frame().pc)) last = m.instructions();
+                                    },
+                                    [&] { return last.has_value(); });
+  if (seek == Run::Seek::Interrupted) return d.report(StopKind::Interrupted);
+  if (!last) {
+    out.add({}, source::message(diag::NotCalledYet, kernel));
+    return d.last;
+  }
+  std::shared_ptr<const session::Build> build = run.replaced_build();
+  if (run.go_back(*last) != Run::Seek::Done) return d.report(StopKind::HistoryEnd);
+  if (build) run.replace_build(std::move(build));
+  d.part = 0;
+  Outcome o = run.advance(nullptr, run.time() + 1);
+  if (!o.stopped() || o.reason != vm::StopReason::Stepped) return d.report_outcome(std::move(o));
+  return d.report(StopKind::Step);
+}
+
 }  // namespace rldb::debug

@@ -1,3 +1,4 @@
+// What a relation sees of a call: operand types and attributes with their defaults, as integers, axes, dims.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// check, print and diff of Relay texts.
 #include "ui/batch/relay.h"
 
 #include <fmt/format.h>

@@ -76,6 +76,25 @@ Status command_Skip(Repl& repl, std::string_view rest) {
   return repl.show_stop(stop);
 }
 
+Status command_CallAgain(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().call_again(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_Revert(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const bool done = repl.debugger().revert_kernel(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  repl.print("{} is what it was when the run began, from here on\n", rest);
+  return Status::Good;
+}
+
 Status command_Return(Repl& repl, std::string_view rest) {
   if (!repl.debugger().active()) return not_stopped(repl);
   source::Diagnostics diagnostics;

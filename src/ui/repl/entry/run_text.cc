@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "rldb/debug/expressions.h"
 #include "rldb/debug/storage.h"
@@ -72,11 +73,26 @@ std::string Repl::on_the_stack(const session::EntryResult& result) const {
   if (!debugger_->active()) return {};
   for (const session::EntryResult::Item& item : result.items) {
     if (item.kind != frontend::ItemKind::Function && item.kind != frontend::ItemKind::Module) continue;
+    // A kernel is replaced in the run.
+    if (item.kind == frontend::ItemKind::Function && ir::isa<ir::PrimFunc>(session_->module()->find(item.name)) &&
+        debugger_->kernel_of_run(item.name))
+      continue;
     for (const debug::FrameInfo& f : debugger_->frames())
       if (item.kind == frontend::ItemKind::Module || item.name == f.where.function || item.name == f.where.written_in)
         return f.where.function;
   }
   return {};
+}
+
+// A kernel of the stopped run that is defined again is called in its new form from here on.
+void Repl::replace_in_run(std::string_view name) {
+  const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
+  if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
+  source::Diagnostics diagnostics;
+  if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
+    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
+          name);
+  report(diagnostics);
 }
 
 namespace {
@@ -109,12 +125,23 @@ Status Repl::run_entry(std::string_view text) {
 
   source::Diagnostics diagnostics;
   const std::size_t version = session_->history().position();
+  // Breakpoints count for the functions that an entry calls, unless a run is stopped already.
+  std::optional<debug::StopReport> stop;
+  session::Session::EntryRunner runner;
+  if (!debugger_->active() && !debugger_->breakpoints().empty() && session_->options().engine != session::Engine::Eval)
+    runner = [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
+      debug::StopReport r = debugger_->start(std::move(build), function, args, false, diagnostics);
+      if (r.kind == debug::StopKind::Finished) return r.value;
+      if (!diagnostics.has_errors()) stop = std::move(r);
+      return std::nullopt;
+    };
   FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
-  session::EntryResult result = session_->enter(text, diagnostics);
+  session::EntryResult result = session_->enter(text, diagnostics, runner);
   std::vector<std::string> defined;
   for (const session::EntryResult::Item& item : result.items)
     if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
   scope.close(defined);
+  if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
   if (!result.ok && run_expression(text, diagnostics)) return Status::Good;
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return Status::Failed;
@@ -133,6 +160,7 @@ Status Repl::run_entry(std::string_view text) {
         break;
       case frontend::ItemKind::Function:
         print("defined {}\n", item.name);
+        replace_in_run(item.name);
         break;
       case frontend::ItemKind::Binding:
       case frontend::ItemKind::Expression:
