@@ -6,7 +6,6 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_ir.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_prompt.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_script.h"

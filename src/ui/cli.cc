@@ -100,6 +100,9 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
+  app.add_option("--kernels", c.options.kernels_file,
+                 "module (.py) whose kernels, generated ones included, an executable's calls mean: for files of TVM")
+      ->type_name("FILE");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
       ->type_name("DIR");
@@ -111,6 +114,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          },
          "strict (default) or fast: reductions may be reassociated")
       ->type_name("MODE");
+}
+
+void add_to_relax(CLI::App& app, CommandLine& c) {
+  app.add_flag("--to-relax", c.to_relax, "Relay text is translated to Relax");
 }
 
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
@@ -209,20 +216,24 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Opt:
       files(1);
+      add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Build:
       files(1);
+      add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
       app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
+      add_to_relax(app, c);
       break;
     case Subcommand::Run:
       files(1);
+      add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
@@ -232,16 +243,19 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                std::string wrong;
                const auto which = repro::parse_sanitizers(text, wrong);
                if (!which)
-                 throw CLI::ValidationError("--sanitize", "knows storage, uninit and nan, not `" + wrong + "`");
+                 throw CLI::ValidationError("--sanitize",
+                                            "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
                c.sanitizers = *which;
              },
-             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan")
+             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
+             "bounds, overflow (integers)")
           ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
+      add_to_relax(app, c);
       app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
       app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
           ->type_name("PIPELINE");
@@ -256,8 +270,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Bisect: {
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
-      auto* trace = app.add_option("--trace", c.trace, "a folder of files NNN_PassName.py, as TVM's DumpIR writes")
+      auto* trace = app.add_option("--trace", c.traces,
+                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
                         ->type_name("DIR")
+                        ->expected(1)
+                        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
       break;

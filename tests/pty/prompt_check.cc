@@ -140,7 +140,8 @@ void check_screen(const std::string& program) {
 }
 
 // What stands on the screen of a session with hints, after keys one at a time.
-std::string screen_with_hints(const std::string& program, const std::vector<std::string>& keys, const std::string& say) {
+std::string screen_with_hints(const std::string& program, const std::vector<std::string>& keys,
+                              const std::string& say) {
   Folder home;
   Terminal terminal(program, {"-q", "--color=never"}, home.path());
   terminal.wait_for("rldb> ", 15);
@@ -158,7 +159,8 @@ std::string screen_with_hints(const std::string& program, const std::vector<std:
 void check_hints(const std::string& program) {
   std::string seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.add(x, x"}, "R.add(x1");
   check(holds(seen, "rldb> R.add(x, x\nR.add(x1, x2)"), "the signature of a call stands below it", seen);
-  seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, R.permute_dims(x))"}, "type: ");
+  seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, R.permute_dims(x))"},
+                           "type: ");
   check(holds(seen, "type: R.Tensor((1, 1), dtype=\"float32\")"), "the type of what is typed", seen);
   seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, x)"}, "reduction");
   check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length"), "what cannot be right is said", seen);

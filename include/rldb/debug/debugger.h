@@ -215,7 +215,8 @@ class Debugger {
                                          std::vector<std::string>* notes = nullptr) const;
   // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
   std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
-  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it.
+  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it. Of one
+  // element (`out[3, 4]`): the kernels that made it and the elements that they read, down to what is no single one.
   std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
   // The bindings that were begun last before now, in order of time.
   std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;

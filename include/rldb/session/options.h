@@ -24,6 +24,7 @@ struct Options {
   bool fast_math = false;                                     // --fp=fast
   bool check_bounds = true;    // --no-check-bounds: wild accesses are a signal or found too late
   bool trust_kernels = false;  // --trust-kernels: run machine code that an executable brings
+  std::string kernels_file;    // --kernels: a module that has the kernels of an executable
   bool isolate = false;        // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;

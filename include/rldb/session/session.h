@@ -192,7 +192,8 @@ class Session {
 
   // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
   std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,
-                                                  std::span<const runtime::Value> args, Diagnostics& out);
+                                                  std::span<const runtime::Value> args, Diagnostics& out,
+                                                  eval::Watcher* watcher = nullptr);
 
   // ---- going back ----
   // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes

@@ -1,3 +1,4 @@
+// Storages, tenants and registers: what lies where, who shares it, what is alive.
 #include "rldb/debug/storage.h"
 
 #include <fmt/format.h>

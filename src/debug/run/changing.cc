@@ -60,29 +60,6 @@ Value in_form_of(const Value& now, const Value& wanted) {
   return shaped.ok() ? Value(std::move(shaped).value()) : Value();
 }
 
-// `x[0, :2]`: `x` and `[0, :2]`; no subscript: all of it and nothing.
-std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
-  const auto bracket = target.find('[');
-  if (bracket == std::string_view::npos) return {target, {}};
-  std::string_view name = target.substr(0, bracket);
-  while (name.ends_with(' ')) name.remove_suffix(1);
-  return {name, target.substr(bracket)};
-}
-
-// The elements that a subscript names, as positions in row-major order: the subscript of a tensor of positions.
-runtime::Result<std::vector<std::int64_t>> positions(const Tensor& t, std::string_view subscript) {
-  RLDB_TRY(auto all, Tensor::empty(t.shape(), runtime::DType::Int(64)));
-  auto* data = reinterpret_cast<std::int64_t*>(all->data());
-  for (std::int64_t i = 0; i < all->element_count(); ++i) data[i] = i;
-  const Value whole(std::move(all));
-  RLDB_TRY(const Value chosen, evaluate_expression("elements" + std::string(subscript),
-                                                   [&](std::string_view) -> runtime::Result<Value> { return whole; }));
-  RLDB_TRY(auto list, as_tensor(chosen));
-  RLDB_TRY(list, cast(*list, runtime::DType::Int(64)));
-  const auto* first = reinterpret_cast<const std::int64_t*>(list->data());
-  return std::vector<std::int64_t>(first, first + list->element_count());
-}
-
 }  // namespace
 
 const UserVariable* Debugger::Impl::live_variable(std::string_view name, std::size_t frame) const {
@@ -123,7 +100,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
   if (!now || !now->is(ValueKind::Tensor)) return refuse(out, name, "only a tensor has elements that can be set");
-  auto chosen = positions(now->as_tensor(), subscript);
+  auto chosen = positions_of(now->as_tensor(), subscript);
   if (!chosen.ok()) return refuse(out, fmt::format("{}{}", name, subscript), chosen.error().message);
   const runtime::DType dtype = now->as_tensor().dtype();
   auto given = converted(value, dtype);

@@ -11,8 +11,8 @@
 #include <memory>
 #include <optional>
 
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_prompt.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "rldb/source/diagnostic_prompt.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/support/file.h"
 #include "ui/cache_folder.h"
 #include "ui/repl/entry/state.h"
@@ -87,7 +87,8 @@ void read_start_files(Repl& repl) {
       ("\n" + text_of(config_file("trusted"))).find("\n" + line) != std::string::npos)
     return source(repl, kProjectFile);
   source::Diagnostics d;
-  d.add({}, source::message(diag::StartFileNotTrusted, kProjectFile));
+  d.add({}, source::message(diag::RcNotTrusted, kProjectFile)
+                .with_hint("`:source .rldbrc` reads it once, `:trust` whenever rldb is started here"));
   repl.console().diagnose(d, {});
 }
 

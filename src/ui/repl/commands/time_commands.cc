@@ -56,14 +56,19 @@ Status command_When(Repl& repl, std::string_view rest) {
 }
 
 Status command_Why(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
-  const auto depth = words.size() == 2 ? parse_count(words[1]) : std::optional(kDepth);
-  if (words.empty() || words.size() > 2 || !depth) return Status::Usage;
+  // `why out[3, 4] 2`: the depth is behind the last blank, unless that is inside of brackets.
+  std::string_view target = rest;
+  std::optional<std::uint64_t> depth = kDepth;
+  if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {
+    depth = parse_count(rest.substr(blank + 1));
+    target = trim(rest.substr(0, blank));
+  }
+  if (target.empty() || !depth) return Status::Usage;
   if (!has_run(repl)) return not_stopped(repl);
   source::Diagnostics diagnostics;
   const std::vector<std::string> lines =
-      repl.debugger().why(words[0], repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
+      repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
   return show_lines(repl, lines, diagnostics);
 }
 

@@ -8,7 +8,6 @@
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_prompt.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 

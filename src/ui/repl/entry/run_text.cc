@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "rldb/debug/expressions.h"
 #include "rldb/debug/storage.h"
@@ -84,17 +83,6 @@ std::string Repl::on_the_stack(const session::EntryResult& result) const {
   return {};
 }
 
-// A kernel of the stopped run that is defined again is called in its new form from here on.
-void Repl::replace_in_run(std::string_view name) {
-  const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
-  if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
-  source::Diagnostics diagnostics;
-  if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
-    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
-          name);
-  report(diagnostics);
-}
-
 namespace {
 
 // Session values that a name of the frame hides, or will.
@@ -115,6 +103,30 @@ bool Repl::names_value(std::string_view name) const {
   return !function || !frame_name_kind(const_cast<Repl&>(*this), name).empty();
 }
 
+// A kernel of the stopped run that is defined again is called in its new form from here on.
+void Repl::replace_in_run(std::string_view name) {
+  const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
+  if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
+  source::Diagnostics diagnostics;
+  if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
+    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
+          name);
+  report(diagnostics);
+}
+
+// Breakpoints count for the functions that an entry calls, unless a run is stopped already. `stop`: where it stopped.
+session::Session::EntryRunner Repl::entry_runner(std::optional<debug::StopReport>& stop,
+                                                 source::Diagnostics& diagnostics) {
+  if (debugger_->active() || debugger_->breakpoints().empty() || session_->options().engine == session::Engine::Eval)
+    return {};
+  return [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
+    debug::StopReport r = debugger_->start(std::move(build), function, args, false, diagnostics);
+    if (r.kind == debug::StopKind::Finished) return r.value;
+    if (!diagnostics.has_errors()) stop = std::move(r);
+    return std::nullopt;
+  };
+}
+
 Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
   forced_ = false;
@@ -125,18 +137,9 @@ Status Repl::run_entry(std::string_view text) {
 
   source::Diagnostics diagnostics;
   const std::size_t version = session_->history().position();
-  // Breakpoints count for the functions that an entry calls, unless a run is stopped already.
-  std::optional<debug::StopReport> stop;
-  session::Session::EntryRunner runner;
-  if (!debugger_->active() && !debugger_->breakpoints().empty() && session_->options().engine != session::Engine::Eval)
-    runner = [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
-      debug::StopReport r = debugger_->start(std::move(build), function, args, false, diagnostics);
-      if (r.kind == debug::StopKind::Finished) return r.value;
-      if (!diagnostics.has_errors()) stop = std::move(r);
-      return std::nullopt;
-    };
   FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
-  session::EntryResult result = session_->enter(text, diagnostics, runner);
+  std::optional<debug::StopReport> stop;
+  session::EntryResult result = session_->enter(text, diagnostics, entry_runner(stop, diagnostics));
   std::vector<std::string> defined;
   for (const session::EntryResult::Item& item : result.items)
     if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);

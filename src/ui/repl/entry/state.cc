@@ -7,7 +7,6 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_prompt.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"

@@ -90,7 +90,6 @@ class Repl {
   bool may(std::string_view what, std::string_view entry);
   // May the stopped run be given up for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
   // command was given with a `!`. Nothing is stopped: true.
-  void replace_in_run(std::string_view name);
   bool may_end_run(std::string_view what);
   // The last failure was expected after all.
   void forgive();
@@ -144,6 +143,8 @@ class Repl {
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
+  void replace_in_run(std::string_view name);
+  session::Session::EntryRunner entry_runner(std::optional<debug::StopReport>& stop, source::Diagnostics& diagnostics);
   bool run_expression(std::string_view text, source::Diagnostics& diagnostics);
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
