@@ -29,9 +29,8 @@ runtime::Error first_error(const source::Diagnostics& found, ErrorKind kind) {
 }
 
 // Of tensors one after the other, in nested tuples.
-const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t,
-                               const std::vector<std::vector<std::int64_t>>& shapes, std::size_t& next,
-                               std::string& wrong) {
+const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t, const std::vector<std::vector<std::int64_t>>& shapes,
+                               std::size_t& next, std::string& wrong) {
   if (const auto* tuple = relay::as<TupleType>(t)) {
     std::vector<const relay::Type*> fields;
     for (const relay::Type* f : tuple->fields) fields.push_back(with_shapes(ctx, f, shapes, next, wrong));
@@ -48,9 +47,8 @@ const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t,
   bool fits = shape.size() == tensor->shape.size();
   for (std::size_t i = 0; i < dims.size() && fits; ++i)
     fits = tensor->shape[i].kind != DimKind::Known || tensor->shape[i].value == shape[i];
-  if (!fits)
-    wrong = fmt::format("operand {} has the shape ({}), and its type is `{}`", next - 1, fmt::join(shape, ", "),
-                        relay::print_type(t));
+  if (!fits) wrong = fmt::format("operand {} has the shape ({}), and its type is `{}`", next - 1, fmt::join(shape, ", "),
+                                 relay::print_type(t));
   return ctx.tensor(dims, tensor->dtype);
 }
 
@@ -149,7 +147,8 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   if (s.build) return support::Unit{};
   source::Diagnostics diagnostics;
   const std::string name = fmt::format("primitive{}", count_++);
-  const ir::Module* module = relay::primitive_to_relax(session_.context(), ctx_, *s.function, name, diagnostics);
+  const ir::Module* module =
+      relay::primitive_to_relax(session_.context(), ctx_, *s.function, name, diagnostics);
   if (module) session_.set_module(module);
   auto build = module ? session_.build(diagnostics) : nullptr;
   if (!build) return support::Failure(first_error(diagnostics, ErrorKind::Unsupported));
@@ -172,8 +171,7 @@ Result<support::Unit> KernelMaker::compute(const relay::Function* f, PackedArgs 
   std::vector<Value> values;
   leaves(result, values);
   if (values.size() != outputs.size())
-    return runtime::fail(ErrorKind::TypeMismatch,
-                         fmt::format("{} results for {} outputs", values.size(), outputs.size()));
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} results for {} outputs", values.size(), outputs.size()));
   for (std::size_t i = 0; i < values.size(); ++i) RLDB_TRY_VOID(copy_into(values[i], outputs[i]));
   return support::Unit{};
 }
@@ -202,7 +200,8 @@ Result<support::Unit> KernelMaker::shape_from_data(const relay::Function* f, Pac
   std::vector<Value> values;
   leaves(result, values);
   if (values.size() != outputs.size()) return runtime::fail(ErrorKind::TypeMismatch, "another number of results");
-  for (std::size_t i = 0; i < values.size(); ++i) RLDB_TRY_VOID(store_dims(values[i].as_tensor().shape(), outputs[i]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    RLDB_TRY_VOID(store_dims(values[i].as_tensor().shape(), outputs[i]));
   return support::Unit{};
 }
 
@@ -284,14 +283,12 @@ Result<const relay::Function*> KernelMaker::chain_function(const NamedChain& cha
     while (int(args.size()) < o->operands && next < params.size()) args.push_back(params[next++]);
     for (const relay::AttrField& field : relay::info(o->attributes).fields)
       if (!field.fallback)
-        return runtime::fail(
-            ErrorKind::UnknownFunction,
-            fmt::format("`{}` takes attributes, which the name of a primitive does not tell", o->name));
+        return runtime::fail(ErrorKind::UnknownFunction,
+                             fmt::format("`{}` takes attributes, which the name of a primitive does not tell", o->name));
     result = ctx_.call(ctx_.op(o), args);
   }
   if (next != params.size())
-    return runtime::fail(ErrorKind::ArgumentCount,
-                         fmt::format("{} operands, and the operators take {}", params.size(), next));
+    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("{} operands, and the operators take {}", params.size(), next));
   return ctx_.function({}, params, nullptr, result, {});
 }
 
@@ -299,13 +296,12 @@ Primitive KernelMaker::primitive_by_name(std::string_view name) {
   const auto chain = read_name(name);
   if (!chain) return {};
   return [self = weak_from_this(), chain = *chain, name = std::string(name)](PackedArgs in,
-                                                                             PackedArgs out) -> Result<support::Unit> {
+                                                                            PackedArgs out) -> Result<support::Unit> {
     KernelMaker& m = *self.lock();
     const Shapes shapes = chain.is_shape ? read_shapes(in) : shapes_of(in);
     std::vector<runtime::DType> dtypes;
     for (const Value& v : in) dtypes.push_back(chain.is_shape ? runtime::DType::Float(32) : v.as_tensor().dtype());
-    const relay::Function*& f =
-        m.by_name_[{name + fmt::format("{}", dtypes.empty() ? "" : to_string(dtypes[0])), shapes}];
+    const relay::Function*& f = m.by_name_[{name + fmt::format("{}", dtypes.empty() ? "" : to_string(dtypes[0])), shapes}];
     if (!f) {
       RLDB_TRY(f, m.chain_function(chain, dtypes, shapes));
     }

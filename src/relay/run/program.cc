@@ -39,7 +39,8 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   if (!compiled) return nullptr;
   std::unique_ptr<Program> program(new Program);
   program->maker_ = std::make_shared<KernelMaker>(ctx, options, output);
-  for (const relay::Kernel& k : compiled->kernels) program->primitives_.set(k.name, program->maker_->primitive(k));
+  for (const relay::Kernel& k : compiled->kernels)
+    program->primitives_.set(k.name, program->maker_->primitive(k));
   program->exe_ = std::make_shared<const relay_bytecode::Executable>(std::move(compiled->executable));
   return program->link(out) ? std::move(program) : nullptr;
 }
@@ -79,8 +80,9 @@ runtime::Result<Value> made_up(const relay::Type* type, const session::Options& 
   }
   const auto* tensor = relay::as<relay::TensorType>(type);
   if (!tensor)
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("nothing can be made up for a parameter of type `{}`",
-                                                               type ? relay::print_type(type) : "unknown"));
+    return runtime::fail(ErrorKind::ArgumentCount,
+                         fmt::format("nothing can be made up for a parameter of type `{}`",
+                                     type ? relay::print_type(type) : "unknown"));
   std::vector<std::int64_t> shape;
   for (const relay::Dim& d : tensor->shape)
     shape.push_back(d.kind == relay::DimKind::Known ? d.value : options.default_dim);
@@ -96,9 +98,7 @@ runtime::Result<Value> argument(const Value& given, const relay::Type* type, con
   switch (given.kind()) {
     case ValueKind::Int:
     case ValueKind::Bool:
-      return scalar_of(given, tensor                     ? tensor->dtype
-                              : given.is(ValueKind::Int) ? runtime::DType::Int(32)
-                                                         : runtime::DType::Bool());
+      return scalar_of(given, tensor ? tensor->dtype : given.is(ValueKind::Int) ? runtime::DType::Int(32) : runtime::DType::Bool());
     case ValueKind::Float:
       return scalar_of(given, tensor ? tensor->dtype : runtime::DType::Float(32));
     case ValueKind::Tensor:

@@ -58,8 +58,7 @@ std::optional<std::vector<Value>> arguments(const std::vector<Parameter>& params
     const bool named = at < params.size();
     if (!named) at = next++;
     if (at >= params.size()) {
-      out.add({},
-              source::message(diag::BadInput, text, fmt::format("the function takes {} argument(s)", params.size())));
+      out.add({}, source::message(diag::BadInput, text, fmt::format("the function takes {} argument(s)", params.size())));
       return std::nullopt;
     }
     texts[at] = named ? text.substr(params[at].name.size() + 1) : text;
@@ -69,10 +68,8 @@ std::optional<std::vector<Value>> arguments(const std::vector<Parameter>& params
     Value given;
     if (!texts[i].empty()) {
       auto parsed = runtime::parse_value_literal(texts[i]);
-      if (parsed.ok())
-        given = std::move(parsed).value();
-      else
-        out.add({}, source::message(diag::BadInput, texts[i], parsed.error().message));
+      if (parsed.ok()) given = std::move(parsed).value();
+      else out.add({}, source::message(diag::BadInput, texts[i], parsed.error().message));
     }
     if (out.has_errors()) return std::nullopt;
     auto value = relay_run::argument(given, params[i].type, line.options, line.options.seed + i);
