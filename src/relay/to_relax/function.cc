@@ -8,7 +8,7 @@
 #include "relay/to_relax/types.h"
 #include "rldb/ir/walk.h"
 #include "rldb/relay/ir/printer.h"
-#include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_translate.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::to_relax {
@@ -184,7 +184,10 @@ const Expr* FunctionTranslator::operand(const relay::Expr* e, const relay::Expr*
 const Expr* FunctionTranslator::leaf_value(const relay::Expr* e, const relay::Expr* user) {
   if (const auto* v = relay::as<relay::Var>(e))
     return fail(user, source::message(diag::RelayUnboundHere, fmt::format("%{}", v->name)));
-  if (const auto* g = relay::as<relay::GlobalVar>(e)) return shared_.global(g->name);
+  if (const auto* g = relay::as<relay::GlobalVar>(e)) {
+    if (const ir::GlobalVar* known = shared_.global(g->name)) return known;
+    return fail(user, source::message(diag::RelayNotTranslated, fmt::format("`@{}`, which has no body", g->name)));
+  }
   if (const auto* c = relay::as<relay::Constant>(e)) {
     auto* tensor = const_cast<runtime::Tensor*>(c->tensor);
     const Expr* made = ctx_.constant(runtime::Value(runtime::Ref<runtime::Tensor>(tensor)));
@@ -225,6 +228,8 @@ const Expr* FunctionTranslator::call(const relay::Call& e) {
 const Expr* FunctionTranslator::op_call(const relay::Call& e, const relay::OpInfo& op, Exprs args) {
   const Translation row = translation_of(op.id);
   if (!row.make) return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, row.target));
+  if (args.empty() && op.operands != 0)
+    return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, "it has no operands"));
   OpCall call({ctx_, blocks_, shared_.kernels}, e, op, std::move(args), shared_.typing.of(&e), row.target);
   const Made made = row.make(call);
   if (!made.ok()) return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, made.error().text));

@@ -27,7 +27,10 @@ ModuleTranslator::ModuleTranslator(ir::Context& ctx, const relay::Context& relay
                                    const relay::Typing& typing, source::Diagnostics& out)
     : ctx(ctx), relay(relay), module(module), typing(typing), out(out), builder(ctx), kernels(ctx, builder) {}
 
-const ir::GlobalVar* ModuleTranslator::global(std::string_view name) const { return globals_.at(name); }
+const ir::GlobalVar* ModuleTranslator::global(std::string_view name) const {
+  const auto found = globals_.find(name);
+  return found == globals_.end() ? nullptr : found->second;
+}
 
 bool ModuleTranslator::is_only_constructor(const relay::Constructor& c) const {
   const relay::TypeDefinition* t = module.find_type(c.type_name);

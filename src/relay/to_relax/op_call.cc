@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_translate.h"
 
 namespace rldb::to_relax {
 
@@ -48,6 +48,11 @@ ir::Result<Exprs> OpCall::fields(std::size_t i) {
 const runtime::Tensor* OpCall::constant(std::size_t i) const {
   const auto* c = i < args.size() ? ir::as<ir::Constant>(args[i]) : nullptr;
   return c ? &c->value->as_tensor() : nullptr;
+}
+
+std::optional<double> OpCall::number(std::size_t i) const {
+  const runtime::Tensor* t = constant(i);
+  return t && t->element_count() == 1 ? std::optional(t->at(0)) : std::nullopt;
 }
 
 std::optional<Ints> OpCall::constant_ints(std::size_t i) const {

@@ -62,6 +62,7 @@ class OpCall : public relay::Attributes {
   ir::Result<Exprs> fields(std::size_t i);
   // The tensor that a constant operand holds, or null.
   const runtime::Tensor* constant(std::size_t i) const;
+  std::optional<double> number(std::size_t i) const;  // that of a constant with one element
   std::optional<Ints> constant_ints(std::size_t i) const;
   ir::Result<std::size_t> axis(std::int64_t axis, std::size_t rank) const;
 

@@ -29,7 +29,7 @@ class ModuleTranslator {
   ir::ModuleBuilder builder;
   ops::Legalizer kernels;
 
-  const ir::GlobalVar* global(std::string_view name) const;
+  const ir::GlobalVar* global(std::string_view name) const;  // null: the module does not define it
   // A constructor as a function.
   const ir::GlobalVar* constructor(const relay::Constructor& c);
   bool is_only_constructor(const relay::Constructor& c) const;

@@ -55,6 +55,7 @@ Made full_like(OpCall& o) { return o.call(op::FullLike, o.args); }
 
 static double bounded(DType t, double v) {
   if (t.is_float()) return v;
+  if (std::isnan(v)) return 0;
   const double most = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1)) - 1;
   return std::clamp(v, t.is_uint() ? 0.0 : -most - 1, most);
 }
@@ -115,9 +116,9 @@ Made collapse_sum_like(OpCall& o) { return o.call(op::CollapseSumLike, o.args); 
 // Constants give a literal range. Else the number of elements is computed when it runs.
 Made arange(OpCall& o) {
   const DType dtype = o.dtype("dtype").value_or(DType::Float(32));
-  if (o.constant(0) && o.constant(1) && o.constant(2)) {
+  if (o.number(0) && o.number(1) && o.number(2)) {
     Exprs range;
-    for (std::size_t i = 0; i < 3; ++i) range.push_back(o.ctx.literal(dtype, o.constant(i)->at(0)));
+    for (std::size_t i = 0; i < 3; ++i) range.push_back(o.ctx.literal(dtype, *o.number(i)));
     return o.call(op::Arange, range, {{"dtype", o.ctx.attr(dtype)}});
   }
   RLDB_TRY(const Expr* length, o.emit(op::Subtract, {o.arg(1), o.arg(0)}));

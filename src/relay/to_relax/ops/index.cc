@@ -21,6 +21,7 @@ Made strided_slice_by(OpCall& o, const Ints& begin, const Ints& end, const Ints&
                                 : i < strides.size()     ? strides[i]
                                 : strides.size() == 1    ? strides[0]
                                                          : 1;
+    if (stride == 0) return refuse("a stride is 0");
     const Expr* extent = dims[axis];
     const Expr* start = begin[i] < 0 ? ir::add(o.ctx, extent, o.i64(begin[i])) : o.i64(begin[i]);
     const Expr* stop = extent;
@@ -172,9 +173,9 @@ Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
   RLDB_TRY(const Dims dims, o.dims(0));
   RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(-1), dims.size() + 1));
   const DType dtype = o.dtype("dtype").value_or(on->dtype);
-  if (literal && o.constant(1) && o.constant(2))
+  if (literal && o.number(1) && o.number(2))
     return o.call(op::OneHot,
-                  {o.arg(0), o.ctx.literal(dtype, o.constant(1)->at(0)), o.ctx.literal(dtype, o.constant(2)->at(0))},
+                  {o.arg(0), o.ctx.literal(dtype, *o.number(1)), o.ctx.literal(dtype, *o.number(2))},
                   {{"depth", o.ctx.attr(*int_of(depth))}, {"axis", o.ctx.attr(std::int64_t(axis))}});
   return o.kernel("relay_one_hot", {o.arg(0), o.arg(1), o.arg(2)}, [&](Te& te) -> std::vector<te::Tensor> {
     Dims to(te.in[0]->shape.begin(), te.in[0]->shape.end());
@@ -200,6 +201,8 @@ Made one_hot(OpCall& o) { return one_hot_of(o, o.i64(o.integer("depth").value_or
 Made sequence_mask(OpCall& o) {
   const std::size_t axis = o.integer("axis").value_or(0) == 0 ? 0 : 1;
   const double mask = o.real("mask_value");
+  RLDB_TRY(const Dims dims, o.dims(0));
+  if (dims.size() < 2) return refuse("its data has fewer than two axes");
   return o.kernel("relay_sequence_mask", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0];
     return {te.graph.compute(
@@ -252,6 +255,8 @@ Made invert_permutation(OpCall& o) {
 Made matrix_set_diag(OpCall& o) {
   if (o.integer("k1").value_or(0) != 0 || o.integer("k2").value_or(0) != 0)
     return refuse("other diagonals than the main one are not set");
+  RLDB_TRY(const Dims dims, o.dims(0));
+  if (dims.size() < 2) return refuse("its data is not a matrix");
   return o.kernel("relay_matrix_set_diag", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0];
     return {te.graph.compute(

@@ -261,13 +261,14 @@ PadIndex mirror(ir::Context& ctx, bool repeats_edge) {
 Made pad(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(const Ints widths, pad_widths(o, std::size_t(t->ndim)));
+  if (widths.empty()) return o.arg(0);
   const std::string_view mode = o.string("pad_mode");
   if (mode == "constant") {
     // The value of Relax's operator is a float of double precision.
-    const bool exact = o.constant(1) && (t->dtype.is_float() || t->dtype.bits <= 32);
+    const bool exact = o.number(1) && (t->dtype.is_float() || t->dtype.bits <= 32);
     if (exact && *std::min_element(widths.begin(), widths.end()) >= 0)
       return o.call(op::NnPad, {o.arg(0)},
-                    {{"pad_width", o.ints_attr(widths)}, {"pad_value", o.ctx.attr(o.constant(1)->at(0))}});
+                    {{"pad_width", o.ints_attr(widths)}, {"pad_value", o.ctx.attr(*o.number(1))}});
     RLDB_TRY(const Expr* fill, o.cast(o.arg(1), t->dtype));
     return padded(o, widths, {o.arg(0), fill}, nullptr, true);
   }

@@ -61,7 +61,8 @@ Made conv(OpCall& o) {
   const std::size_t out = kernel_layout.find('O'), in = kernel_layout.find('I');
   if (out >= dims.size() || in >= dims.size()) return refuse(fmt::format("the layout {} has inner axes", kernel_layout));
   const auto channels = int_of(dims[out]), filters = int_of(dims[in]);
-  if (groups > 1 && channels == groups && filters && *filters != 1) {
+  const bool has_window = dims.size() >= 3 && dims.size() <= 5;
+  if (has_window && groups > 1 && channels == groups && filters && *filters != 1) {
     const std::string plain = with_spatial("OI", dims.size() - 2);
     RLDB_TRY(const Ints axes, order(kernel_layout, plain));
     RLDB_TRY(weight, o.permute(weight, axes));
@@ -85,6 +86,7 @@ Made conv(OpCall& o) {
 // The weight is (in, out / groups, window) whatever its layout is called.
 Made conv_transpose(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
+  if (t->ndim < 3 || t->ndim > 5) return refuse("its data has no batch, channels and window");
   const std::size_t axes = std::size_t(t->ndim) - 2;
   const std::string plain = with_spatial("NC", axes), named = with_spatial("IO", axes);
   const std::string_view layout = o.string("data_layout");
@@ -150,6 +152,8 @@ ir::Result<Dims> pooled_sizes(OpCall& o, const Ints& axes) {
                    : sizes.size() == 1 ? o.i64(sizes[0])
                    : i < sizes.size()  ? o.i64(sizes[i])
                                        : o.i64(1));
+  for (const std::int64_t s : sizes)
+    if (s < 1) return refuse("a size of its result is not positive");
   return made;
 }
 
@@ -218,7 +222,9 @@ Made upsampling(OpCall& o) {
   if (axes.size() != 2) return refuse(fmt::format("the layout {} is of no image", layout));
   const double scales[] = {o.real("scale_h"), o.real("scale_w")};
   Dims size;
+  constexpr double kMost = 1e6;
   for (std::size_t k = 0; k < 2; ++k) {
+    if (!(scales[k] > 0) || scales[k] > kMost) return refuse("a scale is not positive, or larger than a million");
     const Expr* d = dims[std::size_t(axes[k])];
     if (const auto known = int_of(d))
       size.push_back(o.i64(std::int64_t(std::round(double(*known) * scales[k]))));
