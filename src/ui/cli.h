@@ -79,6 +79,7 @@ struct CommandLine {
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
+  bool update_only_output = false;
 };
 
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).
