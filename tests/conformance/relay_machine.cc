@@ -152,7 +152,7 @@ Outcome run_relay_program(const Case& c) {
   session::Options engine;
   engine.engine = c.engine == "jit" ? session::Engine::Jit : session::Engine::Eval;
   Silent silent;
-  const auto program = relay_run::Program::compile(ctx, m, engine, &silent, found);
+  const auto program = relay_run::Program::compile(ctx, m, engine, &silent, found, doc["function"].get<std::string>());
   if (!program) return failed(first_error(found));
   runtime::Tolerance tolerance;
   tolerance.rtol = doc["rtol"].get<double>();

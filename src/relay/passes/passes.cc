@@ -62,9 +62,9 @@ const Module* prepare_for_vm(PassEnv& env, const Module* m) {
 // ---- RemoveUnusedFunctions ----
 
 const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m) {
-  if (!m->find("main")) return m;
-  std::unordered_set<std::string_view> used{"main"};
-  std::vector<std::string_view> open{"main"};
+  if (!m->find(env.entry)) return m;
+  std::unordered_set<std::string_view> used{env.entry};
+  std::vector<std::string_view> open{env.entry};
   while (!open.empty()) {
     const Function* f = m->find(open.back());
     open.pop_back();

@@ -101,22 +101,30 @@ std::vector<std::vector<std::int64_t>> shapes_of(PackedArgs tensors) {
   return out;
 }
 
-std::vector<std::vector<std::int64_t>> read_shapes(PackedArgs tensors) {
+// Of tensors that hold dims. A file decides what they are.
+Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
   std::vector<std::vector<std::int64_t>> out;
   for (const Value& v : tensors) {
+    const runtime::Tensor& t = v.as_tensor();
+    if (t.dtype() != runtime::DType::Int(64) || t.ndim() > 1)
+      return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is no shape", runtime::describe(v)));
     std::vector<std::int64_t>& dims = out.emplace_back();
-    for (std::int64_t i = 0; i < v.as_tensor().element_count(); ++i)
-      dims.push_back(runtime::load_as_int(v.as_tensor().data() + std::size_t(i) * 8, v.as_tensor().dtype()));
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      dims.push_back(runtime::load_as_int(t.data() + std::size_t(i) * 8, t.dtype()));
+    if (std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
+      return runtime::fail(ErrorKind::ShapeMismatch, "a shape with a negative dim");
   }
   return out;
 }
 
 Result<support::Unit> storage_size(std::size_t element_bytes, PackedArgs in, PackedArgs out) {
+  if (in.size() != 1 || out.size() != 1)
+    return runtime::fail(ErrorKind::ArgumentCount, "the size of a storage block is computed from one shape");
+  RLDB_TRY(const auto shapes, read_shapes(in));
   std::int64_t bytes = std::int64_t(element_bytes);
-  for (const std::vector<std::int64_t>& dims : read_shapes(in))
-    for (const std::int64_t d : dims)
-      if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
-        return runtime::fail(ErrorKind::OutOfMemory, "a tensor of more bytes than can be counted");
+  for (const std::int64_t d : shapes[0])
+    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
+      return runtime::fail(ErrorKind::OutOfMemory, "a tensor of more bytes than can be counted");
   runtime::store_int(out[0].as_tensor().data(), out[0].as_tensor().dtype(), bytes);
   return support::Unit{};
 }
@@ -224,20 +232,21 @@ Result<support::Unit> KernelMaker::compute(const relay::Function* f, PackedArgs 
 }
 
 Result<support::Unit> KernelMaker::shape(const relay::Function* f, PackedArgs shapes, PackedArgs outputs) {
-  RLDB_TRY(Specialised * s, specialise(f, read_shapes(shapes)));
+  RLDB_TRY(const Shapes dims, read_shapes(shapes));
+  RLDB_TRY(Specialised * s, specialise(f, dims));
   std::vector<const TensorType*> types;
   leaves(s->result, types);
   if (types.size() != outputs.size()) return runtime::fail(ErrorKind::TypeMismatch, "another number of results");
   for (std::size_t i = 0; i < types.size(); ++i) {
-    std::vector<std::int64_t> dims;
+    std::vector<std::int64_t> known;
     for (const Dim& d : types[i]->shape) {
       if (d.kind != DimKind::Known)
         return runtime::fail(ErrorKind::Unsupported,
                              fmt::format("the dims of the result, `{}`, do not follow from the operands'",
                                          relay::print_type(s->result)));
-      dims.push_back(d.value);
+      known.push_back(d.value);
     }
-    RLDB_TRY_VOID(store_dims(dims, outputs[i]));
+    RLDB_TRY_VOID(store_dims(known, outputs[i]));
   }
   return support::Unit{};
 }
@@ -272,7 +281,10 @@ Primitive KernelMaker::primitive(const relay::Kernel& kernel) {
     case relay::KernelKind::StorageSize:
       return [bytes = kernel.element_bytes](PackedArgs in, PackedArgs out) { return storage_size(bytes, in, out); };
     case relay::KernelKind::Copy:
-      return [](PackedArgs in, PackedArgs out) { return copy_into(in[0], out[0]); };
+      return [](PackedArgs in, PackedArgs out) -> Result<support::Unit> {
+        if (in.size() == 1 && out.size() == 1) return copy_into(in[0], out[0]);
+        return runtime::fail(ErrorKind::ArgumentCount, "one tensor is copied to one");
+      };
   }
   return {};
 }
@@ -365,7 +377,10 @@ Primitive KernelMaker::primitive_by_name(std::string_view name) {
   return [self = weak_from_this(), chain = *chain, name = std::string(name)](PackedArgs in,
                                                                              PackedArgs out) -> Result<support::Unit> {
     KernelMaker& m = *self.lock();
-    const Shapes shapes = chain.is_shape ? read_shapes(in) : shapes_of(in);
+    Shapes shapes = shapes_of(in);
+    if (chain.is_shape) {
+      RLDB_TRY(shapes, read_shapes(in));
+    }
     std::vector<runtime::DType> dtypes;
     for (const Value& v : in) dtypes.push_back(chain.is_shape ? runtime::DType::Float(32) : v.as_tensor().dtype());
     const relay::Function*& f =

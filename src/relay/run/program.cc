@@ -33,8 +33,8 @@ bool Program::link(source::Diagnostics& out) {
 }
 
 std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
-                                          runtime::Output* output, source::Diagnostics& out) {
-  relay::PassEnv env{ctx, out};
+                                          runtime::Output* output, source::Diagnostics& out, std::string_view entry) {
+  relay::PassEnv env{ctx, out, entry};
   const relay::Module* prepared = relay::prepare_for_vm(env, m);
   if (!prepared) return nullptr;
   auto compiled = relay::compile_vm(ctx, prepared, out);

@@ -167,7 +167,7 @@ int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const 
     found.add({}, source::message(diag::NoFunctionToRun, name));
     return fail(found, line, console, kUsage, relay.sources);
   }
-  const auto program = relay_run::Program::compile(relay.ctx, m, line.options, nullptr, found);
+  const auto program = relay_run::Program::compile(relay.ctx, m, line.options, nullptr, found, name);
   if (!program) return fail(found, line, console, kFailed, relay.sources);
   std::vector<Parameter> params;
   for (const relay::Var* p : f->params) params.push_back({std::string(p->name), relay.typing.of(p)});

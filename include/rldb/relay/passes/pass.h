@@ -31,6 +31,7 @@ std::vector<PassId> all_passes();  // in the compiler's order
 struct PassEnv {
   Context& ctx;
   source::Diagnostics& out;
+  std::string_view entry = "main";  // what it does not reach is unused
 };
 
 // Null: diagnosed.

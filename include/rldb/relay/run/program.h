@@ -20,9 +20,10 @@ class KernelMaker;
 
 class Program {
  public:
-  // Of a module that has types. Null: diagnosed. `ctx` outlives the program.
+  // Of a module that has types: `entry` and what it reaches. Null: diagnosed. `ctx` outlives the program.
   static std::unique_ptr<Program> compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
-                                          runtime::Output* output, source::Diagnostics& out);
+                                          runtime::Output* output, source::Diagnostics& out,
+                                          std::string_view entry = "main");
   // Of an executable from a file. What its primitives do is read off their names (`vm_mod_fused_add`).
   static std::unique_ptr<Program> open(relay_bytecode::Executable exe, const session::Options& options,
                                        runtime::Output* output, source::Diagnostics& out);
