@@ -224,10 +224,11 @@ std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::strin
   return changed;
 }
 
-std::optional<std::string> Session::serialise(Diagnostics& out) {
+std::optional<std::string> Session::serialise(Diagnostics& out, const bytecode::DebugInfo* names) {
   auto built = build(out);
   if (!built) return std::nullopt;
   bytecode::Executable exe = *built->executable;
+  if (names) exe.debug = *names;
   if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
   auto bytes = bytecode::serialise(exe);
   if (bytes.ok()) return std::move(bytes).value();

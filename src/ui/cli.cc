@@ -289,6 +289,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
+      app.add_flag("--update-only-output", c.update_only_output,
+                   "the same, but only in files whose expectations (`:expect`) all hold");
+      app.add_option("-j", c.jobs, "files that are run at once")->check(CLI::Range(1, 256));
       add_trust_scripts(app, c);
       add_run_options(app, c);
       break;

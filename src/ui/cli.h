@@ -44,7 +44,7 @@ struct CommandLine {
 
   // check, print, diff
   bool roundtrip = false;
-  std::string function;  // empty: main, or all
+  std::string function;   // empty: main, or all
   bool to_relax = false;  // Relay texts are translated
   // opt
   std::string passes;
@@ -74,11 +74,12 @@ struct CommandLine {
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   unsigned jobs = 1;
-  double seconds = 0;        // for all of the work; 0: no limit
+  double seconds = 0;  // for all of the work; 0: no limit
   std::string save_repro;
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
+  bool update_only_output = false;
 };
 
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).

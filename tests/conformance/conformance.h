@@ -23,13 +23,13 @@ enum class Kind {
   Agree,     // the engines, and the evaluator on lowered code, give the same values; nothing that can run: passed
   Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
   // Of the folder `relay`:
-  RelayText,     // reads, prints, reads again: the same graph and the same bytes
-  RelayPrints,   // what is printed is the text itself
-  RelayCounts,   // the graph has as many nodes of each kind as the table says
-  RelayVerdict,  // rejected, or accepted: `outcome`
-  RelayEqual,    // two texts mean the same graph, or do not: `outcome`
+  RelayText,        // reads, prints, reads again: the same graph and the same bytes
+  RelayPrints,      // what is printed is the text itself
+  RelayCounts,      // the graph has as many nodes of each kind as the table says
+  RelayVerdict,     // rejected, or accepted: `outcome`
+  RelayEqual,       // two texts mean the same graph, or do not: `outcome`
   RelayTranslated,  // a program translated to Relax gives its values on `engine`
-  RelayProgram,  // gives its values on the Relay VM, kernels on `engine`
+  RelayProgram,     // gives its values on the Relay VM, kernels on `engine`
   RelayExecutable,  // loads, lists, writes and runs as the index says: `outcome`
 };
 

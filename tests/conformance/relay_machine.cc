@@ -73,8 +73,8 @@ std::string difference(const json& want, const Value& got, const relay_bytecode:
   return "";
 }
 
-std::string run_one(const json& c, const std::shared_ptr<const relay_vm::Program>& program,
-                    const std::string& function, const runtime::Tolerance& tolerance) {
+std::string run_one(const json& c, const std::shared_ptr<const relay_vm::Program>& program, const std::string& function,
+                    const runtime::Tolerance& tolerance) {
   std::vector<Value> inputs;
   for (const json& i : c["inputs"]) inputs.push_back(value_of(i));
   const relay_vm::Outcome o = relay_vm::call(program, function, inputs);

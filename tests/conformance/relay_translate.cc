@@ -74,8 +74,9 @@ std::string difference(session::Session& session, const json& program, const jso
   if (wanted.contains("error")) {
     if (result.ok) return "no error: " + runtime::format_brief(result.value);
     const bool shape = wanted.at("error") == "shape";
-    const bool as_wanted = result.fault && (result.fault->error.kind == (shape ? runtime::ErrorKind::ShapeMismatch
-                                                                              : runtime::ErrorKind::AssertFailed));
+    const bool as_wanted =
+        result.fault &&
+        (result.fault->error.kind == (shape ? runtime::ErrorKind::ShapeMismatch : runtime::ErrorKind::AssertFailed));
     const std::string said = first_message(found);
     // The evaluator has diagnostics and no fault.
     return as_wanted || said.find(shape ? "broadcast" : "no arm") != std::string::npos ? "" : "another error: " + said;

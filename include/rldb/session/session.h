@@ -130,7 +130,8 @@ class Session {
   // Of the current version; cached until the version or a relevant option changes. Null: diagnosed.
   std::shared_ptr<const Build> build(Diagnostics& out);
   // Of a loaded executable or a build: its serialised form.
-  std::optional<std::string> serialise(Diagnostics& out);
+  // `names`: debug information in place of the build's own.
+  std::optional<std::string> serialise(Diagnostics& out, const bytecode::DebugInfo* names = nullptr);
   // Arguments from texts in `--input` form (positional, or `name=...`), names of session values, `:input` values bound
   // to parameter names, and generated ones for the rest. Checks count, kinds, ranks, dtypes and symbolic dims.
   std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts,

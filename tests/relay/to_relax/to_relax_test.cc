@@ -2,8 +2,8 @@
 //
 // values/*.txt are tables: `parameters | inputs | expression | values`, or what is wrong instead of the values. Inputs
 // are separated by `;`: numbers that fill the tensor again and again (none: 0, 1, 2, ...), behind the shape where
-// the type does not say it (`2x3: 1 -1`). Both engines run each line. texts/*.txt hold a Relay module, a line `---`, and
-// the Relax module that it becomes.
+// the type does not say it (`2x3: 1 -1`). Both engines run each line. texts/*.txt hold a Relay module, a line `---`,
+// and the Relax module that it becomes.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -127,8 +127,7 @@ TEST_CASE("what modules become") {
     session::Session session;
     source::Diagnostics found;
     const bool loaded = session.load_text("test.relay", relay, found);
-    const std::string got =
-        loaded ? ir::print(session.module(), {}) : source::render(found, session.sources());
+    const std::string got = loaded ? ir::print(session.module(), {}) : source::render(found, session.sources());
     CAPTURE(entry.path().string());
     if (blesses())
       std::ofstream(entry.path()) << relay << "---\n" << got;

@@ -13,7 +13,19 @@ namespace rldb::ui {
 class Repl;
 
 enum class CommandGroup : std::uint8_t { Module, Passes, Run, Debug, Session };
-enum class Completion : std::uint8_t { None, File, Function, Name, Pass, Engine, Command, Option };
+enum class Completion : std::uint8_t {
+  None,
+  File,
+  Function,
+  Place,
+  Event,
+  Version,
+  Name,
+  Pass,
+  Engine,
+  Command,
+  Option
+};
 enum CommandFlags : unsigned { kRepeat = 1, kBare = 2, kReplay = 4, kOutside = 8, kBlock = 16 };
 
 // What `:resume` does with an entry: nothing (it only showed something), repeats it, or says that it does not.

@@ -1,6 +1,7 @@
 // Commands about the module: load, save, look.
 #include <fmt/format.h>
 
+#include "rldb/debug/file_names.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -112,7 +113,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   std::string bytes;
   if (rest.ends_with(".rlvm")) {
-    auto made = repl.session().serialise(diagnostics);
+    auto made = debug::executable_file(repl.session(), diagnostics);
     if (repl.report(diagnostics) == Status::Failed || !made) return Status::Failed;
     bytes = std::move(*made);
   } else {

@@ -31,6 +31,9 @@ class Repl::Tee : public Console {
   }
   bool muted = false;
   bool lost() const override { return to_.lost(); }
+  void doing(std::string_view what) override { to_.doing(what); }
+  void pause() override { to_.pause(); }
+  void resume() override { to_.resume(); }
   std::string take() { return std::exchange(text_, {}); }
 
  private:
@@ -65,6 +68,8 @@ Status Repl::execute(std::string_view entry) {
   entry = trim(entry);
   if (entry.empty() || entry.front() == '#') return Status::Good;
   if (console_->lost()) return Status::Quit;  // nobody is there to read
+  std::string meant;
+  if (!aliases.empty()) entry = meant = without_alias(entry);
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
   if (!checks) {
@@ -292,7 +297,9 @@ bool Repl::may(std::string_view what, std::string_view entry) {
 Status Repl::run_shell(std::string_view command) {
   if (!may("run a shell", command)) return Status::Failed;
   console_->write("");
+  console_->pause();
   const int status = std::system(std::string(command).c_str());
+  console_->resume();
   return status == 0 ? Status::Good : Status::Failed;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,10 +95,16 @@ class Repl {
   void forgive();
   // Puts a question to whoever sits at the terminal; empty: nobody does.
   std::function<bool(const std::string&)> ask;
+  // Waits for Enter where somebody sits at the terminal; false: enough. Empty: nobody does.
+  std::function<bool()> go_on;
+  // Of `:alias`: what stands for the first word of an entry.
+  std::map<std::string, std::string, std::less<>> aliases;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
   bool highlight = true;
+  bool hints = true;  // below an entry that is typed
+  bool pager = true;
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
   runtime::FormatOptions print_format;
@@ -123,6 +130,8 @@ class Repl {
     std::size_t version, values;
     bool operator==(const Moment&) const = default;
   };
+  // The entry with the text of an alias for its first word.
+  std::string without_alias(std::string_view entry) const;
   Target target_of(std::string_view entry) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;

@@ -56,6 +56,18 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   return script;
 }
 
+std::string Repl::without_alias(std::string_view entry) const {
+  const bool colon = entry.starts_with(':');
+  std::size_t end = colon ? 1 : 0;
+  while (end < entry.size() && debug::is_name_byte(entry[end])) ++end;
+  const std::string_view word = entry.substr(colon ? 1 : 0, end - (colon ? 1 : 0));
+  const auto known = aliases.find(word);
+  const std::string_view rest = entry.substr(end);
+  if (known == aliases.end() || (!rest.empty() && !is_blank(rest[0])) || is_assignment(trim(rest)))
+    return std::string(entry);
+  return known->second + std::string(rest);
+}
+
 Repl::Target Repl::target_of(std::string_view entry) const {
   using Kind = Target::Kind;
   const Command* const help = find_command("help").command;
