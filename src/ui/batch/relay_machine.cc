@@ -7,6 +7,7 @@
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/object.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
