@@ -107,6 +107,10 @@ json of(const PassBisection& b) {
 
 std::string to_json(const Comparison& c) { return of(c).dump(2); }
 std::string to_json(const TraceBisection& b) { return of(b).dump(2); }
+std::string to_json(const FolderBisection& b) {
+  const json both = b.both ? of(*b.both) : json();
+  return json{{"first", of(b.first)}, {"second", of(b.second)}, {"both", both}}.dump(2);
+}
 std::string to_json(const PassBisection& b) { return of(b).dump(2); }
 
 }  // namespace rldb::repro

@@ -122,7 +122,8 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   Engines& e = *engines_;
   const bool jitted = options_.engine == Engine::Jit;
   const bool trusted = options_.trust_kernels && jitted;
-  const bool current = e.build && e.build_engine == options_.engine && e.build_trusted == trusted &&
+  const bool current = e.build && e.build_engine == options_.engine &&
+                       e.build_kernel_engines == options_.kernel_engines && e.build_trusted == trusted &&
                        (!e.jit || !jitted || jit(out) == e.build_jit);
   if (current) return e.build;
   const ir::Module* kernels = read_kernels(out);
@@ -138,6 +139,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   if (!link(build, out)) return nullptr;
   e.build = build;
   e.build_engine = options_.engine;
+  e.build_kernel_engines = options_.kernel_engines;
   e.build_trusted = trusted;
   e.build_jit = e.jit.get();
   return e.build;

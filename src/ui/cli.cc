@@ -116,6 +116,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->type_name("MODE");
 }
 
+void add_to_relax(CLI::App& app, CommandLine& c) {
+  app.add_flag("--to-relax", c.to_relax, "Relay text is translated to Relax");
+}
+
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
   app.add_flag("--trust-scripts", c.trust_scripts, "sourced scripts may run a shell and load libraries unasked");
 }
@@ -212,20 +216,24 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Opt:
       files(1);
+      add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Build:
       files(1);
+      add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
       app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
+      add_to_relax(app, c);
       break;
     case Subcommand::Run:
       files(1);
+      add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
@@ -235,16 +243,19 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                std::string wrong;
                const auto which = repro::parse_sanitizers(text, wrong);
                if (!which)
-                 throw CLI::ValidationError("--sanitize", "knows storage, uninit and nan, not `" + wrong + "`");
+                 throw CLI::ValidationError("--sanitize",
+                                            "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
                c.sanitizers = *which;
              },
-             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan")
+             "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
+             "bounds, overflow (integers)")
           ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
+      add_to_relax(app, c);
       app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
       app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
           ->type_name("PIPELINE");
@@ -259,8 +270,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Bisect: {
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
-      auto* trace = app.add_option("--trace", c.trace, "a folder of files NNN_PassName.py, as TVM's DumpIR writes")
+      auto* trace = app.add_option("--trace", c.traces,
+                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
                         ->type_name("DIR")
+                        ->expected(1)
+                        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
       break;
@@ -275,6 +289,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
+      app.add_flag("--update-only-output", c.update_only_output,
+                   "the same, but only in files whose expectations (`:expect`) all hold");
+      app.add_option("-j", c.jobs, "files that are run at once")->check(CLI::Range(1, 256));
       add_trust_scripts(app, c);
       add_run_options(app, c);
       break;

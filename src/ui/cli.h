@@ -44,7 +44,8 @@ struct CommandLine {
 
   // check, print, diff
   bool roundtrip = false;
-  std::string function;  // empty: main, or all
+  std::string function;   // empty: main, or all
+  bool to_relax = false;  // Relay texts are translated
   // opt
   std::string passes;
   std::string output;
@@ -69,7 +70,7 @@ struct CommandLine {
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program
-  std::string trace;                            // a folder of IR files, pass by pass
+  std::vector<std::string> traces;              // folders of IR files, pass by pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   unsigned jobs = 1;
@@ -78,6 +79,7 @@ struct CommandLine {
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
+  bool update_only_output = false;
 };
 
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).

@@ -45,11 +45,11 @@ class Dump {
 
   // One file a pass; from the pass `from` on, `what` is `with`.
   void run(const std::string& passes, const std::string& from = {}, const std::string& what = {},
-           const std::string& with = {}) {
+           const std::string& with = {}, const std::string& program = kProgram) {
     Quiet quiet;
     session::Session s({}, &quiet);
     source::Diagnostics d;
-    REQUIRE(s.load_text("m.py", kProgram, d));
+    REQUIRE(s.load_text("m.py", program, d));
     bool wrong = false;
     passes::RunOptions options;
     options.after = [&](const passes::PassRecord& record) {
@@ -137,4 +137,204 @@ TEST_CASE("bisect a dump: no folder, no files") {
   CHECK(repro::bisect_trace(s, "/nowhere/at/all", {}).verdict == Verdict::CannotTell);
   const Dump empty;
   CHECK(repro::bisect_trace(s, empty.path(), {}).why.find("no files") != std::string::npos);
+}
+
+namespace {
+
+std::string function(const std::string& parameters, const std::string& body, const std::string& result) {
+  return "@I.ir_module\nclass Module:\n    @R.function\n    def main(" + parameters +
+         "):\n        with R.dataflow():\n" + body + "            R.output(" + result + ")\n        return " + result +
+         "\n";
+}
+
+const std::string kVector = "R.Tensor((4,), \"float32\")";
+
+}  // namespace
+
+TEST_CASE("bisect a dump: constants without data are what the stage before computed there") {
+  Dump dump;
+  const std::string x = "x: " + kVector;
+  const std::string constant = "metadata[\"relax.expr.Constant\"][0]";
+  dump.write("Start", function(x,
+                               "            lv: " + kVector + " = R.add(" + constant + ", " + constant +
+                                   ")\n            lv1: " + kVector + " = R.multiply(x, lv)\n",
+                               "lv1"));
+  dump.write("FoldConstant",
+             function(x, "            lv1: " + kVector + " = R.multiply(x, " + constant + ")\n", "lv1"));
+  SUBCASE("right") {
+    const repro::TraceBisection b = bisect(dump);
+    CHECK(b.verdict == Verdict::Agree);
+    CHECK(b.notes.empty());
+  }
+  SUBCASE("wrong later on") {
+    dump.write("Wrong", function(x, "            lv1: " + kVector + " = R.subtract(x, " + constant + ")\n", "lv1"));
+    const repro::TraceBisection b = bisect(dump);
+    REQUIRE(b.verdict == Verdict::Found);
+    CHECK(b.stages[b.bad].pass == "Wrong");
+  }
+}
+
+TEST_CASE("bisect a dump: parameters that were bound") {
+  const std::string x = "x: " + kVector;
+  const std::string lv = "            lv: " + kVector + " = ";
+  for (const std::string& constant :
+       {std::string("metadata[\"relax.expr.Constant\"][0]"), std::string("R.const([1, 2, 3, 4], \"float32\")")})
+    for (const bool right : {true, false}) {
+      CAPTURE(constant);
+      CAPTURE(right);
+      Dump dump;
+      dump.write("Start", function(x + ", w: " + kVector, lv + "R.multiply(x, w)\n", "lv"));
+      dump.write("BindParams", function(x, lv + "R.multiply(x, " + constant + ")\n", "lv"));
+      dump.write("Last", function(x, lv + (right ? "R.multiply(x, " : "R.add(x, ") + constant + ")\n", "lv"));
+      const repro::TraceBisection b = bisect(dump);
+      CHECK(b.verdict == (right ? Verdict::Agree : Verdict::Found));
+      if (!right) CHECK(b.stages[b.bad].pass == "Last");
+      CHECK(b.notes.empty());
+    }
+}
+
+TEST_CASE("bisect a dump: parameters that one function lifts for several") {
+  Dump dump;
+  const std::string both = "x: " + kVector + ", w1: " + kVector + ", w2: " + kVector;
+  const std::string use =
+      "            lv: " + kVector + " = R.add(x, w1)\n            lv1: " + kVector + " = R.multiply(lv, n)\n";
+  dump.write("Start", function(both, "            n: " + kVector + " = R.negative(w2)\n" + use, "lv1"));
+  const std::string lifted = function("x: " + kVector + ", w1: " + kVector + ", n: " + kVector, use, "lv1") + R"(
+    @R.function
+    def transform_params(params: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+        with R.dataflow():
+            w2 = params[1]
+            n = R.negative(w2)
+            w1 = params[0]
+            gv = n, w1
+            R.output(gv)
+        return gv
+)";
+  std::string marked = lifted;
+  marked.insert(marked.find("        with R.dataflow()"), "        R.func_attr({\"num_input\": 1})\n");
+  dump.write("LiftTransformParams", marked);
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.notes.empty());
+}
+
+TEST_CASE("bisect a dump: a function that is given the tensor it writes to") {
+  Dump dump;
+  dump.write("Start", function("x: " + kVector, "            lv: " + kVector + " = R.add(x, x)\n", "lv"));
+  const auto lowered = [](const std::string& sign) {
+    return R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def add(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("y"):
+                vi = T.axis.spatial(4, i)
+                y[vi] = x[vi] )" +
+           sign + R"( x[vi]
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32"), out: R.Tensor((4,), "float32")) -> R.Tuple:
+        cls = Module
+        cls.add(x, out)
+        return R.tuple()
+)";
+  };
+  dump.write("ToDestination", lowered("+"));
+  CHECK(bisect(dump).verdict == Verdict::Agree);
+  dump.write("Wrong", lowered("-"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "Wrong");
+  REQUIRE(b.comparison.first);
+  CHECK(b.comparison.first->callee == "add");
+}
+
+TEST_CASE("bisect a dump: a program that runs for some sizes only") {
+  Dump dump;
+  const auto program = [](const std::string& op) {
+    return function(
+        "x: R.Tensor((\"n\",), \"float32\")",
+        "            lv = R.match_cast(x, R.Tensor((16,), \"float32\"))\n            lv1 = R." + op + "(lv)\n", "lv1");
+  };
+  dump.write("Start", program("exp"));
+  dump.write("Next", program("exp") + "\n");
+  CHECK(bisect(dump).verdict == Verdict::CannotTell);  // one program: nothing to compare
+  dump.write("Wrong", program("tanh"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.dim == 16);
+}
+
+TEST_CASE("bisect a dump: a pass that is meant to change values") {
+  Dump dump;
+  const std::string x = "x: " + kVector;
+  const auto program = [&](const std::string& op) { return function(x, "            lv = R." + op + "(x)\n", "lv"); };
+  dump.write("Start", program("exp"));
+  dump.write("DecomposeOpsForInference", program("tanh"));
+  CHECK(bisect(dump).notes ==
+        std::vector<std::string>{"compared anew from 001_DecomposeOpsForInference.py on: `DecomposeOpsForInference` "
+                                 "changes values"});
+  dump.write("Wrong", program("sin"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "Wrong");
+}
+
+TEST_CASE("bisect a dump: the first wrong one of a long row is found with few runs") {
+  Dump dump;
+  const auto program = [](int rounds, const std::string& op) {
+    std::string body = "            v0 = R.negative(x)\n";
+    for (int i = 0; i < rounds; ++i) body += fmt::format("            v{} = R.abs(v{})\n", i + 1, i);
+    return function("x: " + kVector, body + fmt::format("            gv = R.{}(v{})\n", op, rounds), "gv");
+  };
+  for (int i = 0; i < 60; ++i) dump.write("Pass", program(1 + i % 2, i < 37 ? "exp" : "tanh"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.bad == 37);
+  CHECK(b.good == 36);
+  CHECK(b.runs < 12);
+}
+
+TEST_CASE("bisect a dump: storage that was given away where it does not show") {
+  Dump dump;
+  dump.run("LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor",
+           "StaticPlanBlockMemory", "R.memory.alloc_tensor(storage_1", "R.memory.alloc_tensor(storage",
+           function("x: " + kVector,
+                    "            lv = R.add(x, x)\n            lv1 = R.abs(lv)\n            lv2 = R.multiply(lv1, "
+                    "lv1)\n            lv3 = R.add(lv2, lv)\n            lv4 = R.multiply(lv3, R.const(0, "
+                    "\"float32\"))\n",
+                    "lv4"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+  CHECK(b.comparison.verdict == repro::Comparison::Verdict::Equal);
+  REQUIRE_FALSE(b.memory.empty());
+  CHECK(b.memory[0].tensor == "lv");
+}
+
+TEST_CASE("bisect two dumps: which one is wrong, or where they part") {
+  Dump right, wrong, other;
+  right.run("minimum");
+  wrong.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_3", "alloc_tensor(storage");
+  other.run("LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,minimum");
+  Quiet quiet;
+  session::Options options;
+  options.engine = session::Engine::Vm;
+  session::Session s(options, &quiet);
+  const auto one = repro::bisect_two_traces(s, right.path(), wrong.path(), {});
+  CHECK(one.verdict() == Verdict::Found);
+  CHECK(one.first.verdict == Verdict::Agree);
+  CHECK(one.second.stages[one.second.bad].pass == "StaticPlanBlockMemory");
+  CHECK(repro::bisect_two_traces(s, right.path(), other.path(), {}).verdict() == Verdict::Agree);
+  Dump third;
+  third.write("Start", function("x: R.Tensor((3, 4), \"float32\"), w: R.Tensor((4, 4), \"float32\")",
+                                "            lv = R.add(x, x)\n", "lv"));
+  third.write("Next", function("x: R.Tensor((3, 4), \"float32\"), w: R.Tensor((4, 4), \"float32\")",
+                               "            lv = R.add(x, x)\n            lv1 = R.abs(R.abs(lv))\n            lv2 = "
+                               "R.add(x, x)\n",
+                               "lv2"));
+  const auto two = repro::bisect_two_traces(s, right.path(), third.path(), {});
+  CHECK(two.first.verdict == Verdict::Agree);
+  REQUIRE(two.both);
+  CHECK(two.both->verdict == Verdict::Found);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/repro/sanitize.h"
+#include "rldb/runtime/tensor_file.h"
 
 using namespace rldb;
 
@@ -200,4 +201,49 @@ class Module:
   CHECK(found[0].storage == "storage");
   CHECK(found[1].kind == repro::Finding::Kind::Unwritten);
   CHECK(found[1].tensor == "never");
+}
+
+TEST_CASE("sanitizers: an integer that its dtype does not hold, an access out of bounds") {
+  Two two;
+  const std::string text = R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def kernel(x: T.Buffer((4,), "int32"), y: T.Buffer((4,), "int32")):
+        for i in range(4):
+            with T.block("y"):
+                vi = T.axis.spatial(4, i)
+                y[vi] = T.if_then_else(vi < 2, x[vi], x[vi] * 65536)
+
+    @T.prim_func(private=True)
+    def beyond(x: T.Buffer((4,), "int32"), y: T.Buffer((4,), "int32")):
+        for i in range(4):
+            with T.block("y"):
+                vi = T.axis.spatial(4, i)
+                y[vi] = x[vi + 1]
+
+    @R.function
+    def main(x: R.Tensor((4,), "int32")) -> R.Tensor((4,), "int32"):
+        cls = Module
+        a = R.call_tir(cls.kernel, (x,), out_sinfo=R.Tensor((4,), "int32"))
+        b = R.call_tir(cls.beyond, (a,), out_sinfo=R.Tensor((4,), "int32"))
+        return b
+)";
+  repro::Program program;
+  program.module = two.load(text);
+  program.function = "main";
+  auto x = runtime::parse_value_literal("4xi32=65536,1,2,40000");
+  REQUIRE(x.ok());
+  program.args.push_back(*x);
+  repro::Sanitizers which;
+  which.overflow = which.bounds = true;
+  const auto run = repro::run_sanitized(two.session(), program, which);
+  REQUIRE(run.findings.size() == 2);
+  CHECK(run.findings[0].kind == repro::Finding::Kind::Overflow);
+  CHECK(run.findings[0].reader == "a");
+  CHECK(run.findings[0].element == std::vector<std::int64_t>{3});
+  CHECK(run.findings[0].number == "2621440000");
+  CHECK(run.findings[0].statement == "x[vi] * 65536");
+  CHECK(run.findings[1].kind == repro::Finding::Kind::Bounds);
+  CHECK(run.findings[1].reader == "b");
+  CHECK(run.findings[1].statement.find("out of bounds") != std::string::npos);
 }

@@ -31,6 +31,17 @@ struct TraceBisection {
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances);
+
+// Folders of two pipelines of one program: each by itself, and, when both are right in themselves, one behind the
+// other.
+struct FolderBisection {
+  TraceBisection first, second;
+  std::optional<TraceBisection> both;
+  TraceBisection::Verdict verdict() const;
+};
+FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
+                                  const Tolerances& tolerances);
+
 struct PassBisection {
   enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
   std::string why;
@@ -54,6 +65,8 @@ std::string to_json(const PassBisection& b);
 
 // Several lines, without the last line's end.
 std::string to_string(const TraceBisection& b, std::string_view folder);
+std::string to_string(const FolderBisection& b, std::string_view first, std::string_view second);
+std::string to_json(const FolderBisection& b);
 std::string to_json(const TraceBisection& b);
 
 }  // namespace rldb::repro

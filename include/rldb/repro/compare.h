@@ -20,6 +20,7 @@ struct Program {
   std::vector<runtime::Value> args;
   session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator
   std::string label;                               // "before FuseOps"
+  std::size_t outputs = 0;                         // so many of the last arguments are written to: they are the result
 };
 
 // What the differing tensor was computed from.
@@ -55,6 +56,10 @@ struct Comparison {
 
 // Copies are made of the arguments: what a program writes to them is not seen by the other.
 Trace record(session::Session& session, const Program& program);
+// By a recorder of one's own.
+Trace record(session::Session& session, const Program& program, Recorder& recorder);
+// What the copies of one run may take.
+std::size_t memory_for_copies();
 // The binding-grain comparison of two runs.
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances);

@@ -1,8 +1,9 @@
 // A folder of IR files that a compiler wrote pass by pass (TVM's `DumpIR` instrument, `rldb opt --dump-ir-to`): files
 // `NNN_PassName.py`, each a whole module, in the order of their numbers.
 //
-// What a dump leaves out is made up: constants that were printed without their data get values from the seed, the same
-// ones in each stage that has constants of the same types in the same order. Users: bisect.
+// What a dump leaves out is made up: constants that were printed without their data get values from the seed and the
+// number that they have in that file. Users: bisect, which gives a stage the values of the one before where it can
+// tell.
 #pragma once
 
 #include <string>
@@ -18,7 +19,10 @@ struct Stage {
   const ir::Module* module = nullptr;
   std::string not_runnable;  // why this stage is passed by; empty: it may run
   std::string ill_formed;    // the first rule that the module breaks; empty: none
-  // The types of the constants that were made up, in order: stages that differ in it cannot be compared.
+  // Of constants that were printed without their data: the module with `MetaConstant`s in their places (null: there are
+  // none), their types by index (null: no such constant), and these as text.
+  const ir::Module* unfilled = nullptr;
+  std::vector<const ir::TensorType*> constants;
   std::string made_up;
 };
 

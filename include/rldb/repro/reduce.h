@@ -17,6 +17,9 @@ struct ProgramSize {
   std::size_t functions = 0;
   std::size_t bindings = 0;
   std::size_t statements = 0;  // of kernels
+  std::size_t parameters = 0;  // of Relax functions
+  std::size_t nodes = 0;       // of kernels
+  std::size_t attributes = 0;  // of functions
   std::size_t elements = 0;    // of the parameters' static dims, added up: what shrinking dims makes smaller
 };
 ProgramSize size_of(const ir::Module* module);
@@ -33,6 +36,7 @@ struct ReduceOptions {
 struct Reduction {
   const ir::Module* module = nullptr;  // null: there is no symptom to keep
   std::string passes;                  // what is left of the pipeline
+  std::vector<std::string> inputs;     // that are simpler than what was made up, as texts
   Symptom symptom;
   std::string why;
   ProgramSize before, after;

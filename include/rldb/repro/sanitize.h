@@ -1,7 +1,9 @@
-// What a written-down run shows that no correct program does: memory read after it was given to another tensor, or
-// before anything was written there, and the first NaN or infinity that came out of finite numbers.
+// What a run shows that no correct program does: memory read after it was given to another tensor, or before anything
+// was written there, the first NaN or infinity that came out of finite numbers, an access out of bounds, and integers
+// that do not fit into their dtype.
 //
-// Accesses out of bounds are the engines' to find (checked code is the default). Users: run, bisect.
+// The first three are read off a run that was written down. For the others kernels run on the evaluator, and for
+// integers each is stepped through on copies first. Users: run, bisect.
 #pragma once
 
 #include <optional>
@@ -9,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rldb/repro/trace.h"
+#include "rldb/repro/compare.h"
 
 namespace rldb::repro {
 
@@ -17,13 +19,15 @@ struct Sanitizers {
   bool storage = false;
   bool unwritten = false;
   bool nan = false;
-  bool any() const { return storage || unwritten || nan; }
+  bool bounds = false;
+  bool overflow = false;
+  bool any() const { return storage || unwritten || nan || bounds || overflow; }
 };
-// `storage,uninit,nan`; nullopt: `wrong` is the word that is none of them.
+// `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the word that is none of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
 
 struct Finding {
-  enum class Kind { Storage, Unwritten, Nan } kind{};
+  enum class Kind { Storage, Unwritten, Nan, Bounds, Overflow } kind{};
   std::string function;
   std::string reader;         // the tensor that is being computed, or "return"
   std::string reader_callee;  // by this
@@ -35,12 +39,21 @@ struct Finding {
   std::string storage;
   std::string allocation;  // the two tensors as they were allocated in the storage
   std::string writer_allocation;
-  std::vector<std::int64_t> element;  // Nan
+  std::vector<std::int64_t> element;  // Nan; Overflow: that is written
   double value = 0;
+  std::string statement;  // Overflow: the expression; Bounds: what the engine says
+  std::string dtype;      // Overflow
+  std::string number;     // Overflow: what it would have been
 };
 
 // In the order of execution.
 std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which);
 std::string to_string(const Finding& f);
+
+struct SanitizedRun {
+  Trace trace;
+  std::vector<Finding> findings;
+};
+SanitizedRun run_sanitized(session::Session& session, const Program& program, const Sanitizers& which);
 
 }  // namespace rldb::repro

@@ -43,6 +43,7 @@ struct Trace {
   runtime::Value result;         // a copy
   std::string error;             // it did not run to its end, for this reason
   std::string error_function;    // where
+  const ir::Binding* error_binding = nullptr;
   runtime::ErrorKind error_kind{};
   std::string incomplete;  // why events are missing; empty: none are
 };
@@ -61,6 +62,8 @@ class Recorder : public eval::Watcher {
                                          runtime::PackedArgs args) override;
   runtime::Result<support::Unit> called(std::string_view name, const ir::PrimFunc* f, runtime::PackedArgs args,
                                         const runtime::Value& result) override;
+  // The result is what these hold: the function was given tensors to write to.
+  void results_are(runtime::PackedArgs outputs);
   Trace take();
 
  private:

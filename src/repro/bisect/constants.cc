@@ -29,6 +29,7 @@ class Types {
       if (const auto* f = as<ir::Function>(entry.function))
         ir::walk(f->body, [&](const ir::Node* n) {
           if (const auto* c = as<ir::Call>(n)) visit_call(c);
+          if (const auto* b = as<ir::Binding>(n)) guess(b);
           if (const auto* m = as<ir::MetaConstant>(n)) learn(m, m->type);
           return true;
         });
@@ -44,10 +45,23 @@ class Types {
     const auto index = std::size_t(m->index);
     if (index >= out_.types.size()) {
       out_.types.resize(index + 1);
+      out_.guesses.resize(index + 1);
       met_.resize(index + 1);
     }
     met_[index] = true;
     if (const auto* t = as<ir::TensorType>(type); is_static(t)) out_.types[index] = t;
+  }
+
+  // An element by element operation has one type throughout, mostly.
+  void guess(const ir::Binding* b) {
+    const auto* call = as<ir::Call>(b->value);
+    const auto* type = as<ir::TensorType>(b->var->type);
+    if (!call || !as<ir::Op>(call->callee) || !is_static(type)) return;
+    for (const ir::Expr* arg : call->args) {
+      learn(arg, nullptr);
+      const auto* m = as<ir::MetaConstant>(arg);
+      if (m && m->index >= 0 && std::size_t(m->index) < out_.guesses.size()) out_.guesses[std::size_t(m->index)] = type;
+    }
   }
 
   // The kernel says what it wants at each place.
@@ -69,15 +83,18 @@ class Types {
 
 class Fill : public ir::Rewriter {
  public:
-  Fill(ir::Context& ctx, const MissingConstants& missing, std::uint64_t seed)
-      : Rewriter(ctx), missing_(missing), seed_(seed) {}
+  Fill(ir::Context& ctx, const std::vector<const ir::TensorType*>& types, const ConstantValues& known,
+       std::uint64_t seed)
+      : Rewriter(ctx), types_(types), known_(known), seed_(seed) {}
   bool failed = false;
 
  private:
   const ir::Expr* visit_expr(const ir::Expr* e) override {
     const auto* m = as<ir::MetaConstant>(e);
     if (!m) return default_expr(e);
-    const ir::TensorType* t = missing_.types[std::size_t(m->index)];
+    const auto index = std::size_t(m->index);
+    const ir::TensorType* t = types_[index];
+    if (index < known_.size() && known_[index]) return ctx_.constant_typed(*known_[index], t);
     std::vector<std::int64_t> shape;
     for (const ir::Expr* d : t->shape) shape.push_back(as<ir::IntImm>(d)->value);
     auto made = runtime::random_tensor(std::move(shape), t->dtype, seed_ + std::uint64_t(m->index) * 7919);
@@ -85,7 +102,8 @@ class Fill : public ir::Rewriter {
     return made.ok() ? static_cast<const ir::Expr*>(ctx_.constant_typed(std::move(made).value(), t)) : e;
   }
 
-  const MissingConstants& missing_;
+  const std::vector<const ir::TensorType*>& types_;
+  const ConstantValues& known_;
   std::uint64_t seed_;
 };
 
@@ -93,12 +111,13 @@ class Fill : public ir::Rewriter {
 
 MissingConstants missing_constants(const ir::Module* module) { return Types(module).run(); }
 
-const ir::Module* fill_constants(ir::Context& ctx, const ir::Module* module, const MissingConstants& missing,
+const ir::Module* fill_constants(ir::Context& ctx, const ir::Module* module,
+                                 const std::vector<const ir::TensorType*>& types, const ConstantValues& known,
                                  std::uint64_t seed) {
   ir::ModuleBuilder builder(ctx, *module);
   for (const ir::ModuleEntry& entry : module->entries)
     if (const auto* f = as<ir::Function>(entry.function)) {
-      Fill fill(ctx, missing, seed);
+      Fill fill(ctx, types, known, seed);
       builder.set(entry.name, fill.rewrite_function(f));
       if (fill.failed) return nullptr;
     }

@@ -110,17 +110,28 @@ void learn_from_later(std::vector<MissingConstants>& all) {
   }
 }
 
+// What neither the stage nor a later one says.
+void guess_the_rest(MissingConstants& m) {
+  if (m.unknown.empty()) return;
+  for (std::size_t i = 0; i < m.types.size(); ++i)
+    if (!m.types[i]) m.types[i] = m.guesses[i];
+  if (std::find(m.types.begin(), m.types.end(), nullptr) == m.types.end()) m.unknown.clear();
+}
+
 void make_constants(session::Session& session, std::vector<Stage>& stages) {
   std::vector<MissingConstants> missing;
   for (const Stage& s : stages) missing.push_back(s.module ? missing_constants(s.module) : MissingConstants{});
   learn_from_later(missing);
+  for (MissingConstants& m : missing) guess_the_rest(m);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (missing[i].types.empty()) continue;
     Stage& s = stages[i];
     s.made_up = text_of(missing[i]);
+    s.constants = missing[i].types;
+    s.unfilled = s.module;
     const ir::Module* filled = nullptr;
     if (missing[i].unknown.empty())
-      filled = fill_constants(session.context(), s.module, missing[i], session.options().seed);
+      filled = fill_constants(session.context(), s.module, s.constants, {}, session.options().seed);
     if (filled)
       s.module = filled;
     else

@@ -79,25 +79,54 @@ std::optional<std::vector<Value>> pack_all(const ir::Function* f, const std::vec
   return out;
 }
 
-// Parameters in another order, or some of them left out: their names tell.
+// Parameters in another order, or some of them left out: their names tell. Of several of one name the last.
 std::optional<std::vector<Value>> by_names(const ir::Function* f, const std::vector<Leaf>& leaves) {
   std::vector<Value> out;
   for (const ir::Var* p : f->params) {
-    const auto it = std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.name == p->name; });
-    if (it == leaves.end() || !fits(p->type, it->value)) return std::nullopt;
+    const auto it = std::find_if(leaves.rbegin(), leaves.rend(), [&](const Leaf& l) { return l.name == p->name; });
+    if (it == leaves.rend() || !fits(p->type, it->value)) return std::nullopt;
     out.push_back(it->value);
   }
   return out;
 }
 
-constexpr std::string_view kTransform = "_transform_params";
+constexpr std::string_view kTransform = "transform_params";
 
-// What the function that computes the lifted parameters gives for the parameters that `to` has no more.
-std::optional<std::vector<Leaf>> with_lifted(session::Session& session, const std::vector<Leaf>& leaves,
-                                             const ir::Module* module, std::string_view name, const ir::Function* to) {
-  const std::string transform(std::string(name) + std::string(kTransform));
-  const auto* f = as<ir::Function>(module->find(transform));
-  if (!f) return std::nullopt;
+// The function that computes what was lifted: of this function alone, or of all of them together.
+const ir::Function* transformation(const ir::Module* module, std::string_view name, std::string& found) {
+  for (const std::string& candidate : {fmt::format("{}_{}", name, kTransform), std::string(kTransform)})
+    if (const auto* f = as<ir::Function>(module->find(candidate))) {
+      found = candidate;
+      return f;
+    }
+  return nullptr;
+}
+
+// The names of the values that a function returns as a tuple; empty: it does not say.
+std::vector<std::string> result_names(const ir::Function* f) {
+  const ir::Expr* result = f->body->body;
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings)
+      if (b->var == result) result = b->value;
+  std::vector<std::string> names;
+  if (const auto* tuple = as<ir::Tuple>(result))
+    for (const ir::Expr* item : tuple->items) {
+      const auto* v = as<ir::Var>(item);
+      names.push_back(v ? std::string(v->name) : std::string());
+    }
+  return names;
+}
+
+struct Lifted {
+  std::vector<Leaf> inputs;  // come first, as they were
+  std::vector<Leaf> made;    // parameters, computed
+};
+
+std::optional<Lifted> with_lifted(session::Session& session, const std::vector<Leaf>& leaves, const ir::Module* module,
+                                  std::string_view name) {
+  std::string transform;
+  const ir::Function* f = transformation(module, name, transform);
+  if (!f || transform == name) return std::nullopt;
   std::size_t wanted = 0;
   for (const ir::Var* p : f->params) wanted += count_leaves(p->type);
   if (wanted > leaves.size()) return std::nullopt;
@@ -108,13 +137,18 @@ std::optional<std::vector<Leaf>> with_lifted(session::Session& session, const st
   source::Diagnostics ignored;
   const session::RunResult run = session.run_watched(module, transform, copies(*args), nobody, ignored);
   if (!run.ok) return std::nullopt;
-  std::vector<Leaf> out(leaves.begin(), leaves.begin() + std::ptrdiff_t(kept));
+  Lifted out{{leaves.begin(), leaves.begin() + std::ptrdiff_t(kept)}, {}};
   std::vector<Value> made;
   flatten(run.value, made);
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const std::size_t at = kept + i;
-    out.push_back({at < to->params.size() ? std::string(to->params[at]->name) : std::string(), made[i]});
-  }
+  const std::vector<std::string> names = result_names(f);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    out.made.push_back({i < names.size() ? names[i] : std::string(), made[i]});
+  return out;
+}
+
+std::vector<Leaf> joined(const std::vector<Leaf>& a, const std::vector<Leaf>& b) {
+  std::vector<Leaf> out = a;
+  out.insert(out.end(), b.begin(), b.end());
   return out;
 }
 
@@ -127,13 +161,30 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
   for (std::size_t i = 0; i < from.values.size(); ++i)
     leaves_of(std::string(from.function->params[i]->name), from.values[i], leaves);
   // A function that lifts the parameters changes what they are, though their number and types may stay.
-  if (const auto lifted = with_lifted(session, leaves, module, name, to))
-    if (auto out = pack_all(to, *lifted)) return out;
+  if (const auto lifted = with_lifted(session, leaves, module, name)) {
+    if (auto out = by_names(to, joined(leaves, lifted->made))) return out;
+    if (auto out = pack_all(to, joined(lifted->inputs, lifted->made))) return out;
+  }
   if (auto out = pack_all(to, leaves)) return out;
-  if (to->params.size() >= leaves.size())
-    if (auto out = by_names(to, leaves)) return out;
+  if (auto out = by_names(to, leaves)) return out;
   why = fmt::format("`{}` takes other arguments", name);
   return std::nullopt;
+}
+
+std::optional<std::vector<Value>> with_outputs(const std::vector<Value>& args, const Value& result,
+                                               const ir::Function* to) {
+  std::vector<Value> leaves;
+  flatten(result, leaves);
+  if (to->params.size() != args.size() + leaves.size()) return std::nullopt;
+  std::vector<Value> out = args;
+  for (const Value& leaf : leaves) {
+    const ir::Type* type = to->params[out.size()]->type;
+    if (!leaf.is(ValueKind::Tensor) || !as<ir::TensorType>(type) || !fits(type, leaf)) return std::nullopt;
+    auto room = runtime::Tensor::empty(leaf.as_tensor().shape(), leaf.as_tensor().dtype());
+    if (!room.ok()) return std::nullopt;
+    out.push_back(Value(std::move(room).value()));
+  }
+  return out;
 }
 
 }  // namespace rldb::repro

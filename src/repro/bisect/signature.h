@@ -21,4 +21,9 @@ std::optional<std::vector<runtime::Value>> adapt_arguments(session::Session& ses
                                                            const ir::Module* module, std::string_view name,
                                                            const ir::Function* to, std::string& why);
 
+// A function that takes the tensors which its results are written to, behind the others: room for each of them.
+// nullopt: `to` is no such function.
+std::optional<std::vector<runtime::Value>> with_outputs(const std::vector<runtime::Value>& args,
+                                                        const runtime::Value& result, const ir::Function* to);
+
 }  // namespace rldb::repro

@@ -23,6 +23,16 @@ std::string first_ill_formed(const std::vector<Stage>& stages) {
   return {};
 }
 
+// Passes that may be to blame too: their files could not be run.
+std::string between(const TraceBisection& b) {
+  std::string text;
+  for (std::size_t i = b.good + 1; i < b.bad; ++i) {
+    const Stage& s = b.stages[i];
+    if (s.module && !s.not_runnable.empty()) text += (text.empty() ? "" : ", ") + s.pass;
+  }
+  return text;
+}
+
 std::string memory_of(const std::vector<Finding>& findings) {
   std::string text;
   for (std::size_t i = 0; i < findings.size() && i < kMaxFindings; ++i)
@@ -46,12 +56,24 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
   if (b.verdict == Verdict::Found) {
     const Stage& good = b.stages[b.good];
     const Stage& bad = b.stages[b.bad];
-    text += fmt::format("pass: {} ({}; {} still agrees)\nfunction: {}\n", bad.pass, bad.file, good.file, b.function);
+    text += fmt::format("pass: {} ({}; {} still agrees)\n", bad.pass, bad.file, good.file);
+    if (const std::string others = between(b); !others.empty())
+      text += fmt::format("or one of those passed by in between: {}\n", others);
+    text += fmt::format("function: {}\n", b.function);
+    if (b.comparison.verdict == Comparison::Verdict::Equal)
+      text += "the values agree on these inputs; memory is used wrongly from there on\n";
     if (b.dim != 0) text += fmt::format("symbolic dims: {}\n", b.dim);
     text += to_string(b.comparison, good.file, bad.file) + "\n" + memory_of(b.memory);
   }
   text.pop_back();
   return text;
+}
+
+std::string to_string(const FolderBisection& b, std::string_view first, std::string_view second) {
+  std::string text = to_string(b.first, first) + "\n" + to_string(b.second, second);
+  if (!b.both) return text;
+  if (b.both->verdict == TraceBisection::Verdict::Agree) return text + "\nboth folders agree with each other";
+  return text + "\none folder after the other:\n" + to_string(*b.both, "both");
 }
 
 std::string to_string(const PassBisection& b) {

@@ -5,64 +5,56 @@
 #include <chrono>
 #include <span>
 
-#include "repro/bisect/signature.h"
+#include "repro/bisect/follow.h"
 #include "repro/borrow.h"
-#include "repro/values.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
-#include "rldb/repro/bisect.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
 
-using runtime::Value;
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Step = Follower::Step;
 
 constexpr std::int64_t kDims[] = {7, 1, 16, 2};
-// After so long no other dims are tried.
+// Tried only while no stage runs with the others: sizes that programs like to ask for.
+constexpr std::int64_t kOtherDims[] = {4, 8, 3, 32, 64, 10};
+// After so long no other dims are tried, and no stage after the other.
 constexpr auto kEnough = std::chrono::seconds(4);
 // Of what is evaluated in one run (kernels that cannot be compiled): some tenths of a second.
 constexpr std::uint64_t kStatements = 5'000'000;
-
-// What came of one stage.
-struct Outcome {
-  bool ran = false;
-  std::string error;
-  std::string not_run;  // it could not be run, for a reason that is not the program's
-  Value result;
-};
+// Of more stages in a row that are compared with one, the last is looked at first.
+constexpr std::size_t kLongRun = 24;
 
 class TraceBisector {
  public:
   TraceBisector(session::Session& session, const Tolerances& tolerances, TraceBisection& out)
-      : session_(session), tolerances_(tolerances), out_(out) {}
+      : session_(session), tolerances_(tolerances), out_(out), follower_(session, tolerances, out) {}
 
   void run() {
-    const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), runs);
+    const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
     if (first == out_.stages.end()) {
       out_.why = "no stage can be run";
       return;
     }
+    order_stages();
     const bool open = has_open_dims(first->module);
     for (const std::string& name : functions_of(first->module))
-      for (const std::int64_t dim : open ? std::span(kDims) : std::span(kDims).first(1)) {
-        if (dim != kDims[0] && Clock::now() - start_ > kEnough) break;
-        session_.options().default_dim = dim;
-        if (look_at(name)) {
-          out_.dim = open ? dim : 0;
-          return;
-        }
+      if (try_dims(name, open)) {
+        follower_.tell_reasons();
+        return;
       }
-    if (!out_.compared.empty()) look_at_memory(record(session_, previous_program_));
+    follower_.tell_reasons();
     out_.verdict = out_.compared.empty() ? TraceBisection::Verdict::CannotTell : TraceBisection::Verdict::Agree;
-    if (out_.compared.empty() && out_.why.empty()) out_.why = "no two stages could be compared";
+    if (!out_.compared.empty()) look_at_last_memory();
+    if (out_.compared.empty()) out_.why = "no two stages could be compared";
+    if (out_.compared.empty() && !follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
   }
 
  private:
-  static bool runs(const Stage& s) { return s.module && s.not_runnable.empty(); }
+  static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
 
   static std::vector<std::string> functions_of(const ir::Module* module) {
     std::vector<std::string> names;
@@ -74,217 +66,222 @@ class TraceBisector {
     return names;
   }
 
+  // Parameters that fit tensors of more than one shape.
   static bool has_open_dims(const ir::Module* module) {
-    return std::any_of(module->entries.begin(), module->entries.end(), [](const ir::ModuleEntry& e) {
+    const auto is_open = [](const ir::Var* p) {
+      const auto* t = ir::as<ir::TensorType>(p->type);
+      return p->type->has_vars || (t && !t->has_shape) || ir::as<ir::ShapeType>(p->type);
+    };
+    return std::any_of(module->entries.begin(), module->entries.end(), [&](const ir::ModuleEntry& e) {
       const auto* f = ir::as<ir::Function>(e.function);
-      return f && std::any_of(f->params.begin(), f->params.end(), [](const ir::Var* p) { return p->type->has_vars; });
+      return f && std::any_of(f->params.begin(), f->params.end(), is_open);
     });
   }
 
-  // By its name, or by the symbol that it is exported under.
-  static const ir::Function* find(const ir::Module* module, const std::string& name, std::string& there) {
-    there = name;
-    if (const auto* f = ir::as<ir::Function>(module->find(name))) return f;
-    for (const ir::ModuleEntry& e : module->entries) {
-      const auto* f = ir::as<ir::Function>(e.function);
-      const ir::Attr* symbol = f ? ir::find_attr(f->attrs, "global_symbol") : nullptr;
-      if (!symbol || symbol->string != name) continue;
-      there = e.name;
-      return f;
+  // A stage that is the one before again needs no run.
+  void order_stages() {
+    const ir::Module* last = nullptr;
+    for (std::size_t i = 0; i < out_.stages.size(); ++i) {
+      support::poll();
+      if (!can_run(out_.stages[i])) continue;
+      const ir::Module* module = out_.stages[i].module;
+      if (!last || !ir::structural_equal(last, module)) order_.push_back(i);
+      last = module;
     }
-    return nullptr;
+  }
+
+  // True: a stage differs.
+  bool try_dims(const std::string& name, bool open) {
+    std::vector<std::int64_t> dims(1, kDims[0]);
+    if (open) dims.assign(std::begin(kDims), std::end(kDims));
+    if (open) dims.insert(dims.end(), std::begin(kOtherDims), std::end(kOtherDims));
+    for (std::size_t k = 0; k < dims.size(); ++k) {
+      const bool was_compared = std::find(out_.compared.begin(), out_.compared.end(), name) != out_.compared.end();
+      if (k > 0 && (Clock::now() - start_ > kEnough || (k >= std::size(kDims) && was_compared))) return false;
+      session_.options().default_dim = dims[k];
+      if (!look_at(name)) continue;
+      out_.dim = open ? dims[k] : 0;
+      return true;
+    }
+    return false;
   }
 
   // ---- one function through all stages ----
 
-  // True: a stage differs.
   bool look_at(const std::string& name) {
-    baseline_ = kNone;
-    previous_ = kNone;
-    for (std::size_t i = 0; i < out_.stages.size(); ++i) {
+    name_ = name;
+    at_ = Point{};
+    for (std::size_t k = 0; k < order_.size();) {
       support::poll();
-      Stage& stage = out_.stages[i];
-      if (!runs(stage)) continue;
-      if (step(i, name)) return true;
-    }
-    return false;
-  }
-
-  bool step(std::size_t i, const std::string& name) {
-    Stage& stage = out_.stages[i];
-    if (previous_ != kNone && ir::structural_equal(out_.stages[previous_].module, stage.module)) {
-      previous_ = i;
-      return false;
-    }
-    Program program;
-    program.module = stage.module;
-    program.label = stage.file;
-    program.kernels = session_.options().engine;
-    const ir::Function* f = find(stage.module, name, program.function);
-    if (!f) return false;
-    if (!prepare(i, f, program)) {
-      stage.not_runnable = out_.why;
-      return false;
-    }
-    Outcome outcome = execute(program);
-    if (!outcome.not_run.empty() && previous_ != kNone)
-      if (const ir::Module* other = with_earlier_kernels(stage)) {
-        program.module = other;
-        outcome = execute(program);
-        if (outcome.not_run.empty() && !earlier_kernels_)
-          note(fmt::format("from {} on kernels are run as they were in {}", stage.file, out_.stages[previous_].file));
-        earlier_kernels_ = earlier_kernels_ || outcome.not_run.empty();
-      }
-    if (!outcome.not_run.empty()) {
-      stage.not_runnable = outcome.not_run;
-      return false;
-    }
-    if (baseline_ == kNone) {
-      if (!outcome.ran) {
-        stage.not_runnable = "it fails: " + outcome.error;
-        return false;
-      }
-      baseline_ = i;
-      reference_ = outcome;
-    } else {
-      note_compared(name);
-      if (differs(outcome)) return found(i, program);
-    }
-    previous_ = i;
-    previous_program_ = std::move(program);
-    return false;
-  }
-
-  // Kernels that were scheduled for another machine do what those of the same name did before. Null: none is the same.
-  const ir::Module* with_earlier_kernels(const Stage& stage) {
-    const ir::Module* earlier = previous_program_.module;
-    ir::ModuleBuilder builder(session_.context(), *stage.module);
-    bool changed = false;
-    for (const ir::ModuleEntry& e : stage.module->entries) {
-      const auto* f = ir::as<ir::PrimFunc>(e.function);
-      const auto* before = f ? ir::as<ir::PrimFunc>(earlier->find(e.name)) : nullptr;
-      if (!before || before == f || ir::print_type(before->type) != ir::print_type(f->type)) continue;
-      builder.set(e.name, before);
-      changed = true;
-    }
-    return changed ? builder.build() : nullptr;
-  }
-
-  void note(const std::string& text) {
-    if (std::find(out_.notes.begin(), out_.notes.end(), text) == out_.notes.end()) out_.notes.push_back(text);
-  }
-
-  // Arguments for the stage: those of the first one, or new ones where these do not fit.
-  bool prepare(std::size_t i, const ir::Function* f, Program& program) {
-    const Stage& stage = out_.stages[i];
-    std::string why;
-    if (baseline_ != kNone && out_.stages[baseline_].made_up != stage.made_up)
-      why = "it has other constants, whose data the dump left out";
-    if (baseline_ != kNone && why.empty()) {
-      auto adapted = adapt_arguments(session_, arguments_, stage.module, program.function, f, why);
-      if (adapted) {
-        program.args = std::move(*adapted);
+      const std::size_t end = end_of_run(k);
+      const bool is_long = end - k > kLongRun || (end - k > 2 && Clock::now() - start_ > kEnough / 2);
+      if (at_.baseline != kNoStage && is_long) {
+        if (search(k, end)) return true;
+        k = end;
+      } else if (step(order_[k++])) {
         return true;
       }
     }
-    if (baseline_ != kNone) {
-      note(fmt::format("compared anew from {} on: {}", stage.file, why));
-    }
-    baseline_ = kNone;
-    return make_arguments(f, program);
-  }
-
-  bool make_arguments(const ir::Function* f, Program& program) {
-    session_.history().start(program.module);
-    source::Diagnostics found;
-    auto made = session_.arguments(program.function, {}, found);
-    if (!made) {
-      out_.why = found.all().empty() ? "its inputs cannot be made up" : found.all()[0].message;
-      return false;
-    }
-    for (const session::Argument& a : *made) program.args.push_back(a.value);
-    arguments_ = {f, program.args};
-    return true;
-  }
-
-  Outcome execute(const Program& program) {
-    ++out_.runs;
-    Outcome o;
-    eval::Watcher nobody;
-    source::Diagnostics found;
-    const session::RunResult run =
-        session_.run_watched(program.module, program.function, copies(program.args), nobody, found);
-    support::poll_cause();
-    o.ran = run.ok;
-    o.result = run.value;
-    if (o.ran) return o;
-    for (const source::Diagnostic& d : found.all())
-      if (d.severity == source::Severity::Error && o.error.empty()) o.error = d.message;
-    using runtime::ErrorKind;
-    const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
-    if (kind == ErrorKind::Unsupported || kind == ErrorKind::UnknownFunction || kind == ErrorKind::TooLong ||
-        kind == ErrorKind::OutOfMemory)
-      o.not_run = o.error;
-    return o;
-  }
-
-  bool differs(const Outcome& o) const {
-    if (!o.ran) return true;
-    std::vector<Value> a, b;
-    flatten(reference_.result, a);
-    flatten(o.result, b);
-    if (a.size() != b.size()) return true;
-    for (std::size_t i = 0; i < a.size(); ++i)
-      if (!is_opaque(a[i]) && difference(a[i], b[i], tolerances_)) return true;
     return false;
   }
 
-  void note_compared(const std::string& name) {
-    if (std::find(out_.compared.begin(), out_.compared.end(), name) == out_.compared.end())
-      out_.compared.push_back(name);
+  // Of the same parameters and constants as the stage at `k`, one after the other: any of them can follow the one
+  // before.
+  std::size_t end_of_run(std::size_t k) const {
+    std::size_t end = k;
+    const std::string shape = k > 0 ? signature(order_[k - 1]) : std::string();
+    while (end < order_.size() && signature(order_[end]) == shape) ++end;
+    return std::max(end, k + 1);
   }
 
-  bool found(std::size_t i, const Program& program) {
+  std::string signature(std::size_t stage) const {
+    const Stage& s = out_.stages[stage];
+    std::string there;
+    const ir::Function* f = find_exported(s.module, name_, there);
+    std::string text = s.made_up;
+    if (f)
+      for (const ir::Var* p : f->params) text += fmt::format("{}:{};", p->name, ir::print_type(p->type));
+    return f ? text : std::string("none");
+  }
+
+  bool step(std::size_t stage) {
+    Program tried;
+    const Step answer = follower_.attempt(stage, name_, at_, tried);
+    return answer == Step::Differs && found(stage, tried);
+  }
+
+  // Binary search over a long run; the stages in [k, end) differ from some point on, or none does.
+  bool search(std::size_t k, std::size_t end) {
+    std::vector<std::size_t> open(order_.begin() + std::ptrdiff_t(k), order_.begin() + std::ptrdiff_t(end));
+    std::optional<std::pair<std::size_t, Program>> bad;
+    while (!open.empty()) {
+      support::poll();
+      const std::size_t middle = bad ? open.size() / 2 : open.size() - 1;
+      Program tried;
+      switch (follower_.attempt(open[middle], name_, at_, tried)) {
+        case Step::Skipped:
+          open.erase(open.begin() + std::ptrdiff_t(middle));
+          break;
+        case Step::Anew:
+        case Step::Agrees:
+          open.erase(open.begin(), open.begin() + std::ptrdiff_t(middle) + 1);
+          break;
+        case Step::Differs:
+          bad = {open[middle], std::move(tried)};
+          open.resize(middle);
+          break;
+      }
+    }
+    return bad && found(bad->first, bad->second);
+  }
+
+  // ---- telling ----
+
+  bool found(std::size_t stage, const Program& program) {
     out_.verdict = TraceBisection::Verdict::Found;
-    out_.good = previous_;
-    out_.bad = i;
+    out_.good = at_.previous;
+    out_.bad = stage;
     out_.function = program.function;
-    const Trace good = record(session_, previous_program_);
+    const Trace good = record(session_, at_.program);
     const Trace bad = record(session_, program);
     out_.comparison = compare(session_.context(), good, bad, tolerances_);
-    look_at_memory(bad);
+    out_.memory = memory_of(bad, true);
     return true;
   }
 
-  void look_at_memory(const Trace& trace) {
+  static std::vector<Finding> memory_of(const Trace& trace, bool unwritten) {
     Sanitizers which;
-    which.storage = which.unwritten = true;
-    out_.memory = sanitize(trace, which);
+    which.storage = true;
+    which.unwritten = unwritten;
+    return sanitize(trace, which);
   }
 
-  static constexpr std::size_t kNone = std::size_t(-1);
+  // All agree on these inputs. Memory that was given away too early is wrong all the same; the earliest stage that does
+  // it is the answer.
+  void look_at_last_memory() {
+    if (at_.previous == kNoStage) return;
+    out_.memory = memory_of(record(session_, at_.program), false);
+    if (out_.memory.empty()) return;
+    Program last = at_.program;
+    std::size_t bad = at_.previous;
+    for (std::size_t k = order_.size(); k-- > 0;) {
+      support::poll();
+      if (order_[k] >= bad) continue;
+      Point at = at_;
+      Program ignored;
+      const Step step = follower_.attempt(order_[k], name_, at, ignored);
+      if (step == Step::Skipped) continue;
+      const auto findings =
+          step == Step::Agrees ? memory_of(record(session_, at.program), false) : std::vector<Finding>();
+      if (!findings.empty()) {
+        bad = order_[k];
+        last = at.program;
+        out_.memory = findings;
+        continue;
+      }
+      if (step != Step::Agrees) return;
+      out_.verdict = TraceBisection::Verdict::Found;
+      out_.good = order_[k];
+      out_.bad = bad;
+      out_.function = last.function;
+      out_.comparison = compare(session_, at.program, last, tolerances_);
+      return;
+    }
+  }
+
   session::Session& session_;
   const Tolerances& tolerances_;
   TraceBisection& out_;
+  Follower follower_;
   Clock::time_point start_ = Clock::now();
-  std::size_t baseline_ = kNone;  // the stage that the others are compared with
-  std::size_t previous_ = kNone;  // the last one that agreed with it
-  Arguments arguments_;
-  Outcome reference_;
-  Program previous_program_;
-  bool earlier_kernels_ = false;  // it was noted that they stand in
+  std::vector<std::size_t> order_;  // stages that may run, without repetitions
+  std::string name_;
+  Point at_;
 };
+
+TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances) {
+  if (out.stages.empty()) return out;
+  const Borrow borrow(session);
+  session.options().eval_statements = kStatements;
+  TraceBisector(session, tolerances, out).run();
+  return out;
+}
+
+// The stages of both, one folder after the other.
+TraceBisection joined(const TraceBisection& a, const TraceBisection& b, const std::string& first,
+                      const std::string& second) {
+  TraceBisection out;
+  for (const auto& [side, folder] : {std::pair{&a, &first}, std::pair{&b, &second}})
+    for (Stage s : side->stages) {
+      s.file = *folder + "/" + s.file;
+      out.stages.push_back(std::move(s));
+    }
+  return out;
+}
 
 }  // namespace
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances) {
   TraceBisection out;
   out.stages = read_dump(session, folder, out.why);
-  if (out.stages.empty()) return out;
-  const Borrow borrow(session);
-  session.options().eval_statements = kStatements;
-  TraceBisector(session, tolerances, out).run();
+  return bisect_stages(session, std::move(out), tolerances);
+}
+
+FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
+                                  const Tolerances& tolerances) {
+  FolderBisection out;
+  out.first = bisect_trace(session, first, tolerances);
+  out.second = bisect_trace(session, second, tolerances);
+  using Verdict = TraceBisection::Verdict;
+  if (out.first.verdict == Verdict::Agree && out.second.verdict == Verdict::Agree)
+    out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances);
   return out;
+}
+
+TraceBisection::Verdict FolderBisection::verdict() const {
+  using Verdict = TraceBisection::Verdict;
+  if (first.verdict == Verdict::Found || second.verdict == Verdict::Found) return Verdict::Found;
+  return both ? both->verdict : Verdict::CannotTell;
 }
 
 }  // namespace rldb::repro

@@ -160,14 +160,21 @@ bool FirstDifference::inputs_agree() const {
   return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees; });
 }
 
+std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
+
 Trace record(session::Session& session, const Program& program) {
-  Recorder recorder(support::memory_limit() / kShareOfMemory);
+  Recorder recorder(memory_for_copies());
+  return record(session, program, recorder);
+}
+
+Trace record(session::Session& session, const Program& program, Recorder& recorder) {
   const Borrow borrow(session);
   session.options().engine = program.kernels;
   source::Diagnostics found;
-  const session::RunResult run =
-      session.run_watched(program.module, program.function, copies(program.args), recorder, found);
+  const std::vector<Value> args = copies(program.args);
+  const session::RunResult run = session.run_watched(program.module, program.function, args, recorder, found);
   support::poll_cause();
+  if (run.ok && program.outputs > 0) recorder.results_are(std::span(args).last(program.outputs));
   Trace trace = recorder.take();
   if (run.ok) return trace;
   if (run.fault) trace.error_kind = run.fault->error.kind;

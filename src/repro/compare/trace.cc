@@ -307,11 +307,24 @@ Result<Unit> Recorder::called(std::string_view name, const ir::PrimFunc* f, Pack
   return Unit{};
 }
 
+void Recorder::results_are(PackedArgs outputs) {
+  State& s = *state_;
+  s.trace.results.clear();
+  std::vector<Value> fields;
+  for (const Value& v : outputs) {
+    s.add_readings(s.trace.results, v);
+    auto copy = runtime::deep_copy(v);
+    fields.push_back(copy.ok() ? std::move(copy).value() : v);
+  }
+  s.trace.result = fields.size() == 1 ? fields[0] : Value::of_tuple(std::move(fields));
+}
+
 Trace Recorder::take() {
   State& s = *state_;
   for (Event& e : s.trace.events)
     if (e.names.empty()) e.names.push_back(e.binding ? std::string(e.binding->var->name) : std::string("<unnamed>"));
   if (!s.functions.empty()) s.trace.error_function = s.functions.back();
+  if (!s.bindings.empty()) s.trace.error_binding = s.bindings.back();
   return std::move(s.trace);
 }
 

@@ -23,10 +23,18 @@ std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module
                                               std::size_t size);
 // One binding gives way to an operand of its type.
 std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
-// One of several results is left, a branch instead of an `if`.
+// One of several results is left.
 std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // Private functions inlined, parameters that nobody reads dropped.
 std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// One branch of an `if`.
+std::vector<Candidate> decided_branches(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// One parameter in place of another of its type.
+std::vector<Candidate> fewer_parameters(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Attributes of functions and kernels.
+std::vector<Candidate> fewer_attributes(ir::Context& ctx, const ir::Module* module);
+// Statements, loops and expressions of kernels. What they are to write is written still.
+std::vector<Candidate> simpler_kernels(ir::Context& ctx, const ir::Module* module);
 // Dims that are numbers, one number everywhere at a time, made small.
 std::vector<std::int64_t> static_dims(const ir::Module* module);
 

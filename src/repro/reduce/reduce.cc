@@ -20,8 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Candidates that are made before they are tried: enough for the children at work.
-constexpr std::size_t kBatchPerJob = 4;
+// Candidates that are made before they are tried: enough for the children at work, and as many however many these are,
+// so that the result is the same.
+constexpr std::size_t kBatch = 16;
 
 class Reducer {
  public:
@@ -72,11 +73,16 @@ class Reducer {
       repeat([&] { return simpler_signatures(session_.context(), out_.module, name); });
       repeat([&] { return cuts(session_.context(), out_.module, name); });
       repeat([&] { return simpler_values(session_.context(), out_.module, name); });
+      repeat([&] { return decided_branches(session_.context(), out_.module, name); });
       thin_out();
       repeat([&] { return bindings_to_operands(session_.context(), out_.module, name); });
+      repeat([&] { return fewer_parameters(session_.context(), out_.module, name); });
       shrink_dims();
+      repeat([&] { return simpler_kernels(session_.context(), out_.module); });
+      repeat([&] { return fewer_attributes(session_.context(), out_.module); });
       again = out_.accepted != before;
     }
+    simplify_inputs();
     out_.complete = true;
   }
 
@@ -104,14 +110,13 @@ class Reducer {
   bool accept_one(const std::vector<Candidate>& candidates) {
     std::vector<const ir::Module*> batch;
     std::vector<std::string> moves;
-    const std::size_t width = std::max<std::size_t>(1, options_.jobs) * kBatchPerJob;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       check_time();
       if (const ir::Module* made = candidates[i].make(); made && is_new(made)) {
         batch.push_back(made);
         moves.push_back(candidates[i].move);
       }
-      if (batch.size() < width && i + 1 < candidates.size()) continue;
+      if (batch.size() < kBatch && i + 1 < candidates.size()) continue;
       if (accept_of(batch, moves)) return true;
       batch.clear();
       moves.clear();
@@ -131,7 +136,10 @@ class Reducer {
     if (a.bindings != b.bindings) return a.bindings < b.bindings;
     if (a.functions != b.functions) return a.functions < b.functions;
     if (a.statements != b.statements) return a.statements < b.statements;
-    return a.elements < b.elements;
+    if (a.elements != b.elements) return a.elements < b.elements;
+    if (a.parameters != b.parameters) return a.parameters < b.parameters;
+    if (a.nodes != b.nodes) return a.nodes < b.nodes;
+    return a.attributes < b.attributes;
   }
 
   bool accept_of(const std::vector<const ir::Module*>& batch, const std::vector<std::string>& moves) {
@@ -139,12 +147,42 @@ class Reducer {
     const auto found = first_with(out_.symptom, batch.size(), options_.jobs, limits_,
                                   [&](std::size_t i) { return ask(batch[i], out_.passes); });
     out_.tried += found ? *found + 1 : batch.size();
-    if (found) {
+    if (found) {  // those behind it were not tried
+      for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(ir::structural_hash(batch[i]));
       out_.module = batch[*found];
       ++out_.accepted;
     }
     if (options_.progress) options_.progress(size_of(out_.module), out_.tried, found ? moves[*found] : std::string());
     return found.has_value();
+  }
+
+  // Numbers that can be read: ones, or 0, 1, 2, ... for each parameter of a known shape.
+  void simplify_inputs() {
+    if (!question_.inputs.empty() || !question_.expected.empty()) return;
+    const auto* f = ir::as<ir::Function>(out_.module->find(question_.function));
+    for (const ir::Var* p : f->params) {
+      const auto* t = ir::as<ir::TensorType>(p->type);
+      if (!t || !t->has_shape || t->dtype.is_void() || t->dtype.is_bool()) continue;
+      std::string shape;
+      bool known = true;
+      for (const ir::Expr* d : t->shape) {
+        const auto* n = ir::as<ir::IntImm>(d);
+        known = known && n;
+        if (n) shape += fmt::format("{}x", n->value);
+      }
+      for (const char* value : {"ones", "arange"}) {
+        if (!known) break;
+        check_time();
+        std::vector<std::string> inputs = question_.inputs;
+        inputs.push_back(fmt::format("{}={}{}={}", p->name, shape, runtime::to_string(t->dtype), value));
+        std::swap(inputs, question_.inputs);
+        ++out_.tried;
+        const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, out_.passes); });
+        if (answer && *answer == out_.symptom) break;
+        std::swap(inputs, question_.inputs);
+      }
+    }
+    out_.inputs = question_.inputs;
   }
 
   // Passes that are not needed for it, the last ones first.
@@ -194,11 +232,21 @@ ProgramSize size_of(const ir::Module* module) {
       s.statements += ir::as<ir::Stmt>(n) != nullptr;
       return true;
     });
-    if (const auto* f = ir::as<ir::Function>(e.function))
-      for (const ir::Var* p : f->params)
-        if (const auto* t = ir::as<ir::TensorType>(p->type); t && t->has_shape)
-          for (const ir::Expr* d : t->shape)
-            if (const auto* i = ir::as<ir::IntImm>(d)) s.elements += std::size_t(i->value);
+    if (const auto* kernel = ir::as<ir::PrimFunc>(e.function)) {
+      s.attributes += kernel->attrs.size();
+      ir::walk(kernel->body, [&](const ir::Node*) {
+        ++s.nodes;
+        return true;
+      });
+    }
+    const auto* f = ir::as<ir::Function>(e.function);
+    if (!f) continue;
+    s.attributes += f->attrs.size();
+    s.parameters += f->params.size();
+    for (const ir::Var* p : f->params)
+      if (const auto* t = ir::as<ir::TensorType>(p->type); t && t->has_shape)
+        for (const ir::Expr* d : t->shape)
+          if (const auto* i = ir::as<ir::IntImm>(d)) s.elements += std::size_t(i->value);
   }
   return s;
 }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "repro/sanitize/overflow.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -96,6 +97,7 @@ class Scan {
 };
 
 std::string reader_of(const Finding& f) {
+  if (f.reader == "return" && f.function.empty()) return "the result";
   if (f.reader == "return") return fmt::format("the result of `{}`", f.function);
   std::string text = fmt::format("`{}` of `{}`", f.reader, f.function);
   if (!f.reader_callee.empty()) text += fmt::format(" (by `{}`)", f.reader_callee);
@@ -121,6 +123,10 @@ std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& w
       out.unwritten = true;
     } else if (word == "nan") {
       out.nan = true;
+    } else if (word == "bounds") {
+      out.bounds = true;
+    } else if (word == "overflow") {
+      out.overflow = true;
     } else {
       wrong = word;
       return std::nullopt;
@@ -130,6 +136,28 @@ std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& w
 }
 
 std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which) { return Scan(trace, which).run(); }
+
+SanitizedRun run_sanitized(session::Session& session, const Program& program, const Sanitizers& which) {
+  SanitizedRun out;
+  Program checked = program;
+  if (which.bounds || which.overflow) checked.kernels = session::Engine::Eval;
+  OverflowRecorder recorder(memory_for_copies(), which.overflow, session.registry());
+  out.trace = record(session, checked, recorder);
+  out.findings = sanitize(out.trace, which);
+  for (Finding& f : recorder.findings()) out.findings.push_back(std::move(f));
+  if (which.bounds && out.trace.error_kind == runtime::ErrorKind::OutOfBounds) {
+    Finding f;
+    f.kind = Finding::Kind::Bounds;
+    f.function = out.trace.error_function;
+    if (const ir::Binding* b = out.trace.error_binding) {
+      f.reader = std::string(b->var->name);
+      f.text = ir::print_binding(b);
+    }
+    f.statement = out.trace.error;
+    out.findings.push_back(std::move(f));
+  }
+  return out;
+}
 
 std::string to_string(const Finding& f) {
   switch (f.kind) {
@@ -145,6 +173,11 @@ std::string to_string(const Finding& f) {
     case Finding::Kind::Nan:
       return fmt::format("{} is {} at [{}], and what it is computed from is finite", reader_of(f), f.value,
                          fmt::join(f.element, ", "));
+    case Finding::Kind::Bounds:
+      return fmt::format("{}: {}", reader_of(f), f.statement);
+    case Finding::Kind::Overflow:
+      return fmt::format("{}: `{}` is {} for [{}] of `{}`, which {} cannot hold", reader_of(f), f.statement, f.number,
+                         fmt::join(f.element, ", "), f.tensor, f.dtype);
   }
   return {};
 }

@@ -18,12 +18,18 @@ namespace {
 
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
-  const repro::TraceBisection found = repro::bisect_trace(session, line.trace, line.tolerances);
-  if (line.format == Format::Json)
-    console.print("{}\n", repro::to_json(found));
-  else
-    console.print("{}\n", repro::to_string(found, line.trace));
-  return found.verdict == Verdict::Agree ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
+  const bool json = line.format == Format::Json;
+  Verdict verdict = Verdict::CannotTell;
+  if (line.traces.size() == 1) {
+    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances);
+    console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
+    verdict = found.verdict;
+  } else {
+    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances);
+    console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0], line.traces[1]));
+    verdict = found.verdict();
+  }
+  return verdict == Verdict::Agree ? kGood : verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
 // What the command line asks of a program; none: diagnosed.
@@ -93,7 +99,7 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
 int batch_bisect(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (!line.trace.empty()) return bisect_folder(line, *session, console);
+  if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
   if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NothingToBisect));
@@ -123,8 +129,11 @@ int batch_reduce(const CommandLine& line, Console& console) {
                       r.complete ? "" : " (stopped before the end)");
   console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
+  for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
+  CommandLine simpler = line;
+  if (!r.inputs.empty()) simpler.inputs = r.inputs;
   if (!line.save_repro.empty() &&
-      !save_repro(line, r.module, r.passes, "symptom: " + r.symptom.kind + ": " + r.symptom.text, console))
+      !save_repro(simpler, r.module, r.passes, "symptom: " + r.symptom.kind + ": " + r.symptom.text, console))
     return kUsage;
   ir::PrintOptions print = line.options.print;
   print.show_meta = true;

@@ -1,0 +1,300 @@
+// Follower: runs the versions of a function one after the other on what is the same input.
+#include "repro/bisect/follow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "repro/bisect/learn.h"
+#include "repro/values.h"
+#include "rldb/eval/eval.h"
+#include "rldb/ir/printer.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+using runtime::Value;
+
+namespace {
+
+// TVM's passes that are allowed to change results, by their nature.
+enum class Meant : std::uint8_t { Exact, Coarse, Any };
+struct ChangingPass {
+  std::string_view name;
+  Meant meant;
+};
+constexpr ChangingPass kChangingPasses[] = {
+    {"ToMixedPrecision", Meant::Coarse},       // fewer bits
+    {"FastMathTransform", Meant::Coarse},      // approximations
+    {"DecomposeOpsForInference", Meant::Any},  // statistics of a batch become those that were learned
+    {"FoldBatchnormToConv2D", Meant::Any},
+};
+Meant meant_by(std::string_view pass) {
+  for (const ChangingPass& p : kChangingPasses)
+    if (p.name == pass) return p.meant;
+  return Meant::Exact;
+}
+
+// Of the largest value of a tensor, what a coarse computation may be off by.
+constexpr double kCoarse = 0.1;
+
+bool is_coarsely_equal(const Value& a, const Value& b) {
+  const auto d = difference(a, b, {});
+  if (!d) return true;
+  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor)) return false;
+  const runtime::Tensor& t = a.as_tensor();
+  double largest = 0;
+  for (std::int64_t i = 0; i < t.element_count(); ++i)
+    if (std::isfinite(t.at(i))) largest = std::max(largest, std::fabs(t.at(i)));
+  return d->max_abs <= kCoarse * largest;
+}
+
+std::string first_error(const source::Diagnostics& found) {
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) return d.message;
+  return {};
+}
+
+// Inputs of parameters whose annotations leave open what they are, as texts.
+std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, std::uint64_t seed) {
+  constexpr int kNdim = 2;
+  std::vector<std::string> out;
+  for (const ir::Var* p : f->params) {
+    if (const auto* s = ir::as<ir::ShapeType>(p->type); s && !s->has_values && s->ndim > 0) {
+      std::string dims = fmt::format("{}", dim);
+      for (int i = 1; i < s->ndim; ++i) dims += fmt::format(", {}", dim);
+      out.push_back(fmt::format("{}=shape({})", p->name, dims));
+    }
+    const auto* t = ir::as<ir::TensorType>(p->type);
+    if (!t || t->has_shape || (t->ndim != ir::kUnknownNdim && !t->dtype.is_void())) continue;
+    std::string dims;
+    for (int i = 0; i < (t->ndim == ir::kUnknownNdim ? kNdim : t->ndim); ++i) dims += fmt::format("{}x", dim);
+    const std::string dtype = t->dtype.is_void() ? "float32" : runtime::to_string(t->dtype);
+    out.push_back(fmt::format("{}={}{}=rand(seed={})", p->name, dims, dtype, seed + out.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+const ir::Function* find_exported(const ir::Module* module, const std::string& name, std::string& there) {
+  there = name;
+  if (const auto* f = ir::as<ir::Function>(module->find(name))) return f;
+  for (const ir::ModuleEntry& e : module->entries) {
+    const auto* f = ir::as<ir::Function>(e.function);
+    const ir::Attr* symbol = f ? ir::find_attr(f->attrs, "global_symbol") : nullptr;
+    if (!symbol || symbol->string != name) continue;
+    there = e.name;
+    return f;
+  }
+  return nullptr;
+}
+
+void Follower::skip(std::size_t stage, std::string why) {
+  last_reason_ = why;
+  if (reasons_[stage].empty()) reasons_[stage] = std::move(why);
+}
+
+void Follower::note(const std::string& text) {
+  if (std::find(out_.notes.begin(), out_.notes.end(), text) == out_.notes.end()) out_.notes.push_back(text);
+}
+
+void Follower::tell_reasons() {
+  for (std::size_t i = 0; i < ran_.size(); ++i)
+    if (!ran_[i] && out_.stages[i].not_runnable.empty()) out_.stages[i].not_runnable = reasons_[i];
+}
+
+Follower::Step Follower::attempt(std::size_t i, const std::string& function, Point& at, Program& tried) {
+  const Stage& stage = out_.stages[i];
+  Program program;
+  program.module = stage.module;
+  program.label = stage.file;
+  program.kernels = session_.options().engine;
+  const ir::Function* f = find_exported(stage.module, function, program.function);
+  if (!f) return Step::Skipped;
+  Point next = at;
+  std::string why;
+  const bool follows = at.baseline != kNoStage && follow(i, f, next, program, why);
+  if (!follows) {
+    next = Point{};
+    program.module = stage.module;
+    program.args.clear();
+    std::string problem;
+    if (!make_arguments(f, program, problem)) {
+      skip(i, problem);
+      return Step::Skipped;
+    }
+  }
+  Outcome outcome = run_somehow(stage, at, program);
+  if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
+  if (!outcome.not_run.empty()) {
+    skip(i, outcome.not_run);
+    return Step::Skipped;
+  }
+  ran_[i] = true;
+  if (follows && differs(next.reference, outcome)) {
+    if (!is_meant(stage, next.reference, outcome)) {
+      tried = std::move(program);
+      at.reference = next.reference;  // with bound parameters, both are run on the constants
+      at.program = next.program;
+      return Step::Differs;
+    }
+    why = fmt::format("`{}` changes values", stage.pass);
+    next.reference = outcome;
+  }
+  if (at.baseline != kNoStage && !why.empty()) note(fmt::format("compared anew from {} on: {}", stage.file, why));
+  const Step step = why.empty() && follows ? Step::Agrees : Step::Anew;
+  if (follows && std::find(out_.compared.begin(), out_.compared.end(), function) == out_.compared.end())
+    out_.compared.push_back(function);
+  if (!follows) {
+    next.arguments = {f, program.args};
+    next.reference = std::move(outcome);
+  }
+  if (step == Step::Anew) next.baseline = i;
+  next.previous = i;
+  next.made_up = stage.made_up;
+  next.program = std::move(program);
+  at = std::move(next);
+  return step;
+}
+
+bool Follower::follow(std::size_t i, const ir::Function* f, Point& next, Program& program, std::string& why) {
+  return set_constants(out_.stages[i], next, program, why) && set_arguments(f, next, program, why);
+}
+
+bool Follower::set_constants(const Stage& stage, Point& next, Program& program, std::string& why) {
+  if (!stage.unfilled) {
+    next.constants.clear();
+    return true;
+  }
+  const bool same = next.made_up == stage.made_up;
+  ConstantValues known = learn_constants(session_, next.program, stage.unfilled, stage.constants);
+  for (std::size_t k = 0; k < known.size(); ++k) {
+    if (known[k]) continue;
+    if (same && k < next.constants.size()) known[k] = next.constants[k];
+    if (same || !stage.constants[k]) continue;
+    why = "it has other constants, whose data the dump left out";
+    return false;
+  }
+  program.module = fill_constants(session_.context(), stage.unfilled, stage.constants, known, session_.options().seed);
+  next.constants = std::move(known);
+  return program.module != nullptr;
+}
+
+bool Follower::set_arguments(const ir::Function* f, Point& next, Program& program, std::string& why) {
+  if (auto bound = bound_arguments(next.program, program.module)) {
+    next.program.args = std::move(*bound);
+    next.reference = execute(next.program);
+    std::string ignored;
+    next.arguments = {find_exported(next.program.module, next.program.function, ignored), next.program.args};
+    if (!next.reference.ran) {
+      why = "the version before does not run with the parameters that were bound";
+      return false;
+    }
+  }
+  if (auto adapted = adapt_arguments(session_, next.arguments, program.module, program.function, f, why)) {
+    program.args = std::move(*adapted);
+    return true;
+  }
+  auto with_room = with_outputs(next.arguments.values, next.reference.result, f);
+  if (!with_room) return false;
+  program.outputs = with_room->size() - next.arguments.values.size();
+  program.args = std::move(*with_room);
+  why.clear();
+  return true;
+}
+
+bool Follower::make_arguments(const ir::Function* f, Program& program, std::string& why) {
+  session_.history().start(program.module);
+  source::Diagnostics found;
+  auto made = session_.arguments(program.function, {}, found);
+  if (!made) {
+    source::Diagnostics ignored;
+    made = session_.arguments(program.function, open_inputs(f, session_.options().default_dim, session_.options().seed),
+                              ignored);
+  }
+  if (!made) {
+    why = first_error(found);
+    return false;
+  }
+  for (const session::Argument& a : *made) program.args.push_back(a.value);
+  return true;
+}
+
+Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& program) {
+  Outcome outcome = execute(program);
+  if (outcome.not_run.empty() || at.previous == kNoStage) return outcome;
+  const ir::Module* other = with_earlier_kernels(program.module, at.program.module);
+  if (!other) return outcome;
+  Program stand_in = program;
+  stand_in.module = other;
+  Outcome second = execute(stand_in);
+  if (!second.not_run.empty()) return outcome;
+  if (!earlier_kernels_)
+    note(fmt::format("from {} on kernels are run as they were in {}", stage.file, out_.stages[at.previous].file));
+  earlier_kernels_ = true;
+  program = std::move(stand_in);
+  return second;
+}
+
+// Kernels that were scheduled for another machine do what those of the same name did before. Null: none is the same.
+const ir::Module* Follower::with_earlier_kernels(const ir::Module* module, const ir::Module* earlier) {
+  ir::ModuleBuilder builder(session_.context(), *module);
+  bool changed = false;
+  for (const ir::ModuleEntry& e : module->entries) {
+    const auto* f = ir::as<ir::PrimFunc>(e.function);
+    const auto* before = f ? ir::as<ir::PrimFunc>(earlier->find(e.name)) : nullptr;
+    if (!before || before == f || ir::print_type(before->type) != ir::print_type(f->type)) continue;
+    builder.set(e.name, before);
+    changed = true;
+  }
+  return changed ? builder.build() : nullptr;
+}
+
+Outcome Follower::execute(const Program& program) {
+  ++out_.runs;
+  Outcome o;
+  eval::Watcher nobody;
+  source::Diagnostics found;
+  const std::vector<Value> args = copies(program.args);
+  const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
+  support::poll_cause();
+  o.ran = run.ok;
+  o.result = run.value;
+  if (o.ran && program.outputs > 0)
+    o.result = Value::of_tuple({args.end() - std::ptrdiff_t(program.outputs), args.end()});
+  if (o.ran) return o;
+  o.error = first_error(found);
+  using runtime::ErrorKind;
+  const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
+  if (kind == ErrorKind::Unsupported || kind == ErrorKind::UnknownFunction || kind == ErrorKind::TooLong ||
+      kind == ErrorKind::OutOfMemory)
+    o.not_run = o.error;
+  return o;
+}
+
+bool Follower::differs(const Outcome& reference, const Outcome& o) const {
+  if (!o.ran) return true;
+  std::vector<Value> a, b;
+  flatten(reference.result, a);
+  flatten(o.result, b);
+  if (a.size() != b.size()) return true;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!is_opaque(a[i]) && difference(a[i], b[i], tolerances_)) return true;
+  return false;
+}
+
+bool Follower::is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const {
+  const Meant meant = meant_by(stage.pass);
+  if (!o.ran || meant != Meant::Coarse) return o.ran && meant == Meant::Any;
+  std::vector<Value> a, b;
+  flatten(reference.result, a);
+  flatten(o.result, b);
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!is_opaque(a[i]) && !is_coarsely_equal(a[i], b[i])) return false;
+  return true;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,112 @@
+// Moves of the reducer on branches, parameters and attributes of a Relax function.
+#include <algorithm>
+
+#include "repro/reduce/moves.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::repro {
+
+using ir::as;
+
+namespace {
+
+const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                const ir::Function* f) {
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, f);
+  return builder.build();
+}
+
+// The branch in place of the conditional whose value `target` binds.
+const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Binding* target,
+                         const ir::SeqExpr* branch) {
+  const auto* f = as<ir::Function>(module->find(name));
+  std::vector<const ir::BindingBlock*> blocks;
+  for (const ir::BindingBlock* block : f->body->blocks) {
+    const auto at = std::find(block->bindings.begin(), block->bindings.end(), target);
+    if (at == block->bindings.end()) {
+      blocks.push_back(block);
+      continue;
+    }
+    if (block->is_dataflow()) return nullptr;
+    const std::vector<const ir::Binding*> before(block->bindings.begin(), at);
+    if (!before.empty()) blocks.push_back(ctx.block(before));
+    blocks.insert(blocks.end(), branch->blocks.begin(), branch->blocks.end());
+    std::vector<const ir::Binding*> after{ctx.binding(target->var, branch->body)};
+    after.insert(after.end(), at + 1, block->bindings.end());
+    blocks.push_back(ctx.block(after));
+  }
+  const ir::SeqExpr* body = ctx.seq(blocks, f->body->body);
+  const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  return tidy(ctx, with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)),
+              name);
+}
+
+// `from` is read no more, `to` is read in its place.
+class Unify : public ir::Rewriter {
+ public:
+  Unify(ir::Context& ctx, const ir::Var* from, const ir::Var* to) : Rewriter(ctx) { remap(from, to); }
+};
+
+const ir::Module* unify(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Var* from,
+                        const ir::Var* to) {
+  const auto* f = as<ir::Function>(module->find(name));
+  Unify rewriter(ctx, from, to);
+  const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
+  if (!body || body == f->body) return nullptr;
+  const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  return tidy(ctx, with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)),
+              name);
+}
+
+}  // namespace
+
+std::vector<Candidate> decided_branches(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings)
+      if (const auto* branch = as<ir::If>(b->value))
+        for (const ir::SeqExpr* side : {branch->then_branch, branch->else_branch})
+          out.push_back({"branch", [&ctx, module, name, b, side] { return decide(ctx, module, name, b, side); }});
+  return out;
+}
+
+std::vector<Candidate> fewer_parameters(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  for (std::size_t i = f->params.size(); i-- > 1;)
+    for (std::size_t k = 0; k < i; ++k)
+      if (const ir::Var* from = f->params[i], *to = f->params[k]; from->type == to->type) {
+        out.push_back({"parameter", [&ctx, module, name, from, to] { return unify(ctx, module, name, from, to); }});
+        break;
+      }
+  return out;
+}
+
+std::vector<Candidate> fewer_attributes(ir::Context& ctx, const ir::Module* module) {
+  std::vector<Candidate> out;
+  for (const ir::ModuleEntry& e : module->entries) {
+    const auto* f = as<ir::Function>(e.function);
+    const auto* kernel = as<ir::PrimFunc>(e.function);
+    if (!f && !kernel) continue;
+    for (const ir::NamedAttr& attr : f ? f->attrs : kernel->attrs) {
+      if (attr.name == "global_symbol") continue;  // says that it is public
+      out.push_back({"attribute", [&ctx, module, f, kernel, entry = std::string(e.name), name = attr.name] {
+                       ir::ModuleBuilder builder(ctx, *module);
+                       if (f) {
+                         const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+                         builder.set(entry, ctx.function(params, f->body, f->ret_type, f->is_pure,
+                                                         ctx.with_attr(f->attrs, name, nullptr)));
+                       } else {
+                         builder.set(entry, ctx.prim_func(kernel->params, kernel->ret_type, kernel->body,
+                                                          ctx.with_attr(kernel->attrs, name, nullptr), kernel->s_tir));
+                       }
+                       return builder.build();
+                     }});
+    }
+  }
+  return out;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,157 @@
+// Moves of the reducer that make kernels simpler: statements and annotations dropped, conditionals decided, loops of
+// reductions run once, expressions replaced by an operand or by a small number.
+#include <algorithm>
+#include <unordered_set>
+
+#include "repro/reduce/moves.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::repro {
+
+using ir::as;
+
+namespace {
+
+// One statement or expression gives way to another; a statement without a substitute is dropped.
+class Swap : public ir::Rewriter {
+ public:
+  Swap(ir::Context& ctx, const ir::Node* from, const ir::Node* to) : Rewriter(ctx), from_(from), to_(to) {}
+
+ private:
+  const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
+    if (s == from_) return to_ ? rewrite(as<ir::Stmt>(to_)) : nullptr;
+    return default_stmt(s);
+  }
+  const ir::Expr* visit_expr(const ir::Expr* e) override {
+    if (e == from_ && to_) return rewrite(as<ir::Expr>(to_));
+    return default_expr(e);
+  }
+  const ir::Node* from_;
+  const ir::Node* to_;
+};
+
+using Buffers = std::unordered_set<const ir::Var*>;
+
+Buffers written(const ir::Stmt* body) {
+  Buffers out;
+  ir::walk(body, [&](const ir::Node* n) {
+    if (const auto* store = as<ir::BufferStore>(n)) out.insert(store->buffer->data);
+    return true;
+  });
+  return out;
+}
+
+// What was written and is read, or given back, is written still: a kernel must not leave memory as it finds it.
+bool writes_what_is_needed(const ir::PrimFunc* before, const ir::PrimFunc* after) {
+  const Buffers old = written(before->body), now = written(after->body);
+  Buffers needed;
+  for (const ir::PrimParam& p : after->params)
+    if (p.buffer) needed.insert(p.buffer->data);
+  ir::walk(after->body, [&](const ir::Node* n) {
+    if (const auto* load = as<ir::BufferLoad>(n)) needed.insert(load->buffer->data);
+    return true;
+  });
+  return std::all_of(needed.begin(), needed.end(),
+                     [&](const ir::Var* v) { return !old.contains(v) || now.contains(v); });
+}
+
+// A loop variable that only says how often a reduction goes on: no element's place depends on it.
+bool only_reduces(const ir::ForStmt* loop) {
+  bool fine = true, used = false;
+  const auto mentions = [&](const ir::Expr* e) {
+    std::vector<const ir::Var*> vars;
+    ir::collect_vars(e, vars);
+    return std::find(vars.begin(), vars.end(), loop->var) != vars.end();
+  };
+  ir::walk(loop->body, [&](const ir::Node* n) {
+    if (const auto* r = as<ir::SBlockRealize>(n))
+      for (std::size_t i = 0; i < r->iter_values.size(); ++i)
+        if (mentions(r->iter_values[i])) {
+          used = true;
+          fine = fine && r->block->iter_vars[i].kind == ir::IterKind::Reduce;
+        }
+    if (const auto* store = as<ir::BufferStore>(n))
+      for (const ir::Expr* index : store->indices) fine = fine && !mentions(index);
+    return fine;
+  });
+  return fine && used;
+}
+
+class Moves {
+ public:
+  Moves(ir::Context& ctx, const ir::Module* module) : ctx_(ctx), module_(module) {}
+
+  std::vector<Candidate> run() {
+    for (const ir::ModuleEntry& e : module_->entries)
+      if (const auto* f = as<ir::PrimFunc>(e.function)) {
+        name_ = e.name;
+        f_ = f;
+        ir::walk(f->body, [&](const ir::Node* n) {
+          visit(n);
+          return true;
+        });
+      }
+    return std::move(out_);
+  }
+
+ private:
+  void visit(const ir::Node* n) {
+    if (const auto* seq = as<ir::SeqStmt>(n))
+      for (const ir::Stmt* s : seq->stmts) add("statement", s, nullptr);
+    if (const auto* branch = as<ir::IfThenElse>(n)) {
+      add("condition", branch, branch->then_case);
+      if (branch->else_case) add("condition", branch, branch->else_case);
+    }
+    if (const auto* loop = as<ir::ForStmt>(n)) visit_loop(loop);
+    if (const auto* store = as<ir::BufferStore>(n)) visit_value(store->value);
+  }
+
+  void visit_loop(const ir::ForStmt* loop) {
+    if (loop->for_kind != ir::ForKind::Serial && loop->for_kind != ir::ForKind::ThreadBinding)
+      add("loop", loop, ctx_.for_stmt(loop->var, loop->min, loop->extent, ir::ForKind::Serial, loop->body));
+    if (only_reduces(loop)) add("loop", loop, ir::substitute(ctx_, loop->body, {{loop->var, loop->min}}));
+  }
+
+  void visit_value(const ir::Expr* value) {
+    ir::walk(value, [&](const ir::Node* n) {
+      const auto* e = as<ir::Expr>(n);
+      if (!e || as<ir::BufferLoad>(n)) return false;  // where it reads is another matter
+      add_operands(e);
+      return true;
+    });
+  }
+
+  void add_operands(const ir::Expr* e) {
+    ir::for_each_use(e, [&](const ir::Node* n) {
+      const auto* operand = as<ir::Expr>(n);
+      if (operand && operand->type == e->type && operand != e) add("expression", e, operand);
+    });
+    const auto* prim = as<ir::PrimType>(e->type);
+    if (prim && prim->dtype.lanes == 1 && !as<ir::IntImm>(e) && !as<ir::FloatImm>(e))
+      add("number", e, ctx_.literal(prim->dtype, 1));
+  }
+
+  void add(std::string move, const ir::Node* from, const ir::Node* to) {
+    out_.push_back(
+        {std::move(move), [&ctx = ctx_, module = module_, name = name_, f = f_, from, to]() -> const ir::Module* {
+           Swap swap(ctx, from, to);
+           const ir::PrimFunc* made = swap.rewrite_prim_func(f);
+           if (!made || made == f || !made->body || !writes_what_is_needed(f, made)) return nullptr;
+           ir::ModuleBuilder builder(ctx, *module);
+           builder.set(name, made);
+           return builder.build();
+         }});
+  }
+
+  ir::Context& ctx_;
+  const ir::Module* module_;
+  std::string name_;
+  const ir::PrimFunc* f_ = nullptr;
+  std::vector<Candidate> out_;
+};
+
+}  // namespace
+
+std::vector<Candidate> simpler_kernels(ir::Context& ctx, const ir::Module* module) { return Moves(ctx, module).run(); }
+
+}  // namespace rldb::repro
