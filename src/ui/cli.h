@@ -74,6 +74,7 @@ struct CommandLine {
   std::string test_command;
   unsigned jobs = 1;
   double seconds = 0;        // for all of the work; 0: no limit
+  std::size_t programs = 0;  // of fuzz
   std::string save_repro;
   repro::Sanitizers sanitizers;
   // test
