@@ -144,8 +144,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
     const UserBinding& b = map.bindings()[i];
     if (names_file(file, b.file) && b.line == best) add_sorted(r.sites, map.starts_of(int(i)));
   }
-  if (r.sites.empty())
-    r.problem = source::message(diag::NoSuchThing, "binding at or after line", fmt::format("{}:{}", file, line));
+  if (r.sites.empty()) r.problem = source::message(diag::NothingAtLine, "binding", fmt::format("{}:{}", file, line));
   return r;
 }
 

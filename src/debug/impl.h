@@ -91,6 +91,12 @@ struct Debugger::Impl {
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
 
+  // ---- stories (story.cc) ----
+  std::vector<std::string> why(const Debugger& debugger, std::string_view name, int frame, int depth,
+                               source::Diagnostics& out) const;
+  std::vector<std::string> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
+                                       int frame, int depth, source::Diagnostics& out) const;
+
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
                                              source::Diagnostics& out);
@@ -114,6 +120,7 @@ struct Debugger::Impl {
 
   // ---- inside kernels (kernel/control.cc, kernel/resolve.cc) ----
   Resolved resolve_in_kernel(const KernelText& text, std::string_view said, const CodeMap& map) const;
+  const ir::Module* lowered_of(const CodeMap& map) const;
   std::optional<KernelText> kernel_text(std::string_view name, const CodeMap& map) const;
   // The kernel whose text in a file has the line.
   std::optional<KernelText> kernel_at(std::string_view file, std::uint32_t line, const CodeMap& map) const;

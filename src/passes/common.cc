@@ -118,6 +118,12 @@ bool is_set(Span<NamedAttr> attrs, std::string_view name) {
   return e ? e->value != 0 : a->integer != 0;
 }
 
+std::size_t input_count(const Function* f) {
+  const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
+  if (!count || count->integer < 0) return f->params.size();
+  return std::min(std::size_t(count->integer), f->params.size());
+}
+
 const Function* with_attr(Context& ctx, const Function* f, std::string_view name, const Attr* value) {
   const Function* made =
       ctx.function(f->params, f->body, f->ret_type, f->is_pure, ctx.with_attr(f->attrs, name, value));
@@ -152,6 +158,12 @@ const Function* derive_result(Context& ctx, const Function* f) {
   const Function* made = ctx.function(f->params, f->body, actual, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;
+}
+
+const Type* erase_unbound(Context& ctx, const Type* t, const std::vector<const Var*>& params) {
+  std::unordered_set<const Var*> bound(params.begin(), params.end());
+  for (const Var* p : params) bound_symbols(p->type, bound);
+  return erase(ctx, t, [&](const Var* v) { return bound.count(v) > 0; });
 }
 
 const SeqExpr* make_seq(Context& ctx, const std::vector<const BindingBlock*>& blocks, const Expr* body,

@@ -61,6 +61,8 @@ const ir::Function* refine_result(ir::Context& ctx, const ir::Function* f);
 // The declared result type becomes the body's wherever the signature can express that and the body's is not
 // just less precise; so also where the two contradict.
 const ir::Function* derive_result(ir::Context& ctx, const ir::Function* f);
+// The type without the variables that neither are among these parameters nor stand in their types as dims.
+const ir::Type* erase_unbound(ir::Context& ctx, const ir::Type* t, const std::vector<const ir::Var*>& params);
 // A sequence in normal form: empty blocks dropped, neighbours of one kind merged.
 const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
                             const ir::Node* origin);
@@ -73,6 +75,11 @@ const ir::Function* without_dataflow(ir::Context& ctx, const ir::Function* f);
 const ir::Function* merge_equal_bindings(ir::Context& ctx, const ir::Function* f);
 // Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
 const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
+// BundleModelParams of one function: its parameters from `inputs` on (params/bundle_model_params.cc).
+const ir::Function* bundle_params(ir::Context& ctx, const ir::Function* f, std::size_t inputs, std::string_view name);
+inline constexpr std::string_view kModelParams = "model_params";  // the name of the tuple
+// How many of the parameters are known only when the function is called: `num_input`; all where it does not say.
+std::size_t input_count(const ir::Function* f);
 // The same binding with another variable or value.
 const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
 

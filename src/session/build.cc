@@ -6,6 +6,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
@@ -92,7 +93,8 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);
     if (!f) continue;
-    auto kernel = make_kernel(f, entry.name, engine, out);
+    const auto own = options_.kernel_engines.find(entry.name);
+    auto kernel = make_kernel(f, entry.name, own == options_.kernel_engines.end() ? engine : own->second, out);
     if (!kernel) return false;
     table.set(std::string(entry.name), std::move(kernel));
   }
@@ -103,7 +105,8 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   Engines& e = *engines_;
   // Where accesses are not tested, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
-  const bool current = e.build && e.build_engine == options_.engine && e.build->source == module() &&
+  const bool current = e.build && e.build_engine == options_.engine &&
+                       e.build_kernel_engines == options_.kernel_engines && e.build->source == module() &&
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
@@ -114,6 +117,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   if (!built) return nullptr;
   e.build = built;
   e.build_engine = options_.engine;
+  e.build_kernel_engines = options_.kernel_engines;
   e.build_jit = e.jit.get();
   return built;
 }
@@ -165,10 +169,66 @@ bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
   return true;
 }
 
-std::optional<std::string> Session::serialise(Diagnostics& out) {
+namespace {
+
+// Why a call that passes what one signature wants does not fit another; empty: it does.
+std::string parameters_differ(const runtime::KernelSignature& now, const runtime::KernelSignature& wanted) {
+  if (now.params.size() != wanted.params.size())
+    return fmt::format("it has {} parameter{}, its calls pass {}", wanted.params.size(),
+                       wanted.params.size() == 1 ? "" : "s", now.params.size());
+  for (std::size_t i = 0; i < now.params.size(); ++i) {
+    const runtime::KernelParam& a = now.params[i];
+    const runtime::KernelParam& b = wanted.params[i];
+    if (a.is_tensor == b.is_tensor && a.dtype == b.dtype && a.shape.size() == b.shape.size() && a.opaque == b.opaque)
+      continue;
+    const auto text = [](const runtime::KernelParam& p) {
+      return p.is_tensor ? fmt::format("a tensor of {} dimensions, {}", p.shape.size(), to_string(p.dtype))
+                         : fmt::format("a scalar, {}", to_string(p.dtype));
+    };
+    return fmt::format("parameter `{}` is {}, its calls pass {}", b.name, text(b), text(a));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::string_view kernel, const ir::PrimFunc* f,
+                                                  Engine engine, Diagnostics& out) {
+  const runtime::KernelTable* kernels = build.program->environment().kernels;
+  runtime::Kernel* now = kernels ? kernels->find(kernel) : nullptr;
+  if (!now || !build.lowered) {
+    out.add({}, source::message(diag::NoSuchThing, "kernel of the run", kernel));
+    return nullptr;
+  }
+  auto made = make_kernel(f, kernel, engine, out);
+  if (!made) return nullptr;
+  if (std::string why = parameters_differ(now->signature(), made->signature()); !why.empty()) {
+    out.add(ctx_->span_of(f), source::message(diag::NotReplaceable, kernel, why));
+    return nullptr;
+  }
+  auto changed = std::make_shared<BuildWithKernels>();
+  static_cast<Build&>(*changed) = build;
+  changed->kernels = *kernels;
+  changed->kernels.set(std::string(kernel), std::move(made));
+  ir::ModuleBuilder builder(*ctx_, *build.lowered);
+  builder.set(kernel, f);
+  changed->lowered = builder.build();
+  vm::Environment env = build.program->environment();
+  env.kernels = &changed->kernels;
+  auto program = vm::Program::link(build.executable, env);
+  if (!program.ok()) {
+    out.add({}, source::message(diag::BadExecutable, path_, program.error().message));
+    return nullptr;
+  }
+  changed->program = std::move(program).value();
+  return changed;
+}
+
+std::optional<std::string> Session::serialise(Diagnostics& out, const bytecode::DebugInfo* names) {
   auto built = build(out);
   if (!built) return std::nullopt;
   bytecode::Executable exe = *built->executable;
+  if (names) exe.debug = *names;
   if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
   auto bytes = bytecode::serialise(exe);
   if (bytes.ok()) return std::move(bytes).value();

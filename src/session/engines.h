@@ -22,6 +22,7 @@ struct Session::Engines {
   // The last build and what it depended on.
   std::shared_ptr<const Build> build;
   Engine build_engine{};
+  decltype(Options::kernel_engines) build_kernel_engines;
   const codegen::Jit* build_jit = nullptr;
   std::shared_ptr<const Build> linked;  // what `link` made last
 

@@ -149,7 +149,8 @@ static const ir::SeqExpr* with_bound_result(ir::Context& ctx, const ir::SeqExpr*
 
 // Runs `value` as the body of a function whose parameters are the session values it mentions.
 std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Module* module,
-                                       const std::vector<NamedValue>& values, source::Span span, Diagnostics& out) {
+                                       const std::vector<NamedValue>& values, source::Span span, const EntryRunner& run,
+                                       Diagnostics& out) {
   std::vector<const ir::Var*> params;
   std::vector<Value> args;
   for (const ir::Var* v : ir::free_vars(value)) {
@@ -171,14 +172,16 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   // What the entry does not reach need not be buildable.
   std::vector<std::string_view> roots{kEntryFunction};
   for (const Value& v : args) collect_functions(v, roots);
-  auto built = build_module(ir::reachable_from(*ctx_, builder.build(), roots), out);
+  const ir::Module* reached = ir::reachable_from(*ctx_, builder.build(), roots);
+  auto built = build_module(reached, out);
   if (!built) return std::nullopt;
+  if (run && reached->entries.size() > 1) return run(std::move(built), kEntryFunction, args);
   RunResult result = run_build(*built, kEntryFunction, args, out);
   if (!result.ok) return std::nullopt;
   return std::move(result.value);
 }
 
-EntryResult Session::enter(std::string_view text, Diagnostics& out) {
+EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryRunner& run) {
   EntryResult result;
   result.ok = false;
   const std::string name = fmt::format("<prompt:{}>", ++engines_->entries);
@@ -205,7 +208,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out) {
       }
       case frontend::ItemKind::Binding:
       case frontend::ItemKind::Expression: {
-        auto value = evaluate(item.value, staged, values, item.span, out);
+        auto value = evaluate(item.value, staged, values, item.span, run, out);
         if (!value) return result;
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
@@ -244,14 +247,14 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
                                             Diagnostics& out) {
   std::vector<NamedValue> values = values_;
   for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
-  const source::FileId file = sources_.add(fmt::format("<prompt:{}>", ++engines_->entries), std::string(text));
+  const source::FileId file = sources_.add("<expression>", std::string(text));
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(module(), values), out);
   if (!parsed.ok) return std::nullopt;
   if (parsed.items.size() != 1 || parsed.items[0].kind != frontend::ItemKind::Expression) {
     out.add({file, 0, std::uint32_t(text.size())}, source::message(diag::NoSuchThing, "expression", text));
     return std::nullopt;
   }
-  return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, out);
+  return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, {}, out);
 }
 
 const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {

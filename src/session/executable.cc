@@ -7,7 +7,9 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/file.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -31,9 +33,55 @@ bool Session::open_executable(const std::string& path, std::string_view bytes, D
   return true;
 }
 
+namespace {
+
+// Every kernel of a module and of what it lowers to, by the names that TVM gives them too. Null: diagnosed.
+const ir::Module* kernels_of(ir::Context& ctx, const ir::Module* module, Diagnostics& out) {
+  Diagnostics found;  // warnings of lowering say nothing about the executable
+  passes::PassEnv env{ctx, found};
+  const auto pipeline = passes::parse_pipeline("minimum");
+  auto lowered = passes::run_pipeline(env, module, *pipeline);
+  if (!lowered.ok()) {
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error) out.add(d);
+    out.add({}, std::move(lowered).error());
+    return nullptr;
+  }
+  ir::ModuleBuilder kernels(ctx);
+  for (const ir::ModuleEntry& entry : (*lowered)->entries)
+    if (ir::isa<ir::PrimFunc>(entry.function)) kernels.set(entry.name, entry.function);
+  return kernels.build();
+}
+
+// `--kernels`: a module of the user's, who says that its kernels are those that the executable calls.
+const ir::Module* read_kernels_file(ir::Context& ctx, source::SourceManager& sources, const std::string& path,
+                                    Diagnostics& out) {
+  auto text = support::read_file(path, source::kMaxBytes);
+  if (!text.ok()) {
+    out.add({}, source::message(diag::FileNotFound, path, text.error().reason));
+    return nullptr;
+  }
+  const source::FileId file = sources.add(path, std::move(*text));
+  Diagnostics found;
+  const frontend::ParseResult parsed = frontend::parse(ctx, sources, file, found);
+  if (parsed.module && !found.has_errors()) ir::verify(ctx, parsed.module, found);
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) out.add(d);
+  if (found.has_errors()) return nullptr;
+  if (!parsed.module) {
+    out.add({}, source::message(diag::KernelsNotReadable, path, "there is no module in the text"));
+    return nullptr;
+  }
+  return kernels_of(ctx, parsed.module, out);
+}
+
+}  // namespace
+
 // The module of an executable's kernels. Null: the text is no such thing, which is diagnosed at its place.
 const ir::Module* Session::read_kernels(Diagnostics& out) {
   if (engines_->kernels) return engines_->kernels;
+  if (!options_.kernels_file.empty())
+    return engines_->kernels = read_kernels_file(*ctx_, sources_, options_.kernels_file, out);
   const bytecode::Executable& exe = *loaded_executable_;
   if (exe.tensor_ir.empty()) return engines_->kernels = ir::ModuleBuilder(*ctx_).build();
   const source::FileId file = sources_.add(path_ + ":kernels", exe.tensor_ir);
@@ -74,7 +122,8 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   Engines& e = *engines_;
   const bool jitted = options_.engine == Engine::Jit;
   const bool trusted = options_.trust_kernels && jitted;
-  const bool current = e.build && e.build_engine == options_.engine && e.build_trusted == trusted &&
+  const bool current = e.build && e.build_engine == options_.engine &&
+                       e.build_kernel_engines == options_.kernel_engines && e.build_trusted == trusted &&
                        (!e.jit || !jitted || jit(out) == e.build_jit);
   if (current) return e.build;
   const ir::Module* kernels = read_kernels(out);
@@ -90,6 +139,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   if (!link(build, out)) return nullptr;
   e.build = build;
   e.build_engine = options_.engine;
+  e.build_kernel_engines = options_.kernel_engines;
   e.build_trusted = trusted;
   e.build_jit = e.jit.get();
   return e.build;

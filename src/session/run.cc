@@ -85,14 +85,16 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
 }
 
 std::optional<Value> Session::evaluate_function(const ir::Function* function, const ir::Module* module,
-                                                std::span<const Value> args, Diagnostics& out) {
+                                                std::span<const Value> args, Diagnostics& out, eval::Watcher* watcher) {
   ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
   const std::string_view name = builder.unique_name("__value__");
   builder.set(name, function);
   const std::vector<std::string_view> roots{name};
   const ir::Module* legal = with_kernels(ir::reachable_from(*ctx_, builder.build(), roots), out);
   if (!legal) return std::nullopt;
-  RunResult result = run_evaluator(legal, name, args, out);
+  eval::EvalEnv env = evaluation_of(legal);
+  env.watcher = watcher;
+  RunResult result = run_in(env, name, args, out);
   if (!result.ok) return std::nullopt;
   return std::move(result.value);
 }
@@ -172,11 +174,15 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
 
 std::optional<vm::Machine> Session::start(std::string_view function, std::span<const Value> args, Diagnostics& out) {
   auto built = runnable(out);
-  if (!built) return std::nullopt;
-  vm::Machine machine(built->program);
+  return built ? start(*built, function, args, out) : std::nullopt;
+}
+
+std::optional<vm::Machine> Session::start(const Build& build, std::string_view function, std::span<const Value> args,
+                                          Diagnostics& out) {
+  vm::Machine machine(build.program);
   auto started = machine.start(function, args);
   if (started.ok()) return machine;
-  report(vm::Fault{started.error(), -1, std::string(function), -1, {}}, built->executable.get(), out);
+  report(vm::Fault{started.error(), -1, std::string(function), -1, {}}, build.executable.get(), out);
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/relay/to_relax.h"
 #include "rldb/runtime/plugin.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
@@ -69,6 +70,17 @@ bool read_program(const std::string& path, std::string& bytes, Diagnostics& out)
   return false;
 }
 
+// A Relay program as a Relax module, whose nodes have their places in the Relay text. Nothing else of it is kept.
+const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, const std::string& name,
+                             std::string text, Diagnostics& out) {
+  relay::Context relay;
+  const source::FileId file = sources.add(name, std::move(text));
+  const frontend::RelayResult parsed = frontend::parse_relay(relay, sources, file, out);
+  relay::Typing typing;
+  if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
+  return relay::to_relax(ctx, relay, *parsed.module, typing, out);
+}
+
 }  // namespace
 
 bool Session::load_file(const std::string& path, Diagnostics& out) {
@@ -81,8 +93,11 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
 
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   if (frontend::is_relay(name, text)) {
-    out.add({}, source::message(diag::RelayNotHere, name));
-    return false;
+    const ir::Module* module = translated(*ctx_, sources_, name, std::move(text), out);
+    if (!module || !ir::verify(*ctx_, module, out)) return false;
+    adopt(module, std::move(name));
+    check_well_formed_ = true;
+    return true;
   }
   const source::FileId file = sources_.add(name, std::move(text));
   Diagnostics found;

@@ -10,6 +10,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/source/diagnostic_translate.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/source/diagnostic_verify.h"
 

@@ -11,8 +11,6 @@
 
 namespace rldb::ui {
 
-namespace {
-
 bool make_folders(const std::string& path) {
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
@@ -20,8 +18,6 @@ bool make_folders(const std::string& path) {
     if (at == std::string::npos) return true;
   }
 }
-
-}  // namespace
 
 std::string cache_folder(std::string_view kind) {
   const char* cache = std::getenv("XDG_CACHE_HOME");

@@ -13,4 +13,7 @@ std::string cache_folder(std::string_view kind);
 // `failed-passes`. Empty when no folder could be made.
 std::string new_report_folder(std::string_view kind);
 
+// Makes a folder and those above it, for this user alone. False: one of them cannot be made.
+bool make_folders(const std::string& path);
+
 }  // namespace rldb::ui

@@ -100,6 +100,9 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
+  app.add_option("--kernels", c.options.kernels_file,
+                 "module (.py) whose kernels, generated ones included, an executable's calls mean: for files of TVM")
+      ->type_name("FILE");
   app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
   app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
       ->type_name("DIR");
@@ -111,6 +114,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          },
          "strict (default) or fast: reductions may be reassociated")
       ->type_name("MODE");
+}
+
+void add_to_relax(CLI::App& app, CommandLine& c) {
+  app.add_flag("--to-relax", c.to_relax, "Relay text is translated to Relax");
 }
 
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
@@ -209,20 +216,24 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Opt:
       files(1);
+      add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Build:
       files(1);
+      add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
       app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
+      add_to_relax(app, c);
       break;
     case Subcommand::Run:
       files(1);
+      add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
@@ -244,6 +255,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
+      add_to_relax(app, c);
       app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
       app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
           ->type_name("PIPELINE");
@@ -286,6 +298,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
+      app.add_flag("--update-only-output", c.update_only_output,
+                   "the same, but only in files whose expectations (`:expect`) all hold");
+      app.add_option("-j", c.jobs, "files that are run at once")->check(CLI::Range(1, 256));
       add_trust_scripts(app, c);
       add_run_options(app, c);
       break;

@@ -44,7 +44,8 @@ struct CommandLine {
 
   // check, print, diff
   bool roundtrip = false;
-  std::string function;  // empty: main, or all
+  std::string function;   // empty: main, or all
+  bool to_relax = false;  // Relay texts are translated
   // opt
   std::string passes;
   std::string output;
@@ -79,6 +80,7 @@ struct CommandLine {
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
+  bool update_only_output = false;
 };
 
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).

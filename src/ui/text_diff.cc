@@ -155,4 +155,13 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
   return out == empty ? std::string() : out;  // they differ in a final line break only
 }
 
+DiffCount count_diff(std::string_view before, std::string_view after) {
+  DiffCount count;
+  for (const Line& line : edit_script(split_lines(before), split_lines(after))) {
+    count.added += line.mark == '+';
+    count.removed += line.mark == '-';
+  }
+  return count;
+}
+
 }  // namespace rldb::ui

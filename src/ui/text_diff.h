@@ -2,6 +2,7 @@
 // `--print-changed=diff` and failed expectations.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,11 @@ struct DiffOptions {
 // Empty when the texts are equal.
 std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
                          std::string_view after_name, const DiffOptions& options = {});
+
+// Lines that are in one text only.
+struct DiffCount {
+  std::size_t added = 0, removed = 0;
+};
+DiffCount count_diff(std::string_view before, std::string_view after);
 
 }  // namespace rldb::ui

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/support/check.h"
 #include "vm/interpreter.h"
 
 namespace rldb::vm {
@@ -15,6 +16,11 @@ using runtime::ValueKind;
 
 bool StopSet::empty() const {
   return std::none_of(bits_.begin(), bits_.end(), [](std::uint8_t b) { return b != 0; });
+}
+
+void Machine::set_program(std::shared_ptr<const Program> program) {
+  RLDB_CHECK(&program->executable() == &program_->executable(), "a machine keeps its executable");
+  program_ = std::move(program);
 }
 
 // ---- frames, faults, closures: the interpreter's slow parts ----

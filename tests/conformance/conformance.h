@@ -23,11 +23,14 @@ enum class Kind {
   Agree,     // the engines, and the evaluator on lowered code, give the same values; nothing that can run: passed
   Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
   // Of the folder `relay`:
-  RelayText,     // reads, prints, reads again: the same graph and the same bytes
-  RelayPrints,   // what is printed is the text itself
-  RelayCounts,   // the graph has as many nodes of each kind as the table says
-  RelayVerdict,  // rejected, or accepted: `outcome`
-  RelayEqual,    // two texts mean the same graph, or do not: `outcome`
+  RelayText,        // reads, prints, reads again: the same graph and the same bytes
+  RelayPrints,      // what is printed is the text itself
+  RelayCounts,      // the graph has as many nodes of each kind as the table says
+  RelayVerdict,     // rejected, or accepted: `outcome`
+  RelayEqual,       // two texts mean the same graph, or do not: `outcome`
+  RelayTranslated,  // a program translated to Relax gives its values on `engine`
+  RelayProgram,     // gives its values on the Relay VM, kernels on `engine`
+  RelayExecutable,  // loads, lists, writes and runs as the index says: `outcome`
 };
 
 struct Case {
@@ -55,9 +58,12 @@ struct Outcome {
 // All cases of a corpus folder (or of one of its parts, when `root` is that part). Sorted by name.
 std::vector<Case> list_cases(const std::string& root);
 Outcome run_case(const Case& c);
-// Those of the folder `relay` (relay_list.cc, relay_run.cc).
+// Those of the folder `relay` (relay_list.cc, relay_run.cc, relay_translate.cc).
 void add_relay(const std::string& folder, std::vector<Case>& cases);
 Outcome run_relay(const Case& c);
+Outcome run_relay_translated(const Case& c);
+Outcome run_relay_executable(const Case& c);
+Outcome run_relay_program(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);

@@ -45,7 +45,8 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine, as texts so far: each reads, has types and is a round trip.
+// Programs of the machine: each text reads, has types and is a round trip; it gives its values on the Relay VM, and
+// translated to Relax.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -57,6 +58,21 @@ void add_programs(const std::string& folder, std::vector<Case>& cases) {
     std::ifstream in(cases.back().path.substr(0, cases.back().path.rfind('.')) + ".json");
     const std::string about((std::istreambuf_iterator<char>(in)), {});
     if (about.find("\"prelude\": true") != std::string::npos) cases.back().initial = "prelude";
+    const Case text = cases.back();
+    for (const char* engine : {"jit", "eval"}) {
+      Case run = text;
+      run.kind = Kind::RelayTranslated;
+      run.name = "relay/translated/" + file.substr(0, file.rfind('.')) + " " + engine;
+      run.group = "relay translated " + std::string(engine);
+      run.engine = engine;
+      run.values = text.path.substr(0, text.path.rfind('.')) + ".json";
+      cases.push_back(run);
+    }
+    for (const char* engine : {"jit", "eval"}) {
+      cases.push_back(of_file(folder, "vm/" + file, Kind::RelayProgram, "machine"));
+      cases.back().name += std::string(" ") + engine;
+      cases.back().engine = engine;
+    }
   }
 }
 
@@ -83,6 +99,10 @@ void add_relay(const std::string& folder, std::vector<Case>& cases) {
   for (const auto& row : table_rows(folder + "/own/index.tsv")) {
     cases.push_back(of_file(folder, "own/" + cell(row, 0), Kind::RelayVerdict, "verdict"));
     cases.back().outcome = cell(row, 2);
+  }
+  for (const auto& row : table_rows(folder + "/vm_exec/index.tsv")) {
+    cases.push_back(of_file(folder, "vm_exec/" + cell(row, 0), Kind::RelayExecutable, "executables"));
+    cases.back().outcome = cell(row, 1);
   }
   for (const auto& row : table_rows(folder + "/equal.tsv")) {
     cases.push_back(of_file(folder, cell(row, 0), Kind::RelayEqual, "equal"));

@@ -299,6 +299,12 @@ Outcome run_case(const Case& c) {
     case Kind::RelayVerdict:
     case Kind::RelayEqual:
       return run_relay(c);
+    case Kind::RelayTranslated:
+      return run_relay_translated(c);
+    case Kind::RelayProgram:
+      return run_relay_program(c);
+    case Kind::RelayExecutable:
+      return run_relay_executable(c);
   }
   return failed("?");
 }

@@ -3,6 +3,7 @@
 
 #include "debug/helpers.h"
 #include "debug/run/timeline.h"
+#include "rldb/debug/file_names.h"
 
 using namespace rldb;
 using namespace rldb::debug;
@@ -264,4 +265,35 @@ TEST_CASE("any way to a moment shows the same: random steps forward and back aga
       REQUIRE(f.state() == g.state());
     }
   }
+}
+
+TEST_CASE("an executable of a file is debugged by the names of the text it was built from") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("rldb_names_{}.rlvm", ::getpid())).string();
+  source::Diagnostics d;
+  {
+    session::Session built;
+    REQUIRE(built.load_file(RLDB_SOURCE_DIR "/docs/examples/mlp.py", d));
+    const auto bytes = executable_file(built, d);
+    REQUIRE_MESSAGE(bytes, text_of(d));
+    std::ofstream(path, std::ios::binary) << *bytes;
+  }
+  Fixture f;
+  REQUIRE(f.session.load_file(path, d));
+  std::remove(path.c_str());
+  f.at("main:lv1");
+  auto arguments = f.session.arguments("main", {}, d);
+  REQUIRE(arguments);
+  std::vector<Value> args;
+  for (const session::Argument& a : *arguments) args.push_back(a.value);
+  StopReport r = f.start(args, false);
+  REQUIRE(r.kind == StopKind::Breakpoint);
+  CHECK(r.where.binding == "lv1");
+  CHECK(f.local("lv0").starts_with("["));
+  for (const char* next : {"lv2", "lv3", "gv"}) {
+    r = f.debugger.next();
+    CHECK(r.where.binding == next);
+  }
+  CHECK(f.local("lv3").starts_with("["));
+  CHECK(f.debugger.reverse_next().where.binding == "lv3");
 }

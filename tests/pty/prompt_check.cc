@@ -136,7 +136,83 @@ void check_screen(const std::string& program) {
   seen = screen_after(program, {function, "\033[A", "\x01", "\x0b"}, "return z");
   check(holds(seen, "float32\")):\n...>\n...>     return z"), "^A and ^K act on the line", seen);
   seen = screen_after(program, {"a = R.const(1)\r", "R.const(2)\r", "a", "\033[A"}, "rldb> a");
-  check(seen.ends_with("rldb> a = R.const(1)\n"), "Up finds the entry that begins so", seen);
+  check(holds(seen, "\nrldb> a = R.const(1)\n"), "Up finds the entry that begins so", seen);
+}
+
+// What stands on the screen of a session with hints, after keys one at a time.
+std::string screen_with_hints(const std::string& program, const std::vector<std::string>& keys,
+                              const std::string& say) {
+  Folder home;
+  Terminal terminal(program, {"-q", "--color=never"}, home.path());
+  terminal.wait_for("rldb> ", 15);
+  for (const std::string& key : keys) {
+    terminal.send(key);
+    terminal.read_for(0.3);
+  }
+  terminal.wait_for(say);
+  terminal.read_for(0.3);
+  ScreenModel screen(80, 24);
+  screen.write(terminal.said());
+  return screen.text();
+}
+
+void check_hints(const std::string& program) {
+  std::string seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.add(x, x"}, "R.add(x1");
+  check(holds(seen, "rldb> R.add(x, x\nR.add(x1, x2)"), "the signature of a call stands below it", seen);
+  seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, R.permute_dims(x))"},
+                           "type: ");
+  check(holds(seen, "type: R.Tensor((1, 1), dtype=\"float32\")"), "the type of what is typed", seen);
+  seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, x)"}, "reduction");
+  check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length"), "what cannot be right is said", seen);
+  seen = screen_with_hints(program, {":brea"}, ":break ");
+  check(holds(seen, "rldb> :brea\n:break [WHERE [if CONDITION]]"), "the usage of a command", seen);
+  seen = screen_with_hints(program, {":verify", "\r"}, "error");
+  check(!holds(seen, "well-formedness"), "hints go when the entry is accepted", seen);
+}
+
+void check_pager(const std::string& program) {
+  Folder home;
+  Prompt p(program, home.path());
+  p.terminal.forget();
+  p.terminal.send(":help\r");
+  check(p.terminal.wait_for("-- more:", 15) && !holds(p.terminal.said(), ":quit"), "a screenful, and a question",
+        p.terminal.said());
+  p.terminal.forget();
+  p.terminal.send("\r");
+  check(p.terminal.wait_for("-- more:", 15) && p.terminal.said().size() < 400, "Enter shows a line", p.terminal.said());
+  p.terminal.forget();
+  p.terminal.send("q");
+  check(p.terminal.wait_for("rldb> ", 15) && !holds(p.terminal.said(), ":quit"), "q leaves the rest out",
+        p.terminal.said());
+  p.terminal.send(":help\r");
+  p.terminal.wait_for_after(":help", "-- more:", 15);
+  p.terminal.forget();
+  p.terminal.send("g");
+  check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "g shows all of it", p.terminal.said());
+  check(p.says(":set pager off\r", "rldb> ") && p.says(":help\r", ":quit"), "the pager can be put off",
+        p.terminal.said());
+}
+
+void check_start_files(const std::string& program) {
+  Folder home;
+  fs::create_directories(home.path() + "/.config/rldb");
+  std::ofstream(home.path() + "/.config/rldb/init") << ":alias nine = R.const(9)\n";
+  std::ofstream(home.path() + "/.rldbrc") << "project = R.const(33)\n";
+  {
+    Prompt p(program, home.path());
+    check(p.says("nine\r", "\r\n9"), "the init file is read, and an alias works", p.terminal.said());
+    check(p.says("project\r", "not defined"), "a project's file is not", p.terminal.said());
+    check(p.says(":trust\r", "is read from now on"), "unless it is trusted", p.terminal.said());
+    check(p.says(":set --save list-lines 3\r", "rldb> "), "a setting is saved", p.terminal.said());
+  }
+  {
+    Prompt p(program, home.path());
+    check(p.says("project\r", "\r\n33") && p.says(":set list-lines\r", "list-lines = 3"), "both are there later",
+          p.terminal.said());
+  }
+  std::ofstream(home.path() + "/.rldbrc", std::ios::app) << "project = R.const(34)\n";
+  Prompt p(program, home.path());
+  check(p.says("project\r", "not defined"), "a file that was changed is not trusted any more", p.terminal.said());
 }
 
 // The terminal is asked for pastes as such, and not any more afterwards.
@@ -292,6 +368,9 @@ int main(int argc, char** argv) {
   const std::string rldb = fs::absolute(argv[1]);
   check_keys(argv[1]);
   check_screen(rldb);
+  check_hints(rldb);
+  check_pager(rldb);
+  check_start_files(rldb);
   check_modes(rldb);
   check_history(rldb);
   check_dumb(rldb);

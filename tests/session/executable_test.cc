@@ -160,6 +160,49 @@ TEST_CASE("a file without TensorIR opens; its kernels are unresolved and named")
   CHECK(bare.run().find("Cannot find PackedFunc work") != std::string::npos);
 }
 
+TEST_CASE("a file of TVM runs where a module has its kernels") {
+  // A matmul that only exists once the module is lowered, a kernel of the module's own, and a shape function.
+  const std::string text = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def work(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("b"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v] + A[v]
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        y = R.match_cast(R.exp(R.reshape(x, R.shape([n * 2 // 2]))), R.Tensor((4,), "float32"))
+        z = R.call_tir(cls.work, (y,), out_ty=R.Tensor((4,), "float32"))
+        w = R.match_cast(R.log(z), R.Tensor((n,), "float32"))
+        return w
+)";
+  bytecode::Executable exe = built(text);
+  exe.tensor_ir.clear();
+  exe.kernels.clear();
+  exe.metadata.clear();
+  exe.debug = {};
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("rldb_kernels_{}.py", ::getpid());
+  std::ofstream(path) << text;
+  session::Options options;
+  options.kernels_file = path.string();
+  for (const session::Engine engine : {session::Engine::Jit, session::Engine::Vm}) {
+    options.engine = engine;
+    Opened opened(exe, options);
+    CHECK(opened.run().substr(0, 6) == "3.6931");
+    CHECK(text_of(opened.said) == "");
+  }
+  std::ofstream(path) << "@I.ir_module\nclass M(:";
+  CHECK(Opened(exe, options).run().starts_with("failed: "));
+  std::filesystem::remove(path);
+  Opened gone(exe, options);
+  CHECK(gone.run().find("cannot open") != std::string::npos);
+}
+
 TEST_CASE("the TensorIR of a file is the text of a stranger") {
   bytecode::Executable exe = built(program("A[v] + A[v]"));
   const auto said = [&](std::string text) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ui/repl/commands/command_docs.h"
+#include "ui/repl/commands/help_text.h"
 
 using namespace rldb::ui;
 
@@ -23,6 +24,27 @@ TEST_CASE("names, aliases and unique prefixes find commands") {
   CHECK(!near.command);
   REQUIRE(near.candidates.size() == 1);
   CHECK(near.candidates[0] == "break");
+}
+
+TEST_CASE("every command has an example in docs/help, which is really run") {
+  // Where there is nothing to show in a session that is compared: times, machine code, libraries, the user's folders.
+  const std::set<std::string_view> without{"alias", "asm", "llvm", "plugin", "resume", "time", "tour", "trust"};
+  for (const Command& c : commands()) CHECK_MESSAGE((!example_of(c).empty()) != (without.count(c.name) == 1), c.name);
+}
+
+TEST_CASE("topics are shown as at the prompt") {
+  const std::string text = transcript("# A title.\n:set seed 1\n# More\nR.const(1)\n#| Tensor\n#| 1\n");
+  CHECK(text == "A title.\nrldb> :set seed 1\n\nMore\nrldb> R.const(1)\nTensor\n1\n");
+  CHECK(find_help_session("stepping"));
+  CHECK(!find_help_session("nothing"));
+  CHECK(tour_steps().size() > 10);
+}
+
+TEST_CASE("misspelt words") {
+  CHECK(nearest_command("contnue") == "continue");
+  CHECK(nearest_command("def").empty());
+  CHECK(nearest_command("lv1").empty());
+  CHECK(nearest_command("from").empty());
 }
 
 TEST_CASE("no name or alias is taken twice") {

@@ -45,7 +45,10 @@ struct Prompt {
   }
   void good(const std::string& entry) {
     const Status status = repl.execute(entry);
-    CHECK_MESSAGE(status == Status::Good, entry + "\n" + console.take());
+    std::string reply;
+    if (status != Status::Good) reply = console.take();
+    INFO(entry, "\n", reply);
+    CHECK(status == Status::Good);
   }
   CapturedConsole console;
   Repl repl;

@@ -148,6 +148,9 @@ class Debugger {
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
+  // Of a build that is not the session's: an entry at the prompt.
+  StopReport start(std::shared_ptr<const session::Build> build, std::string_view function,
+                   std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
   StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry,
                    source::Diagnostics& out);
   StopReport resume();                       // continue
@@ -180,6 +183,14 @@ class Debugger {
   StopReport skip(source::Diagnostics& out);
   // Frame `frame` returns the value now, whatever is left of it; null without an expression.
   StopReport return_from(int frame, std::string_view expression, source::Diagnostics& out);
+  // The kernel's calls run `f` from now on. False: diagnosed, nothing is changed.
+  bool replace_kernel(std::string_view kernel, const ir::PrimFunc* f, session::Engine engine, source::Diagnostics& out);
+  // The same with what it was when the run began.
+  bool revert_kernel(std::string_view kernel, source::Diagnostics& out);
+  // What the kernel runs now; null: the run has no such kernel.
+  const ir::PrimFunc* kernel_of_run(std::string_view kernel) const;
+  // Goes back to the kernel's last call that was made, and makes it again as it is now, from the same arguments.
+  StopReport call_again(std::string_view kernel, source::Diagnostics& out);
 
   void kill();
   const StopReport& last_stop() const;
@@ -204,7 +215,8 @@ class Debugger {
                                          std::vector<std::string>* notes = nullptr) const;
   // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
   std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
-  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it.
+  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it. Of one
+  // element (`out[3, 4]`): the kernels that made it and the elements that they read, down to what is no single one.
   std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
   // The bindings that were begun last before now, in order of time.
   std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;

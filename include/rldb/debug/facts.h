@@ -52,5 +52,7 @@ runtime::Result<Differences> differences(const runtime::Value& left, const runti
 
 // `[1, 2]`: where an element is, from its place in row order.
 std::string index_text(std::int64_t flat, const std::vector<std::int64_t>& shape);
+// One element as `print` shows it.
+std::string element_text(const runtime::Tensor& t, std::int64_t flat);
 
 }  // namespace rldb::debug

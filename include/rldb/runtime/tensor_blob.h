@@ -1,5 +1,5 @@
-// TVM's binary layout of one tensor (`NDArray::Save`, `Tensor::Save`): magic, a reserved word, device, rank, dtype, dims,
-// byte count, data, all little-endian. Executables of both machines and the metadata of texts hold tensors in it.
+// TVM's binary layout of one tensor (`NDArray::Save`, `Tensor::Save`): magic, a reserved word, device, rank, dtype,
+// dims, byte count, data, all little-endian. Executables of both machines and the metadata of texts hold tensors in it.
 #pragma once
 
 #include <optional>

@@ -42,15 +42,22 @@ class Object : public support::RefCounted {};
 class Storage : public Object {
  public:
   static Result<Ref<Storage>> allocate(std::size_t bytes);
+  // What vm.builtin.alloc_storage asks for. A shape of one number is meant in bytes by those who plan memory, and in
+  // elements of the hinted dtype by TVM's allocator, which asks for more than is used. Here it is bytes, until the first
+  // tensor wants more than that and no more than TVM would have given.
+  static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint);
   ~Storage() override;
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   Result<Ref<Storage>> clone() const;
 
  private:
+  friend class Tensor;
   Storage(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  bool grow_to(std::size_t bytes);  // false: it may not, or cannot
   std::byte* data_;
   std::size_t size_;
+  std::size_t most_ = 0;  // that it may grow to
 };
 
 // Limit on the bytes that Storage may hold alive in all, so that a huge shape is an error and not a dead machine.

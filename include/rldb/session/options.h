@@ -20,9 +20,11 @@ std::string_view to_string(Engine engine);
 
 struct Options {
   Engine engine = Engine::Jit;
-  bool fast_math = false;      // --fp=fast
+  std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels that have one of their own: Jit or Eval
+  bool fast_math = false;                                     // --fp=fast
   bool check_bounds = true;    // --no-check-bounds: wild accesses are a signal or found too late
   bool trust_kernels = false;  // --trust-kernels: run machine code that an executable brings
+  std::string kernels_file;    // --kernels: a module that has the kernels of an executable
   bool isolate = false;        // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;

@@ -130,7 +130,8 @@ class Session {
   // Of the current version; cached until the version or a relevant option changes. Null: diagnosed.
   std::shared_ptr<const Build> build(Diagnostics& out);
   // Of a loaded executable or a build: its serialised form.
-  std::optional<std::string> serialise(Diagnostics& out);
+  // `names`: debug information in place of the build's own.
+  std::optional<std::string> serialise(Diagnostics& out, const bytecode::DebugInfo* names = nullptr);
   // Arguments from texts in `--input` form (positional, or `name=...`), names of session values, `:input` values bound
   // to parameter names, and generated ones for the rest. Checks count, kinds, ranks, dtypes and symbolic dims.
   std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts,
@@ -141,11 +142,17 @@ class Session {
   RunResult run_watched(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
                         eval::Watcher& watcher, Diagnostics& out);
   // A machine with the call on it, nothing run yet: what the debugger steps.
+  std::optional<vm::Machine> start(const Build& build, std::string_view function, std::span<const runtime::Value> args,
+                                   Diagnostics& out);
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
   // What a run now would run: the build of the current version, or of a loaded executable. Whoever keeps a machine
   // keeps this too: it owns the kernels. An executable's kernels are read from its TensorIR the first time.
   std::shared_ptr<const Build> runnable(Diagnostics& out);
+  // A build with one of its kernels replaced: another program for the same executable. The parameters have to be those
+  // that its calls pass. Null: diagnosed.
+  std::shared_ptr<const Build> with_kernel(const Build& build, std::string_view kernel, const ir::PrimFunc* f,
+                                           Engine engine, Diagnostics& out);
   // The same to be looked at only: nothing of an executable but its bytecode has been read.
   std::shared_ptr<const Build> viewable(Diagnostics& out);
   // While muted, what programs print is dropped: execution that only repeats what was seen already.
@@ -168,7 +175,11 @@ class Session {
 
   // ---- values and entries at the prompt ----
   // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.
-  EntryResult enter(std::string_view text, Diagnostics& out);
+  // `run`: who executes an entry that calls functions of the module, in place of this session; nullopt: it stopped on
+  // the way, and nothing of the entry is kept.
+  using EntryRunner = std::function<std::optional<runtime::Value>(
+      std::shared_ptr<const Build>, std::string_view function, std::span<const runtime::Value> args)>;
+  EntryResult enter(std::string_view text, Diagnostics& out, const EntryRunner& run = {});
   // The type of an expression or name, without evaluating it.
   const ir::Type* type_of(std::string_view text, Diagnostics& out);
   void set_value(std::string name, runtime::Value value);
@@ -182,7 +193,8 @@ class Session {
 
   // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
   std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,
-                                                  std::span<const runtime::Value> args, Diagnostics& out);
+                                                  std::span<const runtime::Value> args, Diagnostics& out,
+                                                  eval::Watcher* watcher = nullptr);
 
   // ---- going back ----
   // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes
@@ -246,7 +258,8 @@ class Session {
   std::shared_ptr<const Build> build_operator(const std::string& text, const std::vector<NamedValue>& names,
                                               Diagnostics& out);
   std::optional<runtime::Value> evaluate(const ir::SeqExpr* value, const ir::Module* module,
-                                         const std::vector<NamedValue>& values, source::Span span, Diagnostics& out);
+                                         const std::vector<NamedValue>& values, source::Span span,
+                                         const EntryRunner& run, Diagnostics& out);
 
   Options options_;
   std::unique_ptr<ir::Context> ctx_;

@@ -157,6 +157,8 @@ class Machine {
   // The innermost frame returns this value, whatever is left of it, a fault too. An outcome: it was the outermost.
   std::optional<Outcome> return_value(Value value);
   bool write_slot(std::size_t frame, std::size_t slot, std::int64_t value);  // no instruction; false: no such slot
+  // Goes on with another program of the same executable (other kernels): no instruction.
+  void set_program(std::shared_ptr<const Program> program);
   // What packed functions gave is kept there, and taken from there when they are called again at the same time.
   void set_call_log(std::shared_ptr<CallLog> log) { log_ = std::move(log); }
   CallLog* call_log() const { return log_.get(); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "debug/expression/expression.h"
+#include "rldb/debug/expressions.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 
@@ -23,10 +24,13 @@ double as_double(const runtime::Value& number);
 
 // What arithmetic takes: a number or a tensor. Shapes and lists of numbers become tensors; the rest is refused.
 runtime::Result<runtime::Value> as_array(const runtime::Value& v);
-// The same, and a number becomes a tensor of rank 0.
-runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v);
 // Lists within lists, all of one form.
 runtime::Result<runtime::Value> tensor_of_list(const runtime::Value& list);
+
+// `x[0, :2]`: `x` and `[0, :2]`; no subscript: all of it and nothing.
+std::pair<std::string_view, std::string_view> split_target(std::string_view target);
+// The elements that a subscript names, as positions in row-major order.
+runtime::Result<std::vector<std::int64_t>> positions_of(const runtime::Tensor& t, std::string_view subscript);
 
 runtime::DType promote(runtime::DType a, runtime::DType b);
 // The float dtype that functions such as sqrt give for this one.

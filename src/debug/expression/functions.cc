@@ -76,7 +76,7 @@ std::string FunctionRow::misfit(std::size_t count, const std::vector<std::string
   for (const std::string& keyword : keywords) {
     if (keyword.empty()) continue;
     const auto at = std::find_if(list.begin(), list.end(), [&](const Parameter& p) { return p.name == keyword; });
-    if (at == list.end() || at->rest) return fmt::format("{}, and no `{}`", takes(), keyword);
+    if (at == list.end() || at->rest) return fmt::format("{}; it has no `{}`", takes(), keyword);
     const auto i = std::size_t(at - list.begin());
     if (given[i]) return fmt::format("`{}` is given twice", keyword);
     given[i] = true;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cctype>
+
 #include "debug/expression/expression.h"
 #include "debug/expression/functions.h"
 #include "rldb/debug/expressions.h"
@@ -17,6 +20,24 @@ bool is_expression(std::string_view text, source::Diagnostics& out) {
   const auto parsed = parse_expression(text);
   if (!parsed.ok()) out.add({}, source::message(diag::RunFailed, parsed.error().message));
   return parsed.ok() && !is_script(*parsed);
+}
+
+bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+
+std::vector<std::string_view> names_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    while (i < text.size() && is_name_byte(text[i])) ++i;
+    const std::string_view word = text.substr(begin, i - begin);
+    if (i == begin) {
+      ++i;
+    } else if (!std::isdigit(static_cast<unsigned char>(word[0])) && (begin == 0 || text[begin - 1] != '.') &&
+               std::find(words.begin(), words.end(), word) == words.end()) {
+      words.push_back(word);
+    }
+  }
+  return words;
 }
 
 std::vector<LanguageRow> language_functions() {

@@ -103,10 +103,9 @@ std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view
   if (parsed.ec == std::errc() && parsed.ptr == said.data() + said.size()) {
     if (line >= text.first_line() && line <= text.last_line()) probes_of_line(text, line, *place);
     if (!place->probes.empty()) return place;
-    problem =
-        source::message(diag::NoSuchThing, fmt::format("statement of kernel `{}` at or after line", text.name()), said)
-            .with_hint(fmt::format("its lines are {} to {}: `list` shows them inside the kernel", text.first_line(),
-                                   text.last_line()));
+    problem = source::message(diag::NothingAtLine, fmt::format("statement of kernel `{}`", text.name()), said)
+                  .with_hint(fmt::format("its lines are {} to {}: `list` shows them inside the kernel",
+                                         text.first_line(), text.last_line()));
     return nullptr;
   }
   if (probes_of_name(text, said, *place)) return place;

@@ -26,8 +26,13 @@ std::vector<Pc> calls_of(const bytecode::Executable& exe, std::string_view kerne
 
 }  // namespace
 
+// Of a run, with the kernels that it has now.
+const ir::Module* Debugger::Impl::lowered_of(const CodeMap& map) const {
+  return run && &run->code() == &map ? run->build_of(run->machine())->lowered : map.build()->lowered;
+}
+
 std::optional<KernelText> Debugger::Impl::kernel_text(std::string_view name, const CodeMap& map) const {
-  const ir::Module* lowered = map.build()->lowered;
+  const ir::Module* lowered = lowered_of(map);
   const auto* f = lowered ? ir::as<ir::PrimFunc>(lowered->find(name)) : nullptr;
   if (!f) return std::nullopt;
   return KernelText(session, std::string(name), f);
@@ -35,7 +40,7 @@ std::optional<KernelText> Debugger::Impl::kernel_text(std::string_view name, con
 
 std::optional<KernelText> Debugger::Impl::kernel_at(std::string_view file, std::uint32_t line,
                                                     const CodeMap& map) const {
-  const ir::Module* lowered = map.build()->lowered;
+  const ir::Module* lowered = lowered_of(map);
   if (!lowered) return std::nullopt;
   for (const ir::ModuleEntry& entry : lowered->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);

@@ -1,3 +1,4 @@
+// Facts about tensors: statistics, histograms, comparison of two.
 #include "rldb/debug/facts.h"
 
 #include <fmt/format.h>
@@ -28,9 +29,6 @@ std::string index_text(std::int64_t flat, const std::vector<std::int64_t>& shape
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-namespace {
-
-// One element as the language prints it.
 std::string element_text(const Tensor& t, std::int64_t flat) {
   auto view = Tensor::view(t.storage(), t.byte_offset() + std::size_t(flat) * t.dtype().bytes(), {}, t.dtype());
   if (!view.ok()) return "?";
@@ -38,6 +36,8 @@ std::string element_text(const Tensor& t, std::int64_t flat) {
   const auto line = text.find('\n');
   return line == std::string::npos ? text : text.substr(line + 1);
 }
+
+namespace {
 
 // Goes over the elements a chunk at a time; f(value, its place).
 template <class F>

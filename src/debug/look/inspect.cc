@@ -8,6 +8,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
+#include "rldb/debug/expressions.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -155,25 +156,6 @@ Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const Code
 
 namespace {
 
-bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
-
-// The names in a text, each once; not what follows a dot.
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t begin = i;
-    while (i < text.size() && is_name_byte(text[i])) ++i;
-    const std::string_view word = text.substr(begin, i - begin);
-    if (i == begin) {
-      ++i;
-    } else if (!std::isdigit(static_cast<unsigned char>(word[0])) && (begin == 0 || text[begin - 1] != '.') &&
-               std::find(words.begin(), words.end(), word) == words.end()) {
-      words.push_back(word);
-    }
-  }
-  return words;
-}
-
 // Does it look like TVMScript rather than like the language of conditions?
 bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
@@ -213,7 +195,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   if (!ours && (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported)) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;
-    for (const std::string_view word : words_of(text))
+    for (const std::string_view word : names_in(text))
       if (auto value = lookup(word); value.ok() && word != "R" && word != "T" && word != "I")
         scope.emplace_back(word, std::move(value).value());
     if (finder && notes) *notes = finder->notes();

@@ -39,12 +39,16 @@ class Recompute {
   Recompute(session::Session& session, const CodeMap& map, const Lookup& lookup)
       : session_(session), ctx_(session.context()), map_(map), lookup_(lookup) {}
 
-  Result<Recomputed> run(int binding) {
+  Result<Recomputed> run(int binding, eval::Watcher* watcher) {
     RLDB_TRY_VOID(collect(binding));
     const ir::Function* f = function(map_.binding(binding).binding);
     source::Diagnostics problems;
-    auto value = session_.evaluate_function(f, map_.written_module(), args_, problems);
-    if (value) return Recomputed{*std::move(value), names_};
+    auto value = session_.evaluate_function(f, map_.written_module(), args_, problems, watcher);
+    if (value) {
+      Recomputed done{*std::move(value), names_, {}};
+      for (auto& [v, input] : inputs_) done.inputs.emplace_back(v->name, std::move(input));
+      return done;
+    }
     const std::string why =
         problems.all().empty() ? std::string("it cannot be evaluated") : problems.all().front().message;
     return runtime::fail(ErrorKind::Raised, why);
@@ -158,8 +162,9 @@ class Recompute {
 
 }  // namespace
 
-Result<Recomputed> recompute(session::Session& session, const CodeMap& map, int binding, const Lookup& lookup) {
-  return Recompute(session, map, lookup).run(binding);
+Result<Recomputed> recompute(session::Session& session, const CodeMap& map, int binding, const Lookup& lookup,
+                             eval::Watcher* watcher) {
+  return Recompute(session, map, lookup).run(binding, watcher);
 }
 
 }  // namespace rldb::debug

@@ -18,11 +18,14 @@ using Lookup = std::function<std::optional<runtime::Value>(const ir::Var*)>;
 
 struct Recomputed {
   runtime::Value value;
-  std::vector<std::string> from;  // names of the values it was computed from
+  std::vector<std::string> from;                               // names of the values it was computed from
+  std::vector<std::pair<std::string, runtime::Value>> inputs;  // those of them that are no symbolic variables
 };
 
 // `binding` of `map`. Errors: a value that is needed and not there (named), an effect that must not be repeated, and
 // what the evaluator says.
-runtime::Result<Recomputed> recompute(session::Session& session, const CodeMap& map, int binding, const Lookup& lookup);
+// `watcher` sees the kernels that are called.
+runtime::Result<Recomputed> recompute(session::Session& session, const CodeMap& map, int binding, const Lookup& lookup,
+                                      eval::Watcher* watcher = nullptr);
 
 }  // namespace rldb::debug

@@ -1,3 +1,4 @@
+// Storages, tenants and registers: what lies where, who shares it, what is alive.
 #include "rldb/debug/storage.h"
 
 #include <fmt/format.h>
@@ -287,7 +288,8 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
       r.storage = names.at(at);
       if (r.value.is(ValueKind::Tensor)) r.offset = r.value.as_tensor().byte_offset();
       for (const RegName other : over[at])
-        if (other != r.reg) r.shared.push_back(other);
+        // That a tensor lies in its storage is no sharing.
+        if (other != r.reg && registers[std::size_t(other)].is(ValueKind::Tensor)) r.shared.push_back(other);
     }
     rows.push_back(std::move(r));
   }

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "debug/expression/array.h"
 #include "debug/impl.h"
+#include "debug/look/element.h"
 #include "debug/look/values.h"
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/debug/facts.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_command.h"
@@ -14,6 +17,7 @@
 
 namespace rldb::debug {
 
+using runtime::Tensor;
 using runtime::Value;
 
 namespace {
@@ -62,12 +66,113 @@ class Why {
   std::vector<int> told_;
 };
 
+// The same for one element: the kernels that made it, and the elements that they read.
+class WhyElement {
+ public:
+  WhyElement(session::Session& session, ValueFinder& finder, const CodeMap& map, std::vector<std::string>& lines)
+      : session_(session), finder_(finder), map_(map), lines_(lines) {}
+
+  runtime::Result<support::Unit> tell(std::string_view name, int binding, const Value& value, std::int64_t position,
+                                      int depth, std::size_t indent) {
+    support::poll();
+    const std::string line =
+        fmt::format("{}{}{} = {}", std::string(indent * 2, ' '), name,
+                    region_text(value.as_tensor().shape(), {position}), elements_text(value.as_tensor(), {position}));
+    if (binding < 0 || !map_.binding(binding).binding || depth < 0) {
+      lines_.push_back(line);
+      return support::Unit{};
+    }
+    const UserBinding& u = map_.binding(binding);
+    const std::string place = u.line ? fmt::format("   # {}:{}", u.file, u.line) : "";
+    auto origin = origin_of_element(
+        session_, map_, binding,
+        [&](const ir::Var* v) -> std::optional<Value> {
+          const int definition = map_.binding_of_variable(v);
+          auto found = definition >= 0 ? finder_.value_of_binding(definition) : finder_.find(v->name);
+          return found.ok() ? std::optional(*std::move(found)) : std::nullopt;
+        },
+        position);
+    if (!origin.ok() && indent == 0) return support::Failure(std::move(origin).error());
+    if (!origin.ok()) {
+      lines_.push_back(fmt::format("{}{}: {}", line, place, origin.error().message));
+      return support::Unit{};
+    }
+    lines_.push_back(line + (origin->kernels.empty() ? "" : fmt::format(", by {}", fmt::join(origin->kernels, " < "))) +
+                     place);
+    const ir::Binding* b = u.binding;
+    for (const ElementPart& part : origin->parts) {
+      if (part.positions.size() != 1) {
+        const Tensor& t = part.tensor.as_tensor();
+        lines_.push_back(fmt::format("{}{}{} = {}", std::string(indent * 2 + 2, ' '), part.name,
+                                     region_text(t.shape(), part.positions), elements_text(t, part.positions)));
+        continue;
+      }
+      int definition = -1;
+      for (const ir::Var* v : ir::free_vars(b->value))
+        if (v->name == part.name) definition = map_.binding_of_variable(v);
+      RLDB_TRY_VOID(tell(part.name, definition, part.tensor, part.positions[0], depth - 1, indent + 1));
+    }
+    return support::Unit{};
+  }
+
+ private:
+  static std::string elements_text(const Tensor& t, const std::vector<std::int64_t>& positions) {
+    constexpr std::size_t kShown = 8;
+    std::string text;
+    for (std::size_t i = 0; i < positions.size() && i < kShown; ++i)
+      text += (i ? " " : "") + element_text(t, positions[i]);
+    if (positions.size() == 1) return text;
+    return fmt::format("[{}{}]", text, positions.size() > kShown ? " ..." : "");
+  }
+
+  session::Session& session_;
+  ValueFinder& finder_;
+  const CodeMap& map_;
+  std::vector<std::string>& lines_;
+};
+
 }  // namespace
 
-std::vector<std::string> Debugger::why(std::string_view name, int frame, int depth, source::Diagnostics& out) const {
-  const Impl& d = *impl_;
+std::vector<std::string> Debugger::why(std::string_view target, int frame, int depth, source::Diagnostics& out) const {
+  const auto [name, subscript] = split_target(target);
+  return subscript.empty() ? impl_->why(*this, name, frame, depth, out)
+                           : impl_->why_element(*this, name, subscript, frame, depth, out);
+}
+
+// One element of a tensor.
+std::vector<std::string> Debugger::Impl::why_element(const Debugger& d, std::string_view name,
+                                                     std::string_view subscript, int frame, int depth,
+                                                     source::Diagnostics& out) const {
+  const auto refuse = [&](std::string_view why) {
+    out.add({}, source::message(diag::RunFailed, why));
+    return std::vector<std::string>();
+  };
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
+  if (!run || last.kind == StopKind::Finished || !frame_index(run->machine(), d.machine_frame(frame), index)) {
+    out.add({}, source::message(diag::NotStopped));
+    return {};
+  }
+  const CodeMap& map = run->code();
+  ValueFinder finder(*this, run->machine(), map, index, part, true);
+  const auto value = finder.find(name);
+  if (!value.ok()) return refuse(value.error().message);
+  if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is no tensor", name));
+  const auto chosen = positions_of(value->as_tensor(), subscript);
+  if (!chosen.ok()) return refuse(chosen.error().message);
+  if (chosen->size() != 1)
+    return refuse(fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, chosen->size()));
+  std::vector<std::string> lines;
+  const auto told =
+      WhyElement(session, finder, map, lines).tell(name, finder.binding_of(name), *value, (*chosen)[0], depth, 0);
+  return told.ok() ? lines : refuse(told.error().message);
+}
+
+std::vector<std::string> Debugger::Impl::why(const Debugger& debugger, std::string_view name, int frame, int depth,
+                                             source::Diagnostics& out) const {
+  const Impl& d = *this;
+  std::size_t index = 0;
+  if (!d.run || d.last.kind == StopKind::Finished ||
+      !frame_index(d.run->machine(), debugger.machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return {};
   }

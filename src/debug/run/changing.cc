@@ -60,29 +60,6 @@ Value in_form_of(const Value& now, const Value& wanted) {
   return shaped.ok() ? Value(std::move(shaped).value()) : Value();
 }
 
-// `x[0, :2]`: `x` and `[0, :2]`; no subscript: all of it and nothing.
-std::pair<std::string_view, std::string_view> split_target(std::string_view target) {
-  const auto bracket = target.find('[');
-  if (bracket == std::string_view::npos) return {target, {}};
-  std::string_view name = target.substr(0, bracket);
-  while (name.ends_with(' ')) name.remove_suffix(1);
-  return {name, target.substr(bracket)};
-}
-
-// The elements that a subscript names, as positions in row-major order: the subscript of a tensor of positions.
-runtime::Result<std::vector<std::int64_t>> positions(const Tensor& t, std::string_view subscript) {
-  RLDB_TRY(auto all, Tensor::empty(t.shape(), runtime::DType::Int(64)));
-  auto* data = reinterpret_cast<std::int64_t*>(all->data());
-  for (std::int64_t i = 0; i < all->element_count(); ++i) data[i] = i;
-  const Value whole(std::move(all));
-  RLDB_TRY(const Value chosen, evaluate_expression("elements" + std::string(subscript),
-                                                   [&](std::string_view) -> runtime::Result<Value> { return whole; }));
-  RLDB_TRY(auto list, as_tensor(chosen));
-  RLDB_TRY(list, cast(*list, runtime::DType::Int(64)));
-  const auto* first = reinterpret_cast<const std::int64_t*>(list->data());
-  return std::vector<std::int64_t>(first, first + list->element_count());
-}
-
 }  // namespace
 
 const UserVariable* Debugger::Impl::live_variable(std::string_view name, std::size_t frame) const {
@@ -123,7 +100,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
   if (!now || !now->is(ValueKind::Tensor)) return refuse(out, name, "only a tensor has elements that can be set");
-  auto chosen = positions(now->as_tensor(), subscript);
+  auto chosen = positions_of(now->as_tensor(), subscript);
   if (!chosen.ok()) return refuse(out, fmt::format("{}{}", name, subscript), chosen.error().message);
   const runtime::DType dtype = now->as_tensor().dtype();
   auto given = converted(value, dtype);
@@ -272,6 +249,71 @@ StopReport Debugger::return_from(int frame, std::string_view expression, source:
   r.returned_from = name;
   r.returned = value;
   return d.last = r;
+}
+
+const ir::PrimFunc* Debugger::kernel_of_run(std::string_view kernel) const {
+  const Impl& d = *impl_;
+  const ir::Module* lowered = d.run ? d.lowered_of(d.run->code()) : nullptr;
+  return lowered ? ir::as<ir::PrimFunc>(lowered->find(kernel)) : nullptr;
+}
+
+bool Debugger::replace_kernel(std::string_view kernel, const ir::PrimFunc* f, session::Engine engine,
+                              source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) {
+    out.add({}, source::message(diag::NotStopped));
+    return false;
+  }
+  const session::Build* now = d.run->build_of(d.run->machine());
+  auto build = now ? d.session.with_kernel(*now, kernel, f, engine, out) : nullptr;
+  if (!build) return false;
+  // One that is being stepped is looked at from before its call again.
+  if (d.run->in_kernel()) d.run->give_kernel_up();
+  // After a fault, what is executed next is the call that failed.
+  if (d.run->fault()) d.run->go_back(d.run->time());
+  d.run->replace_build(std::move(build));
+  resolve_breakpoints();
+  d.report(d.last.kind);
+  return true;
+}
+
+bool Debugger::revert_kernel(std::string_view kernel, source::Diagnostics& out) {
+  const auto first = build();
+  const auto* f = first && first->lowered ? ir::as<ir::PrimFunc>(first->lowered->find(kernel)) : nullptr;
+  if (!f) {
+    out.add({}, source::message(diag::NoSuchThing, "kernel of the run", kernel));
+    return false;
+  }
+  return replace_kernel(kernel, f, impl_->session.options().engine, out);
+}
+
+StopReport Debugger::call_again(std::string_view kernel, source::Diagnostics& out) {
+  Impl& d = *impl_;
+  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) return d.not_running();
+  Run& run = *d.run;
+  vm::StopSet calls = d.no_stops();
+  for (Pc pc = 0; pc < calls.end(); ++pc) calls.set(pc, run.kernel_called(pc) == kernel);
+  std::optional<std::uint64_t> last;
+  if (run.fault() && calls.test(run.pc())) last = run.time();
+  const Run::Seek seek = last ? Run::Seek::Done
+                              : run.search(
+                                    calls,
+                                    [&](const vm::Machine& m) {
+                                      if (calls.test(m.frame().pc)) last = m.instructions();
+                                    },
+                                    [&] { return last.has_value(); });
+  if (seek == Run::Seek::Interrupted) return d.report(StopKind::Interrupted);
+  if (!last) {
+    out.add({}, source::message(diag::NotCalledYet, kernel));
+    return d.last;
+  }
+  std::shared_ptr<const session::Build> build = run.replaced_build();
+  if (run.go_back(*last) != Run::Seek::Done) return d.report(StopKind::HistoryEnd);
+  if (build) run.replace_build(std::move(build));
+  d.part = 0;
+  Outcome o = run.advance(nullptr, run.time() + 1);
+  if (!o.stopped() || o.reason != vm::StopReason::Stepped) return d.report_outcome(std::move(o));
+  return d.report(StopKind::Step);
 }
 
 }  // namespace rldb::debug

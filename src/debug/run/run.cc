@@ -88,6 +88,31 @@ Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* ob
   return o;
 }
 
+const session::Build* Run::build_of(const vm::Machine& m) const {
+  for (const auto& build : builds_)
+    if (build->program == m.program_ptr()) return build.get();
+  return code_->build().get();
+}
+
+std::shared_ptr<const session::Build> Run::replaced_build() const {
+  for (const auto& build : builds_)
+    if (build->program == machine_.program_ptr()) return build;
+  return nullptr;
+}
+
+const ir::Module* Run::lowered_of(const vm::Machine& m) const {
+  const session::Build* build = build_of(m);
+  return build ? build->lowered : nullptr;
+}
+
+void Run::replace_build(std::shared_ptr<const session::Build> build) {
+  builds_.push_back(build);
+  change(false, [program = build->program](vm::Machine& m) -> std::optional<Outcome> {
+    m.set_program(program);
+    return std::nullopt;
+  });
+}
+
 std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply) {
   const std::uint64_t now = time();
   timeline_.forget_after(now);
@@ -194,17 +219,22 @@ FunctionIndex Run::kernel_called_at(Pc pc) const {
                                                                                      : FunctionIndex(-1);
 }
 
+std::string_view Run::kernel_called(Pc pc) const {
+  const FunctionIndex callee = kernel_called_at(pc);
+  return callee < 0 ? std::string_view() : code_->executable().functions[std::size_t(callee)].name;
+}
+
 bool Run::next_is_kernel_call() const {
   if (fault() || kernel_) return false;
   if (machine_.running()) return is_kernel_call(pc());
   // A kernel that is run alone, not begun yet.
-  const ir::Module* lowered = code_->build()->lowered;
+  const ir::Module* lowered = lowered_of(machine_);
   return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
 }
 
-const ir::PrimFunc* Run::kernel_function(Pc pc) const {
+const ir::PrimFunc* Run::kernel_function(const vm::Machine& m, Pc pc) const {
   const FunctionIndex callee = kernel_called_at(pc);
-  const ir::Module* lowered = code_->build()->lowered;
+  const ir::Module* lowered = lowered_of(m);
   return callee < 0 || !lowered
              ? nullptr
              : ir::as<ir::PrimFunc>(lowered->find(code_->executable().functions[std::size_t(callee)].name));
@@ -219,7 +249,7 @@ const ir::PrimFunc* Run::kernel_of(const vm::Machine& m, std::string* name) cons
   const std::string& callee =
       m.running() ? code_->executable().functions[std::size_t(kernel_called_at(m.frame().pc))].name : function_;
   if (name) *name = callee;
-  const ir::Module* lowered = code_->build()->lowered;
+  const ir::Module* lowered = lowered_of(m);
   return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
 }
 

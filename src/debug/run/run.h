@@ -53,6 +53,13 @@ class Run {
   // At the present time; what comes later is forgotten. The outcome: how the run ended with it.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
+  // A build with other kernels for the same executable: what the program calls from now on.
+  void replace_build(std::shared_ptr<const session::Build> build);
+  // What took the first one's place at the present; null: nothing did.
+  std::shared_ptr<const session::Build> replaced_build() const;
+  // What a machine of this run executes; null for a loaded executable.
+  const session::Build* build_of(const vm::Machine& m) const;
+
   // ---- backwards ----
   enum class Seek { Done, NoHistory, Interrupted, Ended };
   // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
@@ -77,8 +84,10 @@ class Run {
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
   bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
   bool is_direct_kernel_call(Pc pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
+  // The name of the kernel that a pc calls; empty: none.
+  std::string_view kernel_called(Pc pc) const;
   // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
-  const ir::PrimFunc* kernel_function(Pc pc) const;
+  const ir::PrimFunc* kernel_function(const vm::Machine& m, Pc pc) const;
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
@@ -106,6 +115,7 @@ class Run {
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
+  const ir::Module* lowered_of(const vm::Machine& m) const;
   FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
   std::optional<std::vector<runtime::Value>> kernel_arguments(const vm::Machine& m) const;
   vm::Outcome call_alone();
@@ -119,6 +129,7 @@ class Run {
   TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
   Timeline timeline_;
   Changes changes_;
+  std::vector<std::shared_ptr<const session::Build>> builds_;  // that took the place of the first one
   KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;

@@ -350,13 +350,18 @@ StopReport Debugger::Impl::to_kernel_of_binding() {
 
 StopReport Debugger::start(std::string_view function, std::span<const Value> args, bool stop_at_entry,
                            source::Diagnostics& out) {
+  auto build = impl_->session.runnable(out);
+  return build ? start(std::move(build), function, args, stop_at_entry, out) : impl_->not_running();
+}
+
+StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::string_view function,
+                           std::span<const Value> args, bool stop_at_entry, source::Diagnostics& out) {
   Impl& d = *impl_;
-  auto build = d.session.runnable(out);
-  if (!build) return d.not_running();
-  std::optional<vm::Machine> machine = d.session.start(function, args, out);
+  std::optional<vm::Machine> machine = d.session.start(*build, function, args, out);
   if (!machine) return d.not_running();
   d.part = 0;
   d.checkpoints.clear();
+  d.last = {};  // of the run before
   d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
   resolve_breakpoints();
   if (stop_at_entry) {

@@ -129,7 +129,7 @@ std::string name_in(const CodeMap& map, FunctionIndex function, bytecode::RegNam
 std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame, Pc pc) {
   const Instruction i = map.executable().instruction(pc);
   const FunctionIndex function = m.frames()[frame].function;
-  const ir::PrimFunc* kernel = run.kernel_function(pc);
+  const ir::PrimFunc* kernel = run.kernel_function(m, pc);
   const std::vector<bool> writes = kernel ? written(kernel) : std::vector<bool>();
   const std::size_t skipped = kernel && !run.is_direct_kernel_call(pc) ? 1 : 0;  // call_tir_dyn's first is the kernel
   std::vector<Operand> list;

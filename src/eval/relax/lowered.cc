@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "eval/relax/lowered_relay.h"
 #include "rldb/bytecode/builtin_args.h"
 
 namespace rldb::eval {
@@ -178,11 +179,7 @@ Result<Value> check_func(const Args& a) {
 Result<Value> alloc_storage(const Args& a) {
   RLDB_TRY(const std::vector<std::int64_t>* shape, a.shape(0));
   RLDB_TRY(const DType dtype, a.dtype(2));
-  std::int64_t bytes = shape->size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
-  for (const std::int64_t d : *shape)
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
-      return a.fail(ErrorKind::OutOfMemory, fmt::format("no storage of {}", runtime::describe(a[0])));
-  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
+  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(*shape, dtype));
   return Value(std::move(made));
 }
 
@@ -334,6 +331,18 @@ Body body_of(BuiltinId id) {
       return tuple_getitem;
     case BuiltinId::TupleResetItem:
       return tuple_reset_item;
+    case BuiltinId::AdtMake:
+      return adt_make;
+    case BuiltinId::AdtIs:
+      return adt_is;
+    case BuiltinId::AdtField:
+      return adt_field;
+    case BuiltinId::NoMatch:
+      return no_match;
+    case BuiltinId::BroadcastShape:
+      return broadcast_shape;
+    case BuiltinId::ReshapedShape:
+      return reshaped_shape;
     case BuiltinId::MakeTuple:
     case BuiltinId::InvokeClosure:
     case BuiltinId::MakeClosure:

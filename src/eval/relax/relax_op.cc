@@ -207,11 +207,7 @@ Result<Value> alloc_tensor(const OpCall& c) {
 Result<Value> alloc_storage(const OpCall& c) {
   RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
   if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", c.op));
-  std::int64_t bytes = c.args[0].as_shape().size() == 1 ? 1 : std::int64_t(dtype.bytes());  // one number is bytes
-  for (const std::int64_t d : c.args[0].as_shape())
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
-      return fail(ErrorKind::OutOfMemory, fmt::format("`{}` of {}", c.op, runtime::describe(c.args[0])));
-  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::allocate(std::size_t(bytes)));
+  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype));
   return Value(std::move(made));
 }
 

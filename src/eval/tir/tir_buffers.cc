@@ -219,11 +219,11 @@ Result<Unit> TirMachine::Impl::start(runtime::PackedArgs args) {
 Result<Unit> TirMachine::Impl::bind_bare_dims(const ir::Buffer* b, const Value& arg) {
   if (!arg.is(ValueKind::Tensor))
     return fail(ErrorKind::TypeMismatch,
-                fmt::format("parameter `{}` wants a tensor, but {} was given", b->name, runtime::describe(arg)));
+                fmt::format("parameter `{}` expects a tensor, but {} was given", b->name, runtime::describe(arg)));
   const runtime::Tensor& t = arg.as_tensor();
   if (t.shape().size() != b->shape.size() || t.dtype() != b->dtype)
     return fail(ErrorKind::TypeMismatch,
-                fmt::format("parameter `{}` wants rank {} and {}, but {} was given", b->name, b->shape.size(),
+                fmt::format("parameter `{}` expects rank {} and {}, but {} was given", b->name, b->shape.size(),
                             runtime::to_string(b->dtype), runtime::describe(arg)));
   for (std::size_t d = 0; d < b->shape.size(); ++d)
     if (const auto* v = as<ir::Var>(b->shape[d]); v && !env.vars.find(v->id)) env.vars.set(v->id, of_int(t.shape()[d]));

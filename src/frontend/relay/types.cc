@@ -1,3 +1,4 @@
+// Types of Relay texts.
 #include <optional>
 
 #include "frontend/relay/reader.h"

@@ -84,9 +84,7 @@ class MetaWriter {
     prims_.emplace(name, index);
     return index;
   }
-  std::size_t tensor(const Constant* c) {
-    return node("ffi.Tensor", quoted(tensor_text(c->value->as_tensor())));
-  }
+  std::size_t tensor(const Constant* c) { return node("ffi.Tensor", quoted(tensor_text(c->value->as_tensor()))); }
   std::size_t constant(const Constant* c) {
     const runtime::Tensor& x = c->value->as_tensor();
     std::vector<std::size_t> dims;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "relay/ops/solver.h"
+#include "rldb/relay/ir/attributes.h"
 
 namespace rldb::relay {
 
@@ -21,15 +22,13 @@ struct Outcome {
 
 using Dims = std::vector<Dim>;
 
-class Operands {
+class Operands : public Attributes {
  public:
   Operands(Context& ctx, Solver& solver, const Call& call, const OpInfo& op, std::vector<const Type*> types)
-      : ctx(ctx), solver(solver), call(call), op(op), types(std::move(types)) {}
+      : Attributes(call, op), ctx(ctx), solver(solver), types(std::move(types)) {}
 
   Context& ctx;
   Solver& solver;
-  const Call& call;
-  const OpInfo& op;
   std::vector<const Type*> types;  // of the operands, heads resolved
 
   // The i-th operand as a tensor; null when it is none, or not known.
@@ -38,14 +37,6 @@ class Operands {
   std::optional<std::vector<const TensorType*>> tensors(std::size_t i) const;
   // Waits when an operand is not known, and says what is wrong when one is no tensor.
   std::optional<Outcome> need_tensors(std::size_t count) const;
-
-  // ---- attributes, with their defaults ----
-  const AttrValue* attr(std::string_view name) const;                // null: left out
-  std::optional<std::int64_t> integer(std::string_view name) const;  // None: nothing
-  bool flag(std::string_view name) const;
-  std::string_view string(std::string_view name) const;
-  std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;  // None: nothing
-  std::optional<DType> dtype(std::string_view name) const;                     // "": nothing
 };
 
 using Relation = Outcome (*)(const Operands&);

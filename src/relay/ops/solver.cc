@@ -1,3 +1,4 @@
+// Unification of types: variables with what they stand for, occurs check, dims that meet `?`.
 #include "relay/ops/solver.h"
 
 #include <unordered_set>

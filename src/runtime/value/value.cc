@@ -134,8 +134,26 @@ Storage::~Storage() {
   std::free(block);
 }
 
+Result<Ref<Storage>> Storage::of_shape(const std::vector<std::int64_t>& shape, DType hint) {
+  RLDB_TRY(const std::size_t most, checked_bytes(shape, hint));
+  const bool bytes = shape.size() == 1 && hint.bytes() > 0;
+  RLDB_TRY(auto made, allocate(bytes ? most / hint.bytes() : most));
+  if (bytes) made->most_ = most;
+  return made;
+}
+
+bool Storage::grow_to(std::size_t bytes) {
+  if (bytes > most_) return false;
+  auto larger = allocate(bytes);
+  if (!larger.ok()) return false;
+  std::swap(data_, (*larger)->data_);
+  std::swap(size_, (*larger)->size_);
+  return true;
+}
+
 Result<Ref<Storage>> Storage::clone() const {
   RLDB_TRY(auto copy, allocate(size_));
+  copy->most_ = most_;
   if (size_ > 0) std::memcpy(copy->data(), data_, size_);
   return copy;
 }
@@ -155,12 +173,14 @@ Result<Ref<Tensor>> Tensor::view(Ref<Storage> storage, std::size_t byte_offset, 
                                  DType dtype) {
   RLDB_CHECK(storage, "a view of no storage");
   RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));
-  if (byte_offset > storage->size() || bytes > storage->size() - byte_offset) {
+  const bool fits = byte_offset <= storage->size() && bytes <= storage->size() - byte_offset;
+  if (!fits && !(byte_offset <= storage->most_ && storage->grow_to(byte_offset + bytes))) {
     return fail(ErrorKind::OutOfBounds,
                 fmt::format("a tensor of shape {} and dtype `{}` ({} bytes) at byte offset {} does "
                             "not fit into a storage of {} bytes",
                             dims_text(shape), to_string(dtype), bytes, byte_offset, storage->size()));
   }
+  storage->most_ = 0;  // a tensor lies over it now
   return support::make_ref<Tensor>(std::move(storage), byte_offset, std::move(shape), dtype);
 }
 

@@ -4,6 +4,7 @@
 
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
+#include "ui/batch/relay.h"
 
 namespace rldb::ui {
 
@@ -28,7 +29,9 @@ void report(const source::Diagnostics& diagnostics, const session::Session& sess
 
 bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  const bool ok = session.load_file(path, diagnostics);
+  const bool untaken = !line.to_relax && is_relay_file(path);
+  if (untaken) diagnostics.add({}, source::message(diag::RelayNotHere, path));
+  const bool ok = !untaken && session.load_file(path, diagnostics);
   if (!ok || !diagnostics.all().empty()) report(diagnostics, session, line, console);
   return ok;
 }

@@ -26,6 +26,9 @@ void report(const source::Diagnostics& diagnostics, const session::Session& sess
             Console& console);
 // To a file, or standard output when `path` is empty or "-". False: diagnosed.
 bool write_output(const std::string& path, std::string_view text, Console& console);
+// `--output` and `--expected-output`: the exit code.
+int give_tensors(const std::vector<runtime::Value>& tensors, session::Session& session, const CommandLine& line,
+                 Console& console);
 // The tensors of an .npy or .npz file, by name. None: diagnosed.
 std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out);
 // `1.5 ms`, `12 us`.

@@ -1,5 +1,6 @@
 // rldb build FILE -o X.rlvm and rldb disasm FILE.
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/debug/file_names.h"
 #include "ui/batch/batch.h"
 
 namespace rldb::ui {
@@ -13,7 +14,7 @@ int batch_build(const CommandLine& line, Console& console) {
     report(diagnostics, *session, line, console);
     return kFailed;
   }
-  auto bytes = session->serialise(diagnostics);
+  auto bytes = debug::executable_file(*session, diagnostics);
   if (!bytes || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
   if (!bytes) return kFailed;
   return write_output(line.output, *bytes, console) ? kGood : kUsage;

@@ -5,6 +5,7 @@
 #include "rldb/support/cancel.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 #include "ui/guarded.h"
 
 namespace rldb::ui {
@@ -15,12 +16,14 @@ namespace {
 struct FileCheck {
   std::unique_ptr<session::Session> session;
   std::unique_ptr<RelayProgram> relay;  // when the file is Relay text
+  std::optional<std::size_t> machine_functions;  // when it is an executable of the Relay VM
   source::Diagnostics diagnostics;
   std::string what;  // is wrong; empty: nothing
   int code = kGood;
 
   const source::SourceManager& sources() const { return relay ? relay->sources : session->sources(); }
   std::size_t functions() const {
+    if (machine_functions) return *machine_functions;
     if (relay) return relay->parsed.module ? relay->parsed.module->functions.size() : 0;
     return session->module() ? session->module()->entries.size() : 0;
   }
@@ -41,6 +44,12 @@ void check_relay(const CommandLine& line, FileCheck& check) {
 
 void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
   session::Session& session = *check.session;
+  if (const auto bytes = relay_executable_bytes(path)) {
+    const auto exe = load_relay_executable(path, *bytes, check.diagnostics);
+    if (!exe) return fail(check, kBadText, fmt::format("{} error(s)", check.diagnostics.error_count()));
+    check.machine_functions = exe->functions.size();
+    return;
+  }
   check.relay = read_relay(path, check.diagnostics);
   if (check.relay) return check_relay(line, check);
   if (!session.load_file(path, check.diagnostics)) {

@@ -7,11 +7,14 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 int batch_print(const CommandLine& line, Console& console) {
+  if (const auto bytes = relay_executable_bytes(line.files[0]))
+    return batch_print_relay_executable(*bytes, line, console);
   source::Diagnostics of_relay;
   if (const auto program = read_relay(line.files[0], of_relay))
     return batch_print_relay(*program, of_relay, line, console);

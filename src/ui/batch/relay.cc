@@ -1,3 +1,4 @@
+// check, print and diff of Relay texts.
 #include "ui/batch/relay.h"
 
 #include <fmt/format.h>
@@ -94,11 +95,13 @@ int batch_print_relay(const RelayProgram& program, const source::Diagnostics& fo
   return kUsage;
 }
 
+bool is_relay_file(const std::string& path) {
+  std::string text;
+  return read_bytes(path, text) && frontend::is_relay(path, text);
+}
+
 bool any_is_relay(const CommandLine& line) {
-  return std::any_of(line.files.begin(), line.files.end(), [](const std::string& path) {
-    std::string text;
-    return read_bytes(path, text) && frontend::is_relay(path, text);
-  });
+  return std::any_of(line.files.begin(), line.files.end(), is_relay_file);
 }
 
 int batch_diff_relay(const CommandLine& line, Console& console) {

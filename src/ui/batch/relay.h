@@ -27,6 +27,7 @@ std::string relay_roundtrip(const RelayProgram& program);
 int batch_print_relay(const RelayProgram& program, const source::Diagnostics& found, const CommandLine& line,
                       Console& console);
 int batch_diff_relay(const CommandLine& line, Console& console);
+bool is_relay_file(const std::string& path);
 // Is either of the two files of `rldb diff` a Relay text?
 bool any_is_relay(const CommandLine& line);
 

@@ -11,6 +11,8 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 #include "ui/tensor_output.h"
 
 namespace rldb::ui {
@@ -120,7 +122,18 @@ void note_arguments(const std::vector<session::Argument>& arguments, Console& co
 
 }  // namespace
 
+int give_tensors(const std::vector<Value>& tensors, session::Session& session, const CommandLine& line,
+                 Console& console) {
+  if (!line.output.empty() && !write_result(line.output, tensors, session, line, console)) return kUsage;
+  if (!line.expected_output.empty()) return compare_result(line.expected_output, tensors, session, line, console);
+  return kGood;
+}
+
 int batch_run(const CommandLine& line, Console& console) {
+  if (const auto bytes = relay_executable_bytes(line.files[0])) return batch_run_relay_executable(*bytes, line, console);
+  source::Diagnostics of_relay;
+  const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay);
+  if (program) return batch_run_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (!load(*session, line.files[0], line, console)) return kBadText;
@@ -157,9 +170,7 @@ int batch_run(const CommandLine& line, Console& console) {
     report(diagnostics, *session, line, console);
     return kUsage;
   }
-  if (!line.output.empty() && !write_result(line.output, tensors, *session, line, console)) return kUsage;
-  if (!line.expected_output.empty()) return compare_result(line.expected_output, tensors, *session, line, console);
-  return kGood;
+  return give_tensors(tensors, *session, line, console);
 }
 
 }  // namespace rldb::ui

@@ -1,12 +1,22 @@
 // rldb test FILE.session...: runs dialogues and compares each reply with the `#| ` lines below its command.
+//
+// Each file is run by a process of its own, `-j` at a time: one that crashes fails, and the others go on.
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
 
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/child_work.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/text_diff.h"
@@ -19,6 +29,7 @@ struct SessionResult {
   std::string blessed;   // the file as it should be
   std::string failures;  // rendered
   bool expectations_hold = true;
+  bool interrupted = false;
 };
 
 std::vector<std::string> split_output(std::string_view text) {
@@ -66,43 +77,135 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
       result.failures += fmt::format("{}:{}: the expectation failed\n", path, entry->line);
     if (status == Status::Quit || interrupted()) break;
   }
+  result.interrupted = interrupted();
   copy_lines(result.blessed, reader.lines(), copied, reader.lines().size());
   return result;
 }
 
-}  // namespace
+// A result as bytes and back: the child process that runs a file has nothing in common with this one.
+std::string to_bytes(const SessionResult& r) {
+  return fmt::format("{}{}{} {}{}", r.expectations_hold ? '1' : '0', r.interrupted ? '1' : '0', r.blessed.size(),
+                     r.blessed, r.failures);
+}
 
-int batch_test(const CommandLine& line, Console& console) {
-  std::size_t passed = 0, failed = 0;
-  for (const std::string& path : line.files) {
+std::optional<SessionResult> from_bytes(const std::string& bytes) {
+  SessionResult r;
+  const auto blank = bytes.find(' ');
+  if (blank == std::string::npos || blank < 3) return std::nullopt;
+  std::size_t size = 0;
+  const auto parsed = std::from_chars(bytes.data() + 2, bytes.data() + blank, size);
+  if (parsed.ec != std::errc() || blank + 1 + size > bytes.size()) return std::nullopt;
+  r.expectations_hold = bytes[0] == '1';
+  r.interrupted = bytes[1] == '1';
+  r.blessed = bytes.substr(blank + 1, size);
+  r.failures = bytes.substr(blank + 1 + size);
+  return r;
+}
+
+// A file that is being run, or waits for its turn to be told: results are told in the order of the command line.
+struct Running {
+  std::string path, text;
+  std::unique_ptr<ChildWork> child;
+  bool ended = false;
+};
+
+class Tests {
+ public:
+  Tests(const CommandLine& line, Console& console) : line_(line), console_(console) {}
+
+  int run() {
+    std::size_t next = 0;
+    while (next < line_.files.size() || !running_.empty()) {
+      while (next < line_.files.size() && at_work() < line_.jobs)
+        if (!start(line_.files[next++])) return kUsage;
+      wait();
+      while (!running_.empty() && running_.front().ended) {
+        if (const int code = finish(running_.front()); code != kGood) return code;
+        running_.pop_front();
+      }
+    }
+    if (failed_ > 0 && !line_.bless && !line_.update_only_output)
+      console_.print_error("run `rldb test --bless` to accept the new replies\n");
+    console_.print("{} passed, {} failed\n", passed_, failed_);
+    return failed_ == 0 ? kGood : kFailed;
+  }
+
+ private:
+  std::size_t at_work() const {
+    return std::size_t(std::count_if(running_.begin(), running_.end(), [](const Running& r) { return !r.ended; }));
+  }
+
+  bool start(const std::string& path) {
     auto text = support::read_file(path, source::kMaxBytes);
     if (!text.ok()) {
-      source::Diagnostics d;
-      d.add({}, source::message(diag::FileNotFound, path, text.error().reason));
-      console.diagnose(d, {});
-      return kUsage;
+      tell(source::message(diag::FileNotFound, path, text.error().reason));
+      return false;
     }
-    const SessionResult result = run_session(line, path, *text);
-    if (interrupted()) {
-      console.print_error("interrupted in {}\n", path);
+    Running& r = running_.emplace_back(Running{path, std::move(*text), nullptr, false});
+    r.child = std::make_unique<ChildWork>([&] { return to_bytes(run_session(line_, r.path, r.text)); });
+    return true;
+  }
+
+  // Until one of the children has said something.
+  void wait() {
+    std::vector<::pollfd> waited;
+    std::vector<Running*> whose;
+    for (Running& r : running_) {
+      if (r.ended) continue;
+      waited.push_back({r.child->descriptor(), POLLIN, 0});
+      whose.push_back(&r);
+    }
+    constexpr int kLook = 100;  // milliseconds between looks at signals
+    support::poll();
+    if (::poll(waited.data(), waited.size(), kLook) <= 0) return;
+    for (std::size_t i = 0; i < waited.size(); ++i)
+      if (waited[i].revents != 0 || waited[i].fd < 0) whose[i]->ended = whose[i]->child->read();
+  }
+
+  // Tells how a file went. Not kGood: nothing more is run.
+  int finish(Running& r) {
+    const auto bytes = r.child->result();
+    const std::optional<SessionResult> result = bytes ? from_bytes(*bytes) : std::nullopt;
+    if (!result) {
+      ++failed_;
+      tell(source::message(diag::SessionProcessEnded, r.path, r.child->ended_by()));
+      console_.print("FAIL  {}\n", r.path);
+      return kGood;
+    }
+    if (result->interrupted) {
+      console_.print_error("interrupted in {}\n", r.path);
       return 128 + SIGINT;
     }
-    if (line.bless && result.blessed != *text) {
-      if (!write_output(path, result.blessed, console)) return kUsage;
-      console.print("blessed {}\n", path);
+    const bool rewrite = line_.bless || (line_.update_only_output && result->expectations_hold);
+    if (rewrite && result->blessed != r.text) {
+      if (!write_output(r.path, result->blessed, console_)) return kUsage;
+      console_.print("blessed {}\n", r.path);
     }
     // Blessing accepts replies, never a failed expectation.
-    if (result.failures.empty() || (line.bless && result.expectations_hold)) {
-      ++passed;
+    if (result->failures.empty() || (rewrite && result->expectations_hold)) {
+      ++passed_;
     } else {
-      ++failed;
-      console.error(result.failures);
-      console.print("FAIL  {}\n", path);
+      ++failed_;
+      console_.error(result->failures);
+      console_.print("FAIL  {}\n", r.path);
     }
+    return kGood;
   }
-  if (failed > 0 && !line.bless) console.print_error("run `rldb test --bless` to accept the new replies\n");
-  console.print("{} passed, {} failed\n", passed, failed);
-  return failed == 0 ? kGood : kFailed;
-}
+
+  void tell(source::Message message) {
+    source::Diagnostics d;
+    d.add({}, std::move(message));
+    console_.diagnose(d, {});
+  }
+
+  const CommandLine& line_;
+  Console& console_;
+  std::deque<Running> running_;  // references to its elements stay good
+  std::size_t passed_ = 0, failed_ = 0;
+};
+
+}  // namespace
+
+int batch_test(const CommandLine& line, Console& console) { return Tests(line, console).run(); }
 
 }  // namespace rldb::ui

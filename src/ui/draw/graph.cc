@@ -1,3 +1,4 @@
+// The graph of a block as text, as DOT and as SVG, with the binding marked where the run is.
 #include "ui/draw/graph.h"
 
 #include <fmt/format.h>

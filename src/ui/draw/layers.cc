@@ -1,3 +1,4 @@
+// Layered layout of a graph (Sugiyama): ranks, an order within each that crosses few edges, positions.
 #include "ui/draw/layers.h"
 
 #include <algorithm>

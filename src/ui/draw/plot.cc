@@ -1,3 +1,4 @@
+// Plots of tensors in the terminal and as SVG: heat map, line, histogram.
 #include "ui/draw/plot.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// `print/FMT`: values in hexadecimal, octal, binary, ..., as gdb's letters say.
 #include "ui/repl/print_format.h"
 
 #include <fmt/format.h>

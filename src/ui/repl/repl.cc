@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
+#include <optional>
 
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/file.h"
@@ -16,12 +17,15 @@
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/complete.h"
+#include "ui/repl/entry/hint.h"
 #include "ui/repl/entry/journal.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/resume.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
 #include "ui/term/line_editor.h"
+#include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
 
 namespace rldb::ui {
@@ -70,12 +74,29 @@ bool run_startup(Repl& repl, const CommandLine& line, int& code) {
   return true;
 }
 
-// Yes or no. Anything but a `y` is a no, the end of the input and ^C too.
-bool ask_terminal(Console& console, const std::string& question) {
+// A line from the terminal; nullopt: its end, or ^C.
+std::optional<std::string> read_answer(Console& console, const std::string& question) {
+  console.pause();
   console.error(question);
   std::string answer;
   char c = 0;
-  while (::read(STDIN_FILENO, &c, 1) == 1 && c != '\n') answer += c;
+  bool whole = false;
+  while (!whole && ::read(STDIN_FILENO, &c, 1) == 1) {
+    whole = c == '\n';
+    if (!whole) answer += c;
+  }
+  console.resume();
+  return whole ? std::optional(answer) : std::nullopt;
+}
+
+bool wait_for_enter(Console& console) {
+  const auto answer = read_answer(console, "-- Enter goes on, q ends the tour -- ");
+  return answer && !trim(*answer).starts_with('q');
+}
+
+// Yes or no. Anything but a `y` is a no, the end of the input and ^C too.
+bool ask_terminal(Console& console, const std::string& question) {
+  const std::string answer = read_answer(console, question).value_or("");
   const std::string_view word = trim(answer);
   return word == "y" || word == "yes";
 }
@@ -114,18 +135,20 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
 }
 
 // What was pasted may be several entries; the first that fails is the last.
-Status execute_all(Repl& repl, const std::string& text) {
+Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   std::vector<std::string> entries{text};
   (void)run_guarded([&] { entries = entries_of(text); }, 0);
   Status status = Status::Good;
   for (const std::string& entry : entries) {
+    screen.begin(entry, repl.pager);
     status = repl.execute(entry);
+    screen.end();
     if (status != Status::Good) break;
   }
   return status;
 }
 
-int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool& ended) {
+int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, bool& ended) {
   // An entry that cannot be looked at (a limit is reached, a bug of ours) is plain, complete and has no completions.
   LineEditorHooks hooks;
   hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
@@ -142,6 +165,10 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
   });
   hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);
+  });
+  const auto hinter = std::make_shared<HintMaker>(repl);
+  hooks.hints = guarded_hook([&repl, hinter](std::string_view text, std::size_t cursor) {
+    return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
   });
   hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
   hooks.clean = [](std::string_view text) {
@@ -163,14 +190,17 @@ int run_interactive(Repl& repl, const CommandLine& line, Console& console, bool&
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
     if (trim(read.text).empty()) {
-      if (repl.repeat_last() == Status::Quit) break;
+      console.begin("", repl.pager);
+      const Status status = repl.repeat_last();
+      console.end();
+      if (status == Status::Quit) break;
       continue;
     }
     std::string text = clean(read.text);
     text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
     if (text.empty()) continue;
     remember(*editor, text, repl);
-    if (execute_all(repl, text) == Status::Quit) break;
+    if (execute_all(repl, console, text) == Status::Quit) break;
   }
   return repl.exit_code();
 }
@@ -191,16 +221,12 @@ void begin_journal(Repl& repl, const CommandLine& line) {
 }
 
 // `ended`: left in order, as opposed to being ended by a signal or by the loss of the terminal.
-int run_session(Repl& repl, const CommandLine& line, bool interactive, Console& console, bool& ended) {
+int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenConsole& console, bool& ended) {
   int code = open_files(repl, line);
   if (code != kGood && line.batch) return code;
-  const std::string init = home_file(".rldbinit");
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
-  if (!line.no_init && !line.batch && !init.empty() && support::file_exists(init)) {
-    repl.on_command_line = true;
-    repl.execute(":source " + init);
-    repl.on_command_line = false;
-  }
+  if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
+  if (!line.no_init && !line.batch) read_start_files(repl);
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
   if (line.resume) repl.execute(":resume");
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
@@ -214,11 +240,12 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, Console& 
 }  // namespace
 
 int run_repl(const CommandLine& line, Console& console) {
-  Repl repl(line, console);
+  ScreenConsole screen(console);
+  Repl repl(line, screen);
   const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
   if (interactive || line.journal) begin_journal(repl, line);
   bool ended = true;
-  const int code = run_session(repl, line, interactive, console, ended);
+  const int code = run_session(repl, line, interactive, screen, ended);
   if (repl.journal() && ended && !console.lost()) repl.journal()->remove();
   return code;
 }

@@ -58,7 +58,7 @@ KeyMode EntryEditor::mode() const {
 
 EntryView EntryEditor::view() const {
   if (search_) return {search_->prompt(), search_->text(), std::min(search_->point(), search_->text().size()), nullptr};
-  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_};
+  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_, true};
 }
 
 void EntryEditor::replace_text(const std::string& text) {

@@ -26,6 +26,7 @@ struct EntryView {
   std::string_view text;
   std::size_t point = 0;
   const std::vector<std::string>* candidates = nullptr;  // listed below, when there are any
+  bool hints = false;                                    // the text is the entry, so that hints can be shown
 };
 
 class EntryEditor {

@@ -95,9 +95,9 @@ Frame lay_out(const Entry& entry, int width) {
   }
   if (!placed) frame.cursor = writer.next_place();
   if (entry.below) {
-    for (const std::string& line : *entry.below) {
+    for (std::size_t i = 0; i < entry.below->size(); ++i) {
       writer.new_line();
-      writer.text(line, {});
+      writer.text((*entry.below)[i], entry.below_styles ? (*entry.below_styles)[i] : std::string_view());
     }
   }
   return frame;

@@ -43,7 +43,8 @@ struct Entry {
   std::string_view text;
   std::size_t point = 0;
   const std::vector<TextStyle>* styles = nullptr;
-  const std::vector<std::string>* below = nullptr;  // lines
+  const std::vector<std::string>* below = nullptr;              // lines
+  const std::vector<std::string_view>* below_styles = nullptr;  // of these lines
 };
 
 inline constexpr std::string_view kContinuation = "...> ";

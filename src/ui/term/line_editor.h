@@ -21,6 +21,12 @@ struct TextStyle {
 };
 
 // None of them throws. Any may be missing.
+// A line below the entry.
+struct HintLine {
+  std::string text;
+  enum class Kind { Signature, Type, Problem } kind = Kind::Signature;
+};
+
 struct LineEditorHooks {
   // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
   std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
@@ -28,6 +34,8 @@ struct LineEditorHooks {
   std::function<std::vector<TextStyle>(std::string_view text, std::size_t begin, std::size_t end)> styles;
   // Candidates for the word that ends at `cursor`; `start` is where that word begins.
   std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
+  // What is said below the entry while it is typed.
+  std::function<std::vector<HintLine>(std::string_view text, std::size_t cursor)> hints;
   // Blanks that the next line starts with.
   std::function<int(std::string_view text)> indent;
   // What of a text that was pasted is meant: without prompts and replies.

@@ -10,6 +10,7 @@
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"
+#include "ui/term/characters.h"
 #include "ui/term/entry_editor.h"
 #include "ui/term/history_file.h"
 #include "ui/term/inputrc.h"
@@ -51,6 +52,7 @@ class TerminalEditor : public LineEditor {
     begin_row();
     editor_.begin(prompt);
     styled_.reset();
+    hinted_ = {};
     result_.reset();
     serve();
     if (!result_) show();
@@ -196,6 +198,41 @@ class TerminalEditor : public LineEditor {
     styled_ = {std::string(view.text), begin, end, hooks_.styles(view.text, begin, end)};
   }
 
+  // Made again when the text or the cursor has changed. Nothing where the entry leaves no room for them.
+  const std::vector<HintLine>& hints_of(const EntryView& view) {
+    constexpr int kLeast = 6;  // rows of a screen that has room
+    if (!hooks_.hints || size_.height < kLeast || size_.width < 4 * kLeast) {
+      hinted_.lines.clear();
+    } else if (hinted_.text != view.text || hinted_.point != view.point) {
+      hinted_ = {std::string(view.text), view.point, hooks_.hints(view.text, view.point)};
+    }
+    return hinted_.lines;
+  }
+
+  static std::string_view style_of(HintLine::Kind kind) {
+    switch (kind) {
+      case HintLine::Kind::Signature:
+      case HintLine::Kind::Type:
+        return "2";
+      case HintLine::Kind::Problem:
+        return "31";
+    }
+    return {};
+  }
+
+  // One row of it: what is longer is cut.
+  static std::string cut_to(const std::string& text, int width) {
+    std::size_t at = 0;
+    int columns = 0;
+    while (at < text.size() && text[at] != '\n') {
+      const std::size_t next = next_character(text, at);
+      columns += shown_character(std::string_view(text).substr(at, next - at)).columns;
+      if (columns > width) break;
+      at = next;
+    }
+    return text.substr(0, at);
+  }
+
   // `final`: the entry as it stays, without what is listed below it.
   Frame frame(bool final) {
     const EntryView view = editor_.view();
@@ -205,9 +242,17 @@ class TerminalEditor : public LineEditor {
       entry.styles = &styled_->styles;
     }
     std::vector<std::string> below;
+    std::vector<std::string_view> below_styles;
     if (!final && view.candidates) {
       below = in_columns(*view.candidates, size_.width, std::max(1, size_.height - 4));
       entry.below = &below;
+    } else if (!final && view.hints) {
+      for (const HintLine& hint : hints_of(view)) {
+        below.push_back(cut_to(hint.text, size_.width - 1));
+        below_styles.push_back(style_of(hint.kind));
+      }
+      entry.below = &below;
+      entry.below_styles = &below_styles;
     }
     return lay_out(entry, size_.width);
   }
@@ -254,6 +299,12 @@ class TerminalEditor : public LineEditor {
     std::vector<TextStyle> styles;
   };
   std::optional<Styled> styled_;
+  struct Hinted {
+    std::string text;
+    std::size_t point = 0;
+    std::vector<HintLine> lines;
+  };
+  Hinted hinted_;
 };
 
 }  // namespace

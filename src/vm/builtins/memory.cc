@@ -63,9 +63,7 @@ Result<Value> builtin_AllocStorage(const CallSite&, PackedArgs args) {
   RLDB_ARGS(AllocStorage);
   RLDB_TRY(auto* shape, a.shape(1));
   RLDB_TRY(DType dtype, a.dtype(3));
-  auto bytes = checked_bytes(*shape, shape->size() == 1 ? 1 : dtype.bytes());
-  if (!bytes) return a.fail(ErrorKind::OutOfMemory, fmt::format("no storage of shape ({})", fmt::join(*shape, ", ")));
-  RLDB_TRY(auto storage, runtime::Storage::allocate(*bytes));
+  RLDB_TRY(auto storage, runtime::Storage::of_shape(*shape, dtype));
   return Value(storage);
 }
 
@@ -76,14 +74,12 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
   RLDB_TRY(auto* shape, a.shape(2));
   RLDB_TRY(DType dtype, a.dtype(3));
   Ref<runtime::Storage> storage = a[0].storage_ref();
-  auto bytes = checked_bytes(*shape, dtype.bytes());
-  if (!bytes || offset < 0 || std::size_t(offset) > storage->size() || *bytes > storage->size() - std::size_t(offset))
-    return a.fail(ErrorKind::OutOfMemory,
-                  fmt::format("a tensor of shape ({}), {} at byte {} does not fit into a storage "
-                              "of {} bytes",
-                              fmt::join(*shape, ", "), to_string(dtype), offset, storage->size()));
-  RLDB_TRY(auto tensor, runtime::Tensor::view(std::move(storage), std::size_t(offset), *shape, dtype));
-  return Value(tensor);
+  auto tensor = offset < 0 ? runtime::Result<Ref<runtime::Tensor>>(runtime::fail(ErrorKind::OutOfMemory, ""))
+                           : runtime::Tensor::view(storage, std::size_t(offset), *shape, dtype);
+  if (tensor.ok()) return Value(*std::move(tensor));
+  return a.fail(ErrorKind::OutOfMemory,
+                fmt::format("a tensor of shape ({}), {} at byte {} does not fit into a storage of {} bytes",
+                            fmt::join(*shape, ", "), to_string(dtype), offset, storage->size()));
 }
 
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {

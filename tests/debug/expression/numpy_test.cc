@@ -59,7 +59,7 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
-std::string eval(std::string_view text) {
+std::string reply_to(std::string_view text) {
   const auto v = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
     const auto it = names().find(name);
     if (it == names().end()) return runtime::fail(runtime::ErrorKind::UnknownFunction, "no " + std::string(name));
@@ -79,7 +79,7 @@ TEST_CASE("expressions give what NumPy gives") {
     if (line.starts_with('#') || arrow == std::string::npos) continue;
     const std::string text = line.substr(0, arrow), expected = line.substr(arrow + 6);
     CAPTURE(text);
-    const std::string got = eval(text);
+    const std::string got = reply_to(text);
     if (expected.starts_with("error: "))
       CHECK(got.substr(0, expected.size()) == expected);
     else

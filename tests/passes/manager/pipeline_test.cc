@@ -46,7 +46,7 @@ TEST_CASE("TVM's Sequential and get_pipeline, with the modules of Python in fron
   CHECK(round_trip("relax.get_pipeline(\"zero\")") == round_trip("zero"));
   CHECK(round_trip("relax.pipeline.get_pipeline()") == round_trip("zero"));
   CHECK(round_trip("get_pipeline(\"nothing\")").starts_with("unknown pass `nothing`"));
-  CHECK(round_trip("Sequential(LegalizeOps)").starts_with("option `passes` of pass `Sequential` wants a list"));
+  CHECK(round_trip("Sequential(LegalizeOps)").starts_with("option `passes` of pass `Sequential` expects a list"));
   std::string nested = "Normalize";
   for (int i = 0; i < 100; ++i) nested = "Sequential([" + nested + "])";
   CHECK(round_trip(nested).find("nested too deeply") != std::string::npos);
@@ -56,7 +56,7 @@ TEST_CASE("mistakes in a pipeline are named with the nearest spelling") {
   CHECK(round_trip("ToNonDatflow") == "unknown pass `ToNonDatflow` (did you mean `ToNonDataflow`?)");
   CHECK(round_trip("VMShapeLower(emit_err=True)").starts_with("pass `VMShapeLower` has no option `emit_err`"));
   CHECK(round_trip("VMShapeLower(emit_err_ctx=3)") ==
-        "option `emit_err_ctx` of pass `VMShapeLower` wants True or False, got `3`");
+        "option `emit_err_ctx` of pass `VMShapeLower` expects True or False, got `3`");
   CHECK(round_trip("ToNonDataflow(1)") == "pass `ToNonDataflow` takes 0 options, got 1");
   CHECK(round_trip("VMShapeLower(True, emit_err_ctx=True)") ==
         "option `emit_err_ctx` of pass `VMShapeLower` is given twice");

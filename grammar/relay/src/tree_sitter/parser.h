@@ -42,11 +42,11 @@ typedef struct TSLexer TSLexer;
 struct TSLexer {
   int32_t lookahead;
   TSSymbol result_symbol;
-  void (*advance)(TSLexer*, bool);
-  void (*mark_end)(TSLexer*);
-  uint32_t (*get_column)(TSLexer*);
-  bool (*is_at_included_range_start)(const TSLexer*);
-  bool (*eof)(const TSLexer*);
+  void (*advance)(TSLexer *, bool);
+  void (*mark_end)(TSLexer *);
+  uint32_t (*get_column)(TSLexer *);
+  bool (*is_at_included_range_start)(const TSLexer *);
+  bool (*eof)(const TSLexer *);
 };
 
 typedef enum {
@@ -102,41 +102,41 @@ struct TSLanguage {
   uint32_t production_id_count;
   uint32_t field_count;
   uint16_t max_alias_sequence_length;
-  const uint16_t* parse_table;
-  const uint16_t* small_parse_table;
-  const uint32_t* small_parse_table_map;
-  const TSParseActionEntry* parse_actions;
-  const char* const* symbol_names;
-  const char* const* field_names;
-  const TSFieldMapSlice* field_map_slices;
-  const TSFieldMapEntry* field_map_entries;
-  const TSSymbolMetadata* symbol_metadata;
-  const TSSymbol* public_symbol_map;
-  const uint16_t* alias_map;
-  const TSSymbol* alias_sequences;
-  const TSLexMode* lex_modes;
-  bool (*lex_fn)(TSLexer*, TSStateId);
-  bool (*keyword_lex_fn)(TSLexer*, TSStateId);
+  const uint16_t *parse_table;
+  const uint16_t *small_parse_table;
+  const uint32_t *small_parse_table_map;
+  const TSParseActionEntry *parse_actions;
+  const char * const *symbol_names;
+  const char * const *field_names;
+  const TSFieldMapSlice *field_map_slices;
+  const TSFieldMapEntry *field_map_entries;
+  const TSSymbolMetadata *symbol_metadata;
+  const TSSymbol *public_symbol_map;
+  const uint16_t *alias_map;
+  const TSSymbol *alias_sequences;
+  const TSLexMode *lex_modes;
+  bool (*lex_fn)(TSLexer *, TSStateId);
+  bool (*keyword_lex_fn)(TSLexer *, TSStateId);
   TSSymbol keyword_capture_token;
   struct {
-    const bool* states;
-    const TSSymbol* symbol_map;
-    void* (*create)(void);
-    void (*destroy)(void*);
-    bool (*scan)(void*, TSLexer*, const bool* symbol_whitelist);
-    unsigned (*serialize)(void*, char*);
-    void (*deserialize)(void*, const char*, unsigned);
+    const bool *states;
+    const TSSymbol *symbol_map;
+    void *(*create)(void);
+    void (*destroy)(void *);
+    bool (*scan)(void *, TSLexer *, const bool *symbol_whitelist);
+    unsigned (*serialize)(void *, char *);
+    void (*deserialize)(void *, const char *, unsigned);
   } external_scanner;
-  const TSStateId* primary_state_ids;
+  const TSStateId *primary_state_ids;
 };
 
-static inline bool set_contains(TSCharacterRange* ranges, uint32_t len, int32_t lookahead) {
+static inline bool set_contains(TSCharacterRange *ranges, uint32_t len, int32_t lookahead) {
   uint32_t index = 0;
   uint32_t size = len - index;
   while (size > 1) {
     uint32_t half_size = size / 2;
     uint32_t mid_index = index + half_size;
-    TSCharacterRange* range = &ranges[mid_index];
+    TSCharacterRange *range = &ranges[mid_index];
     if (lookahead >= range->start && lookahead <= range->end) {
       return true;
     } else if (lookahead > range->end) {
@@ -144,7 +144,7 @@ static inline bool set_contains(TSCharacterRange* ranges, uint32_t len, int32_t 
     }
     size -= half_size;
   }
-  TSCharacterRange* range = &ranges[index];
+  TSCharacterRange *range = &ranges[index];
   return (lookahead >= range->start && lookahead <= range->end);
 }
 
@@ -158,17 +158,17 @@ static inline bool set_contains(TSCharacterRange* ranges, uint32_t len, int32_t 
 #define UNUSED __attribute__((unused))
 #endif
 
-#define START_LEXER()          \
-  bool result = false;         \
-  bool skip = false;           \
-  UNUSED                       \
-  bool eof = false;            \
-  int32_t lookahead;           \
-  goto start;                  \
-  next_state:                  \
-  lexer->advance(lexer, skip); \
-  start:                       \
-  skip = false;                \
+#define START_LEXER()           \
+  bool result = false;          \
+  bool skip = false;            \
+  UNUSED                        \
+  bool eof = false;             \
+  int32_t lookahead;            \
+  goto start;                   \
+  next_state:                   \
+  lexer->advance(lexer, skip);  \
+  start:                        \
+  skip = false;                 \
   lookahead = lexer->lookahead;
 
 #define ADVANCE(state_value) \
@@ -177,15 +177,15 @@ static inline bool set_contains(TSCharacterRange* ranges, uint32_t len, int32_t 
     goto next_state;         \
   }
 
-#define ADVANCE_MAP(...)                                             \
-  {                                                                  \
-    static const uint16_t map[] = {__VA_ARGS__};                     \
-    for (uint32_t i = 0; i < sizeof(map) / sizeof(map[0]); i += 2) { \
-      if (map[i] == lookahead) {                                     \
-        state = map[i + 1];                                          \
-        goto next_state;                                             \
-      }                                                              \
-    }                                                                \
+#define ADVANCE_MAP(...)                                              \
+  {                                                                   \
+    static const uint16_t map[] = { __VA_ARGS__ };                    \
+    for (uint32_t i = 0; i < sizeof(map) / sizeof(map[0]); i += 2) {  \
+      if (map[i] == lookahead) {                                      \
+        state = map[i + 1];                                           \
+        goto next_state;                                              \
+      }                                                               \
+    }                                                                 \
   }
 
 #define SKIP(state_value) \
@@ -206,53 +206,57 @@ static inline bool set_contains(TSCharacterRange* ranges, uint32_t len, int32_t 
  *  Parse Table Macros
  */
 
-#define SMALL_STATE(id) ((id)-LARGE_STATE_COUNT)
+#define SMALL_STATE(id) ((id) - LARGE_STATE_COUNT)
 
 #define STATE(id) id
 
 #define ACTIONS(id) id
 
-#define SHIFT(state_value)                                               \
-  {                                                                      \
-    {                                                                    \
-      .shift = {.type = TSParseActionTypeShift, .state = (state_value) } \
-    }                                                                    \
-  }
+#define SHIFT(state_value)            \
+  {{                                  \
+    .shift = {                        \
+      .type = TSParseActionTypeShift, \
+      .state = (state_value)          \
+    }                                 \
+  }}
 
-#define SHIFT_REPEAT(state_value)                                                            \
-  {                                                                                          \
-    {                                                                                        \
-      .shift = {.type = TSParseActionTypeShift, .state = (state_value), .repetition = true } \
-    }                                                                                        \
-  }
+#define SHIFT_REPEAT(state_value)     \
+  {{                                  \
+    .shift = {                        \
+      .type = TSParseActionTypeShift, \
+      .state = (state_value),         \
+      .repetition = true              \
+    }                                 \
+  }}
 
-#define SHIFT_EXTRA()                                           \
-  {                                                             \
-    {                                                           \
-      .shift = {.type = TSParseActionTypeShift, .extra = true } \
-    }                                                           \
-  }
+#define SHIFT_EXTRA()                 \
+  {{                                  \
+    .shift = {                        \
+      .type = TSParseActionTypeShift, \
+      .extra = true                   \
+    }                                 \
+  }}
 
 #define REDUCE(symbol_name, children, precedence, prod_id) \
-  {                                                        \
-    {                                                      \
-      .reduce = {.type = TSParseActionTypeReduce,          \
-                 .symbol = symbol_name,                    \
-                 .child_count = children,                  \
-                 .dynamic_precedence = precedence,         \
-                 .production_id = prod_id},                \
-    }                                                      \
-  }
+  {{                                                       \
+    .reduce = {                                            \
+      .type = TSParseActionTypeReduce,                     \
+      .symbol = symbol_name,                               \
+      .child_count = children,                             \
+      .dynamic_precedence = precedence,                    \
+      .production_id = prod_id                             \
+    },                                                     \
+  }}
 
-#define RECOVER()                        \
-  {                                      \
-    { .type = TSParseActionTypeRecover } \
-  }
+#define RECOVER()                    \
+  {{                                 \
+    .type = TSParseActionTypeRecover \
+  }}
 
-#define ACCEPT_INPUT()                  \
-  {                                     \
-    { .type = TSParseActionTypeAccept } \
-  }
+#define ACCEPT_INPUT()              \
+  {{                                \
+    .type = TSParseActionTypeAccept \
+  }}
 
 #ifdef __cplusplus
 }

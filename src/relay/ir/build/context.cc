@@ -1,3 +1,4 @@
+// Context: makes Relay nodes; types are interned.
 #include "rldb/relay/ir/context.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The operator table: rows, attribute fields, look-up by name.
 #include "rldb/relay/ir/op.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Structural equality of Relay modules up to names of variables; what differs first is described.
 #include "rldb/relay/ir/equal.h"
 
 #include <fmt/format.h>

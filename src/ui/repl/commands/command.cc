@@ -1,6 +1,9 @@
 #include "ui/repl/commands/command.h"
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include "rldb/source/diagnostic.h"
 
@@ -24,6 +27,13 @@ bool has_alias(const Command& command, std::string_view word) {
   return false;
 }
 
+// Letters that mean something else behind a colon.
+constexpr std::pair<std::string_view, std::string_view> kGdbLetters[] = {{"l", "list"}};
+
+// Words that begin statements of TVMScript are no misspelt commands.
+constexpr std::string_view kKeywords[] = {"as", "class",  "def", "else", "for", "from",
+                                          "if", "import", "in",  "not",  "with"};
+
 }  // namespace
 
 Lookup find_command(std::string_view word) {
@@ -46,9 +56,25 @@ Lookup find_command(std::string_view word) {
 }
 
 const Command* find_bare_verb(std::string_view word) {
+  const Command* c = find_command_named(word);
+  return c && (c->flags & kBare) ? c : nullptr;
+}
+
+const Command* find_command_named(std::string_view word) {
+  for (const auto& [letter, name] : kGdbLetters)
+    if (letter == word) word = name;
   for (const Command& c : commands())
-    if ((c.flags & kBare) && (c.name == word || has_alias(c, word))) return &c;
+    if (c.name == word || has_alias(c, word)) return &c;
   return nullptr;
+}
+
+std::string_view nearest_command(std::string_view word) {
+  constexpr std::size_t kShortest = 4;  // shorter words are near to too much
+  if (word.size() < kShortest || std::find(std::begin(kKeywords), std::end(kKeywords), word) != std::end(kKeywords))
+    return {};
+  std::vector<std::string_view> names;
+  for (const Command& c : commands()) names.push_back(c.name);
+  return source::nearest(word, names);
 }
 
 std::vector<std::string> split_words(std::string_view text) {

@@ -13,7 +13,19 @@ namespace rldb::ui {
 class Repl;
 
 enum class CommandGroup : std::uint8_t { Module, Passes, Run, Debug, Session };
-enum class Completion : std::uint8_t { None, File, Function, Name, Pass, Engine, Command, Option };
+enum class Completion : std::uint8_t {
+  None,
+  File,
+  Function,
+  Place,
+  Event,
+  Version,
+  Name,
+  Pass,
+  Engine,
+  Command,
+  Option
+};
 enum CommandFlags : unsigned { kRepeat = 1, kBare = 2, kReplay = 4, kOutside = 8, kBlock = 16 };
 
 // What `:resume` does with an entry: nothing (it only showed something), repeats it, or says that it does not.
@@ -44,8 +56,12 @@ struct Lookup {
   std::vector<std::string_view> candidates;  // several: ambiguous; one: the nearest spelling
 };
 Lookup find_command(std::string_view word);
-// The same among debugger verbs only (no prefixes: a variable's name must not become a verb).
+// The same among debugger verbs only (no prefixes: a variable's name must not become a verb), with gdb's letters.
 const Command* find_bare_verb(std::string_view word);
+// By its whole name, an alias, or a letter of gdb's; null: there is none.
+const Command* find_command_named(std::string_view word);
+// What a misspelt word without a colon may have meant; empty: nothing.
+std::string_view nearest_command(std::string_view word);
 
 // Words of an argument text: blanks separate, quotes hold together.
 std::vector<std::string> split_words(std::string_view text);

@@ -8,14 +8,12 @@
 #include "ui/draw/graph.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/commands/draw_options.h"
+#include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
 
-namespace {
-
-// The function of the selected frame as it was written; without a run, main.
 std::string function_at_hand(Repl& repl) {
   auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
   std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
@@ -24,6 +22,8 @@ std::string function_at_hand(Repl& repl) {
   const debug::Position& where = frames[frame].where;
   return where.written_in.empty() ? where.function : where.written_in;
 }
+
+namespace {
 
 std::vector<std::pair<std::string, std::int64_t>> dims_here(Repl& repl) {
   std::vector<std::pair<std::string, std::int64_t>> dims;
@@ -56,6 +56,13 @@ void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::Graph
   repl.print("cost: {} operations, {} bytes read, {} written, in {}{}\n", cost->operations, cost->bytes_read,
              cost->bytes_written, fmt::join(cost->kernels, ", "),
              cost->unknown.empty() ? "" : fmt::format(" (without {})", cost->unknown));
+}
+
+// What a name holds at the stop, when it holds something.
+void print_value_now(Repl& repl, std::string_view name) {
+  source::Diagnostics none;
+  if (const auto value = repl.debugger().evaluate(name, repl.frame(), none))
+    repl.print("now: {}\n", runtime::format_brief(*value));
 }
 
 }  // namespace
@@ -96,8 +103,17 @@ bool show_binding(Repl& repl, std::string_view what) {
     repl.print("used by: {}{}\n", n.users.empty() && !n.result ? "nothing" : names_of(*graph, n.users),
                n.result ? (n.users.empty() ? "the result" : ", the result") : "");
     if (!n.parameter) print_cost(repl, *graph, n);
+    if (repl.debugger().active() && function == function_at_hand(repl)) print_value_now(repl, n.name);
   }
   return found;
+}
+
+bool show_frame_name(Repl& repl, std::string_view what) {
+  const std::string_view kind = frame_name_kind(repl, what);
+  if (kind.empty()) return false;
+  repl.print("{} of {}\n", kind, function_at_hand(repl));
+  print_value_now(repl, what);
+  return true;
 }
 
 }  // namespace rldb::ui

@@ -1,6 +1,7 @@
 // Commands about the module: load, save, look.
 #include <fmt/format.h>
 
+#include "rldb/debug/file_names.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -112,7 +113,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   std::string bytes;
   if (rest.ends_with(".rlvm")) {
-    auto made = repl.session().serialise(diagnostics);
+    auto made = debug::executable_file(repl.session(), diagnostics);
     if (repl.report(diagnostics) == Status::Failed || !made) return Status::Failed;
     bytes = std::move(*made);
   } else {
@@ -156,18 +157,6 @@ Status command_Show(Repl& repl, std::string_view rest) {
   const ir::Expr* f = find_function(repl, rest);
   if (!f) return Status::Failed;
   show_text(repl, ir::print_function(rest, f, options));
-  return Status::Good;
-}
-
-Status command_Type(Repl& repl, std::string_view rest) {
-  if (rest.empty()) return Status::Usage;
-  source::Diagnostics diagnostics;
-  const ir::Type* type = repl.session().type_of(rest, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  if (!type) return repl.fail(source::message(diag::NoSuchThing, "value", rest));
-  repl.last().type = type;
-  repl.print("{}\n", ir::print_type(type));
-  for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
   return Status::Good;
 }
 
@@ -226,6 +215,8 @@ Status command_Info(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   std::string_view what = words[0];
+  // A variable that is so named comes before a letter or the beginning of a word.
+  if (words.size() == 1 && show_binding(repl, what)) return Status::Good;
   if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
   if (const ops::OpInfo* op = ops::find(what)) {
@@ -247,7 +238,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (is("heap")) return command_Heap(repl, "");
   if (is("display")) return command_Display(repl, "");
   if (is("frame")) return command_Bt(repl, "");
-  if (show_binding(repl, what)) return Status::Good;
+  if (show_frame_name(repl, what)) return Status::Good;
   if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
   if (const runtime::Value* v = repl.session().find_value(what)) {
     repl.print("{}: {}\n", what, runtime::describe(*v));
@@ -274,16 +265,26 @@ Status go_to_version(Repl& repl, std::size_t version) {
 
 }  // namespace
 
+// Did the step to this version leave the module as it was? Such a version is passed over.
+static bool changed_nothing(const passes::History& history, std::size_t version) {
+  return version > 0 && history.module_at(version) == history.module_at(version - 1);
+}
+
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  const std::size_t at = repl.session().history().position();
+  const passes::History& history = repl.session().history();
+  std::size_t at = history.position();
+  while (at > 0 && changed_nothing(history, at)) --at;
   if (at == 0) return repl.fail(source::message(diag::NoSuchVersion, "before the first"));
   return go_to_version(repl, at - 1);
 }
 
 Status command_Redo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  return go_to_version(repl, repl.session().history().position() + 1);
+  const passes::History& history = repl.session().history();
+  std::size_t to = history.position() + 1;
+  while (to + 1 < history.size() && changed_nothing(history, to)) ++to;
+  return go_to_version(repl, to);
 }
 
 Status command_Rewind(Repl& repl, std::string_view rest) {

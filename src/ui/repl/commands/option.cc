@@ -88,6 +88,8 @@ const std::vector<Option>& options() {
        }},
       {"highlight", "on, off", "colour in TVMScript", [](Repl& r) { return on_off(r.highlight); },
        [](Repl& r, std::string_view v) { return set_bool(r.highlight, v); }},
+      {"hints", "on, off", "signature, type and errors below the entry while it is typed",
+       [](Repl& r) { return on_off(r.hints); }, [](Repl& r, std::string_view v) { return set_bool(r.hints, v); }},
       {"isolate", "on, off", "plugins and unchecked kernels run in guard processes",
        [](Repl& r) { return on_off(of(r).isolate); },
        [](Repl& r, std::string_view v) { return set_bool(of(r).isolate, v); }, "off"},
@@ -100,6 +102,8 @@ const std::vector<Option>& options() {
          if (size) support::set_memory_limit(*size);
          return size.has_value();
        }},
+      {"pager", "on, off", "at a terminal, wait for a key after each screenful",
+       [](Repl& r) { return on_off(r.pager); }, [](Repl& r, std::string_view v) { return set_bool(r.pager, v); }},
       {"print-elements", "a count, 0 for all", "elements of a tensor that are shown in full",
        [](Repl& r) { return fmt::format("{}", r.print_format.max_elements); },
        [](Repl& r, std::string_view v) {

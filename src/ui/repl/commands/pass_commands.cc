@@ -1,6 +1,8 @@
 // Commands about passes and versions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/validate.h"
@@ -8,6 +10,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/draw/table.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 #include "ui/text_diff.h"
@@ -32,11 +35,40 @@ void print_difference(Repl& repl, const ir::Module* before, const ir::Module* af
   repl.console().write(text.empty() ? "no difference\n" : text);
 }
 
+// Lines added and removed in each function, and the first lines of the difference, where all of it would be long.
+void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) {
+  constexpr std::ptrdiff_t kMost = 60, kFirst = 30;
+  DiffOptions options;
+  options.color = repl.console().color();
+  const ir::PrintOptions& print = repl.session().options().print;
+  const std::string name = passes::to_string(r.pass);
+  const std::string text =
+      unified_diff(ir::print(r.before, print), ir::print(r.after, print), "before " + name, "after " + name, options);
+  const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+  if (lines <= kMost) return repl.console().write(text.empty() ? "no difference\n" : text);
+  Table table({"function", "added", "removed"});
+  for (const std::string& f : r.changed) {
+    const ir::Expr* before = r.before->find(f);
+    const ir::Expr* after = r.after->find(f);
+    const DiffCount count = count_diff(before ? ir::print_function(f, before, print) : std::string(),
+                                       after ? ir::print_function(f, after, print) : std::string());
+    table.add({f, fmt::format("+{}", count.added), fmt::format("-{}", count.removed)});
+  }
+  std::size_t end = 0;
+  for (std::ptrdiff_t i = 0; i < kFirst; ++i) end = text.find('\n', end) + 1;
+  repl.print("{}{}... {} more lines: `:diff {} {}` shows them all\n", table.text(), text.substr(0, end), lines - kFirst,
+             version - 1, version);
+}
+
 Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   source::Diagnostics diagnostics;
   std::vector<passes::PassRecord> records;
   passes::RunOptions options;
   options.verify_each = repl.session().options().verify_each;
+  options.before = [&](const passes::PassInvocation& pass, const ir::Module*) {
+    repl.console().doing(passes::to_string(pass));
+    return true;
+  };
   options.after = [&](const passes::PassRecord& r) { records.push_back(r); };
   const std::size_t version = repl.session().history().position();
   const bool ok = repl.session().run_passes(pipeline, diagnostics, options);
@@ -46,13 +78,15 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
     repl.session().history().rewind(version);
     return Status::Failed;
   }
+  // Each pass has made a version; the last one is the present one.
+  std::size_t made =
+      repl.session().history().position() - std::min(records.size(), repl.session().history().position());
   for (const passes::PassRecord& r : records) {
+    ++made;
     if (!r.after) continue;
     repl.print("{}: {}\n", passes::to_string(r.pass),
                r.changed.empty() ? "no change" : "changed " + fmt::format("{}", fmt::join(r.changed, ", ")));
-    if (show_diff && !r.changed.empty())
-      print_difference(repl, r.before, r.after, "before " + passes::to_string(r.pass),
-                       "after " + passes::to_string(r.pass));
+    if (show_diff && !r.changed.empty()) print_change(repl, r, made);
   }
   repl.report(diagnostics);
   if (changed) {
@@ -98,21 +132,36 @@ Status command_RunPass(Repl& repl, std::string_view rest) {
   return run_and_show(repl, rest, true);
 }
 
+// The first pass of the pipeline that has not been applied since the module was loaded or edited, in whatever order the
+// others were.
+static auto next_pass(const passes::History& history, const std::vector<passes::PassInvocation>& pipeline) {
+  std::vector<decltype(passes::PassInvocation::id)> applied;
+  for (std::size_t v = 1; v <= history.position(); ++v) {
+    if (history.is_edit(v))
+      applied.clear();
+    else
+      applied.push_back(history.record(v).pass.id);
+  }
+  return std::find_if(pipeline.begin(), pipeline.end(), [&](const passes::PassInvocation& p) {
+    const auto at = std::find(applied.begin(), applied.end(), p.id);
+    if (at == applied.end()) return true;
+    applied.erase(at);  // a pass that stands in the pipeline twice is applied twice
+    return false;
+  });
+}
+
 Status command_StepPass(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const auto minimum = passes::parse_pipeline("minimum");
   if (!minimum.ok()) return repl.fail(minimum.error());
   const passes::History& history = repl.session().history();
   if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
-  // The furthest pass of the pipeline that the versions up to here went through, in order.
-  std::size_t done = 0;
-  for (std::size_t v = 1; v <= history.position(); ++v)
-    if (!history.is_edit(v) && done < minimum->size() && history.record(v).pass.id == (*minimum)[done].id) ++done;
-  if (done == minimum->size()) {
+  const auto next = next_pass(history, *minimum);
+  if (next == minimum->end()) {
     repl.print("the minimum build is complete\n");
     return Status::Good;
   }
-  return run_and_show(repl, passes::to_string((*minimum)[done]), true);
+  return run_and_show(repl, passes::to_string(*next), true);
 }
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {

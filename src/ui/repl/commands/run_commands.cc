@@ -168,9 +168,34 @@ Status command_Time(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+namespace {
+
+// One kernel on an engine of its own; the one of the program again when it is the same.
+Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& kernel) {
+  session::Options& options = repl.session().options();
+  using session::Engine;
+  const bool jit = said == to_string(Engine::Jit);
+  if (!jit && said != to_string(Engine::Eval))
+    return repl.fail(source::message(diag::BadOption, said, "engine of a kernel").with_hint("values: jit, eval"));
+  const Engine engine = jit ? Engine::Jit : Engine::Eval;
+  source::Diagnostics diagnostics;
+  const ir::PrimFunc* now = repl.debugger().active() ? repl.debugger().kernel_of_run(kernel) : nullptr;
+  const bool known = now ? repl.debugger().replace_kernel(kernel, now, engine, diagnostics)
+                         : repl.session().find_kernel(kernel, diagnostics) != nullptr;
+  if (repl.report(diagnostics) == Status::Failed || !known) return Status::Failed;
+  options.kernel_engines.erase(kernel);
+  if (jit != (options.engine == Engine::Jit)) options.kernel_engines[kernel] = engine;
+  repl.print("{} runs on {}{}\n", kernel, said, now ? ", in this run from here on" : "");
+  return Status::Good;
+}
+
+}  // namespace
+
 Status command_Engine(Repl& repl, std::string_view rest) {
   session::Options& options = repl.session().options();
   using session::Engine;
+  if (const std::vector<std::string> words = split_words(rest); words.size() == 3 && words[1] == "for")
+    return set_kernel_engine(repl, words[0], words[2]);
   if (!rest.empty()) {
     const Engine engines[] = {Engine::Jit, Engine::Eval, Engine::Vm};
     const auto* found =
@@ -180,6 +205,7 @@ Status command_Engine(Repl& repl, std::string_view rest) {
     options.engine = *found;
   }
   repl.print("engine: {}\n", to_string(options.engine));
+  for (const auto& [kernel, engine] : options.kernel_engines) repl.print("  {}: {}\n", kernel, to_string(engine));
   return Status::Good;
 }
 
@@ -193,6 +219,8 @@ Status command_Jit(Repl& repl, std::string_view rest) {
   }
   const auto states = repl.session().kernel_states();
   if (states.empty()) repl.print("no kernels yet\n");
+  for (const auto& [kernel, engine] : repl.session().options().kernel_engines)
+    repl.print("{:<24} on {}\n", kernel, to_string(engine));
   for (const session::Session::KernelState& k : states)
     repl.print("{:<24} {}\n", k.name, !k.compiled ? "not compiled yet" : k.from_cache ? "from cache" : "compiled");
   return Status::Good;

@@ -12,8 +12,10 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/command_docs.h"
+#include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
 #include "ui/term/key_bindings.h"
 
@@ -47,13 +49,15 @@ void list_commands(Repl& repl) {
   }
   repl.print(
       "\n`:help NAME` explains a command, a pass or an operator, `:help keys` lists the keys. An empty line repeats a "
-      "step.\n");
+      "step.\n`:tour` shows in five minutes what rldb is for. With examples:\n");
+  for (const HelpSession& session : help_sessions()) repl.print("  :help {:<13} {}\n", session.name, title_of(session));
 }
 
 void help_command(Repl& repl, const Command& c) {
   repl.print(":{}{}{}\n  {}\n", c.name, c.arguments.empty() ? "" : " ", c.arguments, c.doc);
   if (!c.more.empty()) repl.print("  {}\n", c.more);
   if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
+  if (const std::string example = example_of(c); !example.empty()) repl.print("\n{}", example);
 }
 
 void list_keys(Repl& repl) {
@@ -78,6 +82,14 @@ Status command_Help(Repl& repl, std::string_view rest) {
   }
   if (rest == "--markdown=keys") {
     repl.console().write(keys_markdown());
+    return Status::Good;
+  }
+  if (const HelpSession* session = find_help_session(rest)) {
+    if (const Command* c = find_command_named(rest)) {  // `time` is both
+      help_command(repl, *c);
+      repl.print("\n");
+    }
+    repl.print("{}", transcript(session->text));
     return Status::Good;
   }
   if (rest == "keys") {
@@ -126,6 +138,18 @@ static Status assign(Repl& repl, std::string_view target, std::string_view expre
   return Status::Good;
 }
 
+// `--save NAME VALUE`: set now, and whenever a session starts.
+static Status save_option(Repl& repl, std::string_view rest) {
+  const auto blank = rest.find_first_of(" \t");
+  if (blank == std::string_view::npos) return Status::Usage;
+  if (!repl.may("save a setting", rest)) return Status::Failed;
+  const Status set = command_Set(repl, rest);
+  if (set != Status::Good) return set;
+  std::string why;
+  if (save_setting(rest.substr(0, blank), trim(rest.substr(blank)), why)) return Status::Good;
+  return repl.fail(source::message(diag::FileNotWritten, config_file("settings"), why));
+}
+
 Status command_Set(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
@@ -134,6 +158,7 @@ Status command_Set(Repl& repl, std::string_view rest) {
   const auto blank = rest.find_first_of(" \t=");
   const std::string_view name = rest.substr(0, blank);
   if (const auto assignment = assignment_of(repl, rest)) return assign(repl, assignment->first, assignment->second);
+  if (name == "--save") return save_option(repl, trim(rest.substr(name.size())));
   std::string_view value = blank == std::string_view::npos ? std::string_view() : trim(rest.substr(blank));
   if (value.starts_with('=')) value = trim(value.substr(1));
   for (const Option& o : options()) {

@@ -56,14 +56,19 @@ Status command_When(Repl& repl, std::string_view rest) {
 }
 
 Status command_Why(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
-  const auto depth = words.size() == 2 ? parse_count(words[1]) : std::optional(kDepth);
-  if (words.empty() || words.size() > 2 || !depth) return Status::Usage;
+  // `why out[3, 4] 2`: the depth is behind the last blank, unless that is inside of brackets.
+  std::string_view target = rest;
+  std::optional<std::uint64_t> depth = kDepth;
+  if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {
+    depth = parse_count(rest.substr(blank + 1));
+    target = trim(rest.substr(0, blank));
+  }
+  if (target.empty() || !depth) return Status::Usage;
   if (!has_run(repl)) return not_stopped(repl);
   source::Diagnostics diagnostics;
   const std::vector<std::string> lines =
-      repl.debugger().why(words[0], repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
+      repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
   return show_lines(repl, lines, diagnostics);
 }
 
@@ -74,6 +79,25 @@ Status command_Skip(Repl& repl, std::string_view rest) {
   const debug::StopReport stop = repl.debugger().skip(diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   return repl.show_stop(stop);
+}
+
+Status command_CallAgain(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().call_again(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_Revert(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return not_stopped(repl);
+  source::Diagnostics diagnostics;
+  const bool done = repl.debugger().revert_kernel(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  repl.print("{} is what it was when the run began, from here on\n", rest);
+  return Status::Good;
 }
 
 Status command_Return(Repl& repl, std::string_view rest) {

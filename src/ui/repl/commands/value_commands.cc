@@ -158,14 +158,10 @@ std::optional<support::Ref<runtime::Tensor>> tensor_to_draw(Repl& repl, std::str
   const auto value = evaluate(repl, text);
   if (!value) return std::nullopt;
   repl.last().value = *value;
-  std::vector<Value> tensors;
-  std::string why;
-  if (!flatten_tensors(*value, tensors, why) || tensors.size() != 1 || !tensors[0].as_tensor().dtype().is_scalar() ||
-      tensors[0].as_tensor().dtype().is_handle()) {
-    repl.fail(source::message(diag::NotDrawable, runtime::describe(*value)));
-    return std::nullopt;
-  }
-  return tensors[0].tensor_ref();
+  auto tensor = debug::as_tensor(*value);
+  if (tensor.ok()) return *std::move(tensor);
+  repl.fail(source::message(diag::NotDrawable, runtime::describe(*value)));
+  return std::nullopt;
 }
 
 }  // namespace

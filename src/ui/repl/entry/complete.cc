@@ -1,17 +1,13 @@
 // Completion and colouring of an entry: words of the language, commands, names of the session, files.
 #include "ui/repl/entry/complete.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "rldb/frontend/parse.h"
-#include "rldb/ops/op_info.h"
-#include "rldb/passes/pass.h"
-#include "ui/repl/commands/option.h"
+#include "ui/repl/entry/candidates.h"
 
 namespace rldb::ui {
 
@@ -35,78 +31,10 @@ std::string_view paint_of(std::string_view capture) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-std::vector<std::string> files(std::string_view prefix) {
-  const auto slash = prefix.rfind('/');
-  const std::string folder = slash == std::string_view::npos ? "" : std::string(prefix.substr(0, slash + 1));
-  const std::string_view name = slash == std::string_view::npos ? prefix : prefix.substr(slash + 1);
-  std::vector<std::string> found;
-  DIR* dir = ::opendir(folder.empty() ? "." : folder.c_str());
-  if (!dir) return found;
-  while (const dirent* entry = ::readdir(dir)) {
-    const std::string_view candidate = entry->d_name;
-    if (!candidate.starts_with(name) || (candidate.front() == '.' && name.empty())) continue;
-    struct stat info {};
-    const std::string path = folder + std::string(candidate);
-    const bool is_folder = ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-    found.push_back(path + (is_folder ? "/" : ""));
-  }
-  ::closedir(dir);
-  return found;
-}
-
-void add_names(Repl& repl, std::vector<std::string>& out) {
-  for (const session::NamedValue& v : repl.session().values()) out.push_back(v.name);
-  for (const std::string& f : repl.session().function_names()) out.push_back(f);
-  if (repl.debugger().active())
-    for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) out.push_back(local.name);
-}
-
-void add_functions(Repl& repl, std::vector<std::string>& out) {
-  const ir::Module* module = repl.session().module();
-  for (const std::string& f : repl.session().function_names()) {
-    out.push_back(f);
-    const auto* relax = module ? ir::as<ir::Function>(module->find(f)) : nullptr;
-    if (!relax) continue;
-    for (const ir::BindingBlock* block : relax->body->blocks)
-      for (const ir::Binding* b : block->bindings) out.push_back(f + ":" + std::string(b->var->name));
-  }
-}
-
-void add_arguments(Repl& repl, Completion kind, std::string_view prefix, std::vector<std::string>& out) {
-  switch (kind) {
-    case Completion::None:
-      return;
-    case Completion::File:
-      out = files(prefix);
-      return;
-    case Completion::Function:
-      add_functions(repl, out);
-      add_names(repl, out);
-      return;
-    case Completion::Name:
-      add_names(repl, out);
-      return;
-    case Completion::Pass:
-      for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
-      for (const passes::PipelineInfo& p : passes::named_pipelines()) out.emplace_back(p.name);
-      return;
-    case Completion::Engine:
-      out = {"jit", "eval", "vm"};
-      return;
-    case Completion::Command:
-      for (const Command& c : commands()) out.emplace_back(c.name);
-      return;
-    case Completion::Option:
-      for (const Option& o : options()) out.emplace_back(o.name);
-      return;
-  }
-}
-
-void add_operators(std::vector<std::string>& out) {
-  for (const ops::OpInfo& op : ops::all()) out.push_back("R." + std::string(op.short_name()));
-  for (const char* name : {"R.Tensor", "R.Shape", "R.Tuple", "R.Prim", "R.Any", "R.Callable", "R.dataflow", "R.output",
-                           "R.function", "R.const", "R.shape", "R.match_cast", "R.str", "R.dtype"})
-    out.emplace_back(name);
+// Words with colons, slashes and the like in them.
+bool takes_wide_words(Completion kind) {
+  return kind == Completion::File || kind == Completion::Function || kind == Completion::Place ||
+         kind == Completion::Version;
 }
 
 }  // namespace
@@ -123,23 +51,21 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
   if (word_end != std::string_view::npos || before.ends_with(' '))
     command = colon ? find_command(verb).command : repl.debugger().active() ? find_bare_verb(verb) : nullptr;
 
+  const std::size_t arguments = word_end == std::string_view::npos ? before.size() : before.find(head) + word_end;
   if (command) {
-    const bool wide = command->completion == Completion::File || command->completion == Completion::Function;
+    const bool wide = takes_wide_words(command->completion);
     start = before.size();
-    while (start > 0 && !std::isspace(static_cast<unsigned char>(before[start - 1])) &&
-           (wide || is_word(before[start - 1]) || before[start - 1] == '-'))
+    while (start > arguments && !std::isspace(static_cast<unsigned char>(before[start - 1])) &&
+           (wide || is_word(before[start - 1]) || before[start - 1] == '-' || before[start - 1] == '@'))
       --start;
-    add_arguments(repl, command->completion, before.substr(start), candidates);
+    add_arguments(repl, *command, before.substr(arguments, start - arguments), before.substr(start), candidates);
   } else if (colon) {
     start = before.find(':') + 1;
     for (const Command& c : commands()) candidates.emplace_back(c.name);
   } else {
     start = before.size();
     while (start > 0 && is_word(before[start - 1])) --start;
-    if (before.substr(start).starts_with("R."))
-      add_operators(candidates);
-    else
-      add_names(repl, candidates);
+    add_expression(repl, before.substr(0, start), before.substr(start), candidates);
     if (repl.debugger().active() && start == 0)
       for (const Command& c : commands())
         if (c.flags & kBare) candidates.emplace_back(c.name);

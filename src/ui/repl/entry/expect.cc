@@ -23,6 +23,10 @@ Status differs(Repl& repl, std::string_view expected, std::string_view found) {
   return repl.fail(source::message(diag::ExpectFailed, expected, found));
 }
 
+Status value_differs(Repl& repl, std::string_view difference) {
+  return repl.fail(source::message(diag::ValueNotAsExpected, difference));
+}
+
 std::string unquote(std::string_view text) {
   text = trim(text);
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
@@ -109,14 +113,14 @@ Status expect_value(Repl& repl, std::string_view rest) {
   text = trim(text);
   if (const Value* named = repl.session().find_value(text)) {
     const std::string difference = runtime::compare(got, *named, tolerance);
-    return difference.empty() ? Status::Good : differs(repl, fmt::format("the value of `{}`", text), difference);
+    return difference.empty() ? Status::Good : value_differs(repl, difference);
   }
   std::string why;
   auto want = value_like(trim(text), got, why);
   if (!want) want = value_of(repl, text, got);
   if (!want) return bad(repl, fmt::format("`{}`: {}", trim(text), why));
   const std::string difference = runtime::compare(got, *want, tolerance);
-  return difference.empty() ? Status::Good : differs(repl, std::string(text), difference);
+  return difference.empty() ? Status::Good : value_differs(repl, difference);
 }
 
 Status expect_error(Repl& repl, std::string_view rest) {

@@ -27,6 +27,21 @@ bool is_command(std::string_view line) {
   return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
 }
 
+// `print x[0,`: a debugger's verb takes one line, whatever is open at its end. Two words side by side are no script,
+// unless the second is an operator.
+bool is_verb_line(std::string_view text) {
+  text = trim(text);
+  if (text.find('\n') != std::string_view::npos) return false;
+  const auto blank = text.find_first_of(" \t");
+  if (blank == std::string_view::npos || !find_bare_verb(text.substr(0, blank))) return false;
+  const std::string_view rest = trim(text.substr(blank));
+  if (!std::isalpha(static_cast<unsigned char>(rest.front())) && rest.front() != '_') return false;
+  const std::string_view next = rest.substr(0, rest.find_first_of(" \t("));
+  for (const std::string_view op : {"if", "in", "is", "and", "or", "not"})
+    if (next == op) return false;
+  return true;
+}
+
 }  // namespace
 
 std::string_view strip_prompt(std::string_view line) {
@@ -56,7 +71,7 @@ std::string_view here_document_mark(std::string_view first_line) {
 }
 
 bool wants_more(std::string_view text, bool last_was_empty) {
-  if (trim(text).empty() || is_command(trim(text))) return false;
+  if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
   switch (frontend::completeness(text)) {
     case frontend::Completeness::Complete:
       return false;

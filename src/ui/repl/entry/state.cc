@@ -3,14 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cstdlib>
 
-#include "rldb/debug/expressions.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_run.h"
-#include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
@@ -35,6 +31,9 @@ class Repl::Tee : public Console {
   }
   bool muted = false;
   bool lost() const override { return to_.lost(); }
+  void doing(std::string_view what) override { to_.doing(what); }
+  void pause() override { to_.pause(); }
+  void resume() override { to_.resume(); }
   std::string take() { return std::exchange(text_, {}); }
 
  private:
@@ -69,6 +68,8 @@ Status Repl::execute(std::string_view entry) {
   entry = trim(entry);
   if (entry.empty() || entry.front() == '#') return Status::Good;
   if (console_->lost()) return Status::Quit;  // nobody is there to read
+  std::string meant;
+  if (!aliases.empty()) entry = meant = without_alias(entry);
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
   if (!checks) {
@@ -77,9 +78,10 @@ Status Repl::execute(std::string_view entry) {
   }
   const auto work = [&] {
     std::string kept(entry);
-    if (entered_.size() == entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    const Moment start = moment();
     const Status result = dispatch(text);
-    if (result != Status::Usage) entered_.push_back(std::move(kept));  // cannot fail any more
+    keep_entry(std::move(kept), result, !(moment() == start));  // cannot fail any more
     return result;
   };
   // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
@@ -95,6 +97,19 @@ Status Repl::execute(std::string_view entry) {
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
   return status;
+}
+
+// What a script repeats: what went well, and what failed as an `:expect error` says, or failed and still changed
+// something (a run that stopped at a fault).
+void Repl::keep_entry(std::string entry, Status result, bool changed) noexcept {
+  const bool expectation = entry.starts_with(":expect");
+  if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
+    if (expectation && !failed_entry_.empty()) entered_.push_back(std::move(failed_entry_));
+    entered_.push_back(std::move(entry));
+    failed_entry_.clear();
+  } else if (!expectation) {
+    failed_entry_ = std::move(entry);
+  }
 }
 
 // In turn, not one inside of the other: `continue` among them may stop at a breakpoint with commands again.
@@ -179,41 +194,6 @@ Status Repl::repeat_last() {
   return execute(std::string(repeatable_));
 }
 
-Repl::Target Repl::target_of(std::string_view entry) const {
-  using Kind = Target::Kind;
-  const Command* const help = find_command("help").command;
-  if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
-  if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
-  const bool colon = entry.front() == ':';
-  const std::string_view body = colon ? trim(entry.substr(1)) : entry;
-  std::size_t end = 0;
-  while (end < body.size() &&
-         (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_'))
-    ++end;
-  const std::string_view word = body.substr(0, end);
-  const bool forced = colon && end > 0 && end < body.size() && body[end] == '!';
-  const std::string_view rest = trim(body.substr(end + (forced ? 1 : 0)));
-
-  if (!colon) {
-    // gdb's verbs work bare while stopped, unless the line is an assignment or an expression on a variable so named.
-    // `print/x n` has its format at the word; `p/x` alone is a quotient.
-    const bool formatted =
-        rest.starts_with("/") && rest.size() > 2 && std::isspace(static_cast<unsigned char>(rest[2]));
-    const bool wordlike = rest.empty() || std::isspace(static_cast<unsigned char>(body[end])) || formatted;
-    const bool assignment = rest.starts_with("=") || rest.starts_with(":");
-    const Command* verb = find_bare_verb(word);
-    if (verb && debugger_->active() && wordlike && !assignment) return {Kind::Command, verb, rest, word};
-    // A lone stepping verb where nothing is stopped, and no value of that name: say what is missing.
-    if (verb && (verb->flags & kRepeat) && rest.empty() && word.size() > 2 && !session_->find_value(word))
-      return {Kind::Command, verb, rest, word};
-    return {Kind::Script, nullptr, entry, {}};
-  }
-  if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
-  const Command* found = word.empty() ? nullptr : find_command(word).command;
-  if (found) return {Kind::Command, found, rest, word, forced};
-  return {Kind::Unknown, nullptr, rest, word.empty() ? body : word};
-}
-
 Status Repl::dispatch(std::string_view entry) {
   const Target target = target_of(entry);
   switch (target.kind) {
@@ -224,6 +204,9 @@ Status Repl::dispatch(std::string_view entry) {
     case Target::Kind::Command:
       forced_ = target.forced;
       return run_command(*target.command, target.rest);
+    case Target::Kind::Misspelt:
+      return fail(
+          source::message(diag::UnknownVerb, target.word).with_hint(fmt::format("did you mean `{}`?", target.rest)));
     case Target::Kind::Unknown:
       break;
   }
@@ -250,6 +233,7 @@ Replay Repl::replay_of(std::string_view entry) const {
       return target.command->flags & kReplay    ? Replay::Yes
              : target.command->flags & kOutside ? Replay::Outside
                                                 : Replay::No;
+    case Target::Kind::Misspelt:
     case Target::Kind::Unknown:
       return Replay::No;
   }
@@ -299,94 +283,6 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
   return status;
 }
 
-namespace {
-
-// `name = EXPRESSION`: the name, and what follows.
-std::string_view take_target(std::string_view& text) {
-  std::size_t end = 0;
-  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
-  const std::string_view rest = trim(text.substr(end));
-  if (end == 0 || std::isdigit(static_cast<unsigned char>(text[0])) || !rest.starts_with('=') || rest.starts_with("=="))
-    return {};
-  const std::string_view name = text.substr(0, end);
-  text = trim(rest.substr(1));
-  return name;
-}
-
-}  // namespace
-
-// What the front end refused may be an expression of the debugger's language. False: it has no value either;
-// `diagnostics` say why, in the words of the language that it is of.
-bool Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
-  const std::string_view name = take_target(text);
-  source::Diagnostics own;
-  // What ran and failed must not run twice.
-  for (const source::Diagnostic& d : diagnostics.all())
-    if (d.id == source::DiagId(diag::RunFailed)) return false;
-  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return false;
-  const auto value = debugger_->evaluate(text, frame_, own);
-  if (!value) {
-    const auto& all = diagnostics.all();
-    if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
-    return false;
-  }
-  last_.value = *value;
-  if (!value->is_null()) session_->set_value("_", *value);
-  if (!name.empty()) session_->set_value(std::string(name), *value);
-  if (!value->is_null()) show_value(*value, name);
-  return true;
-}
-
-// The first function that an entry defined and that has a frame; empty: none.
-std::string Repl::on_the_stack(const session::EntryResult& result) const {
-  if (!debugger_->active()) return {};
-  for (const session::EntryResult::Item& item : result.items) {
-    if (item.kind != frontend::ItemKind::Function && item.kind != frontend::ItemKind::Module) continue;
-    for (const debug::FrameInfo& f : debugger_->frames())
-      if (item.kind == frontend::ItemKind::Module || item.name == f.where.function || item.name == f.where.written_in)
-        return f.where.function;
-  }
-  return {};
-}
-
-Status Repl::run_entry(std::string_view text) {
-  repeatable_.clear();
-  forced_ = false;
-  source::Diagnostics diagnostics;
-  const std::size_t version = session_->history().position();
-  session::EntryResult result = session_->enter(text, diagnostics);
-  if (!result.ok && run_expression(text, diagnostics)) return Status::Good;
-  const Status status = report(diagnostics);
-  if (!result.ok || status == Status::Failed) return Status::Failed;
-  if (const std::string running = on_the_stack(result); !running.empty()) {
-    if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
-      session_->history().rewind(version);
-      return Status::Failed;
-    }
-    debugger_->kill();
-  }
-  for (const session::EntryResult::Item& item : result.items) {
-    last_.type = item.type;
-    switch (item.kind) {
-      case frontend::ItemKind::Module:
-        print("module {} ({} functions)\n", item.name, session_->module()->entries.size());
-        break;
-      case frontend::ItemKind::Function:
-        print("defined {}\n", item.name);
-        break;
-      case frontend::ItemKind::Binding:
-      case frontend::ItemKind::Expression:
-        last_.value = item.value;
-        if (item.value && !item.value->is_null()) show_value(*item.value, item.name);
-        break;
-      case frontend::ItemKind::Symbols:
-        break;
-    }
-  }
-  debugger_->resolve_breakpoints();
-  return Status::Good;
-}
-
 bool Repl::may(std::string_view what, std::string_view entry) {
   if (!script_.unnamed || line_.trust_scripts) return true;
   if (ask) {
@@ -401,7 +297,9 @@ bool Repl::may(std::string_view what, std::string_view entry) {
 Status Repl::run_shell(std::string_view command) {
   if (!may("run a shell", command)) return Status::Failed;
   console_->write("");
+  console_->pause();
   const int status = std::system(std::string(command).c_str());
+  console_->resume();
   return status == 0 ? Status::Good : Status::Failed;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,10 +95,16 @@ class Repl {
   void forgive();
   // Puts a question to whoever sits at the terminal; empty: nobody does.
   std::function<bool(const std::string&)> ask;
+  // Waits for Enter where somebody sits at the terminal; false: enough. Empty: nobody does.
+  std::function<bool()> go_on;
+  // Of `:alias`: what stands for the first word of an entry.
+  std::map<std::string, std::string, std::less<>> aliases;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
   bool highlight = true;
+  bool hints = true;  // below an entry that is typed
+  bool pager = true;
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
   runtime::FormatOptions print_format;
@@ -108,11 +115,12 @@ class Repl {
   class Tee;
   // What an entry is. `command` is null for a shell command, TVMScript, and what is no command at all.
   struct Target {
-    enum class Kind { Shell, Script, Command, Unknown } kind;
+    enum class Kind { Shell, Script, Command, Unknown, Misspelt } kind;
     const Command* command = nullptr;
     std::string_view rest;
-    std::string_view word;  // Unknown: what was taken for the name of a command
-    bool forced = false;    // a `!` follows the name
+    std::string_view
+        word;             // Unknown, Misspelt: what was taken for the name of a command; `rest` of Misspelt: a near one
+    bool forced = false;  // a `!` follows the name
   };
   // Tells whether an entry that failed changed anything.
   struct Moment {
@@ -122,7 +130,11 @@ class Repl {
     std::size_t version, values;
     bool operator==(const Moment&) const = default;
   };
+  // The entry with the text of an alias for its first word.
+  std::string without_alias(std::string_view entry) const;
   Target target_of(std::string_view entry) const;
+  Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
+  bool is_value_name(std::string_view name) const;
   Moment moment() const;
   Status dispatch(std::string_view entry);
   // Where an entry that is given up goes back to.
@@ -131,7 +143,12 @@ class Repl {
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
+  void replace_in_run(std::string_view name);
+  session::Session::EntryRunner entry_runner(std::optional<debug::StopReport>& stop, source::Diagnostics& diagnostics);
   bool run_expression(std::string_view text, source::Diagnostics& diagnostics);
+  bool names_value(std::string_view name) const;
+  Status run_name(std::string_view name);
+  Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);
   Status tell_stop(const debug::StopReport& stop);
   std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
@@ -149,6 +166,8 @@ class Repl {
   bool doing_ = false;              // they are being carried out
   Status carry_out();
   std::vector<std::string> entered_;
+  std::string failed_entry_;  // the last one, when it failed: `:expect error` may follow
+  void keep_entry(std::string entry, Status result, bool changed) noexcept;
   int frame_ = 0;
   int exit_code_ = 0;
   // The script at hand.

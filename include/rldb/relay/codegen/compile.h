@@ -1,0 +1,35 @@
+// From a prepared module (relay/passes: prepare_for_vm) to an executable of the Relay VM, and the list of primitives
+// that its kernels are made from. Users: relay/run, tests.
+#pragma once
+
+#include <optional>
+
+#include "rldb/relay/bytecode/executable.h"
+#include "rldb/relay/passes/pass.h"
+
+namespace rldb::relay {
+
+enum class KernelKind : std::uint8_t {
+  Compute,        // the primitive function
+  Shape,          // from the shapes of its operands, the dims of its results, an int64 tensor each
+  ShapeFromData,  // the same from the operands themselves
+  StorageSize,    // from dims, the bytes that a tensor takes
+  Copy,           // from one tensor to another
+};
+
+struct Kernel {
+  KernelKind kind;
+  std::string name;  // in the executable's table
+  const Function* function = nullptr;
+  std::size_t element_bytes = 0;  // StorageSize
+};
+
+struct CompiledModule {
+  relay_bytecode::Executable executable;
+  std::vector<Kernel> kernels;  // by index of the primitive
+};
+
+// Nothing: diagnosed.
+std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out);
+
+}  // namespace rldb::relay

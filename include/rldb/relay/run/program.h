@@ -1,0 +1,54 @@
+// A Relay program on the Relay VM: compiled, with kernels for its primitives, and run.
+//
+// Kernels are made through Relax, in a session of their own, on the engine that the options name: a primitive function
+// becomes a Relax function, which is legalised and compiled as any other. A primitive whose operands have dims that are
+// not known is compiled for the dims that it is called with, once for each; what its results are shaped like is found
+// by inferring types with those dims. Users: ui, conformance tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rldb/relay/ir/context.h"
+#include "rldb/relay/vm/machine.h"
+#include "rldb/session/session.h"
+
+namespace rldb::relay_run {
+
+class KernelMaker;
+
+class Program {
+ public:
+  // Of a module that has types. Null: diagnosed. `ctx` outlives the program.
+  static std::unique_ptr<Program> compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
+                                          runtime::Output* output, source::Diagnostics& out);
+  // Of an executable from a file. What its primitives do is read off their names (`vm_mod_fused_add`).
+  static std::unique_ptr<Program> open(relay_bytecode::Executable exe, const session::Options& options,
+                                       runtime::Output* output, source::Diagnostics& out);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const relay_bytecode::Executable& executable() const { return *exe_; }
+  const std::shared_ptr<const relay_vm::Program>& linked() const { return linked_; }
+  relay_vm::Outcome run(std::string_view function, runtime::PackedArgs args) const {
+    return relay_vm::call(linked_, function, args);
+  }
+
+ private:
+  Program() = default;
+  bool link(source::Diagnostics& out);
+  std::unique_ptr<relay::Context> own_;  // of an executable
+  std::shared_ptr<const relay_bytecode::Executable> exe_;
+  std::shared_ptr<KernelMaker> maker_;
+  relay_vm::PrimitiveTable primitives_;
+  std::shared_ptr<const relay_vm::Program> linked_;
+};
+
+// The argument for a parameter of type `type`: a number becomes a tensor of its dtype; nothing given (null): made up
+// from the options' seed. Errors: a value of another kind, a type that nothing can be made up for.
+runtime::Result<runtime::Value> argument(const runtime::Value& given, const relay::Type* type,
+                                         const session::Options& options, std::uint64_t seed);
+
+}  // namespace rldb::relay_run

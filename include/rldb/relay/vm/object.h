@@ -1,0 +1,38 @@
+// Objects of the Relay VM over runtime values: a tensor and a storage block are what they are everywhere; a tuple is a
+// runtime tuple, a value of a data type a tuple that knows its tag; a closure is a function with captured values, which
+// come before the arguments.
+#pragma once
+
+#include <string>
+
+#include "rldb/relay/bytecode/executable.h"
+
+namespace rldb::relay_vm {
+
+using runtime::Value;
+
+class Adt : public runtime::Tuple {
+ public:
+  Adt(std::int32_t tag, std::vector<Value> fields) : Tuple(std::move(fields)), tag(tag) {}
+  ~Adt() override;  // not by recursion, also through closures
+  std::int32_t tag;
+};
+
+class Closure : public runtime::Function {
+ public:
+  Closure(std::string name, int function, std::vector<Value> values);
+  ~Closure() override;
+};
+
+// Tag 0 is that of tuples.
+Value make_adt(std::int32_t tag, std::vector<Value> fields);
+// Of a tuple (0) or a value of a data type; nothing for other values.
+std::optional<std::int32_t> tag_of(const Value& v);
+
+// The tag that TVM gives a constructor: the low byte of libstdc++'s hash of the type's name, and its position.
+std::int32_t constructor_tag(std::string_view type_name, std::uint32_t index);
+
+// `(1, Cons(2, Nil))`, lists as `[1, 2]`; a tag that no constructor is known of as TVM writes it: `ADT(tag, 1)`.
+std::string to_text(const Value& v, const relay_bytecode::Executable* exe = nullptr);
+
+}  // namespace rldb::relay_vm

@@ -1,0 +1,284 @@
+// Gradient: reverse-mode differentiation of a function with one dataflow block by a scalar that it returns. The new
+// function `<name>_adjoint` gives what the function gives, and a tuple of the gradients by its parameters (or by the
+// variables that `require_grads` names).
+//
+// What an operator without a rule, or a call of a function, would need is refused by name: the gradient is never
+// silently too small.
+#include <algorithm>
+
+#include "passes/gradient/checkpoints.h"
+#include "passes/gradient/gradient_rules.h"
+#include "passes/signature/body_copier.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+support::Failure<source::Message> refused(std::string_view what, std::string why) {
+  return Failure(message(diag::PassUnsupported, "the gradient of `" + std::string(what) + "`", std::move(why)));
+}
+
+// Every tensor of it has a floating dtype.
+bool is_float(const Type* t) {
+  if (const auto* tensor = as<TensorType>(t)) return tensor->dtype.is_float();
+  const auto* tuple = as<TupleType>(t);
+  return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
+}
+
+// The bindings of the way back.
+class Backward {
+ public:
+  Backward(Context& ctx, const CheckpointRemover& marks, const Function* f)
+      : ctx_(ctx), marks_(marks), again_(ctx, marks, f, out_) {}
+
+  Result<support::Unit> run(const BindingBlock* block, const Var* target) {
+    const auto* t = as<TensorType>(target->type);
+    RLDB_TRY_VOID(
+        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named("dtype", ctx_.attr(t->dtype))})));
+    for (std::size_t i = block->bindings.size(); i-- > 0;) {
+      support::poll();
+      const Binding* b = block->bindings[i];
+      origin_ = b;
+      if (adjoint_.count(b->var)) RLDB_TRY_VOID(visit(b));
+    }
+    return support::Unit{};
+  }
+
+  // The gradient by a variable as a result; zeros where the target does not depend on it.
+  Result<const Var*> result(const Var* v) {
+    v = marks_.original(v);
+    if (!adjoint_.count(v)) {
+      const Expr* zeros = zero(v->type);
+      if (!zeros) return refused(v->name, "a shape that it needs is not known");
+      RLDB_TRY_VOID(set(v, zeros));
+    }
+    const Var* made = ctx_.var(std::string(v->name) + "_adjoint_out", adjoint_[v]->type);
+    out_.push_back(ctx_.binding(made, adjoint_[v]));
+    ctx_.set_origin(out_.back(), v);
+    return made;
+  }
+  const std::vector<const Binding*>& bindings() const { return out_; }
+
+ private:
+  Result<support::Unit> visit(const Binding* b) {
+    const Var* grad = adjoint_[b->var];
+    if (isa<Constant>(b->value)) return support::Unit{};
+    if (isa<Var>(b->value) || isa<Tuple>(b->value)) return update(b->value, grad);
+    if (const auto* get = as<TupleGetItem>(b->value)) return visit_field(b, get, grad);
+    const auto* call = as<Call>(b->value);
+    const auto* callee = call ? as<Op>(call->callee) : nullptr;
+    if (!callee)
+      return refused(b->var->name,
+                     call ? "it calls a function: run InlinePrivateFunctions first" : "it is no call of an operator");
+    const GradientRule rule = gradient_rule(callee->name);
+    if (!rule) return refused(b->var->name, "`" + std::string(callee->name) + "` has no rule");
+    const Expr* value = again_.value_of(b);
+    GradientCall g(ctx_, cast<Call>(value), again_.variable_of(b, value), grad);
+    const Partials partials = rule(g);
+    if (!g.problem().empty()) return refused(b->var->name, "`" + std::string(callee->name) + "`: " + g.problem());
+    for (std::size_t i = 0; i < partials.size(); ++i)
+      if (partials[i]) RLDB_TRY_VOID(update(call->args[i], partials[i]));
+    return support::Unit{};
+  }
+
+  // One field of a tuple: the others get nothing from here.
+  Result<support::Unit> visit_field(const Binding* b, const TupleGetItem* get, const Var* grad) {
+    const auto* tuple = as<Var>(get->tuple);
+    const auto* type = as<TupleType>(get->tuple->type);
+    if (!tuple || !type) return refused(b->var->name, "it is a field of something that is no variable");
+    const auto known = adjoint_.find(tuple);
+    std::vector<const Expr*> fields;
+    for (std::size_t i = 0; i < type->fields.size(); ++i) {
+      const bool here = std::int64_t(i) == get->index;
+      const Expr* field = nullptr;
+      if (known != adjoint_.end()) {
+        field = *ctx_.tuple_get(known->second, std::int64_t(i));
+        if (here) {
+          RLDB_TRY(field, sum(field, grad));
+        }
+      } else {
+        field = here ? grad : zero(type->fields[i]);
+      }
+      if (!field) return refused(tuple->name, "a shape that it needs is not known");
+      fields.push_back(field);
+    }
+    return set(tuple, ctx_.tuple(fields));
+  }
+
+  // What reaches an operand is added to what has reached it before.
+  Result<support::Unit> update(const Expr* operand, const Expr* partial) {
+    if (const auto* v = as<Var>(operand)) {
+      const auto known = adjoint_.find(v);
+      if (known == adjoint_.end()) return set(v, partial);
+      RLDB_TRY(const Expr* total, sum(known->second, partial));
+      return set(v, total);
+    }
+    const auto* tuple = as<Tuple>(operand);
+    if (!tuple) return support::Unit{};
+    if (!isa<Tuple>(partial) && !isa<Var>(partial)) partial = emit(flat(partial));
+    for (std::size_t i = 0; i < tuple->items.size(); ++i) RLDB_TRY_VOID(update(tuple->items[i], field_of(partial, i)));
+    return support::Unit{};
+  }
+
+  const Expr* field_of(const Expr* e, std::size_t i) {
+    const auto* literal = as<Tuple>(e);
+    return literal ? literal->items[i] : *ctx_.tuple_get(e, std::int64_t(i));
+  }
+
+  Result<const Expr*> sum(const Expr* a, const Expr* b) {
+    const auto* tuple = as<TupleType>(a->type);
+    if (!tuple) {
+      RLDB_TRY(const Call* made, ctx_.call(op::Add, {a, b}));
+      return made;
+    }
+    if (!isa<Tuple>(b) && !isa<Var>(b)) b = emit(flat(b));
+    std::vector<const Expr*> fields;
+    for (std::size_t i = 0; i < tuple->fields.size(); ++i) {
+      RLDB_TRY(const Expr* field, sum(field_of(a, i), field_of(b, i)));
+      fields.push_back(field);
+    }
+    return ctx_.tuple(fields);
+  }
+
+  // Null: a shape or a dtype is not known.
+  const Expr* zero(const Type* t) {
+    if (const auto* tensor = as<TensorType>(t)) {
+      if (!tensor->has_shape || tensor->dtype.is_void()) return nullptr;
+      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named("dtype", ctx_.attr(tensor->dtype))});
+    }
+    const auto* tuple = as<TupleType>(t);
+    if (!tuple) return nullptr;
+    std::vector<const Expr*> fields;
+    for (const Type* f : tuple->fields) {
+      fields.push_back(zero(f));
+      if (!fields.back()) return nullptr;
+    }
+    return ctx_.tuple(fields);
+  }
+
+  const Var* emit(const Expr* value) {
+    const Var* v = ctx_.dataflow_var("lv", value->type);
+    out_.push_back(ctx_.binding(v, value));
+    if (origin_) ctx_.set_origin(out_.back(), origin_);
+    return v;
+  }
+
+  // The expression with variables for what is computed inside of it.
+  const Expr* flat(const Expr* e) {
+    const auto leaf = [&](const Expr* item) -> const Expr* {
+      const Expr* made = flat(item);
+      return isa<Call>(made) || isa<TupleGetItem>(made) ? emit(made) : made;
+    };
+    if (const auto* get = as<TupleGetItem>(e))
+      return isa<Var>(get->tuple) ? e : *ctx_.tuple_get(leaf(get->tuple), get->index);
+    const auto* call = as<Call>(e);
+    const auto* tuple = as<Tuple>(e);
+    if (!tuple && (!call || !isa<Op>(call->callee))) return e;
+    std::vector<const Expr*> items;
+    for (const Expr* item : call ? call->args : tuple->items) items.push_back(leaf(item));
+    if (tuple) return ctx_.tuple(items);
+    return ctx_.call_typed(call->callee, items, call->type, call->attrs, call->ty_args);
+  }
+
+  Result<support::Unit> set(const Var* v, const Expr* value) {
+    const Expr* made = flat(value);
+    const Var* adjoint = ctx_.dataflow_var(std::string(v->name) + "_adjoint", made->type);
+    out_.push_back(ctx_.binding(adjoint, made));
+    ctx_.set_origin(out_.back(), origin_ ? static_cast<const Node*>(origin_) : v);
+    adjoint_[v] = adjoint;
+    return support::Unit{};
+  }
+
+  Context& ctx_;
+  const CheckpointRemover& marks_;
+  std::vector<const Binding*> out_;
+  Recomputer again_;
+  std::unordered_map<const Var*, const Var*> adjoint_;
+  const Binding* origin_ = nullptr;
+};
+
+Result<const Var*> target_of(std::string_view name, const Function* f, std::int64_t index) {
+  const auto* tuple = as<Tuple>(f->body->body);
+  const std::size_t count = tuple ? tuple->items.size() : 1;
+  if (index < 0 || std::size_t(index) >= count)
+    return Failure(message(diag::PassOptionValue, "target_index", "Gradient",
+                           "the number of one of the function's " + std::to_string(count) + " results", index));
+  const auto* target = as<Var>(tuple ? tuple->items[std::size_t(index)] : f->body->body);
+  const auto* t = target ? as<TensorType>(target->type) : nullptr;
+  if (!t || !t->has_shape || t->ndim != 0 || !t->dtype.is_float())
+    return refused(name, "its target is no variable of a tensor without dims and of a floating dtype");
+  return target;
+}
+
+// The variables of these names: parameters, else what is bound.
+Result<std::vector<const Var*>> required(const Function* f, const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<const Var*>(f->params.begin(), f->params.end());
+  std::unordered_map<std::string_view, const Var*> by_name;
+  for (const Var* p : f->params) by_name.try_emplace(p->name, p);
+  for (const BindingBlock* block : f->body->blocks)
+    for (const Binding* b : block->bindings) by_name.try_emplace(b->var->name, b->var);
+  std::vector<const Var*> out;
+  for (const std::string& name : names) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end() || !is_float(found->second->type))
+      return Failure(message(diag::PassOptionValue, "require_grads", "Gradient",
+                             "variables of the function that are tensors of floating dtypes", name));
+    out.push_back(found->second);
+  }
+  return out;
+}
+
+Result<const Function*> differentiate(Context& ctx, std::string_view name, std::string_view symbol,
+                                      const Function* from, const std::vector<std::string>& names, std::int64_t index) {
+  const Function* copy = BodyCopier(ctx, false).copy_function(from, from->attrs);
+  RLDB_TRY(const std::vector<const Var*> wanted, required(copy, names));
+  CheckpointRemover marks(ctx);
+  const Function* f = marks.run(copy);
+  if (f->body->blocks.size() != 1 || !f->body->blocks[0]->is_dataflow())
+    return refused(name, "its body is not one dataflow block: run ConvertToDataflow first");
+  RLDB_TRY(const Var* target, target_of(name, f, index));
+  const BindingBlock* block = f->body->blocks[0];
+  Backward back(ctx, marks, f);
+  RLDB_TRY_VOID(back.run(block, target));
+  std::vector<const Expr*> gradients;
+  for (const Var* v : wanted) {
+    RLDB_TRY(const Var* out, back.result(v));
+    gradients.push_back(out);
+  }
+  std::vector<const Binding*> all(block->bindings.begin(), block->bindings.end());
+  all.insert(all.end(), back.bindings().begin(), back.bindings().end());
+  const Expr* const results[] = {f->body->body, ctx.tuple(gradients)};
+  const Expr* result = ctx.tuple(results);
+  const SeqExpr* body = make_seq(ctx, {ctx.block(all, true)}, result, f->body);
+  const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, fn_attr::kGlobalSymbol, ctx.attr(symbol));
+  const Function* made = ctx.function(f->params, body, result->type, f->is_pure, attrs);
+  ctx.set_origin(made, from);
+  return derive_result(ctx, remove_dead_bindings(ctx, made));
+}
+
+}  // namespace
+
+Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOptions& options) {
+  const PassOption* given = find_option(options, 0, "func_name");
+  const std::string_view name = given ? unquote(given->value) : std::string_view("main");
+  const auto* f = as<Function>(module->find(name));
+  if (!f)
+    return Failure(message(diag::PassOptionValue, "func_name", "Gradient", "a Relax function of the module", name));
+  std::vector<std::string> names = names_option(options, 1, "require_grads");
+  if (names == std::vector<std::string>{"None"}) names.clear();
+  ModuleBuilder builder(env.ctx, *module);
+  const std::string_view symbol = builder.unique_name(env.ctx.str(std::string(name) + "_adjoint"));
+  RLDB_TRY(const Function* made,
+           differentiate(env.ctx, name, symbol, f, names, int_option(options, 2, "target_index", 0)));
+  builder.set(symbol, made);
+  return builder.build();
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,153 @@
+// Gradients of operators of neural networks. Normalisations are differentiated after DecomposeOpsForTraining.
+#include "passes/gradient/gradient_rules.h"
+#include "rldb/ir/op_name.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
+const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
+
+const Expr* sum_along(GradientCall& g, const Expr* e) {
+  const Attr* axis = g.attr("axis");
+  const std::int64_t axes[] = {axis ? axis->integer : -1};
+  return g.make(op::Sum, {e}, {g.named("axis", g.ctx().attr_ints(axes)), g.named("keepdims", g.ctx().attr(true))});
+}
+
+double real(GradientCall& g, std::string_view name) {
+  const Attr* a = g.attr(name);
+  return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
+}
+
+// The gradient where x is positive, `slope` of it elsewhere.
+Partials above_zero(GradientCall& g, double slope) {
+  const Expr* negative = g.make(op::Less, {g.arg(0), g.scalar(0, g.arg(0))});
+  return {mul(g, g.make(op::Where, {negative, g.scalar(slope, g.arg(0)), g.scalar(1, g.arg(0))}), g.grad())};
+}
+Partials relu_grad(GradientCall& g) {
+  const Expr* flat = g.make(op::LessEqual, {g.arg(0), g.scalar(0, g.arg(0))});
+  return {g.make(op::Where, {flat, g.scalar(0, g.arg(0)), g.grad()})};
+}
+Partials leakyrelu_grad(GradientCall& g) { return above_zero(g, real(g, "alpha")); }
+
+Partials silu_grad(GradientCall& g) {
+  const Expr* sigmoid = g.make(op::Sigmoid, {g.arg(0)});
+  const Expr* rest = mul(g, g.result(), sub(g, g.scalar(1, g.arg(0)), sigmoid));
+  return {mul(g, g.grad(), g.make(op::Add, {sigmoid, rest}))};
+}
+
+// Phi(x) + x phi(x), of the normal distribution.
+Partials gelu_grad(GradientCall& g) {
+  const Expr* x = g.arg(0);
+  const Expr* erf = g.make(op::Erf, {mul(g, x, g.scalar(0.7071067811865476, x))});
+  const Expr* phi = mul(g, g.make(op::Add, {erf, g.scalar(1, x)}), g.scalar(0.5, x));
+  const Expr* bell = g.make(op::Exp, {mul(g, mul(g, x, x), g.scalar(-0.5, x))});
+  const Expr* slope = mul(g, mul(g, x, bell), g.scalar(0.3989422804014327, x));
+  return {mul(g, g.grad(), g.make(op::Add, {phi, slope}))};
+}
+
+Partials softmax_grad(GradientCall& g) {
+  const Expr* common = sum_along(g, mul(g, g.grad(), g.result()));
+  return {mul(g, sub(g, g.grad(), common), g.result())};
+}
+Partials log_softmax_grad(GradientCall& g) {
+  const Expr* common = mul(g, sum_along(g, g.grad()), g.make(op::Exp, {g.result()}));
+  return {sub(g, g.grad(), common)};
+}
+
+// -sum(predictions * labels) over the batch, if there is one.
+Partials cross_entropy_grad(GradientCall& g) {
+  const TensorType* t = g.tensor(g.arg(0));
+  const Expr* each = g.grad();
+  if (t && t->ndim > 1) each = g.make(op::Divide, {each, g.scalar(double(g.dim(g.arg(0), 0).value_or(1)), each)});
+  each = g.make(op::Negative, {each});
+  return {mul(g, each, g.arg(1)), mul(g, each, g.arg(0))};
+}
+Partials nll_loss_grad(GradientCall& g) {
+  Partials out(g.call()->args.size(), nullptr);
+  out[0] = out.size() > 2 ? g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1), g.arg(2)})
+                          : g.make_like(op::GradNllLossBackward, {g.grad(), g.arg(0), g.arg(1)});
+  return out;
+}
+
+Partials max_pool2d_grad(GradientCall& g) { return {g.make_like(op::GradMaxPool2dBackward, {g.grad(), g.arg(0)})}; }
+Partials avg_pool2d_grad(GradientCall& g) { return {g.make_like(op::GradAvgPool2dBackward, {g.grad(), g.arg(0)})}; }
+
+// A window of the convolution, one of its two dims.
+struct Window {
+  std::int64_t data, kernel, out, stride, dilation, before, after;
+  // What the transposed convolution lacks at the end.
+  std::int64_t missing() const { return data - ((out - 1) * stride - before - after + dilation * (kernel - 1) + 1); }
+};
+
+std::int64_t item(GradientCall& g, std::string_view name, std::size_t i) {
+  const Attr* a = g.attr(name);
+  return a && a->is(AttrKind::List) && i < a->items.size() ? a->items[i]->integer : 0;
+}
+
+// By the data: the transposed convolution. By the weights: the convolution of the data with what reaches the result,
+// where batch and channels change places and strides and dilation do too.
+Partials conv2d_grad(GradientCall& g) {
+  const auto is = [&](std::string_view name, std::string_view wanted) {
+    const Attr* a = g.attr(name);
+    return !a || !a->is(AttrKind::String) || a->string == wanted;
+  };
+  if (!is("data_layout", "NCHW") || !is("kernel_layout", "OIHW") || !is("out_layout", "NCHW") || !g.attr("groups") ||
+      g.attr("groups")->integer != 1)
+    return {g.fail("only the layouts NCHW and OIHW without groups have one"), nullptr};
+  Context& ctx = g.ctx();
+  Window w[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto axis = std::int64_t(i + 2);
+    w[i] = {g.dim(g.arg(0), axis).value_or(1),
+            g.dim(g.arg(1), axis).value_or(1),
+            g.dim(g.grad(), axis).value_or(1),
+            item(g, "strides", i),
+            item(g, "dilation", i),
+            item(g, "padding", i),
+            item(g, "padding", i + 2)};
+  }
+  const std::int64_t missing[] = {w[0].missing(), w[1].missing()};
+  const Expr* by_data =
+      g.make(op::NnConv2dTranspose, {g.grad(), g.arg(1)},
+             {g.named("strides", g.attr("strides")), g.named("padding", g.attr("padding")),
+              g.named("output_padding", ctx.attr_ints(missing)), g.named("dilation", g.attr("dilation"))});
+  const std::int64_t swapped[] = {1, 0, 2, 3};
+  const auto swap = [&](const Expr* e) {
+    return g.make(op::PermuteDims, {e}, {g.named("axes", ctx.attr_ints(swapped))});
+  };
+  const Expr* by_weight = g.make(op::NnConv2d, {swap(g.arg(0)), swap(g.grad())},
+                                 {g.named("strides", g.attr("dilation")), g.named("padding", g.attr("padding")),
+                                  g.named("dilation", g.attr("strides"))});
+  by_weight = swap(by_weight);
+  if (g.dim(by_weight, 2) != w[0].kernel || g.dim(by_weight, 3) != w[1].kernel) {
+    const Expr* const axes[] = {ctx.i64(2), ctx.i64(3)};
+    const Expr* const begin[] = {ctx.i64(0), ctx.i64(0)};
+    const Expr* const end[] = {ctx.i64(w[0].kernel), ctx.i64(w[1].kernel)};
+    by_weight = g.make(op::StridedSlice, {by_weight, ctx.tuple(axes), ctx.tuple(begin), ctx.tuple(end)});
+  }
+  return {by_data, by_weight};
+}
+
+constexpr GradientRow kRows[] = {
+    {op::NnRelu, relu_grad},
+    {op::NnLeakyrelu, leakyrelu_grad},
+    {op::NnSilu, silu_grad},
+    {op::NnGelu, gelu_grad},
+    {op::NnSoftmax, softmax_grad},
+    {op::NnLogSoftmax, log_softmax_grad},
+    {op::NnCrossEntropyWithLogits, cross_entropy_grad},
+    {op::NnNllLoss, nll_loss_grad},
+    {op::NnConv2d, conv2d_grad},
+    {op::NnMaxPool2d, max_pool2d_grad},
+    {op::NnAvgPool2d, avg_pool2d_grad},
+};
+
+}  // namespace
+
+std::span<const GradientRow> nn_gradients() { return kRows; }
+
+}  // namespace rldb::passes

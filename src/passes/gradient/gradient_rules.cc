@@ -1,0 +1,335 @@
+// Gradients of arithmetic, reductions and data movement.
+#include "passes/gradient/gradient_rules.h"
+
+#include <unordered_map>
+
+#include "rldb/ir/arith.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/runtime/value.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+const Expr* GradientCall::fail(std::string reason) {
+  if (problem_.empty()) problem_ = std::move(reason);
+  return grad_;
+}
+
+const Expr* GradientCall::make(std::string_view op, std::initializer_list<const Expr*> args,
+                               std::initializer_list<NamedAttr> attrs) {
+  auto made = ctx_.call(op, args, attrs);
+  return made.ok() ? *made : fail(made.error().text);
+}
+
+const Expr* GradientCall::make_like(std::string_view op, std::initializer_list<const Expr*> args) {
+  auto made = ctx_.call(CallSpec{ctx_.op(op), std::vector<const Expr*>(args), call_->attrs, {}});
+  return made.ok() ? *made : fail(made.error().text);
+}
+
+const Expr* GradientCall::scalar(double value, const Expr* like) {
+  const auto* t = as<TensorType>(like->type);
+  if (!t || t->dtype.is_void()) return fail("the dtype of an operand is not known");
+  auto made = runtime::Tensor::empty({}, t->dtype);
+  if (!made.ok()) return fail("a constant cannot be made");
+  runtime::store_double((*made)->data(), t->dtype, value);
+  return ctx_.constant(runtime::Value(*made));
+}
+
+const TensorType* GradientCall::tensor(const Expr* e) {
+  const auto* t = as<TensorType>(e->type);
+  if (t && t->has_shape) return t;
+  fail("the shape of an operand is not known");
+  return nullptr;
+}
+
+const Expr* GradientCall::shape(const Expr* e) {
+  const TensorType* t = tensor(e);
+  return t ? ctx_.shape(t->shape) : grad_;
+}
+
+std::optional<std::int64_t> GradientCall::dim(const Expr* e, std::int64_t axis) {
+  const TensorType* t = tensor(e);
+  if (!t) return std::nullopt;
+  if (axis < 0) axis += t->ndim;
+  const auto n = axis >= 0 && axis < t->ndim ? const_int(t->shape[std::size_t(axis)]) : std::nullopt;
+  if (!n) fail("a dim of an operand is no number");
+  return n;
+}
+
+const Expr* GradientCall::fit(const Expr* partial, const Expr* operand) {
+  const TensorType* from = tensor(partial);
+  const TensorType* to = tensor(operand);
+  if (!from || !to) return partial;
+  if (from->ndim == to->ndim && prove_shapes_equal(ctx_, from->shape, to->shape)) return partial;
+  return make(op::CollapseSumTo, {partial, ctx_.shape(to->shape)});
+}
+
+namespace {
+
+const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
+const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
+const Expr* div(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Divide, {a, b}); }
+const Expr* neg(GradientCall& g, const Expr* a) { return g.make(op::Negative, {a}); }
+
+// Operands that differ in shape were stretched: what reaches them is summed.
+Partials fitted(GradientCall& g, const Expr* a, const Expr* b) { return {g.fit(a, g.arg(0)), g.fit(b, g.arg(1))}; }
+
+Partials none(GradientCall& g) { return Partials(g.call()->args.size(), nullptr); }
+Partials add_grad(GradientCall& g) { return fitted(g, g.grad(), g.grad()); }
+Partials subtract_grad(GradientCall& g) { return fitted(g, g.grad(), neg(g, g.grad())); }
+Partials multiply_grad(GradientCall& g) { return fitted(g, mul(g, g.grad(), g.arg(1)), mul(g, g.grad(), g.arg(0))); }
+Partials divide_grad(GradientCall& g) {
+  return fitted(g, div(g, g.grad(), g.arg(1)), div(g, mul(g, neg(g, g.grad()), g.result()), g.arg(1)));
+}
+// The second makes sense where the base is positive.
+Partials power_grad(GradientCall& g) {
+  const Expr* less_one = sub(g, g.arg(1), g.scalar(1, g.arg(1)));
+  const Expr* base = mul(g, mul(g, g.grad(), g.arg(1)), g.make(op::Power, {g.arg(0), less_one}));
+  return fitted(g, base, mul(g, mul(g, g.grad(), g.result()), g.make(op::Log, {g.arg(0)})));
+}
+// The first operand gets all where it is the result, equal ones included for `maximum`.
+Partials larger(GradientCall& g, std::string_view not_first, std::string_view not_second) {
+  const Expr* zero = g.scalar(0, g.arg(0));
+  const auto unless = [&](std::string_view relation) {
+    return g.make(op::Where, {g.make(relation, {g.arg(0), g.arg(1)}), zero, g.grad()});
+  };
+  return fitted(g, unless(not_first), unless(not_second));
+}
+Partials maximum_grad(GradientCall& g) { return larger(g, op::Less, op::GreaterEqual); }
+Partials minimum_grad(GradientCall& g) { return larger(g, op::GreaterEqual, op::Less); }
+Partials where_grad(GradientCall& g) {
+  const Expr* zero = g.scalar(0, g.grad());
+  return {nullptr, g.fit(g.make(op::Where, {g.arg(0), g.grad(), zero}), g.arg(1)),
+          g.fit(g.make(op::Where, {g.arg(0), zero, g.grad()}), g.arg(2))};
+}
+
+Partials abs_grad(GradientCall& g) {
+  const Expr* negative = g.make(op::Less, {g.arg(0), g.scalar(0, g.arg(0))});
+  return {mul(g, g.grad(), g.make(op::Where, {negative, g.scalar(-1, g.arg(0)), g.scalar(1, g.arg(0))}))};
+}
+Partials cos_grad(GradientCall& g) { return {mul(g, neg(g, g.grad()), g.make(op::Sin, {g.arg(0)}))}; }
+Partials sin_grad(GradientCall& g) { return {mul(g, g.grad(), g.make(op::Cos, {g.arg(0)}))}; }
+Partials exp_grad(GradientCall& g) { return {mul(g, g.grad(), g.result())}; }
+Partials log_grad(GradientCall& g) { return {div(g, g.grad(), g.arg(0))}; }
+Partials negative_grad(GradientCall& g) { return {neg(g, g.grad())}; }
+Partials sigmoid_grad(GradientCall& g) {
+  return {mul(g, mul(g, g.grad(), g.result()), sub(g, g.scalar(1, g.arg(0)), g.result()))};
+}
+Partials sqrt_grad(GradientCall& g) { return {div(g, mul(g, g.scalar(0.5, g.arg(0)), g.grad()), g.result())}; }
+// -y^3 / 2
+Partials rsqrt_grad(GradientCall& g) {
+  const Expr* cube = mul(g, mul(g, g.result(), g.result()), g.result());
+  return {mul(g, mul(g, g.scalar(-0.5, g.arg(0)), g.grad()), cube)};
+}
+Partials square_grad(GradientCall& g) { return {mul(g, mul(g, g.scalar(2, g.arg(0)), g.grad()), g.arg(0))}; }
+Partials tanh_grad(GradientCall& g) {
+  return {mul(g, g.grad(), sub(g, g.scalar(1, g.arg(0)), mul(g, g.result(), g.result())))};
+}
+// exp(-x^2) * 2 / sqrt(pi)
+Partials erf_grad(GradientCall& g) {
+  const Expr* bell = g.make(op::Exp, {neg(g, mul(g, g.arg(0), g.arg(0)))});
+  return {mul(g, mul(g, g.scalar(1.1283791670955126, g.arg(0)), g.grad()), bell)};
+}
+Partials clip_grad(GradientCall& g) {
+  const auto bound = [&](std::size_t i) -> const Expr* {
+    if (const auto* f = as<FloatImm>(g.arg(i))) return g.scalar(f->value, g.arg(0));
+    if (const auto* n = as<IntImm>(g.arg(i))) return g.scalar(double(n->value), g.arg(0));
+    return g.fail("a bound is no number");
+  };
+  const Expr* inside = g.make(
+      op::LogicalAnd, {g.make(op::GreaterEqual, {g.arg(0), bound(1)}), g.make(op::LessEqual, {g.arg(0), bound(2)})});
+  return {g.make(op::Where, {inside, g.grad(), g.scalar(0, g.grad())}), nullptr, nullptr};
+}
+Partials astype_grad(GradientCall& g) {
+  const TensorType* t = g.tensor(g.arg(0));
+  if (!t || !t->dtype.is_float()) return {nullptr};
+  return {g.make(op::Astype, {g.grad()}, {g.named("dtype", g.ctx().attr(t->dtype))})};
+}
+Partials triangle_grad(GradientCall& g) {
+  return {g.make(cast<Op>(g.call()->callee)->name, {g.grad(), g.arg(1)}), nullptr};
+}
+
+// The result with the axes that a reduction dropped.
+const Expr* with_axes(GradientCall& g, const Expr* e) {
+  const Attr* axis = g.attr("axis");
+  if (is_set(g.call()->attrs, "keepdims") || !axis || !axis->is(AttrKind::List) || axis->items.empty()) return e;
+  return g.make(op::ExpandDims, {e}, {g.named("axis", axis)});
+}
+// How many elements a reduction takes together.
+double reduced_count(GradientCall& g) {
+  const TensorType* t = g.tensor(g.arg(0));
+  const Attr* axis = g.attr("axis");
+  double count = 1;
+  if (axis && axis->is(AttrKind::List))
+    for (const Attr* a : axis->items) count *= double(g.dim(g.arg(0), a->integer).value_or(1));
+  else
+    for (int i = 0; t && i < t->ndim; ++i) count *= double(g.dim(g.arg(0), i).value_or(1));
+  return count;
+}
+Partials sum_grad(GradientCall& g) { return {g.make(op::BroadcastTo, {with_axes(g, g.grad()), g.shape(g.arg(0))})}; }
+Partials mean_grad(GradientCall& g) {
+  const Expr* each = div(g, g.grad(), g.scalar(reduced_count(g), g.grad()));
+  return {g.make(op::BroadcastTo, {with_axes(g, each), g.shape(g.arg(0))})};
+}
+// 2 (x - mean) / n
+Partials variance_grad(GradientCall& g) {
+  const Attr* axis = g.attr("axis");
+  const Expr* mean =
+      g.make(op::Mean, {g.arg(0)},
+             {g.named("axis", axis ? axis : g.ctx().attr_none()), g.named("keepdims", g.ctx().attr(true))});
+  const Expr* each = mul(g, g.grad(), g.scalar(2 / reduced_count(g), g.grad()));
+  return {mul(g, with_axes(g, each), sub(g, g.arg(0), mean))};
+}
+
+Partials permute_dims_grad(GradientCall& g) {
+  const Attr* axes = g.attr("axes");
+  if (!axes || !axes->is(AttrKind::List)) return {g.make(op::PermuteDims, {g.grad()})};
+  const auto n = std::int64_t(axes->items.size());
+  std::vector<std::int64_t> inverse(axes->items.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t a = axes->items[std::size_t(i)]->integer;
+    inverse[std::size_t(a < 0 ? a + n : a)] = i;
+  }
+  return {g.make(op::PermuteDims, {g.grad()}, {g.named("axes", g.ctx().attr_ints(inverse))})};
+}
+Partials concat_grad(GradientCall& g) {
+  const auto* parts = as<TupleType>(g.arg(0)->type);
+  const Attr* axis = g.attr("axis");
+  if (!parts || !axis || !axis->is(AttrKind::Int)) return {g.fail("its operand is not known to be a tuple")};
+  std::vector<std::int64_t> ends;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i + 1 < parts->fields.size(); ++i) {
+    const auto* t = as<TensorType>(parts->fields[i]);
+    const std::int64_t at = t && axis->integer < 0 ? axis->integer + t->ndim : axis->integer;
+    const auto n = t && t->has_shape ? const_int(t->shape[std::size_t(at)]) : std::nullopt;
+    if (!n) return {g.fail("a dim of an operand is no number")};
+    ends.push_back(end += *n);
+  }
+  return {
+      g.make(op::Split, {g.grad()}, {g.named("indices_or_sections", g.ctx().attr_ints(ends)), g.named("axis", axis)})};
+}
+Partials split_grad(GradientCall& g) { return {g.make(op::Concat, {g.grad()}, {g.named("axis", g.attr("axis"))})}; }
+Partials reshaped(GradientCall& g) {
+  Partials out = none(g);
+  out[0] = g.make(op::Reshape, {g.grad(), g.shape(g.arg(0))});
+  return out;
+}
+Partials broadcast_to_grad(GradientCall& g) {
+  return {g.make(op::CollapseSumTo, {g.grad(), g.shape(g.arg(0))}), nullptr};
+}
+Partials take_grad(GradientCall& g) {
+  return {g.make_like(op::GradTakeBackward, {g.grad(), g.arg(0), g.arg(1)}), nullptr};
+}
+
+const Expr* transposed(GradientCall& g, const Expr* e) {
+  const TensorType* t = g.tensor(e);
+  if (!t) return e;
+  std::vector<std::int64_t> axes;
+  for (std::int64_t i = 0; i + 2 < t->ndim; ++i) axes.push_back(i);
+  axes.push_back(t->ndim - 1);
+  axes.push_back(t->ndim - 2);
+  return g.make(op::PermuteDims, {e}, {g.named("axes", g.ctx().attr_ints(axes))});
+}
+const Expr* with_axis(GradientCall& g, const Expr* e, std::int64_t axis) {
+  const std::int64_t axes[] = {axis};
+  return g.make(op::ExpandDims, {e}, {g.named("axis", g.ctx().attr_ints(axes))});
+}
+Partials matmul_grad(GradientCall& g) {
+  const TensorType* a = g.tensor(g.arg(0));
+  const TensorType* b = g.tensor(g.arg(1));
+  if (!a || !b) return none(g);
+  const auto product = [&](const Expr* x, const Expr* y) { return g.make_like(op::Matmul, {x, y}); };
+  if (a->ndim == 1 && b->ndim == 1) return {mul(g, g.grad(), g.arg(1)), mul(g, g.grad(), g.arg(0))};
+  if (a->ndim == 1) {
+    const Expr* row = with_axis(g, g.grad(), -2);
+    return fitted(g, product(row, transposed(g, g.arg(1))), product(with_axis(g, g.arg(0), 1), row));
+  }
+  if (b->ndim == 1) {
+    const Expr* column = with_axis(g, g.grad(), -1);
+    const std::int64_t last[] = {-1};
+    const Expr* right =
+        g.make(op::Squeeze, {product(transposed(g, g.arg(0)), column)}, {g.named("axis", g.ctx().attr_ints(last))});
+    return fitted(g, product(column, with_axis(g, g.arg(1), 0)), right);
+  }
+  return fitted(g, product(g.grad(), transposed(g, g.arg(1))), product(transposed(g, g.arg(0)), g.grad()));
+}
+
+constexpr GradientRow kRows[] = {
+    {op::Add, add_grad},
+    {op::Subtract, subtract_grad},
+    {op::Multiply, multiply_grad},
+    {op::Divide, divide_grad},
+    {op::Power, power_grad},
+    {op::Maximum, maximum_grad},
+    {op::Minimum, minimum_grad},
+    {op::Where, where_grad},
+    {op::Equal, none},
+    {op::NotEqual, none},
+    {op::Less, none},
+    {op::LessEqual, none},
+    {op::Greater, none},
+    {op::GreaterEqual, none},
+    {op::Floor, none},
+    {op::Ceil, none},
+    {op::Round, none},
+    {op::Trunc, none},
+    {op::Sign, none},
+    {op::Zeros, none},
+    {op::ZerosLike, none},
+    {op::Ones, none},
+    {op::OnesLike, none},
+    {op::Full, none},
+    {op::FullLike, none},
+    {op::Arange, none},
+    {op::Eye, none},
+    {op::OneHot, none},
+    {op::Argmax, none},
+    {op::Argmin, none},
+    {op::GradNoGrad, none},
+    {op::Abs, abs_grad},
+    {op::Cos, cos_grad},
+    {op::Sin, sin_grad},
+    {op::Exp, exp_grad},
+    {op::Log, log_grad},
+    {op::Negative, negative_grad},
+    {op::Sigmoid, sigmoid_grad},
+    {op::Sqrt, sqrt_grad},
+    {op::Rsqrt, rsqrt_grad},
+    {op::Square, square_grad},
+    {op::Tanh, tanh_grad},
+    {op::Erf, erf_grad},
+    {op::Clip, clip_grad},
+    {op::Astype, astype_grad},
+    {op::Tril, triangle_grad},
+    {op::Triu, triangle_grad},
+    {op::Sum, sum_grad},
+    {op::Mean, mean_grad},
+    {op::Variance, variance_grad},
+    {op::PermuteDims, permute_dims_grad},
+    {op::Concat, concat_grad},
+    {op::Split, split_grad},
+    {op::Reshape, reshaped},
+    {op::Flatten, reshaped},
+    {op::ExpandDims, reshaped},
+    {op::Squeeze, reshaped},
+    {op::BroadcastTo, broadcast_to_grad},
+    {op::Take, take_grad},
+    {op::Matmul, matmul_grad},
+};
+
+}  // namespace
+
+GradientRule gradient_rule(std::string_view op) {
+  static const std::unordered_map<std::string_view, GradientRule> table = [] {
+    std::unordered_map<std::string_view, GradientRule> rows;
+    for (const GradientRow& r : kRows) rows[r.op] = r.rule;
+    for (const GradientRow& r : nn_gradients()) rows[r.op] = r.rule;
+    return rows;
+  }();
+  const auto found = table.find(op);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,49 @@
+// LateParams: a base for passes that take parameters away from a function and fetch their values where they are first
+// used: right before that binding, or before the `if` that uses it, so that a name is bound once for the whole
+// sequence. What a dataflow block fetched ends with it.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "passes/common.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+class LateParams : public ir::Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+ protected:
+  // The body without the parameters from `first` on. `symbols`: symbolic variables that only they bind are bound where
+  // they are fetched, so whoever needs such a variable fetches its parameter.
+  const ir::SeqExpr* rewrite_body(const ir::Function* f, std::size_t first, bool symbols = false);
+  // Binds the value of the parameter, number `index` of those that are taken away, and gives its new variable.
+  virtual const ir::Var* fetch(const ir::Var* param, std::size_t index, bool dataflow,
+                               std::vector<const ir::Binding*>& out) = 0;
+  bool is_late(const ir::Var* v) const { return index_.count(v) > 0; }
+  // The type mentions scalars that are themselves fetched.
+  bool depends_on_late(const ir::Type* t) const;
+  const ir::Var* variable(std::string_view name, const ir::Type* type, bool dataflow) {
+    return dataflow ? static_cast<const ir::Var*>(ctx_.dataflow_var(name, type)) : ctx_.var(name, type);
+  }
+
+  const ir::SeqExpr* visit_seq(const ir::SeqExpr* s) override;
+  const ir::BindingBlock* visit_block(const ir::BindingBlock* b) override;
+  std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override;
+
+ private:
+  void read(const ir::Var* v, std::vector<const ir::Binding*>& out);
+  void read_dims(const ir::Type* t, std::vector<const ir::Binding*>& out);
+  const ir::SeqExpr* read_rest(const ir::SeqExpr* from, const ir::SeqExpr* made);
+
+  std::unordered_map<const ir::Var*, std::size_t> index_;     // of every parameter that is taken away
+  std::unordered_map<const ir::Var*, std::size_t> waiting_;   // those that were not fetched yet
+  std::unordered_map<const ir::Var*, const ir::Var*> binds_;  // a symbolic variable, and the parameter that binds it
+  std::vector<const ir::Var*> of_block_;                      // those that this dataflow block fetched
+  int depth_ = 0;
+  bool dataflow_ = false;
+};
+
+}  // namespace rldb::passes

@@ -1,0 +1,243 @@
+// LazyTransformParams: functions whose names end in `transform_params` ask a packed function for each weight when they
+// need it and give each result to another as soon as nothing else reads it, so that not all weights are in memory at
+// once: get_item(index), set_item(index, value). Weights are released after their last use.
+//
+// The weights are the fields of one tuple parameter, or parameters. Dataflow blocks become plain.
+#include <algorithm>
+
+#include "passes/params/late_params.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/source/diagnostic_pass.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+constexpr std::string_view kSuffix = "transform_params";
+
+struct Callbacks {
+  std::string getter = "get_item";  // empty: the weights stay parameters
+  std::string setter = "set_item";  // empty: the results stay results
+  std::vector<std::string> getter_params;
+  std::vector<std::string> setter_params;
+};
+
+class LazyGetter : public LateParams {
+ public:
+  LazyGetter(Context& ctx, std::string_view callee, std::vector<const Expr*> extra)
+      : LateParams(ctx), callee_(callee), extra_(std::move(extra)) {}
+
+  const SeqExpr* run(const Function* f, std::size_t inputs) {
+    if (f->params.size() == inputs + 1 && as<TupleType>(f->params.back()->type)) {
+      tuple_ = f->params.back();
+      inputs = f->params.size();
+    }
+    return rewrite_body(f, inputs, true);
+  }
+  // Something else than its fields is read.
+  bool used_whole() const { return used_whole_; }
+  const std::unordered_set<const Var*>& weights() const { return weights_; }
+
+ protected:
+  const Var* fetch(const Var* param, std::size_t index, bool, std::vector<const Binding*>& out) override {
+    const Var* v = get(index, rewrite_type(param->type), param, out);
+    weights_.insert(v);
+    return v;
+  }
+
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    const auto* get_field = as<TupleGetItem>(b->value);
+    if (!tuple_ || !get_field || get_field->tuple != tuple_ || b->is_match_cast()) return LateParams::visit_binding(b);
+    std::vector<const Binding*> out;
+    const Var* got = get(std::size_t(get_field->index), b->value->type, b, out);
+    out.push_back(remake_binding(ctx_, b, b->var, got));
+    weights_.insert(b->var);
+    return out;
+  }
+
+  const Expr* visit_var(const Var* v) override {
+    used_whole_ = used_whole_ || v == tuple_;
+    return LateParams::visit_var(v);
+  }
+
+ private:
+  const Var* get(std::size_t index, const Type* type, const Node* origin, std::vector<const Binding*>& out) {
+    std::vector<const Expr*> args = extra_;
+    args.push_back(ctx_.i64(std::int64_t(index)));
+    out.push_back(bind_new(ctx_, "gv", packed_call(ctx_, callee_, args, ctx_.any(), {ctx_.any()}), origin));
+    const Var* cast = ctx_.var("gv", type);
+    out.push_back(ctx_.match_cast(cast, out.back()->var, type));
+    ctx_.set_origin(out.back(), origin);
+    return cast;
+  }
+
+  std::string_view callee_;
+  std::vector<const Expr*> extra_;
+  const Var* tuple_ = nullptr;
+  bool used_whole_ = false;
+  std::unordered_set<const Var*> weights_;
+};
+
+// The results of a body without dataflow blocks, each given away at the last binding that reads it.
+class ResultSetter {
+ public:
+  ResultSetter(Context& ctx, std::string_view callee, std::vector<const Expr*> extra,
+               const std::unordered_set<const Var*>& weights)
+      : ctx_(ctx), callee_(callee), extra_(std::move(extra)), weights_(weights) {}
+
+  const SeqExpr* run(const SeqExpr* s) {
+    find_outputs(s);
+    find_last_uses(s);
+    std::vector<const BindingBlock*> blocks;
+    for (const BindingBlock* block : s->blocks) {
+      std::vector<const Binding*> out;
+      for (const Binding* b : block->bindings) rewrite(b, out);
+      blocks.push_back(ctx_.block(out));
+    }
+    if (!result_) {
+      std::vector<const Binding*> rest;
+      finish(s, rest);
+      blocks.push_back(ctx_.block(rest));
+    }
+    return make_seq(ctx_, blocks, result_ ? static_cast<const Expr*>(result_) : ctx_.tuple({}), s);
+  }
+
+ private:
+  void find_outputs(const SeqExpr* s) {
+    const Expr* result = s->body;
+    for (const BindingBlock* block : s->blocks)
+      for (const Binding* b : block->bindings)
+        if (b->var == s->body && isa<Tuple>(b->value) && !b->is_match_cast()) out_tuple_ = b, result = b->value;
+    const auto* tuple = as<Tuple>(result);
+    const std::vector<const Expr*> items =
+        tuple ? std::vector<const Expr*>(tuple->items.begin(), tuple->items.end()) : std::vector{result};
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (const auto* v = as<Var>(items[i]))
+        outputs_[v].push_back(i);
+      else
+        others_.emplace_back(i, items[i]);
+    }
+  }
+
+  void find_last_uses(const SeqExpr* s) {
+    std::unordered_set<const Var*> ended;
+    for (std::size_t k = s->blocks.size(); k-- > 0;)
+      for (std::size_t i = s->blocks[k]->bindings.size(); i-- > 0;) {
+        const Binding* b = s->blocks[k]->bindings[i];
+        if (b == out_tuple_) continue;
+        std::vector<const Var*>& here = ending_[b];
+        for (const Var* v : free_vars(b->value))
+          if (ended.insert(v).second) here.push_back(v);
+        if (ended.insert(b->var).second) here.push_back(b->var);
+      }
+  }
+
+  void rewrite(const Binding* b, std::vector<const Binding*>& out) {
+    if (b == out_tuple_) return finish(b, out);
+    out.push_back(b);
+    for (const Var* v : ending_[b]) {
+      set_all(v, out);
+      if (weights_.count(v))
+        out.push_back(bind_new(ctx_, "_", op_call(ctx_, op::VmKillObject, {v}, ctx_.void_type()), b));
+    }
+  }
+
+  // What no binding ends: parameters, constants.
+  void finish(const Node* origin, std::vector<const Binding*>& out) {
+    std::vector<std::pair<std::size_t, const Expr*>> left = others_;
+    for (const auto& [v, indices] : outputs_)
+      for (const std::size_t i : indices) left.emplace_back(i, v);
+    std::sort(left.begin(), left.end());
+    outputs_.clear();
+    if (out_tuple_) {
+      out.push_back(bind_new(ctx_, out_tuple_->var->name, ctx_.tuple({}), origin));
+      result_ = out.back()->var;
+    }
+    for (const auto& [i, value] : left) out.push_back(set(i, value));
+  }
+
+  void set_all(const Var* v, std::vector<const Binding*>& out) {
+    const auto found = outputs_.find(v);
+    if (found == outputs_.end()) return;
+    for (const std::size_t i : found->second) out.push_back(set(i, v));
+    outputs_.erase(found);
+  }
+
+  const Binding* set(std::size_t index, const Expr* value) {
+    std::vector<const Expr*> args = extra_;
+    args.push_back(ctx_.i64(std::int64_t(index)));
+    args.push_back(value);
+    return bind_new(ctx_, "_", packed_call(ctx_, callee_, args, ctx_.any(), {ctx_.any()}), value);
+  }
+
+  Context& ctx_;
+  std::string_view callee_;
+  std::vector<const Expr*> extra_;
+  const std::unordered_set<const Var*>& weights_;
+  const Binding* out_tuple_ = nullptr;
+  const Var* result_ = nullptr;
+  std::unordered_map<const Var*, std::vector<std::size_t>> outputs_;
+  std::vector<std::pair<std::size_t, const Expr*>> others_;
+  std::unordered_map<const Binding*, std::vector<const Var*>> ending_;
+};
+
+std::vector<const Expr*> add_params(Context& ctx, const std::vector<std::string>& names,
+                                    std::vector<const Var*>& params) {
+  std::vector<const Expr*> added;
+  for (const std::string& name : names) {
+    params.push_back(ctx.var(name, ctx.any()));
+    added.push_back(params.back());
+  }
+  return added;
+}
+
+Result<const Function*> make_lazy(Context& ctx, std::string_view name, const Function* from, const Callbacks& calls) {
+  const Function* f = without_dataflow(ctx, from);
+  const std::size_t inputs = find_attr(f->attrs, fn_attr::kNumInput) ? input_count(f) : 0;
+  const std::size_t kept = calls.getter.empty() ? f->params.size() : inputs;
+  std::vector<const Var*> params(f->params.begin(), f->params.begin() + std::ptrdiff_t(kept));
+  LazyGetter getter(ctx, calls.getter, add_params(ctx, calls.getter_params, params));
+  const SeqExpr* body = calls.getter.empty() ? f->body : getter.run(f, inputs);
+  if (getter.used_whole())
+    return Failure(message(diag::PassUnsupported, "`" + std::string(name) + "`",
+                           "it uses the tuple of its parameters otherwise than by reading a field"));
+  const Type* result = f->ret_type;
+  const std::vector<const Expr*> extra = add_params(ctx, calls.setter_params, params);
+  if (!calls.setter.empty()) {
+    body = ResultSetter(ctx, calls.setter, extra, getter.weights()).run(body);
+    result = ctx.void_type();
+  } else {
+    result = erase_unbound(ctx, result, params);
+  }
+  const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::ForcePure, nullptr);
+  const Function* made = ctx.function(params, body, result, false, attrs);
+  ctx.set_origin(made, from);
+  return made;
+}
+
+// `"f"`: its name; `None`: no call.
+std::string callee(const PassOptions& options, std::size_t index, std::string_view name, std::string_view fallback) {
+  const PassOption* o = find_option(options, index, name);
+  if (!o) return std::string(fallback);
+  return o->value == "None" ? std::string() : std::string(unquote(o->value));
+}
+
+}  // namespace
+
+Result<const Module*> lazy_transform_params(PassEnv& env, const Module* module, const PassOptions& options) {
+  Callbacks calls;
+  calls.getter = callee(options, 0, "fget_item", calls.getter);
+  calls.setter = callee(options, 1, "fset_item", calls.setter);
+  calls.getter_params = names_option(options, 2, "extra_get_item_params");
+  calls.setter_params = names_option(options, 3, "extra_set_item_params");
+  return map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
+    if (!name.ends_with(kSuffix)) return f;
+    return make_lazy(env.ctx, name, f, calls);
+  });
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,219 @@
+// LiftTransformParams: what a function with `num_input` computes of its weights alone moves to a function of its own,
+// `<name>_transform_params`, that is run once; the function takes what that gives in place of the weights.
+//
+// With `shared_transform` one function `transform_params` serves several, for what they all compute. What needs neither
+// inputs nor weights (zeros) stays: it is cheap, and would be one more weight.
+#include "passes/params/lift_plan.h"
+#include "passes/signature/body_copier.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/source/diagnostic_pass.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+constexpr std::string_view kTransform = "transform_params";
+
+// Dims of weights that only an input would bind are unknown ahead of time; what follows from a weight knows no more.
+class DimForgetter : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+  const Function* run(const Function* f) {
+    const std::vector<const Var*> params(f->params.begin(), f->params.end());
+    std::vector<const Var*> made;
+    for (const Var* p : params) made.push_back(define_var(p, erase_unbound(ctx_, p->type, params)));
+    if (made == params) return f;
+    const auto* body = cast<SeqExpr>(rewrite(static_cast<const Expr*>(f->body)));
+    return ctx_.function(made, body, body->body->type, f->is_pure, f->attrs);
+  }
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    const Expr* value = rewrite(b->value);
+    if (value == b->value || b->is_match_cast()) return default_binding(b);
+    return {ctx_.binding(define_var(b->var, value->type), value)};
+  }
+};
+
+// What the transform gives is all weights in order, or nothing.
+bool plain(const LiftPlan& plan, const std::vector<const Var*>& outputs) {
+  return outputs.empty() || outputs == plan.weights();
+}
+
+// The function that is run ahead of time.
+const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::vector<const Var*>& outputs,
+                               const std::vector<const Var*>& symbols, std::string_view name) {
+  Span<NamedAttr> attrs = ctx.with_attr({}, fn_attr::kGlobalSymbol, ctx.attr(name));
+  attrs = ctx.with_attr(attrs, fn_attr::kNumInput, ctx.attr(0));
+  std::vector<const Expr*> fields;
+  std::vector<const Binding*> bindings;
+  if (!symbols.empty()) fields.push_back(ctx.shape(std::vector<const Expr*>(symbols.begin(), symbols.end())));
+  for (const Var* v : outputs) {
+    bindings.push_back(ctx.binding(ctx.dataflow_var(std::string(v->name) + "_output", v->type), v));
+    fields.push_back(bindings.back()->var);
+  }
+  if (symbols.empty() && plain(plan, outputs)) {
+    // Nothing is computed: the tuple as it is, or nothing of it.
+    const Function* none = ctx.function(plan.weights(), ctx.seq({}, ctx.tuple({})), ctx.void_type(), true, attrs);
+    none =
+        bundle_params(ctx, BodyCopier(ctx, false).copy_function(DimForgetter(ctx).run(none), attrs), 0, kModelParams);
+    if (outputs.empty()) return none;
+    const Var* tuple = none->params[0];
+    return ctx.function(none->params, ctx.seq({}, tuple), tuple->type, true, attrs);
+  }
+  const Tuple* result = ctx.tuple(fields);
+  bindings.push_back(ctx.binding(ctx.var("output_tuple", result->type), result));
+  const SeqExpr* body = make_seq(ctx, {ctx.block(plan.lifted, true), ctx.block(bindings, true)}, bindings.back()->var,
+                                 plan.function->body);
+  const Function* made = ctx.function(plan.weights(), body, result->type, true, attrs);
+  ctx.set_origin(made, plan.function);
+  made = BodyCopier(ctx, false).copy_function(DimForgetter(ctx).run(made), attrs);
+  made = canonicalize(ctx, bundle_params(ctx, made, 0, kModelParams));
+  return derive_result(ctx, remove_dead_bindings(ctx, made));
+}
+
+// The function without what is computed ahead of time.
+class RuntimeMaker : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+  const Function* make(const LiftPlan& plan, const std::vector<const Var*>& given,
+                       const std::vector<const Var*>& symbols) {
+    const Function* f = plan.function;
+    std::vector<const Var*> params(f->params.begin(), f->params.begin() + std::ptrdiff_t(plan.inputs));
+    if (!symbols.empty()) {
+      const Type* shape = ctx_.shape_type(std::vector<const Expr*>(symbols.begin(), symbols.end()));
+      params.push_back(ctx_.var("vars_from_compile_time_params", shape));
+    }
+    params.insert(params.end(), given.begin(), given.end());
+    for (const Binding* b : plan.lifted)
+      if (plan.from_weights.count(b->var)) gone_.insert(b);
+    const auto* body = cast<SeqExpr>(rewrite(static_cast<const Expr*>(f->body)));
+    std::vector<const BindingBlock*> blocks(body->blocks.begin(), body->blocks.end());
+    body = make_seq(ctx_, blocks, body->body, f->body);
+    const Function* made = ctx_.function(params, body, f->ret_type, f->is_pure, f->attrs);
+    ctx_.set_origin(made, f);
+    return canonicalize(ctx_, made);
+  }
+  // The parameter in place of a lifted variable.
+  const Var* parameter(const Var* v) {
+    const Var* p = ctx_.var(v->name, v->type);
+    ctx_.set_origin(p, v);
+    remap(v, p);
+    return p;
+  }
+  void same(const Var* v, const Var* p) { remap(v, p); }
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    if (gone_.count(b)) return {};
+    const Call* stop = as_call_of(b->value, op::BuiltinStopLiftParams);
+    if (!stop || b->is_match_cast()) return default_binding(b);
+    return {remake_binding(ctx_, b, define_var(b->var), rewrite(stop->args[0]))};
+  }
+
+ private:
+  std::unordered_set<const Binding*> gone_;
+};
+
+const Function* make_local(Context& ctx, const LiftPlan& plan) {
+  RuntimeMaker maker(ctx);
+  std::vector<const Var*> given;
+  const std::vector<const Var*> outputs = plan.outputs();
+  const std::vector<const Var*> weights = plan.weights();
+  const VarSet is_weight(weights.begin(), weights.end());
+  for (const Var* v : outputs) given.push_back(is_weight.count(v) ? v : maker.parameter(v));
+  return maker.make(plan, given, plan.passed_symbols(outputs, true));
+}
+
+// In the order of the shared transform's results; those that this function does not read are parameters nevertheless.
+const Function* make_sharing(Context& ctx, const LiftPlan& plan, const SharedPlan& shared) {
+  std::unordered_map<const Var*, std::vector<const Var*>> lifted;
+  std::unordered_map<const Var*, const Var*> weight;  // by that of the first function
+  const std::vector<const Var*> weights = plan.weights();
+  const std::vector<const Var*> first_weights = shared.plan.weights();
+  VarMap symbols;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weight[first_weights[i]] = weights[i];
+    std::vector<const Var*> from, to;
+    collect_vars(first_weights[i]->type, from);
+    collect_vars(weights[i]->type, to);
+    for (std::size_t k = 0; k < from.size(); ++k) symbols.try_emplace(from[k], to[k]);
+  }
+  for (const Binding* b : plan.lifted)
+    if (const auto found = shared.counterpart.find(b->var); found != shared.counterpart.end())
+      lifted[as<Var>(found->second)].push_back(b->var);
+  RuntimeMaker maker(ctx);
+  std::vector<const Var*> given;
+  const std::vector<const Var*> outputs = shared.plan.outputs();
+  for (const Var* v : outputs) {
+    if (const auto found = weight.find(v); found != weight.end()) {
+      given.push_back(found->second);
+      continue;
+    }
+    const std::vector<const Var*>& names = lifted[v];
+    given.push_back(names.empty() ? ctx.var(v->name, substitute(ctx, v->type, symbols)) : maker.parameter(names[0]));
+    for (const Var* n : names) maker.same(n, given.back());
+  }
+  std::vector<const Var*> passed;
+  for (const Var* v : shared.plan.passed_symbols(outputs, false)) {
+    const auto found = symbols.find(v);
+    passed.push_back(found == symbols.end() ? v : as<Var>(found->second));
+  }
+  return maker.make(plan, given, passed);
+}
+
+bool is_target(const ModuleEntry& e) {
+  const auto* f = as<Function>(e.function);
+  return f && find_attr(f->attrs, fn_attr::kNumInput) && !e.name.ends_with(kTransform);
+}
+
+// Functions with `num_input`: those that are named, or all that are no transform themselves.
+Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<std::string>& names) {
+  std::vector<LiftPlan> plans;
+  for (const std::string& name : names) {
+    const auto* f = as<Function>(module->find(name));
+    if (!f || !find_attr(f->attrs, fn_attr::kNumInput))
+      return Failure(message(diag::PassOptionValue, "shared_transform", "LiftTransformParams",
+                             "Relax functions with the attribute `num_input`", name));
+    plans.push_back(plan_lift(name, f));
+  }
+  for (const ModuleEntry& e : module->entries)
+    if (names.empty() && is_target(e)) plans.push_back(plan_lift(e.name, cast<Function>(e.function)));
+  return plans;
+}
+
+}  // namespace
+
+Result<const Module*> lift_transform_params(PassEnv& env, const Module* module, const PassOptions& options) {
+  std::vector<std::string> names = names_option(options, 0, "shared_transform");
+  const bool one_word = names.size() == 1 && (names[0] == "True" || names[0] == "False");
+  const bool is_shared = !names.empty() && names[0] != "False";
+  if (one_word) names.clear();
+  RLDB_TRY(std::vector<LiftPlan> plans, targets(module, names));
+  if (plans.empty()) return module;
+  Context& ctx = env.ctx;
+  ModuleBuilder builder(ctx, *module);
+  if (!is_shared) {
+    for (const LiftPlan& p : plans) {
+      const std::vector<const Var*> outputs = p.outputs();
+      const std::string name = std::string(p.name) + "_" + std::string(kTransform);
+      builder.set(ctx.str(name), make_transform(ctx, p, outputs, p.passed_symbols(outputs, true), name));
+      builder.set(p.name, make_local(ctx, p));
+    }
+    return builder.build();
+  }
+  RLDB_TRY(const SharedPlan shared, plan_shared(ctx, plans));
+  const std::vector<const Var*> outputs = shared.plan.outputs();
+  builder.set(kTransform,
+              make_transform(ctx, shared.plan, outputs, shared.plan.passed_symbols(outputs, false), kTransform));
+  for (const LiftPlan& p : plans) builder.set(p.name, make_sharing(ctx, p, shared));
+  return builder.build();
+}
+
+}  // namespace rldb::passes

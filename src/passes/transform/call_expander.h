@@ -1,0 +1,110 @@
+// CallExpander: a base for passes that put several operators in place of one call.
+//
+// `expand` looks at a call of leaves and gives the value that takes its place; `emit` binds what that value wants
+// first. An operator that does not take its arguments makes the call stay as it is. Variables are seen through to what
+// they are bound to (`call_of`). Users: passes of operators by operators.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "passes/common.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+class CallExpander : public ir::Rewriter {
+ public:
+  using Rewriter::Rewriter;
+  // The function with what became dead removed; the same pointer when nothing was expanded.
+  const ir::Function* run(const ir::Function* f) {
+    const ir::Function* made = rewrite_function(f);
+    return expanded_ ? remove_dead_bindings(ctx_, made) : f;
+  }
+
+ protected:
+  // Null: the call stays.
+  virtual const ir::Expr* expand(const ir::Call* call) = 0;
+
+  // A new variable for the value; null when the operator refuses its arguments, and then `expand` gives null too.
+  const ir::Expr* emit(ir::Result<const ir::Call*> call) {
+    if (!call.ok()) return nullptr;
+    return emit_value(*call);
+  }
+  const ir::Expr* emit_value(const ir::Expr* value) {
+    const ir::Var* v =
+        dataflow_ ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", value->type)) : ctx_.var("lv", value->type);
+    pending_.push_back(ctx_.binding(v, value));
+    return v;
+  }
+  const ir::Var* emit_match_cast(const ir::Expr* value, const ir::Type* type) {
+    const ir::Var* v = dataflow_ ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", type)) : ctx_.var("lv", type);
+    pending_.push_back(ctx_.match_cast(v, value, type));
+    return v;
+  }
+  static const ir::Expr* value_or_null(const ir::Result<const ir::Call*>& call) { return call.ok() ? *call : nullptr; }
+
+  // The call of that operator that a value is, through variables; null when it is none.
+  const ir::Call* call_of(const ir::Expr* e, std::string_view op) const { return as_call_of(value_of(e), op); }
+  const ir::Expr* value_of(const ir::Expr* e) const {
+    while (const auto* v = ir::as<ir::Var>(e)) {
+      const auto found = bound_.find(v);
+      if (found == bound_.end()) break;
+      e = found->second;
+    }
+    return e;
+  }
+
+  const ir::BindingBlock* visit_block(const ir::BindingBlock* b) override {
+    const bool outer = dataflow_;
+    dataflow_ = b->is_dataflow();
+    const ir::BindingBlock* made = default_block(b);
+    dataflow_ = outer;
+    // What the variables of a dataflow block were bound to may name others that end with it.
+    if (b->is_dataflow()) bound_.clear();
+    return made;
+  }
+
+  std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override {
+    std::vector<const ir::Binding*> made = default_binding(b);
+    if (made.size() != 1 || made[0]->is_match_cast()) return made;
+    support::poll();
+    const auto* call = ir::as<ir::Call>(made[0]->value);
+    pending_.clear();
+    const ir::Expr* value = call ? expand(call) : nullptr;
+    if (value) {
+      for (const ir::Binding* p : pending_) {
+        ctx_.set_origin(p, b);
+        ctx_.set_origin(p->value, call);
+      }
+      const ir::Expr* old = made[0]->value;
+      made = pending_;
+      ctx_.set_origin(value, old);
+      // A value that says more of its type gives the variable that type.
+      const ir::Var* v = b->var->type == b->value->type ? define_var(b->var, value->type) : define_var(b->var);
+      made.push_back(ctx_.binding(v, value));
+      ctx_.set_origin(made.back(), b);
+      expanded_ = true;
+    }
+    for (const ir::Binding* m : made) learn(m);
+    return made;
+  }
+
+ private:
+  void learn(const ir::Binding* b) {
+    const auto* call = ir::as<ir::Call>(b->value);
+    // It may write into what earlier values were computed of: those cannot be computed again.
+    if (call && (!ops::is_pure_call(call) || as_call_of(call, op::CallTirInplace))) bound_.clear();
+    if (!b->is_match_cast()) bound_[b->var] = value_of(b->value);
+  }
+
+  bool dataflow_ = false;
+  bool expanded_ = false;
+  std::vector<const ir::Binding*> pending_;
+  std::unordered_map<const ir::Var*, const ir::Expr*> bound_;
+};
+
+}  // namespace rldb::passes

@@ -1,0 +1,163 @@
+// DecomposeOpsForInference and DecomposeOpsForTraining: operators that do several things become operators that do one.
+//
+// For inference batch_norm takes the moving statistics and dropout is nothing; for training batch_norm takes those of
+// the batch and gives new moving ones, and layer_norm is taken apart too. tensor_to_shape becomes a packed call whose
+// result gets symbolic dims of its own.
+#include "passes/transform/call_expander.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/runtime/value.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+// Operators on operators: once one has refused, so have all that follow.
+class Decomposer : public CallExpander {
+ public:
+  Decomposer(Context& ctx, bool training) : CallExpander(ctx), training_(training) {}
+
+ protected:
+  const Expr* expand(const Call* call) override {
+    if (as_call_of(call, op::TensorToShape)) return tensor_to_shape(call);
+    if (as_call_of(call, op::NnBatchNorm)) return training_ ? batch_norm_of_batch(call) : batch_norm(call);
+    if (as_call_of(call, op::NnLayerNorm) && training_) return layer_norm(call);
+    if (as_call_of(call, op::NnDropout) && !training_) return dropout(call);
+    return nullptr;
+  }
+
+ private:
+  const Expr* apply(std::string_view op, std::initializer_list<const Expr*> args,
+                    std::initializer_list<NamedAttr> attrs = {}) {
+    for (const Expr* a : args)
+      if (!a) return nullptr;
+    return emit(ctx_.call(op, args, attrs));
+  }
+
+  const Expr* number(double value, const Expr* like) {
+    const auto* t = as<TensorType>(like->type);
+    if (!t || !t->dtype.is_float()) return nullptr;
+    auto tensor = runtime::Tensor::empty({}, t->dtype);
+    if (!tensor.ok()) return nullptr;
+    runtime::store_double((*tensor)->data(), t->dtype, value);
+    return ctx_.constant(runtime::Value(*tensor));
+  }
+
+  static double real(const Call* call, std::string_view name) {
+    const Attr* a = find_attr(call->attrs, name);
+    return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
+  }
+
+  // The axes of the data but the channel's.
+  const Attr* other_axes(const Call* call) {
+    const auto* t = as<TensorType>(call->args[0]->type);
+    const Attr* axis = find_attr(call->attrs, "axis");
+    if (!t || t->ndim < 1 || !axis) return nullptr;
+    const std::int64_t channel = axis->integer < 0 ? axis->integer + t->ndim : axis->integer;
+    std::vector<std::int64_t> axes;
+    for (std::int64_t i = 0; i < t->ndim; ++i)
+      if (i != channel) axes.push_back(i);
+    return ctx_.attr_ints(axes);
+  }
+
+  // (data - mean) / sqrt(variance + epsilon) * gamma + beta. `axes`: where the statistics lack dims; null: nowhere.
+  const Expr* normalised(const Call* call, const Expr* mean, const Expr* variance, const Attr* axes) {
+    const auto wide = [&](const Expr* e) -> const Expr* {
+      return axes && e ? apply(op::ExpandDims, {e}, {ctx_.named("axis", axes)}) : e;
+    };
+    const Expr* centred = apply(op::Subtract, {call->args[0], wide(mean)});
+    const Expr* spread = wide(variance);
+    if (!spread) return nullptr;
+    spread = apply(op::Sqrt, {apply(op::Add, {spread, number(real(call, "epsilon"), spread)})});
+    const Expr* out = apply(op::Divide, {centred, spread});
+    if (is_set(call->attrs, "scale")) out = apply(op::Multiply, {out, wide(call->args[1])});
+    if (is_set(call->attrs, "center")) out = apply(op::Add, {out, wide(call->args[2])});
+    return out;
+  }
+
+  const Expr* tuple_of(std::initializer_list<const Expr*> fields) {
+    for (const Expr* f : fields)
+      if (!f) return nullptr;
+    return ctx_.tuple(std::vector<const Expr*>(fields));
+  }
+
+  const Expr* batch_norm(const Call* call) {
+    const Attr* axes = other_axes(call);
+    const Expr* out = axes ? normalised(call, call->args[3], call->args[4], axes) : nullptr;
+    return tuple_of({out, call->args[3], call->args[4]});
+  }
+
+  const Expr* batch_norm_of_batch(const Call* call) {
+    const Attr* axes = other_axes(call);
+    if (!axes) return nullptr;
+    const NamedAttr over[] = {ctx_.named("axis", axes), ctx_.named("keepdims", ctx_.attr(false))};
+    const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
+    const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
+    const Expr* out = normalised(call, mean, variance, axes);
+    return tuple_of({out, moved(call, call->args[3], mean), moved(call, call->args[4], variance)});
+  }
+
+  // (1 - momentum) * old + momentum * now
+  const Expr* moved(const Call* call, const Expr* old, const Expr* now) {
+    const double momentum = real(call, "momentum");
+    const Expr* kept = apply(op::Multiply, {number(1 - momentum, old), old});
+    const Expr* added = apply(op::Multiply, {number(momentum, old), now});
+    return apply(op::Add, {kept, added});
+  }
+
+  const Expr* layer_norm(const Call* call) {
+    const Attr* axes = find_attr(call->attrs, "axes");
+    if (!axes) return nullptr;
+    const NamedAttr over[] = {ctx_.named("axis", axes), ctx_.named("keepdims", ctx_.attr(true))};
+    const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
+    const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
+    const Expr* out = normalised(call, mean, variance, nullptr);
+    // Statistics over axes that are not the last would be stretched by a gamma that does not stand below them.
+    return out && out->type == call->type ? out : nullptr;
+  }
+
+  const Expr* dropout(const Call* call) { return tuple_of({call->args[0], apply(op::OnesLike, {call->args[0]})}); }
+
+  const Expr* tensor_to_shape(const Call* call) {
+    const auto* t = as<TensorType>(call->args[0]->type);
+    const auto* shape = as<ShapeType>(call->type);
+    if (!t || !shape || shape->ndim < 0) return nullptr;
+    const Expr* value = emit_value(packed_shape(call));
+    std::vector<const Expr*> dims;
+    for (int i = 0; i < shape->ndim; ++i) dims.push_back(ctx_.var("x", ctx_.prim(DType::Int(64))));
+    emit_match_cast(value, ctx_.shape_type(dims));
+    return ctx_.shape(dims);
+  }
+
+  const Call* packed_shape(const Call* call) {
+    const Expr* const args[] = {ctx_.extern_func(builtin::TensorToShape), call->args[0]};
+    const Type* const types[] = {call->type};
+    return ctx_.call_typed(ctx_.op(op::CallPurePacked), args, call->type, {}, types);
+  }
+
+  bool training_;
+};
+
+Result<const Module*> decompose(PassEnv& env, const Module* module, const PassOptions& options, bool training) {
+  const PassOption* name = find_option(options, 0, "func_name");
+  const std::string_view only = name && name->value != "None" ? unquote(name->value) : std::string_view();
+  return map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
+    if (!only.empty() && at != only) return f;
+    const Function* made = Decomposer(env.ctx, training).run(f);
+    return made == f ? f : refine_result(env.ctx, made);
+  });
+}
+
+}  // namespace
+
+Result<const Module*> decompose_ops_for_inference(PassEnv& env, const Module* module, const PassOptions& options) {
+  return decompose(env, module, options, false);
+}
+
+Result<const Module*> decompose_ops_for_training(PassEnv& env, const Module* module, const PassOptions& options) {
+  return decompose(env, module, options, true);
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,135 @@
+// The module: tables that its functions share, then function by function.
+#include "rldb/relay/codegen/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "relay/codegen/function_compiler.h"
+#include "rldb/relay/ir/printer.h"
+#include "rldb/relay/vm/object.h"
+#include "rldb/support/check.h"
+
+namespace rldb::relay {
+
+namespace {
+
+bool is_data_dependent(OpId id) {
+  static const std::unordered_set<OpId> ids = {
+#define RLDB_RELAY_DATA_DEPENDENT(Id) op::Id,
+#include "relay/codegen/data_dependent.def"
+  };
+  return ids.contains(id);
+}
+
+// The operators of a primitive function, in the order of their making.
+std::vector<const OpInfo*> operators(const Function* f) {
+  std::vector<const Expr*> open{f->body};
+  std::unordered_set<const Expr*> seen;
+  std::vector<std::pair<std::uint32_t, const OpInfo*>> found;
+  while (!open.empty()) {
+    const Expr* e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    if (const auto* c = as<Call>(e))
+      if (const auto* o = as<Op>(c->callee)) found.push_back({c->id, o->info});
+    for_each_operand(e, [&](const Expr* x) { open.push_back(x); });
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const OpInfo*> out;
+  for (const auto& [id, info] : found) out.push_back(info);
+  return out;
+}
+
+// As TVM names them: operators joined by `_`, cut at 80 characters.
+std::string joined_name(const Function* f) {
+  std::string name;
+  for (const OpInfo* o : operators(f)) name += "_" + std::string(o->name);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name.substr(0, 80);
+}
+
+}  // namespace
+
+Tables::Tables(Context& ctx, const Module* m, CompiledModule& made, source::Diagnostics& out)
+    : ctx(ctx), exe(made.executable), out(out), module_(m), kernels_(made.kernels) {
+  for (const Definition& d : m->functions) functions_.emplace(d.name->name, std::int64_t(functions_.size()));
+  for (const TypeDefinition* t : m->types)
+    for (const Constructor* c : t->constructors)
+      exe.constructors[relay_vm::constructor_tag(t->name, c->index)] = {std::string(t->name), std::string(c->name)};
+}
+
+std::int64_t Tables::function(std::string_view name) const {
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? -1 : found->second;
+}
+
+std::size_t Tables::add_constant(runtime::Value tensor) {
+  exe.constants.push_back({std::move(tensor), "", 0});
+  return exe.constants.size() - 1;
+}
+
+std::size_t Tables::constant(const runtime::Tensor* tensor) {
+  const auto [found, first] = tensors_.try_emplace(tensor, exe.constants.size());
+  // The Context keeps the tensor too.
+  if (first) add_constant(runtime::Value(support::Ref<runtime::Tensor>(const_cast<runtime::Tensor*>(tensor))));
+  return found->second;
+}
+
+std::size_t Tables::dims(const std::vector<std::int64_t>& dims) {
+  const auto [found, first] = numbers_.try_emplace({false, dims}, exe.constants.size());
+  if (!first) return found->second;
+  auto t = runtime::Tensor::empty({std::int64_t(dims.size())}, runtime::DType::Int(64)).value();
+  for (std::size_t i = 0; i < dims.size(); ++i) runtime::store_int(t->data() + 8 * i, t->dtype(), dims[i]);
+  return add_constant(runtime::Value(t));
+}
+
+std::size_t Tables::number(std::int64_t value) {
+  const auto [found, first] = numbers_.try_emplace({true, {value}}, exe.constants.size());
+  if (!first) return found->second;
+  auto t = runtime::Tensor::empty({}, runtime::DType::Int(64)).value();
+  runtime::store_int(t->data(), t->dtype(), value);
+  return add_constant(runtime::Value(t));
+}
+
+std::size_t Tables::add_kernel(const std::string& key, std::string name, Kernel kernel) {
+  const auto [found, first] = by_key_.try_emplace(key, kernels_.size());
+  if (!first) return found->second;
+  if (const int n = names_[name]++; n > 0) name += fmt::format("_{}", n);
+  kernel.name = name;
+  exe.primitives.push_back(name);
+  kernels_.push_back(std::move(kernel));
+  return kernels_.size() - 1;
+}
+
+std::size_t Tables::compute(const Function* f) {
+  return add_kernel("compute " + print_expr(f), "vm_mod_fused" + joined_name(f), {KernelKind::Compute, "", f});
+}
+
+std::size_t Tables::shape_of_result(const Function* f, bool& needs_data) {
+  needs_data = false;
+  for (const OpInfo* o : operators(f)) needs_data = needs_data || is_data_dependent(o->id);
+  return add_kernel("shape " + print_expr(f), "vm_mod_shape_func" + joined_name(f),
+                    {needs_data ? KernelKind::ShapeFromData : KernelKind::Shape, "", f});
+}
+
+std::size_t Tables::storage_size(std::size_t element_bytes) {
+  const std::string name = fmt::format("vm_mod_storage_size_{}", element_bytes);
+  return add_kernel(name, name, {KernelKind::StorageSize, "", nullptr, element_bytes});
+}
+
+std::size_t Tables::copy() { return add_kernel("copy", "vm_mod_copy_to", {KernelKind::Copy, ""}); }
+
+std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out) {
+  CompiledModule made;
+  const std::size_t before = out.error_count();
+  Tables tables(ctx, m, made, out);
+  for (const Definition& d : m->functions) FunctionCompiler(tables, d).run();
+  if (out.error_count() > before) return std::nullopt;
+  const auto verified = relay_bytecode::verify(made.executable);
+  RLDB_CHECK(verified.ok(), verified.ok() ? "" : verified.error().message);
+  return made;
+}
+
+}  // namespace rldb::relay

@@ -1,0 +1,265 @@
+// Expressions of A-normal form as instructions. Recursion is over scopes; chains of lets are loops.
+#include "relay/codegen/function_compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/relay/vm/object.h"
+#include "rldb/source/diagnostic_relay.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::relay {
+
+std::size_t FunctionCompiler::emit(Opcode op, std::vector<Word> fields) {
+  fields.insert(fields.begin(), Word(op));
+  code_.push_back(std::move(fields));
+  spans_.push_back(span_);
+  return code_.size() - 1;
+}
+
+FunctionCompiler::Reg FunctionCompiler::emit_to(Opcode op, std::vector<Word> before, std::vector<Word> after) {
+  const Reg dst = new_register();
+  before.push_back(dst);
+  before.insert(before.end(), after.begin(), after.end());
+  emit(op, std::move(before));
+  return dst;
+}
+
+void FunctionCompiler::patch_jump(std::size_t at, std::size_t field) {
+  code_[at][field + 1] = Word(code_.size()) - Word(at);
+}
+
+void FunctionCompiler::run() {
+  const Function* f = definition_.function;
+  relay_bytecode::FunctionEntry entry;
+  entry.name = definition_.name->name;
+  std::unordered_set<const Var*> owned;
+  const auto add_params = [&](const Function* from) {
+    for (const Var* p : from->params) {
+      entry.params.emplace_back(p->name);
+      entry.param_devices.push_back(0);
+      of_[p] = new_register();
+      owned.insert(p);
+    }
+  };
+  add_params(f);
+  // A function that makes closures takes what they capture, then the arguments.
+  if (has_attr(f, attr_name::Closure)) {
+    f = as<Function>(f->body);
+    if (!f) return unsupported(definition_.function, "a function marked `Closure` that returns no function");
+    add_params(f);
+  }
+  const Reg result = scope(f->body, std::move(owned));
+  emit(Opcode::Ret, {result});
+  entry.register_file_size = registers_;
+  relay_bytecode::Executable& exe = tables_.exe;
+  entry.start = exe.end();
+  for (const auto& words : code_) exe.add(words);
+  entry.end = exe.end();
+  exe.spans.insert(exe.spans.end(), spans_.begin(), spans_.end());
+  exe.functions.push_back(std::move(entry));
+}
+
+void FunctionCompiler::unsupported(const Expr* e, std::string_view what) {
+  tables_.out.add(tables_.ctx.span(e), source::message(diag::RelayNotCompiled, what));
+}
+
+namespace {
+
+// Variables below `e`, inside of nested scopes too.
+template <class F>
+void for_each_variable(const Expr* e, F&& f) {
+  std::unordered_set<const Expr*> seen{e};
+  std::vector<const Expr*> open{e};
+  while (!open.empty()) {
+    support::poll();
+    const Expr* at = open.back();
+    open.pop_back();
+    if (const auto* v = as<Var>(at)) f(v);
+    if (const auto* fn = as<Function>(at); fn && is_primitive(fn)) continue;
+    for_each_operand(at, [&](const Expr* x) {
+      if (seen.insert(x).second) open.push_back(x);
+    });
+  }
+}
+
+}  // namespace
+
+FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e, std::unordered_set<const Var*> owned) {
+  std::vector<const Let*> chain;
+  for (; e->kind == ExprKind::Let; e = cast<Let>(e).body) chain.push_back(&cast<Let>(e));
+  for (const Let* l : chain) owned.insert(l->var);
+  // By variable, the binding that uses it last; nobody uses it: the one that makes it.
+  std::unordered_map<const Var*, std::size_t> last;
+  for (const Var* v : owned) last[v] = 0;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    last[chain[i]->var] = i;
+    for_each_variable(chain[i]->value, [&](const Var* v) {
+      if (owned.contains(v)) last[v] = i;
+    });
+  }
+  for_each_variable(e, [&](const Var* v) { last.erase(v); });
+  std::vector<std::vector<const Var*>> dying_vars(chain.size());
+  for (const auto& [v, i] : last)
+    if (i < chain.size()) dying_vars[i].push_back(v);
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    support::poll();
+    span_ = tables_.ctx.span(chain[i]->value);
+    of_[chain[i]->var] = value(chain[i]->value);
+    std::vector<Reg> registers;
+    for (const Var* v : dying_vars[i]) registers.push_back(of_.at(v));
+    std::sort(registers.begin(), registers.end());
+    for (const Reg r : registers) kill(r);
+  }
+  return value(e);
+}
+
+FunctionCompiler::Reg FunctionCompiler::atom(const Expr* e) {
+  if (const auto found = of_.find(e); found != of_.end()) return found->second;
+  return value(e);
+}
+
+FunctionCompiler::Regs FunctionCompiler::atoms(Span<const Expr*> list) {
+  Regs out;
+  for (const Expr* e : list) out.push_back(atom(e));
+  return out;
+}
+
+FunctionCompiler::Reg FunctionCompiler::value(const Expr* e) {
+  switch (e->kind) {
+    case ExprKind::Var:
+      if (const auto found = of_.find(e); found != of_.end()) return found->second;
+      unsupported(e, fmt::format("the variable `%{}`, which is not bound here,", cast<Var>(e).name));
+      return 0;
+    case ExprKind::Constant:
+      return load(tables_.constant(cast<Constant>(e).tensor));
+    case ExprKind::GlobalVar: {
+      const std::int64_t index = tables_.function(cast<GlobalVar>(e).name);
+      if (index < 0) unsupported(e, fmt::format("a call of `@{}`, which the module does not have,", cast<GlobalVar>(e).name));
+      return emit_to(Opcode::AllocClosure, {index, 0});
+    }
+    case ExprKind::Tuple: {
+      const Regs fields = atoms(cast<Tuple>(e).fields);
+      return emit_to(Opcode::AllocADT, {0, Word(fields.size())}, fields);
+    }
+    case ExprKind::Projection:
+      return emit_to(Opcode::GetField, {atom(cast<Projection>(e).tuple), cast<Projection>(e).index});
+    case ExprKind::Call:
+      return call(cast<Call>(e));
+    case ExprKind::If:
+      return if_expr(cast<If>(e));
+    case ExprKind::Match:
+      return match(cast<Match>(e));
+    case ExprKind::RefCreate:
+      return emit_to(Opcode::Move, {atom(cast<RefCreate>(e).value)});
+    case ExprKind::RefRead:
+      return emit_to(Opcode::Move, {atom(cast<RefRead>(e).reference)});
+    case ExprKind::RefWrite:
+      return reference_write(cast<RefWrite>(e));
+    case ExprKind::Op:
+    case ExprKind::Constructor:
+    case ExprKind::Function:
+    case ExprKind::Let:
+      break;
+  }
+  unsupported(e, fmt::format("a {} as a value", to_string(e->kind)));
+  return 0;
+}
+
+FunctionCompiler::Reg FunctionCompiler::reference_write(const RefWrite& w) {
+  invoke_packed(tables_.copy(), {atom(w.value)}, {atom(w.reference)});
+  return emit_to(Opcode::AllocADT, {0, 0});
+}
+
+FunctionCompiler::Reg FunctionCompiler::call(const Call& c) {
+  if (const auto* f = as<Function>(c.callee)) {
+    if (is_primitive(f)) return primitive(f, c.args);
+    unsupported(&c, "a call of a function that was not lifted");
+    return 0;
+  }
+  const Regs args = atoms(c.args);
+  if (const auto* k = as<Constructor>(c.callee))
+    return emit_to(Opcode::AllocADT, {relay_vm::constructor_tag(k->type_name, k->index), Word(args.size())}, args);
+  if (const auto* g = as<GlobalVar>(c.callee)) {
+    const std::int64_t index = tables_.function(g->name);
+    const Function* callee = tables_.definition(g->name);
+    if (index < 0) {
+      unsupported(&c, fmt::format("a call of `@{}`, which the module does not have,", g->name));
+      return 0;
+    }
+    const bool closure = has_attr(callee, attr_name::Closure);
+    return emit_to(closure ? Opcode::AllocClosure : Opcode::Invoke, {index, Word(args.size())}, args);
+  }
+  if (const auto* o = as<Op>(c.callee)) {
+    unsupported(&c, fmt::format("a call of `{}` outside of a primitive function", o->info->name));
+    return 0;
+  }
+  return emit_to(Opcode::InvokeClosure, {atom(c.callee), Word(args.size())}, args);
+}
+
+FunctionCompiler::Reg FunctionCompiler::if_expr(const If& e) {
+  const Reg condition = atom(e.condition);
+  const Reg one = emit_to(Opcode::LoadConsti, {1});
+  const Reg merged = new_register();
+  const std::size_t branch = emit(Opcode::If, {condition, one, 1, 0});
+  emit(Opcode::Move, {scope(e.consequence, {}), merged});
+  const std::size_t over = emit(Opcode::Goto, {0});
+  patch_jump(branch, 3);
+  emit(Opcode::Move, {scope(e.alternative, {}), merged});
+  patch_jump(over, 0);
+  return merged;
+}
+
+void FunctionCompiler::test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses,
+                                   std::unordered_set<const Var*>& bound) {
+  for (std::size_t i = 0; i < p->parts.size(); ++i) {
+    if (p->parts[i]->kind == PatternKind::Wildcard) continue;
+    test(p->parts[i], emit_to(Opcode::GetField, {value, Word(i)}), misses, bound);
+  }
+}
+
+void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& misses,
+                            std::unordered_set<const Var*>& bound) {
+  switch (p->kind) {
+    case PatternKind::Wildcard:
+      return;
+    case PatternKind::Variable:
+      // A register of its own, so that it can be let go of while the whole lives on.
+      of_[p->var] = emit_to(Opcode::Move, {value});
+      bound.insert(p->var);
+      return;
+    case PatternKind::Tuple:
+      return test_fields(p, value, misses, bound);
+    case PatternKind::Constructor: {
+      const Reg tag = emit_to(Opcode::GetTag, {value});
+      const Reg wanted =
+          emit_to(Opcode::LoadConsti, {relay_vm::constructor_tag(p->constructor->type_name, p->constructor->index)});
+      misses.push_back({emit(Opcode::If, {tag, wanted, 1, 0}), 3});
+      return test_fields(p, value, misses, bound);
+    }
+  }
+}
+
+// Arm by arm: tests, which jump to the next arm; the body; a jump behind the last. Each arm's code stands there once.
+FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
+  const Reg value = atom(m.value);
+  const Reg merged = new_register();
+  std::vector<std::size_t> ends;
+  bool open = true;  // can a value come behind the arms?
+  for (const Arm& arm : m.arms) {
+    if (!open) break;  // the arms below an arm that takes everything
+    std::vector<Jump> misses;
+    std::unordered_set<const Var*> bound;
+    test(arm.pattern, value, misses, bound);
+    emit(Opcode::Move, {scope(arm.body, std::move(bound)), merged});
+    ends.push_back(emit(Opcode::Goto, {0}));
+    for (const Jump& j : misses) patch_jump(j.at, j.field);
+    open = !misses.empty();
+  }
+  if (open) emit(Opcode::Fatal, {});
+  for (const std::size_t at : ends) patch_jump(at, 0);
+  return merged;
+}
+
+}  // namespace rldb::relay

@@ -1,0 +1,70 @@
+// What the passes share: walks over the graph without recursion, and rewriting of A-normal form.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "rldb/relay/passes/pass.h"
+
+namespace rldb::relay {
+
+#define RLDB_RELAY_PASS(Id, name, short_name, doc) const Module* run_##Id(PassEnv& env, const Module* m);
+#include "rldb/relay/passes/pass.def"
+
+// Everything below `root`, operands before users. Primitive functions are not looked into, unless `root` is one.
+std::vector<const Expr*> reachable(const Expr* root);
+// Attribute `name=1`.
+NamedAttr flag(Context& ctx, std::string_view name);
+
+using ExprMap = std::unordered_map<const Expr*, const Expr*>;
+// `e` over other operands; `e` itself when they are the same.
+const Expr* over_mapped(Context& ctx, const Expr* e, const ExprMap& mapped);
+
+// The module with each function replaced by what `f` gives; null as soon as that is null.
+template <class F>
+const Module* map_functions(PassEnv& env, const Module* m, F&& f) {
+  std::vector<Definition> functions;
+  bool changed = false;
+  for (const Definition& d : m->functions) {
+    const Function* made = f(d);
+    if (!made) return nullptr;
+    changed = changed || made != d.function;
+    functions.push_back({d.name, made});
+  }
+  if (!changed) return m;
+  return env.ctx.module({m->types.begin(), m->types.end()}, std::move(functions));
+}
+
+// Rewrites A-normal form scope by scope. Recursion is over scopes, which expr.h bounds; chains are loops.
+class AnfRewriter {
+ public:
+  explicit AnfRewriter(Context& ctx) : ctx_(ctx) {}
+  virtual ~AnfRewriter() = default;
+
+  const Function* function(const Function* f);
+  const Expr* scope(const Expr* e);
+
+ protected:
+  using Binding = std::pair<const Var*, const Expr*>;
+  // What the variable is bound to; null: not at all (it was replaced). Operands have been replaced already.
+  virtual const Expr* value(const Var* var, const Expr* v) { return (void)var, v; }
+  // A function that stands in a binding, before its body is rewritten, and after that.
+  virtual void enter(const Var* var, const Function* f) { (void)var, (void)f; }
+
+  void bind(const Var* var, const Expr* v) { bindings_->push_back({var, v}); }
+  void replace(const Var* var, const Expr* atom) { replaced_[var] = atom; }
+  const Expr* atom(const Expr* e) const;
+  Context& ctx_;
+
+ private:
+  const Expr* inner(const Var* var, const Expr* v);
+  ExprMap replaced_;
+  std::vector<Binding>* bindings_ = nullptr;
+};
+
+// Variables that are used in `f` and bound outside, in the order of their making.
+std::vector<const Var*> free_variables(const Function* f);
+void collect_pattern_variables(const Pattern* p, std::unordered_set<const Expr*>& out);
+
+}  // namespace rldb::relay

@@ -1,0 +1,102 @@
+// LambdaLift: inner functions become functions of the module.
+//
+// Without captured values the function itself is the global. With some the global takes them and returns the function
+// (`Closure=1`): a call of it makes a closure. A function that is recursive through its variable makes its own closure
+// again where it needs it. A primitive function that is handed around is wrapped into one that calls it.
+#include <fmt/format.h>
+
+#include "relay/passes/common.h"
+
+namespace rldb::relay {
+
+namespace {
+
+class Substitute : public AnfRewriter {
+ public:
+  Substitute(Context& ctx, const Var* var, const Expr* by) : AnfRewriter(ctx) { replace(var, by); }
+};
+
+class Lifter : public AnfRewriter {
+ public:
+  Lifter(Context& ctx, std::vector<Definition>& lifted, const Module* m, std::string_view home)
+      : AnfRewriter(ctx), lifted_(lifted), module_(m), home_(home) {}
+
+  // A primitive function as one that calls it.
+  const Function* wrapped(const Function* f) {
+    std::vector<const Var*> params;
+    std::vector<const Expr*> args;
+    for (const Var* p : f->params) {
+      params.push_back(ctx_.var(p->name, p->annotation));
+      args.push_back(params.back());
+    }
+    const Var* result = ctx_.var("x", f->result);
+    return ctx_.function({}, params, f->result, ctx_.let(result, ctx_.call(f, args), result));
+  }
+
+ private:
+  const Expr* value(const Var* var, const Expr* v) override {
+    const auto* f = as<Function>(v);
+    if (!f) return v;
+    if (is_primitive(f)) f = wrapped(f);
+    std::vector<const Var*> captured = free_variables(f);
+    const bool recursive = std::erase(captured, var) > 0;
+    const GlobalVar* name = ctx_.global(new_name(var));
+    if (captured.empty()) return plain(var, f, name, recursive);
+    if (recursive) f = with_binding(f, var, call(name, captured));
+    const Function* outer = ctx_.function({}, captured, nullptr, f,
+                                          std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
+    ctx_.set_span(outer, ctx_.span(v));
+    lifted_.push_back({name, outer});
+    const Expr* made = call(name, captured);
+    ctx_.set_span(made, ctx_.span(v));
+    return made;
+  }
+
+  const Expr* plain(const Var* var, const Function* f, const GlobalVar* name, bool recursive) {
+    if (recursive) f = Substitute(ctx_, var, name).function(f);
+    lifted_.push_back({name, f});
+    replace(var, name);
+    return nullptr;
+  }
+
+  const Expr* call(const GlobalVar* name, const std::vector<const Var*>& args) {
+    return ctx_.call(name, std::vector<const Expr*>(args.begin(), args.end()));
+  }
+
+  const Function* with_binding(const Function* f, const Var* var, const Expr* v) {
+    return ctx_.function(f->type_params, f->params, f->result, ctx_.let(var, v, f->body), f->attrs);
+  }
+
+  std::string_view new_name(const Var* var) {
+    for (;;) {
+      const std::string name = fmt::format("lifted_{}_{}{}", home_, var && !var->name.empty() ? var->name : "fn", count_);
+      ++count_;
+      const bool taken = std::any_of(lifted_.begin(), lifted_.end(),
+                                     [&](const Definition& d) { return d.name->name == name; });
+      if (!taken && !module_->find(name)) return ctx_.str(name);
+    }
+  }
+
+  std::vector<Definition>& lifted_;
+  const Module* module_;
+  std::string_view home_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+const Module* run_LambdaLift(PassEnv& env, const Module* m) {
+  std::vector<Definition> functions;
+  for (const Definition& d : m->functions) {
+    std::vector<Definition> lifted;
+    Lifter lifter(env.ctx, lifted, m, d.name->name);
+    const bool done = has_attr(d.function, attr_name::Closure);
+    functions.push_back({d.name, done ? d.function
+                                 : is_primitive(d.function) ? lifter.wrapped(d.function)
+                                                            : lifter.function(d.function)});
+    functions.insert(functions.end(), lifted.begin(), lifted.end());
+  }
+  return env.ctx.module({m->types.begin(), m->types.end()}, std::move(functions));
+}
+
+}  // namespace rldb::relay

@@ -1,0 +1,60 @@
+// Kernels for primitives of the Relay VM. Room-private.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "rldb/relay/codegen/compile.h"
+#include "rldb/relay/vm/machine.h"
+#include "rldb/session/session.h"
+
+namespace rldb::relay_run {
+
+using relay_vm::Primitive;
+using runtime::PackedArgs;
+using runtime::Result;
+using runtime::Value;
+
+class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
+ public:
+  KernelMaker(relay::Context& ctx, const session::Options& options, runtime::Output* output)
+      : ctx_(ctx), session_(options, output) {}
+
+  Primitive primitive(const relay::Kernel& kernel);
+  // By what the name says; empty: it says nothing that is known.
+  Primitive primitive_by_name(std::string_view name);
+
+ private:
+  // A primitive function for operands of known dims.
+  struct Specialised {
+    const relay::Function* function = nullptr;
+    const relay::Type* result = nullptr;
+    std::shared_ptr<const session::Build> build;  // null: not compiled yet
+    Value callable;
+  };
+  using Shapes = std::vector<std::vector<std::int64_t>>;
+  using Key = std::pair<const relay::Function*, Shapes>;
+
+  Result<Specialised*> specialise(const relay::Function* f, const Shapes& shapes);
+  Result<support::Unit> compile(Specialised& s);
+  Result<Value> evaluate(const relay::Function* f, PackedArgs inputs);
+  Result<support::Unit> compute(const relay::Function* f, PackedArgs inputs, PackedArgs outputs);
+  Result<support::Unit> shape(const relay::Function* f, PackedArgs shapes, PackedArgs outputs);
+  Result<support::Unit> shape_from_data(const relay::Function* f, PackedArgs inputs, PackedArgs outputs);
+
+  struct NamedChain {
+    std::vector<const relay::OpInfo*> operators;
+    bool is_shape = false;
+  };
+  std::optional<NamedChain> read_name(std::string_view name) const;
+  Result<const relay::Function*> chain_function(const NamedChain& chain, const std::vector<runtime::DType>& dtypes,
+                                                const Shapes& shapes);
+
+  relay::Context& ctx_;
+  session::Session session_;
+  std::map<Key, Specialised> specialised_;
+  std::map<std::pair<std::string, Shapes>, const relay::Function*> by_name_;
+  int count_ = 0;
+};
+
+}  // namespace rldb::relay_run

@@ -1,0 +1,135 @@
+// Modules: signatures first, then bodies; constructors that stand as values.
+#include "relay/to_relax/branches.h"
+#include "relay/to_relax/types.h"
+#include "rldb/support/cancel.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+namespace rldb::to_relax {
+
+std::string name_in_python(std::string_view name) {
+  static constexpr std::array kKeywords{"and",    "as",     "assert", "async", "await",  "break",    "class", "continue",
+                                        "def",    "del",    "elif",   "else",  "except", "False",    "finally", "for",
+                                        "from",   "global", "if",     "import", "in",    "is",       "lambda", "None",
+                                        "nonlocal", "not",  "or",     "pass",  "raise",  "return",   "True",  "try",
+                                        "while",  "with",   "yield"};
+  std::string made(name);
+  for (char& c : made)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made[0]))) made.insert(0, "v");
+  if (std::find(kKeywords.begin(), kKeywords.end(), made) != kKeywords.end()) made += "_";
+  return made;
+}
+
+ModuleTranslator::ModuleTranslator(ir::Context& ctx, const relay::Context& relay, const relay::Module& module,
+                                   const relay::Typing& typing, source::Diagnostics& out)
+    : ctx(ctx), relay(relay), module(module), typing(typing), out(out), builder(ctx), kernels(ctx, builder) {}
+
+const ir::GlobalVar* ModuleTranslator::global(std::string_view name) const {
+  const auto found = globals_.find(name);
+  return found == globals_.end() ? nullptr : found->second;
+}
+
+bool ModuleTranslator::is_only_constructor(const relay::Constructor& c) const {
+  const relay::TypeDefinition* t = module.find_type(c.type_name);
+  return t && t->constructors.size() == 1;
+}
+
+const ir::Module* ModuleTranslator::run() {
+  const std::size_t errors = out.error_count();
+  std::unordered_set<std::string> taken;
+  for (const relay::Definition& d : module.functions) {
+    std::string name = name_in_python(d.name->name);
+    while (!taken.insert(name).second) name += "_";
+    ir::BlockBuilder names(ctx);
+    std::vector<const ir::Var*> params = FunctionTranslator::make_params(*this, *d.function, names);
+    std::vector<const ir::Type*> types;
+    for (const ir::Var* p : params) types.push_back(p->type);
+    const relay::Type* result = d.function->result ? d.function->result : typing.of(d.function->body);
+    const ir::Type* type = ctx.func_type(types, closed_type(ctx, result), true);
+    globals_.emplace(d.name->name, ctx.global_var(name, type));
+    params_.emplace(d.name->name, std::move(params));
+    builder.set(ctx.str(name), ctx.extern_func(name));  // keeps the name until the body is there
+  }
+  for (const relay::Definition& d : module.functions) {
+    support::poll();
+    const std::string_view name = global(d.name->name)->name;
+    const ir::NamedAttr attrs[] = {ctx.named("global_symbol", ctx.attr(name))};
+    FunctionTranslator translator(*this, d.function);
+    if (const ir::Function* f = translator.function(*d.function, params_.at(d.name->name), attrs)) builder.set(name, f);
+  }
+  if (module.body) {
+    constexpr std::string_view kEntry = "main";
+    const ir::NamedAttr attrs[] = {ctx.named("global_symbol", ctx.attr(kEntry))};
+    FunctionTranslator translator(*this, module.body);
+    if (const ir::Function* f = translator.expression(module.body, attrs)) builder.set(kEntry, f);
+  }
+  return out.error_count() == errors ? builder.build() : nullptr;
+}
+
+const ir::GlobalVar* ModuleTranslator::constructor(const relay::Constructor& c) {
+  if (const auto found = constructors_.find(c.name); found != constructors_.end()) return found->second;
+  ir::BlockBuilder blocks(ctx);
+  std::vector<const ir::Var*> params;
+  std::vector<const ir::Type*> types;
+  Exprs args{ctx.extern_func(builtin::AdtMake), ctx.string(c.name)};
+  for (const relay::Type* t : c.fields) {
+    const auto open = [&] { return static_cast<const Expr*>(ctx.var(blocks.unique_name("d"), ctx.int64())); };
+    params.push_back(ctx.var(blocks.unique_name("field"), relax_type(ctx, t, open)));
+    types.push_back(params.back()->type);
+    args.push_back(params.back());
+  }
+  blocks.begin_scope();
+  const std::vector<const ir::Type*> result{ctx.any()};
+  const Expr* v = blocks.emit(ctx.call_typed(ctx.op(op::CallPurePacked), args, ctx.any(), {}, result), "gv");
+  const ir::SeqExpr* body = blocks.end_scope(v);
+  const std::string_view name = ctx.str(builder.unique_name(name_in_python(c.name)));
+  builder.set(name, ctx.function(params, body, ctx.any(), true, {}));
+  return constructors_[c.name] = ctx.global_var(name, ctx.func_type(types, ctx.any(), true));
+}
+
+std::vector<const relay::Var*> free_variables(const relay::Expr* root) {
+  std::vector<const relay::Var*> used;
+  std::unordered_set<const relay::Expr*> seen, bound;
+  std::vector<const relay::Expr*> open{root};
+  const auto bind_parts = [&](const relay::Pattern* p, auto&& self) -> void {
+    if (p->var) bound.insert(p->var);
+    for (const relay::Pattern* x : p->parts) self(x, self);
+  };
+  while (!open.empty()) {
+    support::poll();
+    const relay::Expr* e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    if (const auto* v = relay::as<relay::Var>(e)) used.push_back(v);
+    if (const auto* l = relay::as<relay::Let>(e)) bound.insert(l->var);
+    if (const auto* f = relay::as<relay::Function>(e)) bound.insert(f->params.begin(), f->params.end());
+    if (const auto* m = relay::as<relay::Match>(e))
+      for (const relay::Arm& a : m->arms) bind_parts(a.pattern, bind_parts);
+    relay::for_each_operand(e, [&](const relay::Expr* x) { open.push_back(x); });
+  }
+  std::erase_if(used, [&](const relay::Var* v) { return bound.contains(v); });
+  std::sort(used.begin(), used.end(), [](const auto* a, const auto* b) { return a->id < b->id; });
+  return used;
+}
+
+}  // namespace rldb::to_relax
+
+namespace rldb::relay {
+
+const ir::Module* to_relax(ir::Context& ctx, const Context& relay, const Module& module, const Typing& typing,
+                           source::Diagnostics& out) {
+  return rldb::to_relax::ModuleTranslator(ctx, relay, module, typing, out).run();
+}
+
+const ir::Module* primitive_to_relax(ir::Context& ctx, Context& relay, const Function& function, std::string_view name,
+                                     source::Diagnostics& out) {
+  const Module* module = relay.module({}, {Definition{relay.global(name), &function}});
+  Typing typing;
+  if (!infer_types(relay, module, typing, out)) return nullptr;
+  return to_relax(ctx, relay, *module, typing, out);
+}
+
+}  // namespace rldb::relay

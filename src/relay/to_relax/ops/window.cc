@@ -1,0 +1,354 @@
+// Operators that slide a window over the spatial axes of a layout, and those that scale images.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "relay/to_relax/translations.h"
+
+namespace rldb::to_relax::translations {
+
+namespace {
+
+constexpr std::string_view kSpatial = "DHW";
+
+const ir::Attr* ints_or(OpCall& o, std::string_view name, std::int64_t fallback) {
+  return o.ints_attr(o.ints(name).value_or(Ints{fallback}));
+}
+const ir::Attr* text(OpCall& o, std::string_view name) { return o.ctx.attr(o.string(name)); }
+// An empty text asks for what the operator does by itself.
+const ir::Attr* text_or_none(OpCall& o, std::string_view name) {
+  return o.string(name).empty() ? o.ctx.attr_none() : text(o, name);
+}
+const ir::Attr* dtype_or_none(OpCall& o, std::string_view name) {
+  const auto t = o.dtype(name);
+  return t ? o.ctx.attr(*t) : o.ctx.attr_none();
+}
+
+// Where the letters of a layout are in another order: the axes that bring a tensor from one to the other.
+ir::Result<Ints> order(std::string_view from, std::string_view to) {
+  Ints axes;
+  for (const char c : to) {
+    const std::size_t at = from.find(c);
+    if (at == std::string_view::npos || from.size() != to.size())
+      return refuse(fmt::format("the layout {} is not one of {}", from, to));
+    axes.push_back(std::int64_t(at));
+  }
+  return axes;
+}
+
+Ints spatial_axes(std::string_view layout) {
+  Ints axes;
+  for (const char c : kSpatial)
+    if (const auto at = layout.find(c); at != std::string_view::npos) axes.push_back(std::int64_t(at));
+  return axes;
+}
+
+std::string with_spatial(std::string_view before, std::size_t axes) {
+  return std::string(before) + std::string(kSpatial.substr(3 - axes));
+}
+
+}  // namespace
+
+// A depthwise convolution with several filters a channel has the weight (channels, filters, ..): Relax wants them in
+// one axis.
+Made conv(OpCall& o) {
+  const std::string_view layout = o.string("data_layout");
+  std::string kernel_layout(o.string("kernel_layout"));
+  const std::int64_t groups = o.integer("groups").value_or(1);
+  const Expr* weight = o.arg(1);
+  RLDB_TRY(const Dims dims, o.dims(1));
+  const std::size_t out = kernel_layout.find('O'), in = kernel_layout.find('I');
+  if (out >= dims.size() || in >= dims.size()) return refuse(fmt::format("the layout {} has inner axes", kernel_layout));
+  const auto channels = int_of(dims[out]), filters = int_of(dims[in]);
+  const bool has_window = dims.size() >= 3 && dims.size() <= 5;
+  if (has_window && groups > 1 && channels == groups && filters && *filters != 1) {
+    const std::string plain = with_spatial("OI", dims.size() - 2);
+    RLDB_TRY(const Ints axes, order(kernel_layout, plain));
+    RLDB_TRY(weight, o.permute(weight, axes));
+    RLDB_TRY(Dims shape, o.dims_of(weight));
+    shape[0] = o.i64(*channels * *filters);
+    shape[1] = o.i64(1);
+    RLDB_TRY(weight, o.reshape(weight, shape));
+    kernel_layout = plain;
+  }
+  return o.call(o.target, {o.arg(0), weight},
+                {{"strides", ints_or(o, "strides", 1)},
+                 {"padding", ints_or(o, "padding", 0)},
+                 {"dilation", ints_or(o, "dilation", 1)},
+                 {"groups", o.ctx.attr(groups)},
+                 {"data_layout", o.ctx.attr(layout)},
+                 {"kernel_layout", o.ctx.attr(kernel_layout)},
+                 {"out_layout", text_or_none(o, "out_layout")},
+                 {"out_dtype", dtype_or_none(o, "out_dtype")}});
+}
+
+// The weight is (in, out / groups, window) whatever its layout is called.
+Made conv_transpose(OpCall& o) {
+  RLDB_TRY(const ir::TensorType* t, o.tensor(0));
+  if (t->ndim < 3 || t->ndim > 5) return refuse("its data has no batch, channels and window");
+  const std::size_t axes = std::size_t(t->ndim) - 2;
+  const std::string plain = with_spatial("NC", axes), named = with_spatial("IO", axes);
+  const std::string_view layout = o.string("data_layout");
+  const std::string_view kernel_layout = o.string("kernel_layout");
+  if (kernel_layout != named && kernel_layout != with_spatial("OI", axes))
+    return refuse(fmt::format("the layout {} of its weight is not {}", kernel_layout, named));
+  RLDB_TRY(const Ints there, order(layout, plain));
+  RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
+  RLDB_TRY(const Expr* made, o.emit(o.target, {data, o.arg(1)},
+                                    {{"strides", ints_or(o, "strides", 1)},
+                                     {"padding", ints_or(o, "padding", 0)},
+                                     {"output_padding", ints_or(o, "output_padding", 0)},
+                                     {"dilation", ints_or(o, "dilation", 1)},
+                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
+                                     {"data_layout", o.ctx.attr(plain)},
+                                     {"kernel_layout", o.ctx.attr(named)},
+                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
+  RLDB_TRY(const Ints back, order(plain, wanted));
+  return o.permute(made, back);
+}
+
+namespace {
+
+Made in_out_layout(OpCall& o, const Expr* x) {
+  const std::string_view wanted = o.string("out_layout");
+  if (wanted.empty() || wanted == o.string("layout")) return x;
+  RLDB_TRY(const Ints axes, order(o.string("layout"), wanted));
+  return o.permute(o.bind(x), axes);
+}
+
+}  // namespace
+
+Made pool(OpCall& o) {
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
+                                    {{"pool_size", ints_or(o, "pool_size", 1)},
+                                     {"strides", ints_or(o, "strides", 1)},
+                                     {"padding", ints_or(o, "padding", 0)},
+                                     {"dilation", ints_or(o, "dilation", 1)},
+                                     {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
+                                     {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
+                                     {"layout", text(o, "layout")}}));
+  return in_out_layout(o, made);
+}
+
+// Over all of the spatial axes.
+Made global_pool(OpCall& o) {
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
+                                    {{"axis", o.ints_attr(spatial_axes(o.string("layout")))},
+                                     {"keepdims", o.ctx.attr(true)}}));
+  return in_out_layout(o, made);
+}
+
+namespace {
+
+// The sizes of the result's spatial axes; those of the data when nothing is said.
+ir::Result<Dims> pooled_sizes(OpCall& o, const Ints& axes) {
+  RLDB_TRY(const Dims dims, o.dims(0));
+  const Ints sizes = o.ints("output_size").value_or(Ints());
+  Dims made;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    made.push_back(sizes.empty()       ? dims[std::size_t(axes[i])]
+                   : sizes.size() == 1 ? o.i64(sizes[0])
+                   : i < sizes.size()  ? o.i64(sizes[i])
+                                       : o.i64(1));
+  for (const std::int64_t s : sizes)
+    if (s < 1) return refuse("a size of its result is not positive");
+  return made;
+}
+
+}  // namespace
+
+Made adaptive_avg_pool(OpCall& o) {
+  const Ints axes = spatial_axes(o.string("layout"));
+  RLDB_TRY(const Dims sizes, pooled_sizes(o, axes));
+  Ints literal;
+  for (const Expr* d : sizes)
+    if (const auto v = int_of(d)) literal.push_back(*v);
+  if (literal.size() != sizes.size()) return refuse("the size of its result is not known");
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
+                                    {{"output_size", o.ints_attr(literal)}, {"layout", text(o, "layout")}}));
+  return in_out_layout(o, made);
+}
+
+// The largest element between floor(i * in / out) and ceil((i + 1) * in / out).
+Made adaptive_max_pool(OpCall& o) {
+  const Ints axes = spatial_axes(o.string("layout"));
+  RLDB_TRY(const Dims sizes, pooled_sizes(o, axes));
+  ir::Context& ctx = o.ctx;
+  RLDB_TRY(const Expr* made, o.kernel("relay_adaptive_max_pool", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor x = te.in[0];
+    Dims to(x->shape.begin(), x->shape.end());
+    std::vector<ir::IterVar> window;
+    std::vector<const Expr*> from;  // per spatial axis
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      const Expr*& dim = to[std::size_t(axes[k])];
+      const Expr* size = te.map(sizes[k]);
+      // No window is longer than this.
+      window.push_back(te.graph.reduce_axis(
+          ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, dim, size), ctx.i64(1)), size), ctx.i64(1)),
+          fmt::format("r{}", k)));
+      dim = size;
+    }
+    return {te.graph.reduce(
+        to,
+        [&](te::Indices i) {
+          Dims at(i.begin(), i.end());
+          const Expr* inside = nullptr;
+          for (std::size_t k = 0; k < axes.size(); ++k) {
+            const auto axis = std::size_t(axes[k]);
+            const Expr *in = x->shape[axis], *size = to[axis];
+            const Expr* begin = ir::floor_div(ctx, ir::mul(ctx, i[axis], in), size);
+            const Expr* next = ir::mul(ctx, ir::add(ctx, i[axis], ctx.i64(1)), in);
+            const Expr* end = ir::floor_div(ctx, ir::sub(ctx, ir::add(ctx, next, size), ctx.i64(1)), size);
+            at[axis] = ir::add(ctx, begin, window[k].var);
+            const Expr* here = ir::compare(ctx, ir::BinaryKind::LT, at[axis], end);
+            inside = inside ? ir::logical_and(ctx, inside, here) : here;
+          }
+          return static_cast<const Expr*>(ctx.intrin(
+              x->dtype, ir::Intrinsic::IfThenElse, {inside, te.graph.load(x, at), ir::min_value(ctx, x->dtype)}));
+        },
+        window, te.graph.max_reducer(x->dtype), "T_adaptive_max_pool")};
+  }));
+  return in_out_layout(o, made);
+}
+
+// ---- images ----
+
+Made upsampling(OpCall& o) {
+  RLDB_TRY(const Dims dims, o.dims(0));
+  const std::string_view layout = o.string("layout");
+  const Ints axes = spatial_axes(layout);
+  if (axes.size() != 2) return refuse(fmt::format("the layout {} is of no image", layout));
+  const double scales[] = {o.real("scale_h"), o.real("scale_w")};
+  Dims size;
+  constexpr double kMost = 1e6;
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (!(scales[k] > 0) || scales[k] > kMost) return refuse("a scale is not positive, or larger than a million");
+    const Expr* d = dims[std::size_t(axes[k])];
+    if (const auto known = int_of(d))
+      size.push_back(o.i64(std::int64_t(std::round(double(*known) * scales[k]))));
+    else if (scales[k] == std::floor(scales[k]))
+      size.push_back(ir::mul(o.ctx, d, o.i64(std::int64_t(scales[k]))));
+    else
+      return refuse("the size of its result is not known");
+  }
+  std::string_view method = o.string("method");
+  if (method.starts_with("bi")) method.remove_prefix(2);
+  const bool corners = o.flag("align_corners");
+  return o.call(op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
+                {{"layout", o.ctx.attr(layout)},
+                 {"method", o.ctx.attr(method)},
+                 {"coordinate_transformation_mode", o.ctx.attr(corners ? "align_corners" : "asymmetric")},
+                 {"rounding_method", o.ctx.attr(corners ? "round" : "floor")},
+                 {"cubic_alpha", o.ctx.attr(-0.5)}});
+}
+
+namespace {
+
+Made resized(OpCall& o, std::string_view target, const Expr* x, const Ints& size, std::string_view layout) {
+  Dims dims;
+  for (const std::int64_t d : size) dims.push_back(o.i64(d));
+  return o.call(target, {x, o.ctx.shape(dims)},
+                {{"layout", o.ctx.attr(layout)},
+                 {"method", text(o, "method")},
+                 {"coordinate_transformation_mode", text(o, "coordinate_transformation_mode")},
+                 {"rounding_method", text(o, "rounding_method")},
+                 {"cubic_alpha", o.ctx.attr(o.real("cubic_alpha"))},
+                 {"cubic_exclude", o.ctx.attr(o.integer("cubic_exclude").value_or(0))},
+                 {"extrapolation_value", o.ctx.attr(o.real("extrapolation_value"))},
+                 {"out_dtype", dtype_or_none(o, "out_dtype")}});
+}
+
+}  // namespace
+
+Made resize(OpCall& o) {
+  const auto size = o.ints("size");
+  if (!size) return refuse("its size is not known");
+  return resized(o, o.target, o.arg(0), *size, o.string("layout"));
+}
+
+// An image of one row.
+Made resize1d(OpCall& o) {
+  auto size = o.ints("size");
+  const std::string_view layout = o.string("layout");
+  if (!size || size->size() != 1 || layout.size() != 3) return refuse("its size is not known");
+  const auto width = std::int64_t(layout.find('W'));
+  std::string with_row(layout);
+  with_row.insert(std::size_t(width), "H");
+  RLDB_TRY(const Expr* rows, o.expand(o.arg(0), {width}));
+  size->insert(size->begin(), 1);
+  RLDB_TRY(const Expr* made, resized(o, op::ImageResize2d, rows, *size, with_row));
+  return o.call(op::Squeeze, {o.bind(made)}, {{"axis", o.ints_attr({width})}});
+}
+
+// ---- blocks of channels and space ----
+
+namespace {
+
+// In NCHW and back.
+template <class F>
+Made as_nchw(OpCall& o, F&& make) {
+  const std::string_view layout = o.string("layout");
+  RLDB_TRY(const Ints there, order(layout, "NCHW"));
+  RLDB_TRY(const Expr* x, o.permute(o.arg(0), there));
+  RLDB_TRY(const Expr* made, make(x));
+  RLDB_TRY(const Ints back, order("NCHW", layout));
+  return o.permute(o.bind(made), back);
+}
+
+}  // namespace
+
+Made depth_to_space(OpCall& o) {
+  const std::int64_t b = o.integer("block_size").value_or(1);
+  return as_nchw(o, [&](const Expr* x) -> Made {
+    RLDB_TRY(const Dims d, o.dims_of(x));
+    const Expr *n = o.i64(b), *deep = ir::floor_div(o.ctx, d[1], o.i64(b * b));
+    const bool columns = o.string("mode") == "DCR";
+    RLDB_TRY(const Expr* split, o.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]}));
+    RLDB_TRY(const Expr* moved, o.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3}));
+    return o.reshape(moved, {d[0], deep, ir::mul(o.ctx, d[2], n), ir::mul(o.ctx, d[3], n)});
+  });
+}
+
+Made space_to_depth(OpCall& o) {
+  const std::int64_t b = o.integer("block_size").value_or(1);
+  return as_nchw(o, [&](const Expr* x) -> Made {
+    RLDB_TRY(const Dims d, o.dims_of(x));
+    const Expr *n = o.i64(b), *high = ir::floor_div(o.ctx, d[2], n), *wide = ir::floor_div(o.ctx, d[3], n);
+    RLDB_TRY(const Expr* split, o.reshape(x, {d[0], d[1], high, n, wide, n}));
+    RLDB_TRY(const Expr* moved, o.permute(split, {0, 3, 5, 1, 2, 4}));
+    return o.reshape(moved, {d[0], ir::mul(o.ctx, d[1], o.i64(b * b)), high, wide});
+  });
+}
+
+// Elements `stride` apart, and the value between them.
+Made dilate(OpCall& o) {
+  const Ints strides = o.ints("strides").value_or(Ints());
+  const double value = o.real("dilation_value");
+  ir::Context& ctx = o.ctx;
+  return o.kernel("relay_dilate", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor x = te.in[0];
+    Dims to;
+    for (std::size_t k = 0; k < x->shape.size(); ++k)
+      to.push_back(ir::add(ctx, ir::mul(ctx, ir::sub(ctx, x->shape[k], ctx.i64(1)), ctx.i64(strides[k])), ctx.i64(1)));
+    return {te.graph.compute(
+        to,
+        [&](te::Indices i) {
+          Dims at;
+          const Expr* hit = ctx.bool_imm(true);
+          for (std::size_t k = 0; k < x->shape.size(); ++k) {
+            at.push_back(ir::floor_div(ctx, i[k], ctx.i64(strides[k])));
+            if (strides[k] != 1)
+              hit = ir::logical_and(ctx, hit,
+                                    ir::compare(ctx, ir::BinaryKind::EQ,
+                                                ir::floor_mod(ctx, i[k], ctx.i64(strides[k])), ctx.i64(0)));
+          }
+          return static_cast<const Expr*>(ctx.intrin(
+              x->dtype, ir::Intrinsic::IfThenElse, {hit, te.graph.load(x, at), ctx.literal(x->dtype, value)}));
+        },
+        "T_dilate")};
+  });
+}
+
+}  // namespace rldb::to_relax::translations

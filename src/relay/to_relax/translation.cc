@@ -1,0 +1,23 @@
+#include "relay/to_relax/translations.h"
+
+namespace rldb::to_relax {
+
+// A row that is missing or double does not compile.
+Translation translation_of(relay::OpId id) {
+  using relay::OpId;
+  switch (id) {
+#define RLDB_TO_RELAX(Id, function, Target) \
+  case OpId::Id:                            \
+    return {translations::function, op::Target};
+#define RLDB_TO_RELAX_OWN(Id, function) \
+  case OpId::Id:                        \
+    return {translations::function, {}};
+#define RLDB_TO_RELAX_REFUSED(Id, why) \
+  case OpId::Id:                       \
+    return {nullptr, why};
+#include "relay/to_relax/translation.def"
+  }
+  RLDB_UNREACHABLE("operator of Relay");
+}
+
+}  // namespace rldb::to_relax

@@ -1,0 +1,379 @@
+// The dispatch loop. Nothing here recurses: calls push frames. An instruction completes and counts, or leaves the
+// machine as it was.
+#include "relay/vm/interpreter.h"
+
+#include <fmt/format.h>
+
+#include "rldb/runtime/copy.h"
+#include "rldb/support/check.h"
+
+namespace rldb::relay_vm {
+
+using relay_bytecode::Instruction;
+using relay_bytecode::Opcode;
+using relay_bytecode::Word;
+using runtime::DType;
+using runtime::ErrorKind;
+using runtime::ValueKind;
+
+void Interpreter::push_frame(Machine& m, FunctionIndex function, RegName return_register) {
+  const relay_bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
+  Frame frame;
+  frame.function = function;
+  frame.pc = f.start;
+  frame.base = m.registers_.size();
+  frame.size = std::size_t(f.register_file_size);
+  frame.return_register = return_register;
+  m.registers_.resize(frame.base + frame.size);
+  m.frames_.push_back(frame);
+}
+
+Result<support::Unit> Interpreter::room_for(const Machine& m, FunctionIndex function, bool instead) {
+  const relay_bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
+  const std::size_t frames = m.frames_.size() - (instead ? 1 : 0);
+  const std::size_t registers = m.registers_.size() - (instead ? m.frames_.back().size : 0);
+  if (frames < m.limits_.max_frames && registers + std::size_t(f.register_file_size) <= m.limits_.max_registers)
+    return support::Unit{};
+  runtime::Error e{
+      ErrorKind::StackOverflow,
+      fmt::format("stack overflow: {} calls deep at the call of `{}`", m.frames_.size(), f.name),
+      {fmt::format("the limits are {} frames and {} registers", m.limits_.max_frames, m.limits_.max_registers)}};
+  return support::Failure(std::move(e));
+}
+
+Outcome Interpreter::fault(Machine& m, runtime::Error error) {
+  Fault f;
+  f.error = std::move(error);
+  if (!m.frames_.empty()) {
+    f.function = m.frame().function;
+    f.function_name = m.executable().functions[std::size_t(f.function)].name;
+    f.pc = m.frame().pc;
+    f.instruction = relay_bytecode::instruction_text(m.executable(), f.pc);
+  }
+  m.fault_ = f;
+  Outcome o;
+  o.kind = Outcome::Kind::Faulted;
+  o.fault = std::move(f);
+  return o;
+}
+
+Outcome Interpreter::run(const StopSet* stops, std::uint64_t budget) {
+  const auto stopped = [&](StopReason reason) {
+    m_.at_stop_ = reason == StopReason::Hook;
+    Outcome o;
+    o.kind = Outcome::Kind::Stopped;
+    o.reason = reason;
+    return o;
+  };
+  const std::uint64_t limit = m_.limits_.max_instructions;
+  bool ask = !m_.at_stop_;
+  m_.at_stop_ = false;
+  for (;; ++m_.instructions_, --budget) {
+    if (budget == 0) return stopped(StopReason::Stepped);
+    const Program::Code& code = program_.code_[std::size_t(m_.frames_.back().pc)];
+    if (stops && ask && stops->test(m_.frames_.back().pc)) return stopped(StopReason::Hook);
+    ask = true;
+    if (limit > 0 && m_.instructions_ >= limit)
+      return fault(m_, {ErrorKind::TooLong, fmt::format("the run is over its limit of {} instructions", limit), {}});
+    const Opcode op = code.instruction.op;
+    if (op == Opcode::Invoke || op == Opcode::InvokeClosure || op == Opcode::InvokePacked || op == Opcode::Goto) {
+      std::atomic<bool>* flag = program_.env_.interrupt;
+      if (flag && flag->load(std::memory_order_relaxed)) {
+        flag->store(false);
+        return stopped(StopReason::Interrupted);
+      }
+    }
+    Done done = execute(code);
+    if (!done.ok()) return fault(m_, std::move(done).error());
+    if (result_) {
+      ++m_.instructions_;
+      Outcome o;
+      o.value = *std::move(result_);
+      return o;
+    }
+  }
+}
+
+Interpreter::Done Interpreter::execute(const Program::Code& code) {
+  const Instruction& i = code.instruction;
+  switch (i.op) {
+    case Opcode::Ret:
+      give_back(reg(i.regs[0]));
+      return support::Unit{};
+    case Opcode::Invoke:
+      return invoke(code);
+    case Opcode::InvokeClosure:
+      return invoke_closure(code);
+    case Opcode::If:
+      return branch(i);
+    case Opcode::Goto:
+      m_.frames_.back().pc += i.numbers[0];
+      return support::Unit{};
+    case Opcode::Fatal:
+      return runtime::fail(ErrorKind::AssertFailed, "the program fell out of a `match?`: VM encountered fatal error");
+    case Opcode::InvokePacked: {
+      RLDB_TRY_VOID(invoke_packed(i));
+      break;
+    }
+    case Opcode::Move:
+    case Opcode::AllocTensor:
+    case Opcode::AllocTensorReg:
+    case Opcode::AllocADT:
+    case Opcode::AllocClosure:
+    case Opcode::GetField:
+    case Opcode::LoadConst:
+    case Opcode::GetTag:
+    case Opcode::LoadConsti:
+    case Opcode::AllocStorage:
+    case Opcode::ShapeOf:
+    case Opcode::ReshapeTensor:
+    case Opcode::DeviceCopy:
+    case Opcode::KillRegister: {
+      RLDB_TRY(Value made, compute(i));
+      reg(i.dst) = std::move(made);
+      break;
+    }
+  }
+  ++m_.frames_.back().pc;
+  return support::Unit{};
+}
+
+Result<Value> Interpreter::compute(const Instruction& i) {
+  switch (i.op) {
+    case Opcode::Move:
+      return reg(i.regs[0]);
+    case Opcode::AllocTensor:
+      return alloc_tensor(i);
+    case Opcode::AllocTensorReg:
+      return alloc_tensor_reg(i);
+    case Opcode::AllocADT:
+      return make_adt(std::int32_t(i.numbers[0]), list(i.list));
+    case Opcode::AllocClosure:
+      return program_.closure(FunctionIndex(i.numbers[0]), list(i.list));
+    case Opcode::GetField:
+      return get_field(i);
+    case Opcode::LoadConst:
+      return program_.constants_[std::size_t(i.numbers[0])];
+    case Opcode::GetTag:
+      return get_tag(i);
+    case Opcode::LoadConsti: {
+      RLDB_TRY(auto made, runtime::Tensor::empty({1}, DType::Int(64)));
+      runtime::store_int(made->data(), made->dtype(), i.numbers[0]);
+      return Value(made);
+    }
+    case Opcode::AllocStorage:
+      return alloc_storage(i);
+    case Opcode::ShapeOf:
+      return shape_of(i);
+    case Opcode::ReshapeTensor:
+      return reshape(i);
+    case Opcode::DeviceCopy:
+      return copy(i);
+    case Opcode::KillRegister:
+      return Value();
+    case Opcode::Ret:
+    case Opcode::Invoke:
+    case Opcode::InvokeClosure:
+    case Opcode::InvokePacked:
+    case Opcode::If:
+    case Opcode::Goto:
+    case Opcode::Fatal:
+      break;
+  }
+  RLDB_UNREACHABLE("an instruction of control");
+}
+
+void Interpreter::give_back(Value result) {
+  const RegName to = m_.frames_.back().return_register;
+  m_.registers_.resize(m_.frames_.back().base);
+  m_.frames_.pop_back();
+  if (m_.frames_.empty()) {
+    result_ = std::move(result);
+    return;
+  }
+  reg(to) = std::move(result);
+  ++m_.frames_.back().pc;
+}
+
+std::vector<Value> Interpreter::list(std::span<const Word> registers) {
+  std::vector<Value> values;
+  values.reserve(registers.size());
+  for (const Word r : registers) values.push_back(reg(RegName(r)));
+  return values;
+}
+
+Interpreter::Done Interpreter::call(FunctionIndex function, std::vector<Value> args, const Program::Code& code) {
+  const relay_bytecode::FunctionEntry& f = program_.executable().functions[std::size_t(function)];
+  if (args.size() != f.params.size())
+    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} arguments, {} are given", f.name,
+                                                               f.params.size(), args.size()));
+  RLDB_TRY_VOID(room_for(m_, function, code.tail));
+  RegName return_register = code.instruction.dst;
+  if (code.tail) {
+    // The frame would only hand the result on: the new one takes its place.
+    return_register = m_.frames_.back().return_register;
+    m_.registers_.resize(m_.frames_.back().base);
+    m_.frames_.pop_back();
+  }
+  push_frame(m_, function, return_register);
+  std::move(args.begin(), args.end(), m_.registers_.begin() + std::ptrdiff_t(m_.frames_.back().base));
+  return support::Unit{};
+}
+
+Interpreter::Done Interpreter::invoke(const Program::Code& code) {
+  return call(FunctionIndex(code.instruction.numbers[0]), list(code.instruction.list), code);
+}
+
+Interpreter::Done Interpreter::invoke_closure(const Program::Code& code) {
+  const Value closure = reg(code.instruction.regs[0]);
+  if (!closure.is(ValueKind::Function))
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("cannot call a {}: it is no closure", to_string(closure.kind())));
+  const runtime::Function& f = closure.as_function();
+  if (f.bytecode_index < 0 || std::size_t(f.bytecode_index) >= program_.executable().functions.size())
+    return runtime::fail(ErrorKind::UnknownFunction,
+                         fmt::format("function `{}` is not part of this program", f.name));
+  std::vector<Value> args = f.captured;
+  for (const Word r : code.instruction.list) args.push_back(reg(RegName(r)));
+  return call(FunctionIndex(f.bytecode_index), std::move(args), code);
+}
+
+Interpreter::Done Interpreter::invoke_packed(const Instruction& i) {
+  const std::string& name = program_.executable().primitives[std::size_t(i.numbers[0])];
+  const Primitive* primitive = program_.primitives_[std::size_t(i.numbers[0])];
+  if (!primitive)
+    return runtime::fail(ErrorKind::UnknownFunction, fmt::format("there is no code for the primitive `{}`", name));
+  // A tuple stands for its fields.
+  std::vector<Value> args;
+  std::size_t outputs = 0;
+  for (std::size_t a = 0; a < i.list.size(); ++a) {
+    const Value& v = reg(i.list_register(a));
+    const std::size_t before = args.size();
+    if (v.is(ValueKind::Tuple))
+      args.insert(args.end(), v.as_tuple().fields.begin(), v.as_tuple().fields.end());
+    else
+      args.push_back(v);
+    if (a >= i.list.size() - std::size_t(i.numbers[1])) outputs += args.size() - before;
+  }
+  for (const Value& v : args)
+    if (!v.is(ValueKind::Tensor))
+      return runtime::fail(ErrorKind::TypeMismatch,
+                           fmt::format("`{}` takes tensors, and is given a {}", name, to_string(v.kind())));
+  const PackedArgs all(args);
+  const PackedArgs out = all.last(outputs);
+  if (out.size() == 1 && out[0].as_tensor().element_count() == 0) return support::Unit{};
+  return (*primitive)(all.first(all.size() - outputs), out);
+}
+
+Interpreter::Done Interpreter::branch(const Instruction& i) {
+  RLDB_TRY(const std::int64_t test, scalar(i.regs[0]));
+  RLDB_TRY(const std::int64_t target, scalar(i.regs[1]));
+  m_.frames_.back().pc += std::int32_t(test) == std::int32_t(target) ? i.numbers[0] : i.numbers[1];
+  return support::Unit{};
+}
+
+Result<const runtime::Tensor*> Interpreter::tensor(RegName r) {
+  const Value& v = reg(r);
+  if (v.is(ValueKind::Tensor)) return &v.as_tensor();
+  return runtime::fail(ErrorKind::TypeMismatch, fmt::format("${} is a {}, not a tensor", r, to_string(v.kind())));
+}
+
+Result<std::int64_t> Interpreter::scalar(RegName r) {
+  RLDB_TRY(const runtime::Tensor* t, tensor(r));
+  if (!t->dtype().is_integral() || t->dtype().lanes != 1 || t->element_count() < 1)
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("${} is {}, not an integer", r, runtime::describe(reg(r))));
+  return runtime::load_as_int(t->data(), t->dtype());
+}
+
+Result<std::vector<std::int64_t>> Interpreter::dims(RegName r) {
+  RLDB_TRY(const runtime::Tensor* t, tensor(r));
+  if (!t->dtype().is_int() || t->dtype().lanes != 1 || t->dtype().bits < 32 || t->ndim() > 1)
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("${} is {}, not a shape", r, runtime::describe(reg(r))));
+  std::vector<std::int64_t> out;
+  if (t->ndim() == 0) return out;  // the shape of a scalar
+  for (std::int64_t d = 0; d < t->element_count(); ++d)
+    out.push_back(runtime::load_as_int(t->data() + std::size_t(d) * t->dtype().bytes(), t->dtype()));
+  return out;
+}
+
+Result<Value> Interpreter::view(RegName storage, RegName offset, std::vector<std::int64_t> shape, DType dtype) {
+  const Value& block = reg(storage);
+  if (!block.is(ValueKind::Storage))
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("${} is a {}, not storage", storage, to_string(block.kind())));
+  RLDB_TRY(const std::int64_t at, scalar(offset));
+  if (at < 0) return runtime::fail(ErrorKind::OutOfBounds, fmt::format("offset {} into storage", at));
+  RLDB_TRY(auto made, runtime::Tensor::view(block.storage_ref(), std::size_t(at), std::move(shape), dtype));
+  return Value(made);
+}
+
+Result<Value> Interpreter::alloc_storage(const Instruction& i) {
+  if (i.has_shape()) {
+    // The same checks of sizes as for a tensor.
+    RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype));
+    return Value(t->storage());
+  }
+  RLDB_TRY(const std::int64_t size, scalar(i.regs[0]));
+  if (size < 0) return runtime::fail(ErrorKind::OutOfMemory, fmt::format("storage of {} bytes", size));
+  RLDB_TRY(auto made, runtime::Storage::allocate(std::size_t(size)));
+  return Value(made);
+}
+
+Result<Value> Interpreter::alloc_tensor(const Instruction& i) {
+  return view(i.regs[0], i.regs[1], {i.list.begin(), i.list.end()}, i.dtype);
+}
+
+Result<Value> Interpreter::alloc_tensor_reg(const Instruction& i) {
+  RLDB_TRY(std::vector<std::int64_t> shape, dims(i.regs[2]));
+  return view(i.regs[0], i.regs[1], std::move(shape), i.dtype);
+}
+
+Result<Value> Interpreter::get_field(const Instruction& i) {
+  const Value& v = reg(i.regs[0]);
+  if (!v.is(ValueKind::Tuple))
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("${} is a {}, which has no fields", i.regs[0], to_string(v.kind())));
+  const std::vector<Value>& fields = v.as_tuple().fields;
+  if (std::size_t(i.numbers[0]) >= fields.size())
+    return runtime::fail(ErrorKind::OutOfBounds,
+                         fmt::format("field {} of a value of {} fields", i.numbers[0], fields.size()));
+  return fields[std::size_t(i.numbers[0])];
+}
+
+Result<Value> Interpreter::get_tag(const Instruction& i) {
+  const auto tag = tag_of(reg(i.regs[0]));
+  if (!tag)
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("${} is a {}, which has no tag", i.regs[0], to_string(reg(i.regs[0]).kind())));
+  RLDB_TRY(auto made, runtime::Tensor::empty({1}, DType::Int(32)));
+  runtime::store_int(made->data(), made->dtype(), *tag);
+  return Value(made);
+}
+
+Result<Value> Interpreter::shape_of(const Instruction& i) {
+  RLDB_TRY(const runtime::Tensor* t, tensor(i.regs[0]));
+  RLDB_TRY(auto made, runtime::Tensor::empty({t->ndim()}, DType::Int(64)));
+  for (int d = 0; d < t->ndim(); ++d)
+    runtime::store_int(made->data() + std::size_t(d) * 8, made->dtype(), t->shape()[std::size_t(d)]);
+  return Value(made);
+}
+
+Result<Value> Interpreter::reshape(const Instruction& i) {
+  RLDB_TRY(const runtime::Tensor* t, tensor(i.regs[0]));
+  RLDB_TRY(std::vector<std::int64_t> shape, dims(i.regs[1]));
+  RLDB_TRY(auto made, runtime::Tensor::view(t->storage(), t->byte_offset(), shape, t->dtype()));
+  if (made->element_count() != t->element_count())
+    return runtime::fail(ErrorKind::ShapeMismatch, fmt::format("{} elements cannot take a shape of {}",
+                                                               t->element_count(), made->element_count()));
+  return Value(made);
+}
+
+// Every device is the CPU; the copy is one all the same.
+Result<Value> Interpreter::copy(const Instruction& i) {
+  RLDB_TRY_VOID(tensor(i.regs[0]));
+  return runtime::copy_of(reg(i.regs[0]));
+}
+
+}  // namespace rldb::relay_vm

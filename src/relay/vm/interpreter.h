@@ -1,0 +1,53 @@
+// The dispatch loop and the instructions that take more than a line.
+#pragma once
+
+#include "rldb/relay/vm/machine.h"
+
+namespace rldb::relay_vm {
+
+class Interpreter {
+ public:
+  explicit Interpreter(Machine& m) : m_(m), program_(*m.program_) {}
+
+  // At most `budget` instructions, to the next one of `stops` (may be null).
+  Outcome run(const StopSet* stops, std::uint64_t budget);
+
+  static void push_frame(Machine& m, FunctionIndex function, RegName return_register);
+  // `instead`: in the place of the innermost frame.
+  static Result<support::Unit> room_for(const Machine& m, FunctionIndex function, bool instead);
+  static Outcome fault(Machine& m, runtime::Error error);
+
+ private:
+  // What an instruction came to: go on, or the run is over.
+  using Done = Result<support::Unit>;
+  Done execute(const Program::Code& code);
+  // Those without a word about control; the value of their register.
+  Result<Value> compute(const relay_bytecode::Instruction& i);
+  Done call(FunctionIndex function, std::vector<Value> args, const Program::Code& code);
+  Done invoke(const Program::Code& code);
+  Done invoke_closure(const Program::Code& code);
+  Done invoke_packed(const relay_bytecode::Instruction& i);
+  Done branch(const relay_bytecode::Instruction& i);
+  void give_back(Value result);
+  Result<Value> alloc_storage(const relay_bytecode::Instruction& i);
+  Result<Value> alloc_tensor(const relay_bytecode::Instruction& i);
+  Result<Value> alloc_tensor_reg(const relay_bytecode::Instruction& i);
+  Result<Value> get_field(const relay_bytecode::Instruction& i);
+  Result<Value> get_tag(const relay_bytecode::Instruction& i);
+  Result<Value> shape_of(const relay_bytecode::Instruction& i);
+  Result<Value> reshape(const relay_bytecode::Instruction& i);
+  Result<Value> copy(const relay_bytecode::Instruction& i);
+
+  Value& reg(RegName r) { return m_.registers_[m_.frames_.back().base + std::size_t(r)]; }
+  std::vector<Value> list(std::span<const relay_bytecode::Word> registers);
+  Result<const runtime::Tensor*> tensor(RegName r);
+  Result<std::int64_t> scalar(RegName r);
+  Result<std::vector<std::int64_t>> dims(RegName r);
+  Result<Value> view(RegName storage, RegName offset, std::vector<std::int64_t> shape, runtime::DType dtype);
+
+  Machine& m_;
+  const Program& program_;
+  std::optional<Value> result_;  // the outermost frame has returned
+};
+
+}  // namespace rldb::relay_vm

@@ -1,0 +1,167 @@
+// Linking: verified, decoded, primitives looked up, calls in tail position found.
+#include <fmt/format.h>
+
+#include "rldb/relay/vm/machine.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::relay_vm {
+
+using relay_bytecode::Executable;
+using relay_bytecode::Instruction;
+using relay_bytecode::Opcode;
+using runtime::ErrorKind;
+
+const Primitive* PrimitiveTable::find(std::string_view name) const {
+  if (const auto found = primitives_.find(name); found != primitives_.end()) return &found->second;
+  Primitive made = fallback_ ? fallback_(name) : Primitive();
+  if (!made) return nullptr;
+  return &primitives_.emplace(std::string(name), std::move(made)).first->second;
+}
+
+namespace {
+
+// Does the value that a call at `pc` leaves in its register go to `ret`, and nothing else happen on the way?
+bool is_tail(const Executable& exe, Pc pc) {
+  RegName value = exe.instruction(pc).dst;
+  ++pc;
+  // Jumps forward only, so this ends.
+  for (;;) {
+    const Instruction i = exe.instruction(pc);
+    switch (i.op) {
+      case Opcode::Ret:
+        return i.regs[0] == value;
+      case Opcode::Move:
+        if (i.regs[0] == value)
+          value = i.dst;
+        else if (i.dst == value)
+          return false;
+        break;
+      case Opcode::KillRegister:
+        if (i.dst == value) return false;
+        break;
+      case Opcode::Goto:
+        if (i.numbers[0] <= 0) return false;
+        pc += i.numbers[0];
+        continue;
+      case Opcode::Invoke:
+      case Opcode::InvokeClosure:
+      case Opcode::InvokePacked:
+      case Opcode::AllocTensor:
+      case Opcode::AllocTensorReg:
+      case Opcode::AllocADT:
+      case Opcode::AllocClosure:
+      case Opcode::GetField:
+      case Opcode::If:
+      case Opcode::LoadConst:
+      case Opcode::GetTag:
+      case Opcode::LoadConsti:
+      case Opcode::Fatal:
+      case Opcode::AllocStorage:
+      case Opcode::ShapeOf:
+      case Opcode::ReshapeTensor:
+      case Opcode::DeviceCopy:
+        return false;
+    }
+    ++pc;
+  }
+}
+
+// Functions that some path leaves through `ret` or `fatal`. What a closure calls is not known, and may return.
+class Returning {
+ public:
+  explicit Returning(const Executable& exe) : exe_(exe), returns_(exe.functions.size()), waits_(exe.functions.size()) {
+    for (std::size_t f = 0; f < exe.functions.size(); ++f) open_.push_back(f);
+    while (!open_.empty()) {
+      support::poll();
+      const std::size_t f = open_.back();
+      open_.pop_back();
+      if (returns_[f] || !leaves(f)) continue;
+      returns_[f] = true;
+      open_.insert(open_.end(), waits_[f].begin(), waits_[f].end());
+      waits_[f].clear();
+    }
+  }
+  bool test(FunctionIndex f) const { return returns_[std::size_t(f)]; }
+
+ private:
+  // Calls of functions that are not known to return end a path; `f` is looked at again when they are.
+  bool leaves(std::size_t f) {
+    const relay_bytecode::FunctionEntry& entry = exe_.functions[f];
+    std::vector<Pc> paths{entry.start};
+    std::vector<bool> seen(std::size_t(entry.end - entry.start));
+    while (!paths.empty()) {
+      const Pc pc = paths.back();
+      paths.pop_back();
+      if (seen[std::size_t(pc - entry.start)]) continue;
+      seen[std::size_t(pc - entry.start)] = true;
+      const Instruction i = exe_.instruction(pc);
+      if (i.op == Opcode::Ret || i.op == Opcode::Fatal) return true;
+      if (i.op == Opcode::Invoke && !returns_[std::size_t(i.numbers[0])]) {
+        waits_[std::size_t(i.numbers[0])].push_back(f);
+        continue;
+      }
+      if (i.op == Opcode::Goto || i.op == Opcode::If) paths.push_back(pc + i.numbers[0]);
+      if (i.op == Opcode::If) paths.push_back(pc + i.numbers[1]);
+      if (i.op != Opcode::Goto && i.op != Opcode::If) paths.push_back(pc + 1);
+    }
+    return false;
+  }
+
+  const Executable& exe_;
+  std::vector<bool> returns_;
+  std::vector<std::vector<std::size_t>> waits_;
+  std::vector<std::size_t> open_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Executable> exe, Environment env) {
+  RLDB_TRY_VOID(relay_bytecode::verify(*exe));
+  auto program = std::make_shared<Program>();
+  for (const relay_bytecode::Constant& c : exe->constants) {
+    Value tensor = c.tensor;
+    if (tensor.is_null())
+      if (const auto late = env.late_constants.find(c.late_name); late != env.late_constants.end())
+        tensor = late->second;
+    if (!tensor.is(runtime::ValueKind::Tensor))
+      return runtime::fail(ErrorKind::BadFile,
+                           fmt::format("the constant `{}` is bound late, and no tensor was given for it", c.late_name));
+    program->constants_.push_back(std::move(tensor));
+  }
+  for (const std::string& name : exe->primitives)
+    program->primitives_.push_back(env.primitives ? env.primitives->find(name) : nullptr);
+  // A function that calls itself on every path would run for ever without a frame to show for it: it keeps its frames,
+  // which are limited.
+  const Returning returning(*exe);
+  for (const relay_bytecode::FunctionEntry& f : exe->functions) {
+    for (Pc pc = f.start; pc < f.end; ++pc) {
+      Code code{exe->instruction(pc)};
+      const Instruction& i = code.instruction;
+      if (i.op == Opcode::Invoke) code.tail = returning.test(FunctionIndex(i.numbers[0]));
+      if (i.op == Opcode::InvokeClosure) code.tail = true;
+      code.tail = code.tail && env.tail_calls && is_tail(*exe, pc);
+      program->code_.push_back(code);
+    }
+  }
+  program->exe_ = std::move(exe);
+  program->env_ = std::move(env);
+  return std::shared_ptr<const Program>(program);
+}
+
+std::vector<std::string_view> Program::unresolved() const {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < primitives_.size(); ++i)
+    if (!primitives_[i]) names.push_back(exe_->primitives[i]);
+  return names;
+}
+
+Value Program::closure(FunctionIndex function, std::vector<Value> captured) const {
+  return Value(support::Ref<runtime::Function>(support::make_ref<Closure>(
+      exe_->functions[std::size_t(function)].name, int(std::int64_t(function)), std::move(captured))));
+}
+
+Value Program::function_value(FunctionIndex function) const {
+  return closure(function, {});
+}
+
+}  // namespace rldb::relay_vm

@@ -1,0 +1,23 @@
+// The Relay VM on the command line: what `rldb check`, `rldb print` and `rldb run` do with its executables, and what
+// `rldb run` does with Relay text.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rldb/relay/bytecode/executable.h"
+#include "ui/batch/batch.h"
+
+namespace rldb::ui {
+
+// The file's bytes when it is an executable of the Relay VM, told by its version; nothing for other files.
+std::optional<std::string> relay_executable_bytes(const std::string& path);
+// Nothing: diagnosed.
+std::optional<relay_bytecode::Executable> load_relay_executable(const std::string& path, const std::string& bytes,
+                                                                source::Diagnostics& out);
+int batch_print_relay_executable(const std::string& bytes, const CommandLine& line, Console& console);
+int batch_run_relay(struct RelayProgram& relay, const source::Diagnostics& read, const CommandLine& line,
+                    Console& console);
+int batch_run_relay_executable(const std::string& bytes, const CommandLine& line, Console& console);
+
+}  // namespace rldb::ui

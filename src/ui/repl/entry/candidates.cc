@@ -1,0 +1,231 @@
+// Candidates from the tables and from the session.
+#include "ui/repl/entry/candidates.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "rldb/bytecode/builtin.h"
+#include "rldb/debug/expressions.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/passes/pass.h"
+#include "ui/repl/commands/help_text.h"
+#include "ui/repl/commands/option.h"
+#include "ui/repl/entry/hint.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// `mark`: what stands before the name of the file and stays (`@`).
+void add_files(std::string_view prefix, std::string_view mark, Candidates& out) {
+  prefix.remove_prefix(mark.size());
+  const auto slash = prefix.rfind('/');
+  const std::string folder = slash == std::string_view::npos ? "" : std::string(prefix.substr(0, slash + 1));
+  const std::string_view name = slash == std::string_view::npos ? prefix : prefix.substr(slash + 1);
+  DIR* dir = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (!dir) return;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view candidate = entry->d_name;
+    if (!candidate.starts_with(name) || (candidate.front() == '.' && name.empty())) continue;
+    struct stat info {};
+    const std::string path = folder + std::string(candidate);
+    const bool is_folder = ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    out.push_back(std::string(mark) + path + (is_folder ? "/" : ""));
+  }
+  ::closedir(dir);
+}
+
+void add_names(Repl& repl, Candidates& out) {
+  for (const session::NamedValue& v : repl.session().values()) out.push_back(v.name);
+  for (const std::string& f : repl.session().function_names()) out.push_back(f);
+  if (!repl.debugger().active()) return;
+  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) out.push_back(local.name);
+  for (const debug::SlotInfo& slot : repl.debugger().heap(repl.frame())) out.push_back(slot.expression);
+}
+
+// Functions and their bindings, nested blocks included.
+void add_functions(Repl& repl, Candidates& out) {
+  for (const std::string& f : repl.session().function_names()) out.push_back(f);
+  const ir::Module* module = repl.session().module();
+  if (!module) return;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    out.emplace_back(entry.name);
+    const auto* relax = ir::as<ir::Function>(entry.function);
+    if (!relax) continue;
+    ir::walk(relax->body, [&](const ir::Node* n) {
+      if (const auto* b = ir::as<ir::Binding>(n))
+        out.push_back(std::string(entry.name) + ":" + std::string(b->var->name));
+      return true;
+    });
+  }
+}
+
+// Where a breakpoint may stand.
+void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
+  add_functions(repl, out);
+  for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
+  if (!repl.session().program_path().empty()) {
+    const std::string& path = repl.session().program_path();
+    out.push_back(path.substr(path.rfind('/') + 1) + ":");
+  }
+  if (prefix.starts_with("op"))
+    for (const ops::OpInfo& op : ops::all()) out.push_back("op:" + std::string(op.short_name()));
+}
+
+void add_versions(Repl& repl, Candidates& out) {
+  const passes::History& history = repl.session().history();
+  for (std::size_t v = 0; v < history.size(); ++v) out.push_back(std::to_string(v));
+  for (const auto& [name, version] : history.bookmarks()) out.push_back(name);
+}
+
+void add_commands(Candidates& out) {
+  for (const Command& c : commands()) out.emplace_back(c.name);
+}
+
+// Words of a list such as `on, off` or `skip_ops=[names], enable_warning=bool`, up to `=`.
+std::vector<std::string> listed(std::string_view list) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(", ", at), list.size());
+    const std::string_view item = list.substr(at, end - at);
+    words.emplace_back(item.substr(0, std::min(item.find('='), item.size())));
+    at = end + 2;
+  }
+  return words;
+}
+
+// Passes, or within `Pass(` its options.
+void add_passes(std::string_view before, std::string_view prefix, Candidates& out) {
+  const std::string text = std::string(before) + std::string(prefix);
+  if (const std::string_view call = open_call(text, text.size()); !call.empty()) {
+    if (const passes::PassInfo* p = passes::find_pass(call))
+      for (const std::string& option : listed(p->options)) out.push_back(option + "=");
+    return;
+  }
+  for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
+  for (const passes::PipelineInfo& p : passes::named_pipelines()) out.emplace_back(p.name);
+}
+
+// `:set NAME`, then what it may be.
+void add_options(std::string_view before, Candidates& out) {
+  const std::vector<std::string> words = split_words(before);
+  for (const Option& o : options()) {
+    if (words.empty()) out.emplace_back(o.name);
+    const bool choice = o.values.find(", ") != std::string_view::npos && o.values.find(' ') == o.values.find(", ") + 1;
+    if (!words.empty() && words[0] == o.name && choice)
+      for (const std::string& value : listed(o.values)) out.push_back(value);
+  }
+}
+
+void add_events(Candidates& out) {
+  out.insert(out.end(), {"nan", "inf", "denormal", "error", "alloc", "free", "call", "shape", "slot"});
+}
+
+// Options of a command as its row writes them: `[--kind=heat|hist|line]`.
+void add_flags(const Command& command, Candidates& out) {
+  const std::string_view text = command.arguments;
+  for (auto at = text.find("--"); at != std::string_view::npos; at = text.find("--", at + 2)) {
+    std::size_t end = at + 2;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '-')) ++end;
+    const std::string flag(text.substr(at, end - at));
+    if (end >= text.size() || text[end] != '=') {
+      out.push_back(flag);
+      continue;
+    }
+    const std::string_view values = text.substr(end + 1, text.find_first_of("] ", end) - end - 1);
+    if (values.find('|') == std::string_view::npos) {
+      out.push_back(flag + "=");
+      continue;
+    }
+    for (std::size_t i = 0; i <= values.size();) {
+      const std::size_t bar = std::min(values.find('|', i), values.size());
+      out.push_back(flag + "=" + std::string(values.substr(i, bar - i)));
+      i = bar + 1;
+    }
+  }
+}
+
+}  // namespace
+
+void add_arguments(Repl& repl, const Command& command, std::string_view before, std::string_view prefix,
+                   Candidates& out) {
+  if (prefix.starts_with("--")) return add_flags(command, out);
+  if (prefix.starts_with('@')) return add_files(prefix, "@", out);
+  switch (command.completion) {
+    case Completion::None:
+      return;
+    case Completion::File:
+      return add_files(prefix, "", out);
+    case Completion::Function:
+      add_functions(repl, out);
+      return add_names(repl, out);
+    case Completion::Place:
+      return add_places(repl, prefix, out);
+    case Completion::Event:
+      return add_events(out);
+    case Completion::Version:
+      return add_versions(repl, out);
+    case Completion::Name:
+      if (command.name == "info" || command.name == "type") add_functions(repl, out);
+      return add_expression(repl, before, prefix, out);
+    case Completion::Pass:
+      return add_passes(before, prefix, out);
+    case Completion::Engine:
+      out.insert(out.end(), {"jit", "eval", "vm"});
+      return;
+    case Completion::Command:
+      add_commands(out);
+      for (const HelpSession& session : help_sessions()) out.emplace_back(session.name);
+      for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
+      return;
+    case Completion::Option:
+      add_options(before, out);
+      if (repl.debugger().active()) add_names(repl, out);
+      return;
+  }
+}
+
+void add_expression(Repl& repl, std::string_view before, std::string_view prefix, Candidates& out) {
+  if (prefix.starts_with("R.")) {
+    for (const ops::OpInfo& op : ops::all()) out.push_back("R." + std::string(op.short_name()));
+    for (const char* name : {"R.Tensor", "R.Shape", "R.Tuple", "R.Prim", "R.Any", "R.Callable", "R.dataflow",
+                             "R.output", "R.function", "R.const", "R.shape", "R.match_cast", "R.str", "R.dtype"})
+      out.emplace_back(name);
+    return;
+  }
+  if (prefix.starts_with("T.")) {
+    static constexpr std::string_view kIntrinsics[] = {
+#define RLDB_INTRINSIC(id, name, ...) name,
+#include "rldb/ir/intrinsic.def"
+    };
+    for (const std::string_view name : kIntrinsics) out.push_back("T." + std::string(name));
+    for (const char* name :
+         {"T.Buffer",   "T.prim_func",  "T.block",   "T.sblock",       "T.grid",         "T.serial",
+          "T.parallel", "T.vectorized", "T.unroll",  "T.axis.remap",   "T.axis.spatial", "T.axis.reduce",
+          "T.init",     "T.reads",      "T.writes",  "T.match_buffer", "T.alloc_buffer", "T.int32",
+          "T.int64",    "T.float16",    "T.float32", "T.bool"})
+      out.emplace_back(name);
+    return;
+  }
+  // `x.`: what the language of expressions knows about a value.
+  if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
+    const std::string head(prefix.substr(0, dot + 1));
+    for (const debug::LanguageRow& row : debug::language_attributes()) out.push_back(head + std::string(row.name));
+    for (const debug::LanguageRow& row : debug::language_functions()) out.push_back(head + std::string(row.name) + "(");
+    return;
+  }
+  add_names(repl, out);
+  for (const debug::LanguageRow& row : debug::language_functions()) out.emplace_back(row.name);
+  // Attributes of the operator whose call is open.
+  const std::string text(before);
+  const std::string_view call = open_call(text, text.size());
+  if (!call.starts_with("R.")) return;
+  if (const ops::OpInfo* op = ops::find(call.substr(2)))
+    for (const ops::ParamInfo& p : op->params) out.push_back(std::string(p.name) + "=");
+}
+
+}  // namespace rldb::ui

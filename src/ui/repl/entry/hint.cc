@@ -1,0 +1,131 @@
+// The hint below an entry: signatures from the tables, types by the front end over the types of the values in reach.
+#include "ui/repl/entry/hint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <tuple>
+
+#include "rldb/debug/expressions.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ops/op_info.h"
+#include "ui/repl/commands/command.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::size_t kMostText = std::size_t(1) << 14;  // longer entries are read when they are entered
+
+bool is_word_byte(char c) { return debug::is_name_byte(c) || c == '.'; }
+
+std::string call_signature(const session::Session& session, std::string_view name) {
+  if (name.starts_with("R."))
+    if (const ops::OpInfo* op = ops::find(name.substr(2)))
+      return fmt::format("R.{}({})  {}", op->short_name(), op->signature, op->doc);
+  for (const debug::LanguageRow& row : debug::language_functions())
+    if (row.name == name) return fmt::format("{}  {}", row.form.empty() ? row.name : row.form, row.doc);
+  const ir::Expr* f = session.module() ? session.module()->find(name) : nullptr;
+  return f && f->type ? fmt::format("{}: {}", name, ir::print_type(f->type)) : std::string();
+}
+
+std::string command_signature(std::string_view text, bool stopped) {
+  const bool colon = text.starts_with(':');
+  const std::string_view body = colon ? text.substr(1) : text;
+  const std::string_view word = body.substr(0, std::min(body.find_first_of(" \t\n"), body.size()));
+  const Command* c = word.empty() ? nullptr
+                     : colon      ? find_command(word).command
+                     : stopped    ? find_bare_verb(word)
+                                  : nullptr;
+  if (!c || (!colon && word.size() == body.size())) return {};
+  return fmt::format("{}{}{}{}  {}", colon ? ":" : "", c->name, c->arguments.empty() ? "" : " ", c->arguments, c->doc);
+}
+
+}  // namespace
+
+std::string_view open_call(std::string_view text, std::size_t cursor) {
+  int depth = 0;
+  for (std::size_t i = std::min(cursor, text.size()); i-- > 0;) {
+    if (text[i] == ')' || text[i] == ']') ++depth;
+    if (text[i] == '[') --depth;
+    if (text[i] != '(' || depth-- > 0) continue;
+    std::size_t begin = i;
+    while (begin > 0 && is_word_byte(text[begin - 1])) --begin;
+    if (begin < i) return text.substr(begin, i - begin);
+    depth = 0;  // of a tuple: look further out
+  }
+  return {};
+}
+
+struct HintMaker::Names {
+  std::tuple<std::uint64_t, int, std::size_t, bool> at;
+  std::vector<std::pair<std::string, runtime::Value>> values;
+};
+
+HintMaker::HintMaker(Repl& repl) : repl_(repl) {}
+HintMaker::~HintMaker() = default;
+
+// Only what is there: nothing is executed again for a hint.
+const HintMaker::Names& HintMaker::names() {
+  const debug::Debugger& debugger = repl_.debugger();
+  const std::tuple at{debugger.last_stop().time, repl_.frame(), repl_.entered().size(), debugger.active()};
+  if (names_ && names_->at == at) return *names_;
+  names_ = std::make_unique<Names>();
+  names_->at = at;
+  for (const session::NamedValue& v : repl_.session().values()) names_->values.emplace_back(v.name, v.value);
+  if (!debugger.active()) return *names_;
+  for (const debug::SlotInfo& slot : debugger.heap(repl_.frame()))
+    if (slot.set) names_->values.emplace_back(slot.expression, runtime::Value::of_int(slot.value));
+  for (const debug::LocalInfo& local : debugger.locals(repl_.frame()))
+    if (local.live) names_->values.emplace_back(local.name, local.value);
+  return *names_;
+}
+
+void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out) {
+  if (text.size() > kMostText || frontend::completeness(text) == frontend::Completeness::Incomplete) return;
+  ir::Context context;
+  ops::install(context);
+  source::SourceManager sources;
+  source::Diagnostics found;
+  frontend::Environment env;
+  const std::vector<std::string_view> mentioned = debug::names_in(text);
+  const auto is_mentioned = [&](std::string_view name) {
+    return std::find(mentioned.begin(), mentioned.end(), name) != mentioned.end();
+  };
+  const ir::Module* module = repl_.session().module();
+  for (const auto& [name, value] : names().values)
+    if (is_mentioned(name)) env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
+  // Functions of the module have types of another context.
+  if (module)
+    for (const ir::ModuleEntry& entry : module->entries)
+      if (is_mentioned(entry.name)) return;
+  const source::FileId file = sources.add("<entry>", std::string(text));
+  const frontend::ParseResult parsed = frontend::parse_input(context, sources, file, env, found);
+  if (parsed.ok && !parsed.items.empty()) {
+    const frontend::ParsedItem& last = parsed.items.back();
+    const ir::Type* type = last.var ? last.var->type : last.value ? last.value->type : nullptr;
+    if (type) out.push_back({"type: " + ir::print_type(type), HintLine::Kind::Type});
+    return;
+  }
+  // A word that is still being typed is not wrong yet.
+  const bool typing = cursor > 0 && cursor <= text.size() && is_word_byte(text[cursor - 1]);
+  if (typing || found.all().empty() || debug::check_expression(text, *std::make_unique<source::Diagnostics>())) return;
+  out.push_back({found.all()[0].message, HintLine::Kind::Problem});
+}
+
+std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor) {
+  std::vector<HintLine> out;
+  if (trim(text).empty() || text.front() == '!' || text.front() == '#') return out;
+  std::string first = command_signature(text, repl_.debugger().active());
+  const bool command = !first.empty() || text.front() == ':' || text.front() == '?';
+  if (const std::string_view call = open_call(text, cursor); !call.empty())
+    if (std::string signature = call_signature(repl_.session(), call); !signature.empty()) first = std::move(signature);
+  if (!first.empty()) out.push_back({std::move(first), HintLine::Kind::Signature});
+  if (!command && !text.starts_with('@')) add_type(text, cursor, out);
+  return out;
+}
+
+}  // namespace rldb::ui

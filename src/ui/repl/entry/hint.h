@@ -1,0 +1,38 @@
+// The hint below an entry that is being typed: the signature of the command or call at the cursor, the type of what
+// stands there so far, and what cannot be right about it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ui/term/line_editor.h"
+
+namespace rldb::ui {
+
+class Repl;
+
+class HintMaker {
+ public:
+  explicit HintMaker(Repl& repl);
+  ~HintMaker();
+  HintMaker(const HintMaker&) = delete;
+  HintMaker& operator=(const HintMaker&) = delete;
+  std::vector<HintLine> hints(std::string_view text, std::size_t cursor);
+
+ private:
+  struct Names;
+  const Names& names();
+  std::string signature(std::string_view text, std::size_t cursor) const;
+  void add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out);
+
+  Repl& repl_;
+  std::unique_ptr<Names> names_;  // values that an entry may name, of the stop at hand
+};
+
+// Where the innermost call that is open at `cursor` begins, and its name (`R.add`); empty: none is open.
+std::string_view open_call(std::string_view text, std::size_t cursor);
+
+}  // namespace rldb::ui

@@ -1,0 +1,183 @@
+// Repl: TVMScript and expressions that are typed bare. At a stop the names of the selected frame come first.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/debug/expressions.h"
+#include "rldb/debug/storage.h"
+#include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_syntax.h"
+#include "ui/repl/entry/frame_scope.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+// What the front end refused may be an expression of the debugger's language. False: it has no value either;
+// `diagnostics` say why, in the words of the language that it is of.
+bool Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
+  const auto assignment = split_assignment(text);
+  const bool named = assignment && is_one_name(assignment->target);
+  if (named) text = assignment->expression;
+  source::Diagnostics own;
+  // What ran and failed must not run twice.
+  for (const source::Diagnostic& d : diagnostics.all())
+    if (d.id == source::DiagId(diag::RunFailed)) return false;
+  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return false;
+  std::vector<std::string> notes;
+  const auto value = debugger_->evaluate(text, frame_, own, &notes);
+  if (!value) {
+    const auto& all = diagnostics.all();
+    if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
+    return false;
+  }
+  last_.value = *value;
+  if (!value->is_null()) session_->set_value("_", *value);
+  if (named) session_->set_value(std::string(assignment->name), *value);
+  if (!value->is_null()) show_value(*value, named ? assignment->name : std::string_view());
+  for (const std::string& note : notes) print("note: {}\n", note);
+  return true;
+}
+
+// A name of the stopped frame, or a function of the module.
+Status Repl::run_name(std::string_view name) {
+  const ir::Expr* f = session_->module() ? session_->module()->find(name) : nullptr;
+  if (!f || debugger_->active()) {
+    source::Diagnostics diagnostics;
+    std::vector<std::string> notes;
+    const auto value = debugger_->evaluate(name, frame_, diagnostics, &notes);
+    if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
+    last_.value = *value;
+    if (!value->is_null()) session_->set_value("_", *value);
+    show_value(*value);
+    for (const std::string& note : notes) print("note: {}\n", note);
+    return Status::Good;
+  }
+  last_.type = f->type;
+  print("{}: {}\n", name, f->type ? ir::print_type(f->type) : std::string("a function"));
+  return Status::Good;
+}
+
+Status Repl::assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind) {
+  source::Diagnostics diagnostics;
+  const auto done = debugger_->assign(target, expression, frame_, diagnostics);
+  if (report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  print("{} {}\n", kind, *done);
+  return Status::Good;
+}
+
+// The first function that an entry defined and that has a frame; empty: none.
+std::string Repl::on_the_stack(const session::EntryResult& result) const {
+  if (!debugger_->active()) return {};
+  for (const session::EntryResult::Item& item : result.items) {
+    if (item.kind != frontend::ItemKind::Function && item.kind != frontend::ItemKind::Module) continue;
+    // A kernel is replaced in the run.
+    if (item.kind == frontend::ItemKind::Function && ir::isa<ir::PrimFunc>(session_->module()->find(item.name)) &&
+        debugger_->kernel_of_run(item.name))
+      continue;
+    for (const debug::FrameInfo& f : debugger_->frames())
+      if (item.kind == frontend::ItemKind::Module || item.name == f.where.function || item.name == f.where.written_in)
+        return f.where.function;
+  }
+  return {};
+}
+
+namespace {
+
+// Session values that a name of the frame hides, or will.
+void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
+  if (!repl.debugger().active() || defined.empty()) return;
+  const std::vector<std::string> ahead = debug::names_ahead(repl.debugger(), repl.session(), repl.frame());
+  for (const std::string& name : defined)
+    if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
+      repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
+}
+
+}  // namespace
+
+// A name that needs no front end: at a stop any, but one that only a function of the module has; else such a function.
+bool Repl::names_value(std::string_view name) const {
+  const bool function = session_->module() && session_->module()->find(name) && !session_->find_value(name);
+  if (!debugger_->active()) return function;
+  return !function || !frame_name_kind(const_cast<Repl&>(*this), name).empty();
+}
+
+// A kernel of the stopped run that is defined again is called in its new form from here on.
+void Repl::replace_in_run(std::string_view name) {
+  const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
+  if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
+  source::Diagnostics diagnostics;
+  if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
+    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
+          name);
+  report(diagnostics);
+}
+
+// Breakpoints count for the functions that an entry calls, unless a run is stopped already. `stop`: where it stopped.
+session::Session::EntryRunner Repl::entry_runner(std::optional<debug::StopReport>& stop,
+                                                 source::Diagnostics& diagnostics) {
+  if (debugger_->active() || debugger_->breakpoints().empty() || session_->options().engine == session::Engine::Eval)
+    return {};
+  return [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
+    debug::StopReport r = debugger_->start(std::move(build), function, args, false, diagnostics);
+    if (r.kind == debug::StopKind::Finished) return r.value;
+    if (!diagnostics.has_errors()) stop = std::move(r);
+    return std::nullopt;
+  };
+}
+
+Status Repl::run_entry(std::string_view text) {
+  repeatable_.clear();
+  forced_ = false;
+  if (is_one_name(text) && text != "_" && names_value(text)) return run_name(text);
+  if (const auto assignment = split_assignment(text))
+    if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())
+      return assign_in_frame(assignment->target, assignment->expression, kind);
+
+  source::Diagnostics diagnostics;
+  const std::size_t version = session_->history().position();
+  FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
+  std::optional<debug::StopReport> stop;
+  session::EntryResult result = session_->enter(text, diagnostics, entry_runner(stop, diagnostics));
+  std::vector<std::string> defined;
+  for (const session::EntryResult::Item& item : result.items)
+    if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
+  scope.close(defined);
+  if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
+  if (!result.ok && run_expression(text, diagnostics)) return Status::Good;
+  const Status status = report(diagnostics);
+  if (!result.ok || status == Status::Failed) return Status::Failed;
+  if (const std::string running = on_the_stack(result); !running.empty()) {
+    if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
+      session_->history().rewind(version);
+      return Status::Failed;
+    }
+    debugger_->kill();
+  }
+  for (const session::EntryResult::Item& item : result.items) {
+    last_.type = item.type;
+    switch (item.kind) {
+      case frontend::ItemKind::Module:
+        print("module {} ({} functions)\n", item.name, session_->module()->entries.size());
+        break;
+      case frontend::ItemKind::Function:
+        print("defined {}\n", item.name);
+        replace_in_run(item.name);
+        break;
+      case frontend::ItemKind::Binding:
+      case frontend::ItemKind::Expression:
+        last_.value = item.value;
+        if (item.value && !item.value->is_null()) show_value(*item.value, item.name);
+        break;
+      case frontend::ItemKind::Symbols:
+        break;
+    }
+  }
+  for (const std::string& note : scope.notes()) print("note: {}\n", note);
+  tell_hidden(*this, defined);
+  debugger_->resolve_breakpoints();
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,207 @@
+// Pages and progress.
+#include "ui/term/screen_console.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <cstdlib>
+
+#include "rldb/support/cancel.h"
+#include "ui/term/characters.h"
+#include "ui/term/raw_mode.h"
+#include "ui/term/window_size.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kBetween{250};
+constexpr std::string_view kClear = "\r\033[K";
+
+bool is_screen() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) && ::isatty(STDIN_FILENO) && term && *term && std::string_view(term) != "dumb";
+}
+
+// Bytes of the escape sequence that begins the text; 1 where there is none.
+std::size_t sequence_length(std::string_view text) {
+  if (text.size() < 2 || text[0] != '\033' || text[1] != '[') return 1;
+  std::size_t end = 2;
+  while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
+  return std::min(end + 1, text.size());
+}
+
+}  // namespace
+
+ScreenConsole::ScreenConsole(Console& to) : to_(to) {
+  set_color(to.color());
+  if (!is_screen()) return;
+  sigset_t all, before;  // signals are for the thread that reads keys
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  watcher_ = std::thread([this] { watch(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ScreenConsole::~ScreenConsole() {
+  if (!watcher_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+  }
+  wake_.notify_all();
+  watcher_.join();
+}
+
+void ScreenConsole::begin(std::string_view entry, bool paged) {
+  if (!watcher_.joinable()) return;
+  const std::lock_guard lock(mutex_);
+  paged_ = paged;
+  dropped_ = false;
+  rows_left_ = std::max(1, window_size().height - 1);
+  column_ = 0;
+  active_ = true;
+  constexpr std::size_t kMost = 40;
+  what_ = std::string(entry.substr(0, std::min(entry.find('\n'), kMost)));
+  since_ = std::chrono::steady_clock::now();
+  wake_.notify_all();
+}
+
+void ScreenConsole::end() {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  active_ = paged_ = dropped_ = false;
+}
+
+void ScreenConsole::write(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  since_ = std::chrono::steady_clock::now();
+  if (!paged_) {
+    if (!text.empty()) column_ = text.back() == '\n' ? 0 : 1;
+    return to_.write(text);
+  }
+  if (!dropped_) count_and_write(text);
+}
+
+// Errors are always shown: a reader who has had enough of the output still wants to know.
+void ScreenConsole::error(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  to_.error(text);
+  rows_left_ -= int(std::count(text.begin(), text.end(), '\n'));
+}
+
+void ScreenConsole::doing(std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  what_ = what;
+}
+
+void ScreenConsole::pause() {
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+  ++paused_;
+}
+
+void ScreenConsole::resume() {
+  const std::lock_guard lock(mutex_);
+  --paused_;
+  since_ = std::chrono::steady_clock::now();
+}
+
+// Writes up to the end of the screen, waits, and goes on.
+void ScreenConsole::count_and_write(std::string_view text) {
+  const int width = std::max(1, window_size().width);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    if (rows_left_ <= 0) {
+      to_.write(text.substr(begin, i - begin));
+      begin = i;
+      switch (wait_for_key()) {
+        case Answer::Page:
+          rows_left_ = std::max(1, window_size().height - 1);
+          break;
+        case Answer::Line:
+          rows_left_ = 1;
+          break;
+        case Answer::Rest:
+          paged_ = false;
+          return to_.write(text.substr(begin));
+        case Answer::Stop:
+          dropped_ = true;
+          return;
+      }
+    }
+    if (text[i] == '\n') {
+      --rows_left_;
+      column_ = 0;
+      ++i;
+    } else if (text[i] == '\033') {
+      i += sequence_length(text.substr(i));
+    } else {
+      const std::size_t next = next_character(text, i);
+      column_ += shown_character(text.substr(i, next - i)).columns;
+      if (column_ > width) --rows_left_, column_ = 1;
+      i = next;
+    }
+  }
+  to_.write(text.substr(begin));
+}
+
+ScreenConsole::Answer ScreenConsole::wait_for_key() {
+  to_.write(color() ? "\033[7m-- more: Space, Enter: a line, g: all of it, q: enough --\033[0m"
+                    : "-- more: Space, Enter: a line, g: all of it, q: enough --");
+  Answer answer = Answer::Stop;
+  {
+    const RawMode raw(false);
+    while (!support::cancel_flag()) {
+      ::pollfd keys{STDIN_FILENO, POLLIN, 0};
+      constexpr int kLook = 100;  // milliseconds between looks at ^C
+      if (::poll(&keys, 1, kLook) <= 0) continue;
+      char c = 0;
+      if (::read(STDIN_FILENO, &c, 1) != 1) break;
+      if (c == 'q' || c == 'Q' || c == '\x04' || c == '\x03') break;
+      if (c == ' ' || c == 'f') answer = Answer::Page;
+      if (c == '\r' || c == '\n' || c == 'j') answer = Answer::Line;
+      if (c == 'g' || c == 'G') answer = Answer::Rest;
+      if (answer != Answer::Stop) break;
+    }
+  }
+  to_.write(kClear);
+  since_ = std::chrono::steady_clock::now();
+  return answer;
+}
+
+// With the lock held.
+void ScreenConsole::clear_progress() {
+  if (!shown_) return;
+  to_.error(kClear);
+  shown_ = false;
+}
+
+void ScreenConsole::watch() {
+  std::unique_lock lock(mutex_);
+  while (!leaving_) {
+    if (!active_) {
+      wake_.wait(lock, [&] { return active_ || leaving_; });
+      continue;
+    }
+    wake_.wait_for(lock, kBetween);
+    const auto quiet = std::chrono::steady_clock::now() - since_;
+    // In the middle of a line of the program's there is no place for it.
+    if (!active_ || leaving_ || paused_ > 0 || dropped_ || column_ != 0 || quiet < kPatience) continue;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
+    const std::string line = fmt::format("{} ... {} s, ^C ends it", what_, seconds);
+    const auto width = std::size_t(std::max(10, window_size().width - 1));
+    to_.error(std::string(kClear) + line.substr(0, width));
+    shown_ = true;
+  }
+  clear_progress();
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,57 @@
+// ScreenConsole: what an entry writes, on a terminal at which somebody sits. After each screenful it waits for a key,
+// and while nothing has been written for a second it says what is being done.
+//
+// Both are for entries that are typed: `begin` and `end` surround one. Outside of them, and where the output is no
+// terminal, everything passes through. Users: the prompt's loop.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "ui/console.h"
+
+namespace rldb::ui {
+
+class ScreenConsole : public Console {
+ public:
+  explicit ScreenConsole(Console& to);
+  ~ScreenConsole() override;
+
+  void begin(std::string_view entry, bool paged);
+  void end();
+
+  void write(std::string_view text) override;
+  void error(std::string_view text) override;
+  bool lost() const override { return to_.lost(); }
+  void doing(std::string_view what) override;
+  // While somebody else has the terminal (a question, a shell command) nothing is said.
+  void pause() override;
+  void resume() override;
+
+ private:
+  enum class Answer { Page, Line, Rest, Stop };
+  void count_and_write(std::string_view text);
+  Answer wait_for_key();
+  void watch();
+  void clear_progress();
+
+  Console& to_;
+  std::mutex mutex_;
+  // pages
+  bool paged_ = false;
+  bool dropped_ = false;  // the rest of this entry's output is not wanted
+  int rows_left_ = 0, column_ = 0;
+  // progress
+  bool active_ = false, shown_ = false, leaving_ = false;
+  int paused_ = 0;
+  std::string what_;
+  std::chrono::steady_clock::time_point since_;
+  std::condition_variable wake_;
+  std::thread watcher_;
+};
+
+}  // namespace rldb::ui
