@@ -286,6 +286,15 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("-j", c.jobs, "candidates that are tried at once")->check(CLI::Range(1, 256));
       app.add_option("--seconds", c.seconds, "stop after so long with the best so far")->check(CLI::NonNegativeNumber);
       break;
+    case Subcommand::Fuzz:
+      app.add_option("--passes", c.passes, "pipeline that each program goes through; cpu_generic when none is given")
+          ->type_name("PIPELINE");
+      app.add_option("--time", c.seconds, "stop after so many seconds; 60 when --programs is not given either")
+          ->check(CLI::NonNegativeNumber);
+      app.add_option("--programs", c.programs, "so many programs, and no more");
+      app.add_option("-o,--output", c.output, "write a script for `rldb test` of each finding there")->type_name("DIR");
+      add_run_options(app, c);
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");

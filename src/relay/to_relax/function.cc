@@ -230,6 +230,7 @@ const Expr* FunctionTranslator::op_call(const relay::Call& e, const relay::OpInf
   if (!row.make) return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, row.target));
   if (args.empty() && op.operands != 0)
     return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, "it has no operands"));
+  for (std::size_t i = 0; i < args.size(); ++i) args[i] = with_known_fields(args[i], shared_.typing.of(e.args[i]));
   OpCall call({ctx_, blocks_, shared_.kernels}, e, op, std::move(args), shared_.typing.of(&e), row.target);
   const Made made = row.make(call);
   if (!made.ok()) return fail(&e, source::message(diag::RelayOpNotTranslated, op.name, made.error().text));
@@ -338,6 +339,19 @@ const Expr* FunctionTranslator::refined(const Expr* e, const relay::Type* t) {
     return blocks_.emit_match_cast(e, ctx_.tensor(dims, tensor->dtype), "gv");
   }
   return blocks_.emit_match_cast(e, with_new_dims(t), "gv");
+}
+
+const Expr* FunctionTranslator::with_known_fields(const Expr* e, const relay::Type* t) {
+  const auto* wanted = relay::as<relay::TupleType>(t);
+  const auto* have = ir::as<ir::TupleType>(e->type);
+  if (ir::isa<ir::Tuple>(e) || !wanted || !have || wanted->fields.size() != have->fields.size()) return e;
+  Exprs items;
+  for (std::size_t i = 0; i < have->fields.size(); ++i) {
+    const auto item = ctx_.tuple_get(e, std::int64_t(i));
+    RLDB_CHECK(item.ok(), "the field is one of the type");
+    items.push_back(refined(blocks_.emit(*item, "gv"), wanted->fields[i]));
+  }
+  return ctx_.tuple(items);
 }
 
 void FunctionTranslator::place(const relay::Expr* e) {
