@@ -190,8 +190,7 @@ void check_pager(const std::string& program) {
   p.terminal.send("g");
   check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "g shows all of it", p.terminal.said());
   p.says(":set pager off\r", "rldb> ");
-  check(p.says(":help\r", ":quit"), "the pager can be put off",
-        p.terminal.said());
+  check(p.says(":help\r", ":quit"), "the pager can be put off", p.terminal.said());
 }
 
 void check_start_files(const std::string& program) {
