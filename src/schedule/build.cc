@@ -5,6 +5,7 @@
 
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/support/planted.h"
 #include "schedule/nest.h"
 
 namespace rldb::schedule {
@@ -37,7 +38,10 @@ Build::E Build::blocks(E total, std::int64_t size) {
   return plus(ir::floor_div(ctx, plus(total, -1), lit(total, size)), 1);
 }
 Build::E Build::whole(E total, std::int64_t size) { return ir::floor_div(ctx, total, lit(total, size)); }
-Build::E Build::rest(E total, std::int64_t size) { return ir::floor_mod(ctx, total, lit(total, size)); }
+Build::E Build::rest(E total, std::int64_t size) {
+  if (support::planted(support::Bug::LostRest)) return lit(total, 0);
+  return ir::floor_mod(ctx, total, lit(total, size));
+}
 
 Build::E Build::part(E total, std::int64_t size, E block) {
   if (const auto n = ir::const_int(total)) {

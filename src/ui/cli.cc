@@ -156,7 +156,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.callback([&c] {
-    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty()) throw CLI::RequiredError("--passes");
+    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty() && !c.to_relax)
+      throw CLI::RequiredError("--passes");
   });
 }
 
@@ -285,6 +286,15 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
       app.add_option("-j", c.jobs, "candidates that are tried at once")->check(CLI::Range(1, 256));
       app.add_option("--seconds", c.seconds, "stop after so long with the best so far")->check(CLI::NonNegativeNumber);
+      break;
+    case Subcommand::Fuzz:
+      app.add_option("--passes", c.passes, "pipeline that each program goes through; cpu_generic when none is given")
+          ->type_name("PIPELINE");
+      app.add_option("--time", c.seconds, "stop after so many seconds; 60 when --programs is not given either")
+          ->check(CLI::NonNegativeNumber);
+      app.add_option("--programs", c.programs, "so many programs, and no more");
+      app.add_option("-o,--output", c.output, "write a script for `rldb test` of each finding there")->type_name("DIR");
+      add_run_options(app, c);
       break;
     case Subcommand::Test:
       files(0);

@@ -74,7 +74,8 @@ struct CommandLine {
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   unsigned jobs = 1;
-  double seconds = 0;  // for all of the work; 0: no limit
+  double seconds = 0;        // for all of the work; 0: no limit
+  std::size_t programs = 0;  // of fuzz
   std::string save_repro;
   repro::Sanitizers sanitizers;
   // test

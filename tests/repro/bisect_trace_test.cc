@@ -338,3 +338,36 @@ TEST_CASE("bisect two dumps: which one is wrong, or where they part") {
   REQUIRE(two.both);
   CHECK(two.both->verdict == Verdict::Found);
 }
+
+TEST_CASE("bisect a dump: rounding of large elements is no difference, unless that is asked for") {
+  Dump dump;
+  const std::string c = "R.const(10000, \"float32\")";
+  const auto program = [&](const std::string& first) {
+    return function("x: " + kVector,
+                    first + "            lv2 = R.multiply(x, " + c + ")\n            lv3 = R.concat((lv1, lv2))\n",
+                    "lv3");
+  };
+  dump.write("Start", program("            lv = R.add(x, " + c + ")\n            lv1 = R.subtract(lv, " + c + ")\n"));
+  dump.write("Next", program("            lv1 = R.negative(R.negative(x))\n"));
+  CHECK(bisect(dump).verdict == Verdict::Agree);
+  Quiet quiet;
+  session::Options options;
+  options.engine = session::Engine::Vm;
+  session::Session s(options, &quiet);
+  repro::Tolerances exact;
+  exact.exact = true;
+  CHECK(repro::bisect_trace(s, dump.path(), exact).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: a constant among kernels that are called alike binds no parameter") {
+  Dump dump;
+  dump.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_1", "alloc_tensor(storage",
+           function("x: " + kVector,
+                    "            lv = R.add(x, x)\n            lv1 = R.nn.relu(lv)\n            lv2 = R.add(lv1, "
+                    "R.const([1, 2, 3, 4], \"float32\"))\n            lv3 = R.subtract(lv2, lv)\n",
+                    "lv3"));
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.notes.empty());
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+}

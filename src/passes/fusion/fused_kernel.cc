@@ -10,6 +10,7 @@
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/planted.h"
 
 namespace rldb::passes {
 
@@ -167,7 +168,8 @@ class KernelFuser {
         inliner.put_scalar(p.var, substitute(ctx_, args[i], symbols_));
         continue;
       }
-      const auto value = value_of(args[i]);
+      const bool swapped = support::planted(support::Bug::SwappedOperands) && args.size() == 2;
+      const auto value = value_of(args[swapped ? 1 - i : i]);
       if (!value || value->size() != 1 || !p.buffer) return false;
       if (!match(inliner, p.buffer, (*value)[0])) return false;
     }

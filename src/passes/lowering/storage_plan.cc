@@ -12,6 +12,7 @@
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/planted.h"
 
 namespace rldb::passes {
 
@@ -165,7 +166,7 @@ void StoragePlan::use(Tokens whole) {
     Token* token = t->leaf;
     if (!token || token->dropped) continue;
     if (phase_ == Phase::Assign) {
-      if (--token->uses == 0) release(token);
+      if (--token->uses == (support::planted(support::Bug::EarlyRelease) ? 1 : 0)) release(token);
     } else if (token->block == block_) {
       ++token->uses;
     } else {

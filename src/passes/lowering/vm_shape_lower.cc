@@ -20,6 +20,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/planted.h"
 
 namespace rldb::passes {
 
@@ -318,7 +319,8 @@ class ShapeLowerer {
       return;
     }
     args.push_back(ctx_.i64(std::int64_t(MakeShapeCode::LoadShape)));
-    args.push_back(ctx_.i64(slot->index));
+    const bool wrong = support::planted(support::Bug::WrongSlot) && slot->index > 0;
+    args.push_back(ctx_.i64(wrong ? slot->index - 1 : slot->index));
   }
 
   // ---- matching ----

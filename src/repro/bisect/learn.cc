@@ -46,10 +46,12 @@ std::string_view callee_of(const ir::Binding* b) {
   return o ? o->name : std::string_view();
 }
 
-std::unordered_map<std::string_view, const ir::Binding*> by_name(const ir::Function* f) {
-  std::unordered_map<std::string_view, const ir::Binding*> out;
+// In order; calls for their effects alone are all called `_`.
+using Named = std::unordered_map<std::string_view, std::vector<const ir::Binding*>>;
+Named by_name(const ir::Function* f) {
+  Named out;
   ir::walk(f->body, [&](const ir::Node* n) {
-    if (const auto* b = as<ir::Binding>(n)) out.emplace(b->var->name, b);
+    if (const auto* b = as<ir::Binding>(n)) out[b->var->name].push_back(b);
     return true;
   });
   return out;
@@ -65,12 +67,12 @@ class Pairing {
       const auto* old = f ? as<ir::Function>(before_->find(e.name)) : nullptr;
       if (!old) continue;
       name_ = e.name;
-      const auto known = by_name(old);
-      ir::walk(f->body, [&](const ir::Node* n) {
-        if (const auto* b = as<ir::Binding>(n))
-          if (const auto it = known.find(b->var->name); it != known.end()) pair(it->second, b);
-        return true;
-      });
+      const Named known = by_name(old);
+      for (const auto& [name, bindings] : by_name(f)) {
+        const auto it = known.find(name);
+        if (it == known.end() || it->second.size() != bindings.size()) continue;
+        for (std::size_t i = 0; i < bindings.size(); ++i) pair(it->second[i], bindings[i]);
+      }
       add(old->body->body, f->body->body);
     }
     return std::move(out_);
@@ -161,13 +163,18 @@ ConstantValues learn_constants(session::Session& session, const Program& before,
 std::optional<std::vector<Value>> bound_arguments(const Program& before, const ir::Module* now) {
   const auto* f = as<ir::Function>(before.module->find(before.function));
   if (!f) return std::nullopt;
+  const auto* later = as<ir::Function>(now->find(before.function));
+  const auto is_still_there = [&](const ir::Var* p) {
+    return later && std::any_of(later->params.begin(), later->params.end(),
+                                [&](const ir::Var* q) { return q->name == p->name; });
+  };
   std::vector<Value> args = before.args;
   bool bound = false;
   for (const Replaced& r : replaced_by_constants(before.module, now)) {
     const auto* c = as<ir::Constant>(r.now);
     if (!c || r.function != before.function) continue;
     for (std::size_t i = 0; i < f->params.size() && i < args.size(); ++i) {
-      if (f->params[i] != r.before) continue;
+      if (f->params[i] != r.before || is_still_there(f->params[i])) continue;
       args[i] = *c->value;
       bound = true;
     }

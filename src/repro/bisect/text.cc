@@ -60,10 +60,12 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     if (const std::string others = between(b); !others.empty())
       text += fmt::format("or one of those passed by in between: {}\n", others);
     text += fmt::format("function: {}\n", b.function);
-    if (b.comparison.verdict == Comparison::Verdict::Equal)
+    if (b.comparison.verdict != Comparison::Verdict::Differs)
       text += "the values agree on these inputs; memory is used wrongly from there on\n";
     if (b.dim != 0) text += fmt::format("symbolic dims: {}\n", b.dim);
-    text += to_string(b.comparison, good.file, bad.file) + "\n" + memory_of(b.memory);
+    if (b.comparison.verdict != Comparison::Verdict::CannotTell)
+      text += to_string(b.comparison, good.file, bad.file) + "\n";
+    text += memory_of(b.memory);
   }
   text.pop_back();
   return text;

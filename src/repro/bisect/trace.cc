@@ -48,7 +48,9 @@ class TraceBisector {
       }
     follower_.tell_reasons();
     out_.verdict = out_.compared.empty() ? TraceBisection::Verdict::CannotTell : TraceBisection::Verdict::Agree;
+    const std::vector<std::string> notes = out_.notes;
     if (!out_.compared.empty()) look_at_last_memory();
+    out_.notes = notes;  // going back is no comparison anew
     if (out_.compared.empty()) out_.why = "no two stages could be compared";
     if (out_.compared.empty() && !follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
   }
@@ -210,21 +212,19 @@ class TraceBisector {
       Point at = at_;
       Program ignored;
       const Step step = follower_.attempt(order_[k], name_, at, ignored);
-      if (step == Step::Skipped) continue;
-      const auto findings =
-          step == Step::Agrees ? memory_of(record(session_, at.program), false) : std::vector<Finding>();
+      if (step == Step::Skipped || step == Step::Differs) continue;
+      const auto findings = memory_of(record(session_, at.program), false);
       if (!findings.empty()) {
         bad = order_[k];
         last = at.program;
         out_.memory = findings;
         continue;
       }
-      if (step != Step::Agrees) return;
       out_.verdict = TraceBisection::Verdict::Found;
       out_.good = order_[k];
       out_.bad = bad;
       out_.function = last.function;
-      out_.comparison = compare(session_, at.program, last, tolerances_);
+      if (step == Step::Agrees) out_.comparison = compare(session_, at.program, last, tolerances_);
       return;
     }
   }

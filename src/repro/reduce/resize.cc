@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-#include "rldb/frontend/parse.h"
+#include "repro/read_again.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::repro {
@@ -28,13 +28,6 @@ std::string replace_number(const std::string& text, std::int64_t from, std::int6
     }
   }
   return out;
-}
-
-const ir::Module* read_again(session::Session& session, std::string text) {
-  const source::FileId file = session.sources().add("smaller", std::move(text));
-  source::Diagnostics found;
-  const auto parsed = frontend::parse(session.context(), session.sources(), file, found);
-  return parsed.ok ? parsed.module : nullptr;
 }
 
 }  // namespace

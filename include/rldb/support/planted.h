@@ -1,0 +1,24 @@
+// Bugs that tests plant into passes, to see that they are found and made small. A build without RLDB_PLANTED_BUGS has
+// none of them: only tests/planted is built with it, together with the few files that ask here.
+#pragma once
+
+#include <cstdint>
+
+namespace rldb::support {
+
+enum class Bug : std::uint8_t {
+  None,
+  EarlyRelease,     // the memory plan gives a storage away one use too early
+  SwappedOperands,  // fusion swaps the operands of a kernel
+  WrongSlot,        // a shape is made of the slot before its own
+  LostRest,         // a schedule drops what a split leaves over
+};
+
+#ifdef RLDB_PLANTED_BUGS
+extern Bug planted_bug;
+inline bool planted(Bug b) { return planted_bug == b; }
+#else
+constexpr bool planted(Bug) { return false; }
+#endif
+
+}  // namespace rldb::support

@@ -1,0 +1,166 @@
+// Fuzzer: makes programs, runs them through passes and engines, and makes small what goes wrong.
+#include "rldb/repro/fuzz.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "repro/borrow.h"
+#include "repro/fuzz/generate.h"
+#include "repro/read_again.h"
+#include "rldb/ir/printer.h"
+#include "rldb/repro/bisect.h"
+#include "rldb/repro/validate.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Programs compute on and on with what they have: what is right in each step may be off by this at the end.
+constexpr double kAbsolute = 1e-3, kRelative = 1e-2;
+constexpr std::int64_t kDims[] = {7, 1, 2};
+constexpr std::uint64_t kOtherInputs = 0x5eed;
+
+// As the front end would have made it: what a call leaves out is filled in. Null: its text is not read.
+const ir::Module* program(session::Session& session, const std::vector<Building>& blocks, std::uint64_t seed) {
+  return read_again(session, ir::print(generate(session.context(), blocks, seed)));
+}
+
+// Operators that need what is not there (a library, a device) are left out: each is run alone once.
+std::vector<Building> runnable_blocks(session::Session& session) {
+  const Borrow borrow(session);
+  std::vector<Building> kept;
+  for (const Building& block : building_blocks(session.context())) {
+    support::poll();
+    const std::vector<Building> one{block};
+    const ir::Module* module = program(session, one, 1);
+    Oracle oracle(session, {});
+    if (module && oracle.start(module)) kept.push_back(block);
+  }
+  return kept;
+}
+
+class Fuzzer {
+ public:
+  Fuzzer(session::Session& session, const FuzzOptions& options, FuzzReport& out)
+      : session_(session), options_(options), out_(out), blocks_(runnable_blocks(session)) {
+    out_.operators = blocks_.size();
+  }
+
+  void run() {
+    Random seeds(options_.seed);
+    while (!is_over()) {
+      support::poll();
+      look_at(seeds.next());
+      if (options_.progress) options_.progress(out_.programs, out_.findings.size());
+    }
+  }
+
+ private:
+  bool is_over() const {
+    if (options_.programs > 0 && out_.programs >= options_.programs) return true;
+    return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
+  }
+
+  Question question() const {
+    Question q;
+    q.passes = options_.passes;
+    q.tolerances.atol = kAbsolute;
+    q.tolerances.rtol = kRelative;
+    return q;
+  }
+
+  void look_at(std::uint64_t seed) {
+    const ir::Module* module = program(session_, blocks_, seed);
+    if (!module) return;
+    ++out_.programs;
+    bool compared = false;
+    for (const std::int64_t dim : kDims) {
+      session_.options().default_dim = dim;
+      const PassBisection b = bisect_passes(session_, module, question());
+      compared = compared || b.verdict != PassBisection::Verdict::CannotTell;
+      if (b.verdict == PassBisection::Verdict::Found && lasts(module, b)) {
+        add(seed, module, b);
+        return;
+      }
+    }
+    out_.compared += compared;
+    if (compared) look_at_engines(seed, module);
+  }
+
+  // Values that differ with these inputs and with others.
+  bool lasts(const ir::Module* module, const PassBisection& b) {
+    if (b.symptom.kind != "values") return true;
+    const Borrow borrow(session_);
+    session_.options().seed ^= kOtherInputs;
+    const PassBisection again = bisect_passes(session_, module, question());
+    return again.verdict == PassBisection::Verdict::Found && again.index == b.index;
+  }
+
+  void add(std::uint64_t seed, const ir::Module* module, const PassBisection& b) {
+    FuzzFinding f;
+    f.seed = seed;
+    f.module = module;
+    f.passes = options_.passes;
+    f.symptom = b.symptom;
+    f.text = to_string(b);
+    if (options_.reduce) {
+      ReduceOptions reduction;
+      reduction.seconds = options_.reduce_seconds;
+      const Reduction r = reduce(session_, module, question(), reduction);
+      if (r.module) {
+        f.module = r.module;
+        f.passes = r.passes;
+      }
+    }
+    out_.findings.push_back(std::move(f));
+  }
+
+  void look_at_engines(std::uint64_t seed, const ir::Module* module) {
+    const Borrow borrow(session_);
+    session_.history().start(module);
+    const Validation v = validate_engines(session_);
+    if (v.difference.empty()) return;
+    session_.options().seed ^= kOtherInputs;
+    if (validate_engines(session_).difference.empty()) return;
+    out_.findings.push_back({seed, {}, "engines: " + v.difference, {"values", {}, {}, v.difference}, module});
+  }
+
+  session::Session& session_;
+  const FuzzOptions& options_;
+  FuzzReport& out_;
+  std::vector<Building> blocks_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+const ir::Module* random_module(session::Session& session, std::uint64_t seed) {
+  return program(session, building_blocks(session.context()), seed);
+}
+
+FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
+  FuzzReport out;
+  const Borrow borrow(session);
+  try {
+    Fuzzer(session, options, out).run();
+  } catch (const support::Cancelled&) {  // what was found is kept
+  }
+  return out;
+}
+
+std::string to_string(const FuzzReport& r) {
+  std::string text = fmt::format("{} programs of {} operators, {} of them compared: {} finding{}", r.programs,
+                                 r.operators, r.compared, r.findings.size(), r.findings.size() == 1 ? "" : "s");
+  for (const FuzzFinding& f : r.findings) {
+    text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
+    if (!f.passes.empty()) text += "passes: " + f.passes + "\n";
+    text += ir::print(f.module);
+  }
+  return text;
+}
+
+}  // namespace rldb::repro

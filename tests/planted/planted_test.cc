@@ -1,0 +1,124 @@
+// Bugs planted into passes: `bisect` names the pass and the rewrite, `reduce` makes a large module small.
+#include "rldb/support/planted.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "rldb/ir/printer.h"
+#include "rldb/repro/bisect.h"
+#include "rldb/repro/reduce.h"
+
+using namespace rldb;
+using support::Bug;
+
+namespace rldb::support {
+Bug planted_bug = Bug::None;
+}
+
+namespace {
+
+struct Quiet : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+class Planted {
+ public:
+  explicit Planted(Bug bug) { support::planted_bug = bug; }
+  ~Planted() { support::planted_bug = Bug::None; }
+  Planted(const Planted&) = delete;
+  Planted& operator=(const Planted&) = delete;
+};
+
+constexpr int kBindings = 300;
+
+// A long chain of bindings, which keeps differences as they are; `special` may give one of them another value.
+std::string chain(const std::string& shape, const std::function<std::string(int)>& special) {
+  const std::string type = fmt::format("R.Tensor({}, \"float32\")", shape);
+  std::string text =
+      fmt::format("@I.ir_module\nclass Module:\n    @R.function\n    def main(x: {}) -> {}:\n", type, type);
+  text += "        with R.dataflow():\n";
+  for (int i = 0; i < kBindings; ++i) {
+    const std::string last = i == 0 ? "x" : fmt::format("v{}", i - 1);
+    std::string value = special(i);
+    if (value.empty())
+      value = i % 3 == 0   ? fmt::format("R.add({}, x)", last)
+              : i % 3 == 1 ? fmt::format("R.multiply({}, R.const(1.01, \"float32\"))", last)
+                           : fmt::format("R.negative({})", last);
+    text += fmt::format("            v{} = {}\n", i, value);
+  }
+  text += fmt::format("            R.output(v{})\n        return v{}\n", kBindings - 1, kBindings - 1);
+  return text;
+}
+
+struct Found {
+  repro::PassBisection bisection;
+  repro::Reduction reduction;
+};
+
+Found look_at(const std::string& program, const std::string& passes, Bug bug) {
+  Quiet quiet;
+  session::Options options;
+  options.engine = session::Engine::Eval;
+  session::Session s(options, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("m.py", program, d));
+  repro::Question q;
+  q.passes = passes;
+  CHECK(repro::bisect_passes(s, s.module(), q).verdict == repro::PassBisection::Verdict::None);
+  const Planted planted(bug);
+  Found found;
+  found.bisection = repro::bisect_passes(s, s.module(), q);
+  repro::ReduceOptions reduction;
+  reduction.jobs = 2;
+  reduction.seconds = 60;
+  found.reduction = repro::reduce(s, s.module(), q, reduction);
+  REQUIRE(found.bisection.verdict == repro::PassBisection::Verdict::Found);
+  REQUIRE(found.reduction.module);
+  MESSAGE(found.reduction.tried, " candidates\n", ir::print(found.reduction.module));
+  CHECK(found.reduction.before.bindings >= kBindings);
+  CHECK(found.reduction.after.bindings <= 5);
+  return found;
+}
+
+const std::string kLowering = "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory";
+
+}  // namespace
+
+TEST_CASE("planted: the memory plan gives a storage away one use too early") {
+  const auto found = look_at(chain("(4, 4)", [](int i) { return i == 150 ? "R.subtract(v149, v140)" : ""; }), kLowering,
+                             Bug::EarlyRelease);
+  CHECK(found.bisection.pass.id == passes::PassId::StaticPlanBlockMemory);
+  CHECK(found.bisection.rewrite > 0);
+  CHECK(found.bisection.rewrite_text.find("storage that was used before") != std::string::npos);
+  REQUIRE(found.bisection.comparison);
+  REQUIRE(found.bisection.comparison->first);
+  CHECK(found.bisection.comparison->first->callee.find("subtract") == 0);
+  CHECK(found.reduction.passes.find("StaticPlanBlockMemory") != std::string::npos);
+}
+
+TEST_CASE("planted: fusion swaps the operands of a kernel") {
+  const auto found = look_at(chain("(4, 4)", [](int i) { return i == 77 ? "R.subtract(v76, v75)" : ""; }),
+                             "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR", Bug::SwappedOperands);
+  CHECK(found.bisection.pass.id == passes::PassId::FuseTIR);
+  CHECK(found.bisection.rewrite > 0);
+}
+
+TEST_CASE("planted: a shape is made of another slot") {
+  const auto found = look_at(chain("(\"n\", 2)",
+                                   [](int i) -> std::string {
+                                     if (i == 200) return "R.reshape(v199, R.shape([n * 2]))";
+                                     return i == 201 ? "R.reshape(v200, R.shape([n, 2]))" : "";
+                                   }),
+                             "minimum", Bug::WrongSlot);
+  CHECK(found.bisection.pass.id == passes::PassId::VMShapeLower);
+}
+
+TEST_CASE("planted: a schedule drops what a split leaves over") {
+  const auto found =
+      look_at(chain("(19, 19)", [](int i) { return i == 250 ? "R.sum(v249, axis=[0], keepdims=True)" : ""; }),
+              "LegalizeOps,DefaultSchedule(vector_bytes=32)", Bug::LostRest);
+  CHECK(found.bisection.pass.id == passes::PassId::DefaultSchedule);
+  CHECK(found.bisection.rewrite > 0);
+}
