@@ -282,11 +282,7 @@ TEST_CASE("an executable of a file is debugged by the names of the text it was b
   REQUIRE(f.session.load_file(path, d));
   std::remove(path.c_str());
   f.at("main:lv1");
-  auto arguments = f.session.arguments("main", {}, d);
-  REQUIRE(arguments);
-  std::vector<Value> args;
-  for (const session::Argument& a : *arguments) args.push_back(a.value);
-  StopReport r = f.start(args, false);
+  StopReport r = f.start({f32({2, 4}, {1}), f32({4, 8}, {1}), f32({8}, {0}), f32({8, 3}, {1}), f32({3}, {0})}, false);
   REQUIRE(r.kind == StopKind::Breakpoint);
   CHECK(r.where.binding == "lv1");
   CHECK(f.local("lv0").starts_with("["));

@@ -260,6 +260,29 @@ TEST_CASE("calls with a shape unpacked, and debug functions") {
   CHECK(t.error("vm.builtin.invoke_debug_func", {I(0), S("my.debg"), S("f.py:3")}).find("Cannot find") == 0);
 }
 
+TEST_CASE("values of algebraic data types, shapes of Relay") {
+  Builtins t;
+  const Value nil = t.call("rldb.adt.make", {S("Nil")}).value();
+  const Value list = t.call("rldb.adt.make", {S("Cons"), I(7), nil}).value();
+  CHECK(runtime::format_brief(list) == runtime::format_brief(Value::of_tuple({S("Cons"), I(7), nil})));
+  CHECK(t.call("rldb.adt.is", {list, S("Cons")})->as_int() == 1);
+  CHECK(t.call("rldb.adt.is", {nil, S("Cons")})->as_int() == 0);
+  CHECK(t.call("rldb.adt.field", {list, I(0)})->as_int() == 7);
+  CHECK(t.error("rldb.adt.field", {list, I(2)}).find("field 2 of `Cons`, which has 2") != std::string::npos);
+  CHECK(t.error("rldb.adt.is", {Value::of_tuple({I(1)}), S("Nil")}).find("argument 0") != std::string::npos);
+  CHECK(t.error("rldb.adt.no_match", {nil}).find("no arm") != std::string::npos);
+
+  const auto shape = [](std::vector<std::int64_t> dims) { return Value::of_shape(std::move(dims)); };
+  CHECK(t.call("rldb.relay.broadcast_shape", {shape({3, 1}), shape({2}), shape({1, 1, 1})})->as_shape() ==
+        std::vector<std::int64_t>{1, 3, 2});
+  CHECK(t.call("rldb.relay.broadcast_shape", {shape({0}), shape({1})})->as_shape() == std::vector<std::int64_t>{0});
+  CHECK(t.error("rldb.relay.broadcast_shape", {shape({3}), shape({2})}).find("3 and 2") != std::string::npos);
+  CHECK(t.call("rldb.relay.reshaped_shape", {shape({2, 6}), tensor_i64({3}, {0, -1, 3})})->as_shape() ==
+        std::vector<std::int64_t>{2, 2, 3});
+  CHECK_FALSE(t.call("rldb.relay.reshaped_shape", {shape({2, 6}), tensor_i64({1}, {5})}).ok());
+  CHECK_FALSE(t.call("rldb.relay.reshaped_shape", {shape({2, 6}), tensor_i64({2}, {-1, -1})}).ok());
+}
+
 TEST_CASE("every builtin survives wrong arguments") {
   Builtins t;
   std::vector<Value> samples = {Value(),

@@ -36,9 +36,9 @@ class Loader {
     exe_.version = in_.string();
     const auto layout = layout_of(exe_.version);
     if (in_.ok() && !layout)
-      return runtime::fail(ErrorKind::BadFile,
-                           fmt::format("Relay VM executable of TVM version `{}`; 0.8 to 0.19 are known",
-                                       exe_.version.substr(0, 40)));
+      return runtime::fail(
+          ErrorKind::BadFile,
+          fmt::format("Relay VM executable of TVM version `{}`; 0.8 to 0.19 are known", exe_.version.substr(0, 40)));
     layout_ = layout.value_or(Layout::C);
     exe_.devices.clear();
     if (layout_ != Layout::A) read_devices();
@@ -265,8 +265,8 @@ class Writer {
       const std::span<const Word> words = exe_.words_of(pc);
       const FieldsOfWords fields = fields_of_words(words, layout_);
       if (!fields.ok)
-        return runtime::fail(ErrorKind::Unsupported, fmt::format("the layout of TVM {} has no `{}`", exe_.version,
-                                                                 instruction_text(exe_, pc)));
+        return runtime::fail(ErrorKind::Unsupported,
+                             fmt::format("the layout of TVM {} has no `{}`", exe_.version, instruction_text(exe_, pc)));
       std::vector<Word> all{Word(hash_of(Opcode(words[0]), fields.fields)), words[0]};
       all.insert(all.end(), fields.fields.begin(), fields.fields.end());
       write_words(all);

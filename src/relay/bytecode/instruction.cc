@@ -15,9 +15,7 @@ constexpr OpcodeInfo kOpcodes[] = {
 #include "rldb/relay/bytecode/opcode.def"
 };
 
-bool is_list(char letter) {
-  return FieldKind(letter) == FieldKind::Registers || FieldKind(letter) == FieldKind::Dims;
-}
+bool is_list(char letter) { return FieldKind(letter) == FieldKind::Registers || FieldKind(letter) == FieldKind::Dims; }
 
 // The number of words of fields `letters` that stand at the front, or -1.
 std::int64_t fields_length(std::string_view letters, std::span<const Word> fields) {

@@ -22,8 +22,7 @@ std::string dims(std::span<const Word> list) { return fmt::format("[{}]", fmt::j
 std::string stored_dtype(runtime::DType t) { return t.is_bool() ? "uint1" : runtime::to_string(t); }
 
 std::string storage_text(const Instruction& i) {
-  if (i.has_shape())
-    return fmt::format("${} {} {} {}", i.dst, dims(i.list), runtime::to_string(i.dtype), i.numbers[1]);
+  if (i.has_shape()) return fmt::format("${} {} {} {}", i.dst, dims(i.list), runtime::to_string(i.dtype), i.numbers[1]);
   return fmt::format("${} ${} {} {} {}", i.dst, i.regs[0], i.numbers[0], runtime::to_string(i.dtype), i.numbers[1]);
 }
 

@@ -99,6 +99,11 @@ std::size_t Tables::add_kernel(const std::string& key, std::string name, Kernel 
   if (const int n = names_[name]++; n > 0) name += fmt::format("_{}", n);
   kernel.name = name;
   exe.primitives.push_back(name);
+  auto& attributes = exe.primitive_attributes[std::int64_t(kernels_.size())];
+  attributes[std::string(kernel_attr::Kind)] = std::to_string(int(kernel.kind));
+  if (kernel.function) attributes[std::string(kernel_attr::Function)] = print_expr(kernel.function);
+  if (kernel.element_bytes > 0)
+    attributes[std::string(kernel_attr::ElementBytes)] = std::to_string(kernel.element_bytes);
   kernels_.push_back(std::move(kernel));
   return kernels_.size() - 1;
 }

@@ -136,7 +136,8 @@ FunctionCompiler::Reg FunctionCompiler::value(const Expr* e) {
       return load(tables_.constant(cast<Constant>(e).tensor));
     case ExprKind::GlobalVar: {
       const std::int64_t index = tables_.function(cast<GlobalVar>(e).name);
-      if (index < 0) unsupported(e, fmt::format("a call of `@{}`, which the module does not have,", cast<GlobalVar>(e).name));
+      if (index < 0)
+        unsupported(e, fmt::format("a call of `@{}`, which the module does not have,", cast<GlobalVar>(e).name));
       return emit_to(Opcode::AllocClosure, {index, 0});
     }
     case ExprKind::Tuple: {

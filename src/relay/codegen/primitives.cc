@@ -100,10 +100,12 @@ FunctionCompiler::Reg FunctionCompiler::output(const TensorType* type) {
   for (const std::int64_t d : dims_of(type))
     if (__builtin_mul_overflow(bytes, d, &bytes)) bytes = std::numeric_limits<std::int64_t>::max();
   const Reg size = load(tables_.number(bytes));
-  const Reg storage = emit_to(Opcode::AllocStorage, joined({size, alignment(type->dtype)}, joined(dtype_fields(type->dtype), {0, 0})));
+  const Reg storage =
+      emit_to(Opcode::AllocStorage, joined({size, alignment(type->dtype)}, joined(dtype_fields(type->dtype), {0, 0})));
   const Reg offset = load(tables_.number(0));
   std::vector<Word> dims = dims_of(type);
-  const Reg tensor = emit_to(Opcode::AllocTensor, joined({storage, offset}, joined(dtype_fields(type->dtype), {Word(dims.size())})), dims);
+  const Reg tensor = emit_to(Opcode::AllocTensor,
+                             joined({storage, offset}, joined(dtype_fields(type->dtype), {Word(dims.size())})), dims);
   kill(storage);
   return tensor;
 }
@@ -112,7 +114,8 @@ FunctionCompiler::Reg FunctionCompiler::dynamic_output(const TensorType* type, R
   const auto* size_type = tables_.ctx.scalar(runtime::DType::Int(64));
   const Reg size = output(size_type);
   invoke_packed(tables_.storage_size(type->dtype.bytes()), {shape}, {size});
-  const Reg storage = emit_to(Opcode::AllocStorage, joined({size, alignment(type->dtype)}, joined(dtype_fields(type->dtype), {0, 0})));
+  const Reg storage =
+      emit_to(Opcode::AllocStorage, joined({size, alignment(type->dtype)}, joined(dtype_fields(type->dtype), {0, 0})));
   const Reg offset = load(tables_.number(0));
   const Reg tensor = emit_to(Opcode::AllocTensorReg, joined({storage, offset, shape}, dtype_fields(type->dtype)));
   kill(storage);

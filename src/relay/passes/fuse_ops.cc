@@ -21,8 +21,8 @@ bool is_tensors(const Type* t) {
 
 bool is_static(const Type* t) {
   const auto* tensor = as<TensorType>(t);
-  return tensor && std::all_of(tensor->shape.begin(), tensor->shape.end(),
-                               [](const Dim& d) { return d.kind == DimKind::Known; });
+  return tensor &&
+         std::all_of(tensor->shape.begin(), tensor->shape.end(), [](const Dim& d) { return d.kind == DimKind::Known; });
 }
 
 // The result is the operand under another shape.

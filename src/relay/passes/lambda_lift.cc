@@ -43,8 +43,8 @@ class Lifter : public AnfRewriter {
     const GlobalVar* name = ctx_.global(new_name(var));
     if (captured.empty()) return plain(var, f, name, recursive);
     if (recursive) f = with_binding(f, var, call(name, captured));
-    const Function* outer = ctx_.function({}, captured, nullptr, f,
-                                          std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
+    const Function* outer =
+        ctx_.function({}, captured, nullptr, f, std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
     ctx_.set_span(outer, ctx_.span(v));
     lifted_.push_back({name, outer});
     const Expr* made = call(name, captured);
@@ -69,10 +69,11 @@ class Lifter : public AnfRewriter {
 
   std::string_view new_name(const Var* var) {
     for (;;) {
-      const std::string name = fmt::format("lifted_{}_{}{}", home_, var && !var->name.empty() ? var->name : "fn", count_);
+      const std::string name =
+          fmt::format("lifted_{}_{}{}", home_, var && !var->name.empty() ? var->name : "fn", count_);
       ++count_;
-      const bool taken = std::any_of(lifted_.begin(), lifted_.end(),
-                                     [&](const Definition& d) { return d.name->name == name; });
+      const bool taken =
+          std::any_of(lifted_.begin(), lifted_.end(), [&](const Definition& d) { return d.name->name == name; });
       if (!taken && !module_->find(name)) return ctx_.str(name);
     }
   }
@@ -91,7 +92,7 @@ const Module* run_LambdaLift(PassEnv& env, const Module* m) {
     std::vector<Definition> lifted;
     Lifter lifter(env.ctx, lifted, m, d.name->name);
     const bool done = has_attr(d.function, attr_name::Closure);
-    functions.push_back({d.name, done ? d.function
+    functions.push_back({d.name, done                       ? d.function
                                  : is_primitive(d.function) ? lifter.wrapped(d.function)
                                                             : lifter.function(d.function)});
     functions.insert(functions.end(), lifted.begin(), lifted.end());

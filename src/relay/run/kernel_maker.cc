@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rldb/frontend/relay.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/ops/infer.h"
 #include "rldb/relay/to_relax.h"
@@ -29,8 +31,9 @@ runtime::Error first_error(const source::Diagnostics& found, ErrorKind kind) {
 }
 
 // Of tensors one after the other, in nested tuples.
-const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t, const std::vector<std::vector<std::int64_t>>& shapes,
-                               std::size_t& next, std::string& wrong) {
+const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t,
+                               const std::vector<std::vector<std::int64_t>>& shapes, std::size_t& next,
+                               std::string& wrong) {
   if (const auto* tuple = relay::as<TupleType>(t)) {
     std::vector<const relay::Type*> fields;
     for (const relay::Type* f : tuple->fields) fields.push_back(with_shapes(ctx, f, shapes, next, wrong));
@@ -47,8 +50,9 @@ const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t, const 
   bool fits = shape.size() == tensor->shape.size();
   for (std::size_t i = 0; i < dims.size() && fits; ++i)
     fits = tensor->shape[i].kind != DimKind::Known || tensor->shape[i].value == shape[i];
-  if (!fits) wrong = fmt::format("operand {} has the shape ({}), and its type is `{}`", next - 1, fmt::join(shape, ", "),
-                                 relay::print_type(t));
+  if (!fits)
+    wrong = fmt::format("operand {} has the shape ({}), and its type is `{}`", next - 1, fmt::join(shape, ", "),
+                        relay::print_type(t));
   return ctx.tensor(dims, tensor->dtype);
 }
 
@@ -117,6 +121,29 @@ Result<support::Unit> storage_size(std::size_t element_bytes, PackedArgs in, Pac
   return support::Unit{};
 }
 
+// When the Relax function does no more than call one kernel with its parameters in order, for one tensor.
+runtime::Kernel* only_kernel(const session::Build& build, std::string_view name) {
+  const auto* f = build.legal ? ir::as<ir::Function>(build.legal->find(name)) : nullptr;
+  if (!f || !f->body || !ir::as<ir::TensorType>(f->body->body->type)) return nullptr;
+  const ir::Expr* result = nullptr;  // what the body has come to
+  const ir::Call* call = nullptr;
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings) {
+      if (b->is_match_cast()) return nullptr;
+      if (!call && op::is_call_with(b->value, op::Trait::CallTir))
+        call = ir::as<ir::Call>(b->value);
+      else if (!result || b->value != result)
+        return nullptr;
+      result = b->var;
+    }
+  if (!call || f->body->body != result || call->args.size() != 2) return nullptr;
+  const auto* args = ir::as<ir::Tuple>(call->args[1]);
+  const auto* callee = ir::as<ir::GlobalVar>(call->args[0]);
+  if (!args || !callee || !std::equal(args->items.begin(), args->items.end(), f->params.begin(), f->params.end()))
+    return nullptr;
+  return build.program->environment().kernels->find(callee->name);
+}
+
 }  // namespace
 
 // The function over operands of these dims; the type of its result, inferred with them.
@@ -147,31 +174,51 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   if (s.build) return support::Unit{};
   source::Diagnostics diagnostics;
   const std::string name = fmt::format("primitive{}", count_++);
-  const ir::Module* module =
-      relay::primitive_to_relax(session_.context(), ctx_, *s.function, name, diagnostics);
+  const ir::Module* module = relay::primitive_to_relax(session_.context(), ctx_, *s.function, name, diagnostics);
   if (module) session_.set_module(module);
   auto build = module ? session_.build(diagnostics) : nullptr;
   if (!build) return support::Failure(first_error(diagnostics, ErrorKind::Unsupported));
   s.callable = build->program->find_function(name);
+  s.kernel = only_kernel(*build, name);
   s.build = std::move(build);
   return support::Unit{};
 }
 
-Result<Value> KernelMaker::evaluate(const relay::Function* f, PackedArgs inputs) {
-  RLDB_TRY(Specialised * s, specialise(f, shapes_of(inputs)));
+Result<KernelMaker::Specialised*> KernelMaker::compiled(const relay::Function* f, PackedArgs inputs, Last& last) {
+  const auto same = [](const Value& v, const std::vector<std::int64_t>& shape) {
+    return v.as_tensor().shape() == shape;
+  };
+  if (last.specialised && std::equal(inputs.begin(), inputs.end(), last.shapes.begin(), last.shapes.end(), same))
+    return last.specialised;
+  Shapes shapes = shapes_of(inputs);
+  RLDB_TRY(Specialised * s, specialise(f, shapes));
   RLDB_TRY_VOID(compile(*s));
-  std::vector<Value> args;
-  std::size_t next = 0;
-  for (const relay::Var* p : s->function->params) args.push_back(nested(p->annotation, inputs, next));
-  return s->build->program->invoke(s->callable, args);
+  last = {std::move(shapes), s};
+  return s;
 }
 
-Result<support::Unit> KernelMaker::compute(const relay::Function* f, PackedArgs inputs, PackedArgs outputs) {
-  RLDB_TRY(Value result, evaluate(f, inputs));
+Result<Value> KernelMaker::evaluate(const Specialised& s, PackedArgs inputs) {
+  std::vector<Value> args;
+  std::size_t next = 0;
+  for (const relay::Var* p : s.function->params) args.push_back(nested(p->annotation, inputs, next));
+  return s.build->program->invoke(s.callable, args);
+}
+
+Result<support::Unit> KernelMaker::compute(const relay::Function* f, PackedArgs inputs, PackedArgs outputs,
+                                           Last& last) {
+  RLDB_TRY(Specialised * s, compiled(f, inputs, last));
+  if (s->kernel) {
+    std::vector<Value> args(inputs.begin(), inputs.end());
+    args.insert(args.end(), outputs.begin(), outputs.end());
+    RLDB_TRY_VOID(runtime::call_kernel(*s->kernel, args));
+    return support::Unit{};
+  }
+  RLDB_TRY(Value result, evaluate(*s, inputs));
   std::vector<Value> values;
   leaves(result, values);
   if (values.size() != outputs.size())
-    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} results for {} outputs", values.size(), outputs.size()));
+    return runtime::fail(ErrorKind::TypeMismatch,
+                         fmt::format("{} results for {} outputs", values.size(), outputs.size()));
   for (std::size_t i = 0; i < values.size(); ++i) RLDB_TRY_VOID(copy_into(values[i], outputs[i]));
   return support::Unit{};
 }
@@ -195,13 +242,14 @@ Result<support::Unit> KernelMaker::shape(const relay::Function* f, PackedArgs sh
   return support::Unit{};
 }
 
-Result<support::Unit> KernelMaker::shape_from_data(const relay::Function* f, PackedArgs inputs, PackedArgs outputs) {
-  RLDB_TRY(Value result, evaluate(f, inputs));
+Result<support::Unit> KernelMaker::shape_from_data(const relay::Function* f, PackedArgs inputs, PackedArgs outputs,
+                                                   Last& last) {
+  RLDB_TRY(Specialised * s, compiled(f, inputs, last));
+  RLDB_TRY(Value result, evaluate(*s, inputs));
   std::vector<Value> values;
   leaves(result, values);
   if (values.size() != outputs.size()) return runtime::fail(ErrorKind::TypeMismatch, "another number of results");
-  for (std::size_t i = 0; i < values.size(); ++i)
-    RLDB_TRY_VOID(store_dims(values[i].as_tensor().shape(), outputs[i]));
+  for (std::size_t i = 0; i < values.size(); ++i) RLDB_TRY_VOID(store_dims(values[i].as_tensor().shape(), outputs[i]));
   return support::Unit{};
 }
 
@@ -211,19 +259,38 @@ Primitive KernelMaker::primitive(const relay::Kernel& kernel) {
   const auto with_maker = [self](auto run) -> Primitive {
     return [self, run](PackedArgs in, PackedArgs out) { return run(*self.lock(), in, out); };
   };
+  const auto last = std::make_shared<Last>();
   switch (kernel.kind) {
     case relay::KernelKind::Compute:
-      return with_maker([f](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.compute(f, in, out); });
+      return with_maker(
+          [f, last](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.compute(f, in, out, *last); });
     case relay::KernelKind::Shape:
       return with_maker([f](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.shape(f, in, out); });
     case relay::KernelKind::ShapeFromData:
-      return with_maker([f](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.shape_from_data(f, in, out); });
+      return with_maker(
+          [f, last](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.shape_from_data(f, in, out, *last); });
     case relay::KernelKind::StorageSize:
       return [bytes = kernel.element_bytes](PackedArgs in, PackedArgs out) { return storage_size(bytes, in, out); };
     case relay::KernelKind::Copy:
       return [](PackedArgs in, PackedArgs out) { return copy_into(in[0], out[0]); };
   }
   return {};
+}
+
+// ---- primitives of files ----
+
+const relay::Function* KernelMaker::read_function(const std::string& text) {
+  source::Diagnostics found;
+  const source::FileId file = session_.sources().add("primitive.relay", text);
+  const auto parsed = frontend::parse_relay(ctx_, session_.sources(), file, found);
+  const auto* f = parsed.module ? relay::as<relay::Function>(parsed.module->body) : nullptr;
+  if (!f) return nullptr;
+  for (const relay::Var* p : f->params) {
+    std::vector<const TensorType*> tensors;
+    leaves(p->annotation, tensors);
+    if (tensors.empty()) return nullptr;
+  }
+  return f;
 }
 
 // ---- primitives that only their names are known of ----
@@ -281,14 +348,14 @@ Result<const relay::Function*> KernelMaker::chain_function(const NamedChain& cha
     std::vector<const relay::Expr*> args;
     if (result) args.push_back(result);
     while (int(args.size()) < o->operands && next < params.size()) args.push_back(params[next++]);
-    for (const relay::AttrField& field : relay::info(o->attributes).fields)
-      if (!field.fallback)
-        return runtime::fail(ErrorKind::UnknownFunction,
-                             fmt::format("`{}` takes attributes, which the name of a primitive does not tell", o->name));
+    if (!relay::info(o->attributes).fields.empty())
+      return runtime::fail(ErrorKind::UnknownFunction,
+                           fmt::format("`{}` takes attributes, which the name of a primitive does not tell", o->name));
     result = ctx_.call(ctx_.op(o), args);
   }
   if (next != params.size())
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("{} operands, and the operators take {}", params.size(), next));
+    return runtime::fail(ErrorKind::ArgumentCount,
+                         fmt::format("{} operands, and the operators take {}", params.size(), next));
   return ctx_.function({}, params, nullptr, result, {});
 }
 
@@ -296,16 +363,18 @@ Primitive KernelMaker::primitive_by_name(std::string_view name) {
   const auto chain = read_name(name);
   if (!chain) return {};
   return [self = weak_from_this(), chain = *chain, name = std::string(name)](PackedArgs in,
-                                                                            PackedArgs out) -> Result<support::Unit> {
+                                                                             PackedArgs out) -> Result<support::Unit> {
     KernelMaker& m = *self.lock();
     const Shapes shapes = chain.is_shape ? read_shapes(in) : shapes_of(in);
     std::vector<runtime::DType> dtypes;
     for (const Value& v : in) dtypes.push_back(chain.is_shape ? runtime::DType::Float(32) : v.as_tensor().dtype());
-    const relay::Function*& f = m.by_name_[{name + fmt::format("{}", dtypes.empty() ? "" : to_string(dtypes[0])), shapes}];
+    const relay::Function*& f =
+        m.by_name_[{name + fmt::format("{}", dtypes.empty() ? "" : to_string(dtypes[0])), shapes}];
     if (!f) {
       RLDB_TRY(f, m.chain_function(chain, dtypes, shapes));
     }
-    return chain.is_shape ? m.shape(f, in, out) : m.compute(f, in, out);
+    Last last;
+    return chain.is_shape ? m.shape(f, in, out) : m.compute(f, in, out, last);
   };
 }
 

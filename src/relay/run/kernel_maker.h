@@ -21,6 +21,8 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
       : ctx_(ctx), session_(options, output) {}
 
   Primitive primitive(const relay::Kernel& kernel);
+  // A function that stands in a file; null: it is none over tensors of known types.
+  const relay::Function* read_function(const std::string& text);
   // By what the name says; empty: it says nothing that is known.
   Primitive primitive_by_name(std::string_view name);
 
@@ -31,16 +33,24 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
     const relay::Type* result = nullptr;
     std::shared_ptr<const session::Build> build;  // null: not compiled yet
     Value callable;
+    runtime::Kernel* kernel = nullptr;  // when the function is no more than one kernel: called without a machine
   };
   using Shapes = std::vector<std::vector<std::int64_t>>;
   using Key = std::pair<const relay::Function*, Shapes>;
 
+  // What a primitive was called with last, which mostly is what it is called with next.
+  struct Last {
+    Shapes shapes;
+    Specialised* specialised = nullptr;
+  };
+
+  Result<Specialised*> compiled(const relay::Function* f, PackedArgs inputs, Last& last);
+  Result<Value> evaluate(const Specialised& s, PackedArgs inputs);
   Result<Specialised*> specialise(const relay::Function* f, const Shapes& shapes);
   Result<support::Unit> compile(Specialised& s);
-  Result<Value> evaluate(const relay::Function* f, PackedArgs inputs);
-  Result<support::Unit> compute(const relay::Function* f, PackedArgs inputs, PackedArgs outputs);
+  Result<support::Unit> compute(const relay::Function* f, PackedArgs inputs, PackedArgs outputs, Last& last);
   Result<support::Unit> shape(const relay::Function* f, PackedArgs shapes, PackedArgs outputs);
-  Result<support::Unit> shape_from_data(const relay::Function* f, PackedArgs inputs, PackedArgs outputs);
+  Result<support::Unit> shape_from_data(const relay::Function* f, PackedArgs inputs, PackedArgs outputs, Last& last);
 
   struct NamedChain {
     std::vector<const relay::OpInfo*> operators;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "relay/run/kernel_maker.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass.h"
@@ -39,10 +41,31 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   if (!compiled) return nullptr;
   std::unique_ptr<Program> program(new Program);
   program->maker_ = std::make_shared<KernelMaker>(ctx, options, output);
-  for (const relay::Kernel& k : compiled->kernels)
-    program->primitives_.set(k.name, program->maker_->primitive(k));
+  for (const relay::Kernel& k : compiled->kernels) program->primitives_.set(k.name, program->maker_->primitive(k));
   program->exe_ = std::make_shared<const relay_bytecode::Executable>(std::move(compiled->executable));
   return program->link(out) ? std::move(program) : nullptr;
+}
+
+// Those of a file that we wrote say what they do. What says nothing usable goes by its name.
+void Program::primitives_of(const relay_bytecode::Executable& exe) {
+  for (const auto& [index, attributes] : exe.primitive_attributes) {
+    const auto text = [&](std::string_view key) {
+      const auto found = attributes.find(std::string(key));
+      return found == attributes.end() ? std::string() : found->second;
+    };
+    const std::string kind = text(relay::kernel_attr::Kind);
+    if (kind.size() != 1 || kind[0] < '0' || kind[0] > '4') continue;
+    relay::Kernel kernel{relay::KernelKind(kind[0] - '0'), exe.primitives[std::size_t(index)]};
+    if (kernel.kind == relay::KernelKind::StorageSize) {
+      const std::string bytes = text(relay::kernel_attr::ElementBytes);
+      std::from_chars(bytes.data(), bytes.data() + bytes.size(), kernel.element_bytes);
+      if (kernel.element_bytes == 0 || kernel.element_bytes > 4096) continue;
+    } else if (kernel.kind != relay::KernelKind::Copy) {
+      kernel.function = maker_->read_function(text(relay::kernel_attr::Function));
+      if (!kernel.function) continue;
+    }
+    primitives_.set(kernel.name, maker_->primitive(kernel));
+  }
 }
 
 std::unique_ptr<Program> Program::open(relay_bytecode::Executable exe, const session::Options& options,
@@ -50,6 +73,7 @@ std::unique_ptr<Program> Program::open(relay_bytecode::Executable exe, const ses
   std::unique_ptr<Program> program(new Program);
   program->own_ = std::make_unique<relay::Context>();
   program->maker_ = std::make_shared<KernelMaker>(*program->own_, options, output);
+  program->primitives_of(exe);
   program->primitives_.set_fallback(
       [maker = program->maker_.get()](std::string_view name) { return maker->primitive_by_name(name); });
   program->exe_ = std::make_shared<const relay_bytecode::Executable>(std::move(exe));
@@ -80,9 +104,8 @@ runtime::Result<Value> made_up(const relay::Type* type, const session::Options& 
   }
   const auto* tensor = relay::as<relay::TensorType>(type);
   if (!tensor)
-    return runtime::fail(ErrorKind::ArgumentCount,
-                         fmt::format("nothing can be made up for a parameter of type `{}`",
-                                     type ? relay::print_type(type) : "unknown"));
+    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("nothing can be made up for a parameter of type `{}`",
+                                                               type ? relay::print_type(type) : "unknown"));
   std::vector<std::int64_t> shape;
   for (const relay::Dim& d : tensor->shape)
     shape.push_back(d.kind == relay::DimKind::Known ? d.value : options.default_dim);
@@ -98,7 +121,9 @@ runtime::Result<Value> argument(const Value& given, const relay::Type* type, con
   switch (given.kind()) {
     case ValueKind::Int:
     case ValueKind::Bool:
-      return scalar_of(given, tensor ? tensor->dtype : given.is(ValueKind::Int) ? runtime::DType::Int(32) : runtime::DType::Bool());
+      return scalar_of(given, tensor                     ? tensor->dtype
+                              : given.is(ValueKind::Int) ? runtime::DType::Int(32)
+                                                         : runtime::DType::Bool());
     case ValueKind::Float:
       return scalar_of(given, tensor ? tensor->dtype : runtime::DType::Float(32));
     case ValueKind::Tensor:

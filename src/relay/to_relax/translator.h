@@ -96,6 +96,8 @@ class FunctionTranslator {
   const ir::Expr* packed(std::string_view builtin, const Exprs& args, const ir::Type* type);
   // With what inference knows of it: dims that the value's type does not have are checked or get names.
   const ir::Expr* refined(const ir::Expr* e, const relay::Type* t);
+  // A tuple that is written out, so that each field is refined.
+  const ir::Expr* with_known_fields(const ir::Expr* e, const relay::Type* t);
   const ir::Type* with_new_dims(const relay::Type* t);
   std::string_view hint_of(const relay::Expr* e) const;
   // Everything made since then comes from `e`.

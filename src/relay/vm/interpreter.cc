@@ -205,8 +205,8 @@ std::vector<Value> Interpreter::list(std::span<const Word> registers) {
 Interpreter::Done Interpreter::call(FunctionIndex function, std::vector<Value> args, const Program::Code& code) {
   const relay_bytecode::FunctionEntry& f = program_.executable().functions[std::size_t(function)];
   if (args.size() != f.params.size())
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} arguments, {} are given", f.name,
-                                                               f.params.size(), args.size()));
+    return runtime::fail(ErrorKind::ArgumentCount,
+                         fmt::format("`{}` takes {} arguments, {} are given", f.name, f.params.size(), args.size()));
   RLDB_TRY_VOID(room_for(m_, function, code.tail));
   RegName return_register = code.instruction.dst;
   if (code.tail) {
@@ -231,8 +231,7 @@ Interpreter::Done Interpreter::invoke_closure(const Program::Code& code) {
                          fmt::format("cannot call a {}: it is no closure", to_string(closure.kind())));
   const runtime::Function& f = closure.as_function();
   if (f.bytecode_index < 0 || std::size_t(f.bytecode_index) >= program_.executable().functions.size())
-    return runtime::fail(ErrorKind::UnknownFunction,
-                         fmt::format("function `{}` is not part of this program", f.name));
+    return runtime::fail(ErrorKind::UnknownFunction, fmt::format("function `{}` is not part of this program", f.name));
   std::vector<Value> args = f.captured;
   for (const Word r : code.instruction.list) args.push_back(reg(RegName(r)));
   return call(FunctionIndex(f.bytecode_index), std::move(args), code);
@@ -289,8 +288,7 @@ Result<std::int64_t> Interpreter::scalar(RegName r) {
 Result<std::vector<std::int64_t>> Interpreter::dims(RegName r) {
   RLDB_TRY(const runtime::Tensor* t, tensor(r));
   if (!t->dtype().is_int() || t->dtype().lanes != 1 || t->dtype().bits < 32 || t->ndim() > 1)
-    return runtime::fail(ErrorKind::TypeMismatch,
-                         fmt::format("${} is {}, not a shape", r, runtime::describe(reg(r))));
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("${} is {}, not a shape", r, runtime::describe(reg(r))));
   std::vector<std::int64_t> out;
   if (t->ndim() == 0) return out;  // the shape of a scalar
   for (std::int64_t d = 0; d < t->element_count(); ++d)

@@ -23,8 +23,7 @@ Machine::Machine(std::shared_ptr<const Program> program, Limits limits)
 
 Result<support::Unit> Machine::start(std::string_view function, PackedArgs args) {
   const FunctionIndex index = executable().find_function(function);
-  if (index < 0)
-    return runtime::fail(ErrorKind::UnknownFunction, fmt::format("there is no function `{}`", function));
+  if (index < 0) return runtime::fail(ErrorKind::UnknownFunction, fmt::format("there is no function `{}`", function));
   return start(program_->function_value(index), args);
 }
 
@@ -94,8 +93,7 @@ bool Machine::write_register(std::size_t frame, RegName r, Value value) {
 
 bool Machine::at_tail_call() const { return running() && program_->code_[std::size_t(frame().pc)].tail; }
 
-Outcome call(const std::shared_ptr<const Program>& program, std::string_view function, PackedArgs args,
-             Limits limits) {
+Outcome call(const std::shared_ptr<const Program>& program, std::string_view function, PackedArgs args, Limits limits) {
   Machine machine(program, limits);
   auto started = machine.start(function, args);
   if (started.ok()) return machine.run();

@@ -160,8 +160,6 @@ Value Program::closure(FunctionIndex function, std::vector<Value> captured) cons
       exe_->functions[std::size_t(function)].name, int(std::int64_t(function)), std::move(captured))));
 }
 
-Value Program::function_value(FunctionIndex function) const {
-  return closure(function, {});
-}
+Value Program::function_value(FunctionIndex function) const { return closure(function, {}); }
 
 }  // namespace rldb::relay_vm

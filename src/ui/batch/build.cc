@@ -2,10 +2,15 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/file_names.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 
 namespace rldb::ui {
 
 int batch_build(const CommandLine& line, Console& console) {
+  source::Diagnostics of_relay;
+  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+    return batch_build_relay(*program, of_relay, line, console, false);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
@@ -21,6 +26,11 @@ int batch_build(const CommandLine& line, Console& console) {
 }
 
 int batch_disasm(const CommandLine& line, Console& console) {
+  if (const auto bytes = relay_executable_bytes(line.files[0]))
+    return batch_print_relay_executable(*bytes, line, console);
+  source::Diagnostics of_relay;
+  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+    return batch_build_relay(*program, of_relay, line, console, true);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;

@@ -15,7 +15,7 @@ namespace {
 // What is found out about one file.
 struct FileCheck {
   std::unique_ptr<session::Session> session;
-  std::unique_ptr<RelayProgram> relay;  // when the file is Relay text
+  std::unique_ptr<RelayProgram> relay;           // when the file is Relay text
   std::optional<std::size_t> machine_functions;  // when it is an executable of the Relay VM
   source::Diagnostics diagnostics;
   std::string what;  // is wrong; empty: nothing

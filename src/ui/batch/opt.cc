@@ -11,6 +11,8 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 #include "ui/cache_folder.h"
 #include "ui/memory/memory_view.h"
 #include "ui/rewrite_file.h"
@@ -182,6 +184,9 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 }  // namespace
 
 int batch_opt(const CommandLine& line, Console& console) {
+  source::Diagnostics of_relay;
+  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+    return batch_opt_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   using Pipeline = std::vector<passes::PassInvocation>;

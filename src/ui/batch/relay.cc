@@ -100,9 +100,7 @@ bool is_relay_file(const std::string& path) {
   return read_bytes(path, text) && frontend::is_relay(path, text);
 }
 
-bool any_is_relay(const CommandLine& line) {
-  return std::any_of(line.files.begin(), line.files.end(), is_relay_file);
-}
+bool any_is_relay(const CommandLine& line) { return std::any_of(line.files.begin(), line.files.end(), is_relay_file); }
 
 int batch_diff_relay(const CommandLine& line, Console& console) {
   const auto a = side(line.files[0], line, console);

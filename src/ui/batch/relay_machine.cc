@@ -1,12 +1,16 @@
+// The Relay VM on the command line: check, print, run of executables; run, opt, build, disasm of Relay text.
 #include "ui/batch/relay_machine.h"
 
 #include <fmt/format.h>
 
 #include <csignal>
 
+#include "rldb/relay/ir/printer.h"
+#include "rldb/relay/passes/pass.h"
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/object.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -58,7 +62,8 @@ std::optional<std::vector<Value>> arguments(const std::vector<Parameter>& params
     const bool named = at < params.size();
     if (!named) at = next++;
     if (at >= params.size()) {
-      out.add({}, source::message(diag::BadInput, text, fmt::format("the function takes {} argument(s)", params.size())));
+      out.add({},
+              source::message(diag::BadInput, text, fmt::format("the function takes {} argument(s)", params.size())));
       return std::nullopt;
     }
     texts[at] = named ? text.substr(params[at].name.size() + 1) : text;
@@ -68,8 +73,10 @@ std::optional<std::vector<Value>> arguments(const std::vector<Parameter>& params
     Value given;
     if (!texts[i].empty()) {
       auto parsed = runtime::parse_value_literal(texts[i]);
-      if (parsed.ok()) given = std::move(parsed).value();
-      else out.add({}, source::message(diag::BadInput, texts[i], parsed.error().message));
+      if (parsed.ok())
+        given = std::move(parsed).value();
+      else
+        out.add({}, source::message(diag::BadInput, texts[i], parsed.error().message));
     }
     if (out.has_errors()) return std::nullopt;
     auto value = relay_run::argument(given, params[i].type, line.options, line.options.seed + i);
@@ -165,6 +172,37 @@ int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const 
   std::vector<Parameter> params;
   for (const relay::Var* p : f->params) params.push_back({std::string(p->name), relay.typing.of(p)});
   return run_program(*program, params, line, console, relay.sources);
+}
+
+int batch_opt_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console) {
+  const relay::Module* m = relay.parsed.module;
+  const auto passes = relay::parse_passes(line.passes, found);
+  if (!m || !passes) return fail(found, line, console, m ? kUsage : kBadText, relay.sources);
+  relay::PassEnv env{relay.ctx, found};
+  for (const relay::PassId id : *passes) {
+    const relay::Module* const before = m;
+    m = relay::run_pass(id, env, m);
+    if (!m) break;
+    if (line.print_ir_after_change && m != before)
+      console.error(fmt::format("# IR after {}\n{}\n", relay::info(id).name, relay::print(m)));
+  }
+  if (!found.all().empty()) fail(found, line, console, kFailed, relay.sources);
+  if (!m) return kFailed;
+  const std::string text = relay::print(m);
+  return write_output(line.output, text.ends_with('\n') ? text : text + "\n", console) ? kGood : kUsage;
+}
+
+int batch_build_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console,
+                      bool listing) {
+  const relay::Module* m = relay.parsed.module;
+  const auto program = m ? relay_run::Program::compile(relay.ctx, m, line.options, nullptr, found) : nullptr;
+  auto bytes = program ? relay_bytecode::serialise(program->executable()) : runtime::Result<std::string>(std::string());
+  if (!bytes.ok()) found.add({}, source::message(diag::NotSerialisable, bytes.error().message));
+  if (!found.all().empty()) fail(found, line, console, kFailed, relay.sources);
+  if (!program || !bytes.ok()) return m ? kFailed : kBadText;
+  if (!listing) return write_output(line.output, *bytes, console) ? kGood : kUsage;
+  console.write(relay_bytecode::as_text(program->executable()));
+  return kGood;
 }
 
 }  // namespace rldb::ui

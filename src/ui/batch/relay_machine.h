@@ -10,14 +10,19 @@
 
 namespace rldb::ui {
 
+struct RelayProgram;  // ui/batch/relay.h
+
 // The file's bytes when it is an executable of the Relay VM, told by its version; nothing for other files.
 std::optional<std::string> relay_executable_bytes(const std::string& path);
 // Nothing: diagnosed.
 std::optional<relay_bytecode::Executable> load_relay_executable(const std::string& path, const std::string& bytes,
                                                                 source::Diagnostics& out);
 int batch_print_relay_executable(const std::string& bytes, const CommandLine& line, Console& console);
-int batch_run_relay(struct RelayProgram& relay, const source::Diagnostics& read, const CommandLine& line,
-                    Console& console);
+int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const CommandLine& line, Console& console);
+// `rldb opt`: passes of the machine's compiler.  `rldb build`, `rldb disasm`: the executable, its listing.
+int batch_opt_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console);
+int batch_build_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console,
+                      bool listing);
 int batch_run_relay_executable(const std::string& bytes, const CommandLine& line, Console& console);
 
 }  // namespace rldb::ui

@@ -93,7 +93,9 @@ std::string checked(const std::string& line) {
   const std::string text = fmt::format("#[version = \"0.0.5\"]\ndef @main({}) {{ {} }}\n", cells[0], cells[2]);
   const std::string got = value_of_main(text, cells_of(cells[1], ';'), session::Engine::Jit);
   CAPTURE(line);
-  CHECK(value_of_main(text, cells_of(cells[1], ';'), session::Engine::Eval) == got);
+  // The engines say what is wrong in words of their own.
+  const std::string other = value_of_main(text, cells_of(cells[1], ';'), session::Engine::Eval);
+  CHECK((got.starts_with("!") ? other.substr(0, 1) : other) == (got.starts_with("!") ? "!" : got));
   if (!blesses()) CHECK(got == (cells.size() > 3 ? cells[3] : ""));
   return fmt::format("{} | {} | {} | {}", cells[0], cells[1], cells[2], got);
 }

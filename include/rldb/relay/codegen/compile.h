@@ -17,6 +17,13 @@ enum class KernelKind : std::uint8_t {
   Copy,           // from one tensor to another
 };
 
+// How a file says what a primitive does: attributes of it, which TVM keeps and does not read.
+namespace kernel_attr {
+inline constexpr std::string_view Kind = "rldb.kind";
+inline constexpr std::string_view Function = "rldb.function";
+inline constexpr std::string_view ElementBytes = "rldb.element_bytes";
+}  // namespace kernel_attr
+
 struct Kernel {
   KernelKind kind;
   std::string name;  // in the executable's table

@@ -39,6 +39,7 @@ class Program {
  private:
   Program() = default;
   bool link(source::Diagnostics& out);
+  void primitives_of(const relay_bytecode::Executable& exe);
   std::unique_ptr<relay::Context> own_;  // of an executable
   std::shared_ptr<const relay_bytecode::Executable> exe_;
   std::shared_ptr<KernelMaker> maker_;

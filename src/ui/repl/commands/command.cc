@@ -1,3 +1,4 @@
+// Commands: the table, look-up by name, alias and prefix, the verbs that work without a colon.
 #include "ui/repl/commands/command.h"
 
 #include <algorithm>

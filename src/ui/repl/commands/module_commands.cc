@@ -1,8 +1,8 @@
 // Commands about the module: load, save, look.
 #include <fmt/format.h>
 
-#include "rldb/debug/file_names.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/debug/file_names.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"

@@ -112,7 +112,8 @@ void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<
   }
   // A word that is still being typed is not wrong yet.
   const bool typing = cursor > 0 && cursor <= text.size() && is_word_byte(text[cursor - 1]);
-  if (typing || found.all().empty() || debug::check_expression(text, *std::make_unique<source::Diagnostics>())) return;
+  source::Diagnostics ignored;  // the debugger's language may have more to say about it
+  if (typing || found.all().empty() || debug::is_expression(text, ignored)) return;
   out.push_back({found.all()[0].message, HintLine::Kind::Problem});
 }
 

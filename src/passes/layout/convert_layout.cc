@@ -1,0 +1,205 @@
+// ConvertLayout: convolutions compute in the layouts that are asked for, {"relax.nn.conv2d": ["NHWC", "OHWI"]}, and
+// what reads their results follows as far as its rule allows. Dataflow blocks only; what they output is stored as it
+// was.
+#include <algorithm>
+
+#include "passes/layout/layout_rules.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/rewrite_counter.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+class LayoutConverter : public Rewriter {
+ public:
+  LayoutConverter(Context& ctx, const WantedLayouts& wanted) : Rewriter(ctx), wanted_(wanted) {}
+
+ protected:
+  const BindingBlock* visit_block(const BindingBlock* b) override {
+    if (!b->is_dataflow()) return default_block(b);
+    out_.clear();
+    for (const Binding* each : b->bindings) {
+      support::poll();
+      origin_ = each;
+      convert(each);
+    }
+    if (std::equal(out_.begin(), out_.end(), b->bindings.begin(), b->bindings.end())) return b;
+    const BindingBlock* made = ctx_.block(out_, true);
+    ctx_.set_origin(made, b);
+    return made;
+  }
+
+ private:
+  // As it is stored now.
+  Layout layout_of(const Expr* e) const {
+    const auto* v = as<Var>(e);
+    const auto found = v ? layouts_.find(v) : layouts_.end();
+    if (found != layouts_.end()) return found->second;
+    const auto* t = as<TensorType>(e->type);
+    return Layout::initial(t && t->ndim > 0 ? t->ndim : 0);
+  }
+
+  const Var* emit(const Expr* value) {
+    const Var* v = ctx_.dataflow_var("lv", value->type);
+    out_.push_back(ctx_.binding(v, value));
+    ctx_.set_origin(out_.back(), origin_);
+    if (isa<Call>(value)) ctx_.set_origin(value, origin_);
+    return v;
+  }
+
+  const Expr* stored(const Expr* e, const Layout& to) {
+    const Expr* now = lookup_expr(e);
+    const Expr* made = convert_layout_of(ctx_, now, layout_of(e), to);
+    return made == now ? now : emit(made);
+  }
+  const Expr* lookup_expr(const Expr* e) const {
+    const auto* v = as<Var>(e);
+    return v ? lookup(v) : e;
+  }
+
+  // The value with every variable stored as it was.
+  const Expr* original(const Expr* e) {
+    VarMap map;
+    for (const Var* v : free_vars(e)) {
+      const auto found = layouts_.find(v);
+      const Expr* now = found == layouts_.end() ? lookup(v) : stored(v, Layout::initial(found->second.ndim()));
+      if (now != v) map[v] = now;
+    }
+    return map.empty() ? e : substitute(ctx_, e, map);
+  }
+
+  void keep(const Binding* b) { out_.push_back(remake_binding(ctx_, b, b->var, original(b->value))); }
+
+  void convert(const Binding* b) {
+    if (b->is_match_cast()) return convert_cast(b);
+    const auto* call = as<Call>(b->value);
+    const auto decision =
+        call ? decide_layout({ctx_, call, wanted_, [this](const Expr* e) { return layout_of(e); }}) : std::nullopt;
+    if (!decision || !changes(*decision, call) ||
+        !may_rewrite([&] { return "the layout of `" + std::string(b->var->name) + "`"; }))
+      return keep(b);
+    const std::size_t mark = out_.size();
+    const Call* made = rebuilt(call, *decision);
+    if (!made) {
+      out_.resize(mark);
+      return keep(b);
+    }
+    bind(b, made, decision->result);
+  }
+
+  // Something is stored otherwise, before or after.
+  bool changes(const LayoutDecision& d, const Call* call) const {
+    const auto odd = [](const Layout& l) { return !l.is_initial(); };
+    if (odd(d.result) || std::any_of(d.operands.begin(), d.operands.end(), odd) ||
+        std::any_of(d.items.begin(), d.items.end(), odd))
+      return true;
+    const std::vector<const Var*> used = free_vars(call);
+    return std::any_of(used.begin(), used.end(), [&](const Var* v) { return layouts_.count(v) > 0; });
+  }
+
+  // Null: the operator refuses them.
+  const Call* rebuilt(const Call* call, const LayoutDecision& d) {
+    std::vector<const Expr*> args;
+    for (std::size_t i = 0; i < call->args.size(); ++i) {
+      const Expr* arg = call->args[i];
+      if (i == 0 && !d.items.empty())
+        args.push_back(tuple_of(cast<Tuple>(arg), d.items));
+      else if (i < d.operands.size())
+        args.push_back(stored(arg, d.operands[i]));
+      else if (!d.others.empty())
+        args.push_back(d.others[i - d.operands.size()]);
+      else
+        args.push_back(original(arg));
+    }
+    auto made = ctx_.call(CallSpec{call->callee, args, d.attrs, call->ty_args});
+    if (!made.ok()) return nullptr;
+    ctx_.set_origin(*made, call);
+    return *made;
+  }
+  const Expr* tuple_of(const Tuple* t, const std::vector<Layout>& layouts) {
+    std::vector<const Expr*> items;
+    for (std::size_t i = 0; i < t->items.size(); ++i) items.push_back(stored(t->items[i], layouts[i]));
+    return ctx_.tuple(items);
+  }
+
+  void bind(const Binding* b, const Call* value, const Layout& layout) {
+    if (!b->var->is_dataflow() && !layout.is_initial()) {
+      const Var* v = emit(value);
+      const Expr* back = convert_layout_of(ctx_, v, layout, Layout::initial(layout.ndim()));
+      out_.push_back(remake_binding(ctx_, b, b->var, back));
+      return;
+    }
+    const Var* v = b->var;
+    if (value->type != b->value->type && b->var->is_dataflow()) {
+      v = ctx_.dataflow_var(v->name, value->type);
+      ctx_.set_origin(v, b->var);
+      remap(b->var, v);
+    }
+    if (!layout.is_initial()) layouts_[b->var] = layout;
+    out_.push_back(remake_binding(ctx_, b, v, value));
+  }
+
+  // A cast in the layout of what it looks at.
+  void convert_cast(const Binding* b) {
+    const auto* v = as<Var>(b->value);
+    const auto found = v && b->var->is_dataflow() ? layouts_.find(v) : layouts_.end();
+    const auto* t = as<TensorType>(b->cast_type);
+    if (found == layouts_.end() || found->second.is_split() || !t || !t->has_shape || t->ndim != found->second.ndim())
+      return keep(b);
+    const Layout layout = found->second;
+    std::vector<const Expr*> dims;
+    for (const Layout::Piece& p : layout.pieces()) dims.push_back(t->shape[std::size_t(p.axis)]);
+    const Type* type = ctx_.tensor(dims, t->dtype, t->vdevice);
+    const Var* made = ctx_.dataflow_var(b->var->name, type);
+    ctx_.set_origin(made, b->var);
+    remap(b->var, made);
+    layouts_[b->var] = layout;
+    out_.push_back(ctx_.match_cast(made, lookup(v), type));
+    ctx_.set_origin(out_.back(), b);
+  }
+
+  const WantedLayouts& wanted_;
+  std::unordered_map<const Var*, Layout> layouts_;  // of variables that are stored otherwise
+  std::vector<const Binding*> out_;
+  const Binding* origin_ = nullptr;
+};
+
+std::optional<WantedLayouts> wanted_layouts(std::string_view text) {
+  const auto dict = split_dict(text);
+  if (!dict) return std::nullopt;
+  WantedLayouts wanted;
+  for (const KeyValue& item : *dict) {
+    std::string_view list = item.value;
+    if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
+    std::vector<std::string>& layouts = wanted[std::string(item.key)];
+    for (const std::string_view each : split_items(list.substr(1, list.size() - 2)))
+      layouts.emplace_back(unquote(each));
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Result<const Module*> convert_layout(PassEnv& env, const Module* module, const PassOptions& options) {
+  const PassOption* given = find_option(options, 0, "desired_layouts");
+  const auto wanted = given ? wanted_layouts(given->value) : WantedLayouts();
+  if (!wanted)
+    return Failure(message(diag::PassOptionValue, "desired_layouts", "ConvertLayout",
+                           "a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`", given->value));
+  const PassOption* callback = find_option(options, 1, "layout_cb");
+  if (callback && callback->value != "None")
+    return Failure(message(diag::PassOptionValue, "layout_cb", "ConvertLayout", "None: functions of Python are not run",
+                           callback->value));
+  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
+    return LayoutConverter(env.ctx, *wanted).rewrite_function(f);
+  });
+}
+
+}  // namespace rldb::passes

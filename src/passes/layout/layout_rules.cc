@@ -1,0 +1,329 @@
+// Layout rules of operators. An operator without one, or one whose rule gives up, gets its operands as they were, which
+// is always right.
+#include "passes/layout/layout_rules.h"
+
+#include <algorithm>
+
+#include "rldb/ir/op_name.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ops/op_info.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+using Decision = std::optional<LayoutDecision>;
+using Rule = Decision (*)(const LayoutQuery& q);
+
+const TensorType* tensor(const Expr* e) {
+  const auto* t = as<TensorType>(e->type);
+  return t && t->ndim >= 0 ? t : nullptr;
+}
+
+std::string_view text(const Call* c, std::string_view name) {
+  const Attr* a = find_attr(c->attrs, name);
+  return a && a->is(AttrKind::String) ? a->string : std::string_view();
+}
+
+Decision same(const LayoutQuery& q, const Layout& layout) {
+  return LayoutDecision{{layout}, {}, {}, q.call->attrs, layout};
+}
+
+// The layout of the first operand, when it is one without blocks.
+std::optional<Layout> unsplit(const LayoutQuery& q) {
+  if (!tensor(q.call->args[0])) return std::nullopt;
+  const Layout layout = q.layout_of(q.call->args[0]);
+  return layout.is_split() ? std::nullopt : std::optional(layout);
+}
+
+// ---- elementwise ----
+
+Decision unary(const LayoutQuery& q) {
+  return tensor(q.call->args[0]) ? same(q, q.layout_of(q.call->args[0])) : std::nullopt;
+}
+
+// The layout of a tensor that is stretched to more axes in front.
+Layout stretched(const Layout& from, int ndim) {
+  const int more = ndim - from.ndim();
+  std::vector<Layout::Piece> pieces = Layout::initial(more).pieces();
+  for (const Layout::Piece& p : from.pieces()) pieces.push_back({p.axis + more, p.factor});
+  return Layout(std::move(pieces));
+}
+
+Decision both(const LayoutQuery& q, const Layout& a, const Layout& b, const Layout& result) {
+  return LayoutDecision{{a, b}, {}, {}, q.call->attrs, result};
+}
+
+Decision binary(const LayoutQuery& q) {
+  const TensorType* x = tensor(q.call->args[0]);
+  const TensorType* y = tensor(q.call->args[1]);
+  if (!x || !y) return std::nullopt;
+  const Layout a = q.layout_of(q.call->args[0]);
+  const Layout b = q.layout_of(q.call->args[1]);
+  if (x->ndim == 0) return both(q, a, b, b);
+  if (y->ndim == 0) return both(q, a, b, a);
+  if (a.is_split() || b.is_split()) {
+    if (x->ndim != y->ndim) return std::nullopt;
+    // A dim of one that is stretched cannot be split; one that is not known is padded.
+    const Layout& split = a.pieces().size() >= b.pieces().size() ? a : b;
+    const auto* other = &split == &a ? y : x;
+    if (!other->has_shape) return std::nullopt;
+    for (const Layout::Piece& p : split.pieces()) {
+      const auto dim = const_int(other->shape[std::size_t(p.axis)]);
+      if (p.factor != 0 && (!dim || *dim % p.factor != 0)) return std::nullopt;
+    }
+    return both(q, split, split, split);
+  }
+  if (x->ndim <= y->ndim) {
+    const Layout out = stretched(a, y->ndim);
+    return both(q, a, out, out);
+  }
+  const Layout out = stretched(b, x->ndim);
+  return both(q, out, b, out);
+}
+
+Decision ternary(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  if (!layout) return std::nullopt;
+  for (const Expr* a : q.call->args)
+    if (!tensor(a) || tensor(a)->ndim != layout->ndim()) return std::nullopt;
+  return LayoutDecision{{*layout, *layout, *layout}, {}, {}, q.call->attrs, *layout};
+}
+
+// ---- convolutions, windows, images ----
+
+Decision conv2d(const LayoutQuery& q) {
+  const auto found = q.wanted.find(std::string(op::NnConv2d));
+  const Call* c = q.call;
+  if (found == q.wanted.end() || found->second.size() < 2 || !tensor(c->args[0]) || !tensor(c->args[1]))
+    return std::nullopt;
+  const std::vector<std::string>& wanted = found->second;
+  const std::string_view result_now = text(c, "out_layout").empty() ? text(c, "data_layout") : text(c, "out_layout");
+  const std::string& result_wanted = wanted.size() > 2 ? wanted[2] : wanted[0];
+  const auto data = Layout::parse(wanted[0], text(c, "data_layout"));
+  const auto weight = Layout::parse(wanted[1], text(c, "kernel_layout"));
+  const auto result = Layout::parse(result_wanted, result_now);
+  if (!data || !weight || !result) return std::nullopt;
+  const bool split = data->is_split() || weight->is_split() || result->is_split();
+  const Attr* groups = find_attr(c->attrs, "groups");
+  if (split && (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || !result->divides(c->type) ||
+                (groups && groups->integer != 1)))
+    return std::nullopt;
+  Span<NamedAttr> attrs = q.ctx.with_attr(c->attrs, "data_layout", q.ctx.attr(q.ctx.str(wanted[0])));
+  attrs = q.ctx.with_attr(attrs, "kernel_layout", q.ctx.attr(q.ctx.str(wanted[1])));
+  attrs = q.ctx.with_attr(attrs, "out_layout", q.ctx.attr(q.ctx.str(result_wanted)));
+  return LayoutDecision{{*data, *weight}, {}, {}, attrs, *result};
+}
+
+// The operator says its layout itself.
+Decision with_layout(const LayoutQuery& q, const Layout& layout) {
+  const std::string_view now = text(q.call, "layout");
+  if (int(now.size()) != layout.ndim()) return std::nullopt;
+  const std::string_view out_now = text(q.call, "out_layout");
+  Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "layout", q.ctx.attr(q.ctx.str(layout.text(now))));
+  if (out_now == now) attrs = q.ctx.with_attr(attrs, "out_layout", q.ctx.attr(q.ctx.str(layout.text(now))));
+  if (!out_now.empty() && out_now != now) return std::nullopt;
+  return LayoutDecision{{layout}, {}, {}, attrs, layout};
+}
+Decision pool2d(const LayoutQuery& q) {
+  return tensor(q.call->args[0]) ? with_layout(q, q.layout_of(q.call->args[0])) : std::nullopt;
+}
+Decision resize2d(const LayoutQuery& q) {
+  const auto found = q.wanted.find(std::string(op::ImageResize2d));
+  auto layout = unsplit(q);
+  if (found != q.wanted.end() && !found->second.empty())
+    layout = Layout::parse(found->second[0], text(q.call, "layout"));
+  return layout && !layout->is_split() ? with_layout(q, *layout) : std::nullopt;
+}
+
+// ---- operators along axes ----
+
+Decision with_axis(const LayoutQuery& q, const Layout& layout) {
+  const Attr* axis = find_attr(q.call->attrs, "axis");
+  if (!axis || !axis->is(AttrKind::Int)) return std::nullopt;
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr(layout.place(axis->integer)));
+  return LayoutDecision{{layout}, {}, {}, attrs, layout};
+}
+Decision along_axis(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  return layout ? with_axis(q, *layout) : std::nullopt;
+}
+Decision gather_elements(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  if (!layout || !tensor(q.call->args[1])) return std::nullopt;
+  Decision d = with_axis(q, *layout);
+  if (d) d->operands.push_back(*layout);
+  return d;
+}
+
+std::optional<std::vector<std::int64_t>> axes_of(const Call* c, std::string_view name, int ndim) {
+  const Attr* list = find_attr(c->attrs, name);
+  if (!list || !list->is(AttrKind::List)) return std::nullopt;
+  std::vector<std::int64_t> axes;
+  for (const Attr* a : list->items) axes.push_back(a->integer < 0 ? a->integer + ndim : a->integer);
+  return axes;
+}
+std::vector<std::int64_t> places(const Layout& layout, const std::vector<std::int64_t>& axes) {
+  std::vector<std::int64_t> out;
+  for (const std::int64_t a : axes) out.push_back(layout.place(a));
+  return out;
+}
+
+// The scale and the offset have the axes in their order: it has to stay.
+Decision layer_norm(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const auto axes = layout ? axes_of(q.call, "axes", layout->ndim()) : std::nullopt;
+  if (!axes) return std::nullopt;
+  const std::vector<std::int64_t> moved = places(*layout, *axes);
+  if (!std::is_sorted(axes->begin(), axes->end()) || !std::is_sorted(moved.begin(), moved.end())) return std::nullopt;
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axes", q.ctx.attr_ints(moved));
+  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+}
+
+// What is left of a layout without some axes, the others counted again.
+Layout without(const Layout& layout, const std::vector<std::int64_t>& axes) {
+  std::vector<Layout::Piece> pieces;
+  for (const Layout::Piece& p : layout.pieces()) {
+    if (std::find(axes.begin(), axes.end(), p.axis) != axes.end()) continue;
+    const auto before = std::count_if(axes.begin(), axes.end(), [&](std::int64_t a) { return a < p.axis; });
+    pieces.push_back({p.axis - int(before), 0});
+  }
+  return Layout(std::move(pieces));
+}
+
+Decision reduce(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  if (!layout) return std::nullopt;
+  const auto axes = axes_of(q.call, "axis", layout->ndim());
+  const bool keep = is_set(q.call->attrs, "keepdims");
+  if (!axes) return LayoutDecision{{*layout}, {}, {}, q.call->attrs, keep ? *layout : Layout()};
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr_ints(places(*layout, *axes)));
+  return LayoutDecision{{*layout}, {}, {}, attrs, keep ? *layout : without(*layout, *axes)};
+}
+
+Decision squeeze(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const auto axes = layout ? axes_of(q.call, "axis", layout->ndim()) : std::nullopt;
+  if (!axes) return std::nullopt;
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr_ints(places(*layout, *axes)));
+  return LayoutDecision{{*layout}, {}, {}, attrs, without(*layout, *axes)};
+}
+
+// New axes stay where they are put; the others fill the rest in the order in which they are stored.
+Decision expand_dims(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const auto* out = tensor(q.call);
+  const auto axes = layout && out ? axes_of(q.call, "axis", out->ndim) : std::nullopt;
+  if (!axes) return std::nullopt;
+  std::vector<int> old;
+  for (int i = 0; i < out->ndim; ++i)
+    if (std::find(axes->begin(), axes->end(), i) == axes->end()) old.push_back(i);
+  if (int(old.size()) != layout->ndim()) return std::nullopt;
+  std::vector<Layout::Piece> pieces = Layout::initial(out->ndim).pieces();
+  for (std::size_t i = 0; i < old.size(); ++i)
+    pieces[std::size_t(old[i])].axis = old[std::size_t(layout->pieces()[i].axis)];
+  return LayoutDecision{{*layout}, {}, {}, q.call->attrs, Layout(std::move(pieces))};
+}
+
+Decision strided_slice(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const auto* axes = as<Tuple>(q.call->args[1]);
+  if (!layout || !axes) return std::nullopt;
+  std::vector<const Expr*> moved;
+  for (const Expr* a : axes->items) {
+    const IntImm* n = as_int(a);
+    if (!n) return std::nullopt;
+    moved.push_back(q.ctx.int_imm(n->dtype(), layout->place(n->value)));
+  }
+  std::vector<const Expr*> others(q.call->args.begin() + 1, q.call->args.end());
+  others[0] = q.ctx.tuple(moved);
+  return LayoutDecision{{*layout}, {}, std::move(others), q.call->attrs, *layout};
+}
+
+Decision tile(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const Attr* repeats = find_attr(q.call->attrs, "repeats");
+  if (!layout || !repeats || !repeats->is(AttrKind::List) || int(repeats->items.size()) > layout->ndim())
+    return std::nullopt;
+  std::vector<std::int64_t> all(std::size_t(layout->ndim()) - repeats->items.size(), 1);
+  for (const Attr* a : repeats->items) all.push_back(a->integer);
+  std::vector<std::int64_t> moved;
+  for (const Layout::Piece& p : layout->pieces()) moved.push_back(all[std::size_t(p.axis)]);
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "repeats", q.ctx.attr_ints(moved));
+  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+}
+
+// The first layout with blocks when all tensors come out even, else the first without.
+Decision concat(const LayoutQuery& q) {
+  const auto* parts = as<Tuple>(q.call->args[0]);
+  const Attr* axis = find_attr(q.call->attrs, "axis");
+  if (!parts || parts->items.empty() || !axis || !axis->is(AttrKind::Int)) return std::nullopt;
+  std::optional<Layout> split, plain;
+  for (const Expr* item : parts->items) {
+    if (!tensor(item)) return std::nullopt;
+    const Layout layout = q.layout_of(item);
+    std::optional<Layout>& first = layout.is_split() ? split : plain;
+    if (!first) first = layout;
+  }
+  const bool even = split && std::all_of(parts->items.begin(), parts->items.end(),
+                                         [&](const Expr* item) { return split->divides(item->type); });
+  if (!even && !plain) return std::nullopt;
+  const Layout layout = even ? *split : *plain;
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr(layout.place(axis->integer)));
+  return LayoutDecision{{Layout()}, std::vector<Layout>(parts->items.size(), layout), {}, attrs, layout};
+}
+
+struct Row {
+  std::string_view op;
+  Rule rule;
+};
+constexpr Row kRows[] = {
+    {op::NnConv2d, conv2d},
+    {op::NnRelu, unary},
+    {op::NnRelu6, unary},
+    {op::NnLeakyrelu, unary},
+    {op::NnGelu, unary},
+    {op::NnGeluTanh, unary},
+    {op::NnSelu, unary},
+    {op::NnSilu, unary},
+    {op::NnSoftplus, unary},
+    {op::EwiseFma, ternary},
+    {op::NnMaxPool2d, pool2d},
+    {op::NnAvgPool2d, pool2d},
+    {op::NnAdaptiveAvgPool2d, pool2d},
+    {op::ImageResize2d, resize2d},
+    {op::NnSoftmax, along_axis},
+    {op::NnLogSoftmax, along_axis},
+    {op::Repeat, along_axis},
+    {op::Flip, along_axis},
+    {op::GatherElements, gather_elements},
+    {op::NnLayerNorm, layer_norm},
+    {op::Sum, reduce},
+    {op::Mean, reduce},
+    {op::Max, reduce},
+    {op::Min, reduce},
+    {op::Prod, reduce},
+    {op::Std, reduce},
+    {op::Variance, reduce},
+    {op::Squeeze, squeeze},
+    {op::ExpandDims, expand_dims},
+    {op::StridedSlice, strided_slice},
+    {op::Tile, tile},
+    {op::Concat, concat},
+};
+
+}  // namespace
+
+Decision decide_layout(const LayoutQuery& q) {
+  const ops::OpInfo* info = ops::find(q.call->callee);
+  if (!info || q.call->args.empty()) return std::nullopt;
+  for (const Row& r : kRows)
+    if (r.op == info->name) return r.rule(q);
+  if (info->family == "unary" && info->args[0].kind == ops::ArgKind::Tensor) return unary(q);
+  if (info->family == "binary" && q.call->args.size() == 2) return binary(q);
+  return std::nullopt;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,33 @@
+// How operators take other layouts of their operands.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "passes/layout/layout.h"
+
+namespace rldb::passes {
+
+// Wanted layouts by operator: of the data, of the weights, of the result.
+using WantedLayouts = std::unordered_map<std::string, std::vector<std::string>>;
+
+// A call whose operands are stored otherwise.
+struct LayoutDecision {
+  std::vector<Layout> operands;         // of the first arguments; the rest stay as they are
+  std::vector<Layout> items;            // of the items of the first argument, when that is a literal tuple
+  std::vector<const ir::Expr*> others;  // in place of the arguments behind `operands`, where a rule changes them
+  ir::Span<ir::NamedAttr> attrs;
+  Layout result;
+};
+
+struct LayoutQuery {
+  ir::Context& ctx;
+  const ir::Call* call;  // as it was, operands of their own types
+  const WantedLayouts& wanted;
+  std::function<Layout(const ir::Expr*)> layout_of;  // as an operand is stored now
+};
+
+// Nullopt: the operator wants its operands as they were.
+std::optional<LayoutDecision> decide_layout(const LayoutQuery& q);
+
+}  // namespace rldb::passes
