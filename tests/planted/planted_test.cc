@@ -72,7 +72,7 @@ Found look_at(const std::string& program, const std::string& passes, Bug bug) {
   found.bisection = repro::bisect_passes(s, s.module(), q);
   repro::ReduceOptions reduction;
   reduction.jobs = 2;
-  reduction.seconds = 60;
+  reduction.candidate_seconds = 120;  // a machine with other work is slow, and the result is to be the same
   found.reduction = repro::reduce(s, s.module(), q, reduction);
   REQUIRE(found.bisection.verdict == repro::PassBisection::Verdict::Found);
   REQUIRE(found.reduction.module);
@@ -117,7 +117,7 @@ TEST_CASE("planted: a shape is made of another slot") {
 
 TEST_CASE("planted: a schedule drops what a split leaves over") {
   const auto found =
-      look_at(chain("(19, 19)", [](int i) { return i == 250 ? "R.sum(v249, axis=[0], keepdims=True)" : ""; }),
+      look_at(chain("(11, 11)", [](int i) { return i == 250 ? "R.sum(v249, axis=[0], keepdims=True)" : ""; }),
               "LegalizeOps,DefaultSchedule(vector_bytes=32)", Bug::LostRest);
   CHECK(found.bisection.pass.id == passes::PassId::DefaultSchedule);
   CHECK(found.bisection.rewrite > 0);
