@@ -156,7 +156,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.callback([&c] {
-    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty()) throw CLI::RequiredError("--passes");
+    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty() && !c.to_relax)
+      throw CLI::RequiredError("--passes");
   });
 }
 

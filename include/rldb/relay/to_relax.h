@@ -17,8 +17,8 @@ namespace rldb::relay {
 const ir::Module* to_relax(ir::Context& ctx, const Context& relay, const Module& module, const Typing& typing,
                            source::Diagnostics& out);
 
-// One function without free variables, over tensors and tuples of tensors, as a Relax module: the function under `name`, and the
-// kernels of what Relax has no operator for. Parameters have types. Null after errors.
+// One function without free variables, over tensors and tuples of tensors, as a Relax module: the function under
+// `name`, and the kernels of what Relax has no operator for. Parameters have types. Null after errors.
 const ir::Module* primitive_to_relax(ir::Context& ctx, Context& relay, const Function& function, std::string_view name,
                                      source::Diagnostics& out);
 

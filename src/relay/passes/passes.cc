@@ -145,17 +145,28 @@ class DeadCode : public AnfRewriter {
     }
   }
 
-  // Operands of a value are names or scopes.
-  void use(const Expr* e) {
-    if (is_leaf(e)) {
-      used_.insert(e);
-    } else if (const auto* f = as<Function>(e); !f || !is_primitive(f)) {
-      for_each_operand(e, [&](const Expr* x) {
-        if (is_leaf(x) || (x->kind == ExprKind::Function && e->kind == ExprKind::Call))
-          used_.insert(x);
-        else
-          mark(x);
-      });
+  // What a value uses: operands with a stack, for text that is not in A-normal form nests them; scopes by recursion.
+  void use(const Expr* root) {
+    std::vector<const Expr*> open{root};
+    while (!open.empty()) {
+      support::poll();
+      const Expr* e = open.back();
+      open.pop_back();
+      if (!used_.insert(e).second || is_leaf(e)) continue;
+      if (const auto* f = as<Function>(e)) {
+        if (!is_primitive(f)) mark(f->body);
+      } else if (const auto* i = as<If>(e)) {
+        open.push_back(i->condition);
+        mark(i->consequence);
+        mark(i->alternative);
+      } else if (const auto* m = as<Match>(e)) {
+        open.push_back(m->value);
+        for (const Arm& arm : m->arms) mark(arm.body);
+      } else if (e->kind == ExprKind::Let) {
+        mark(e);
+      } else {
+        for_each_operand(e, [&](const Expr* x) { open.push_back(x); });
+      }
     }
   }
 

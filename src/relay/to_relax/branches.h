@@ -17,7 +17,8 @@ const ir::Expr* FunctionTranslator::branches(const ir::Expr* condition, Then&& c
   const ir::SeqExpr* no = branch(alternative);
   if (!yes || !no) return nullptr;
   const auto visible = [&](const ir::Var* v) { return v->id <= before; };
-  const ir::Type* type = ir::join(ctx_, ir::erase(ctx_, yes->body->type, visible), ir::erase(ctx_, no->body->type, visible));
+  const ir::Type* type =
+      ir::join(ctx_, ir::erase(ctx_, yes->body->type, visible), ir::erase(ctx_, no->body->type, visible));
   return blocks_.emit(ctx_.if_expr(condition, yes, no, type), "gv");
 }
 

@@ -16,7 +16,9 @@ namespace rldb::to_relax {
 std::vector<const ir::Var*> FunctionTranslator::make_params(ModuleTranslator& shared, const relay::Function& f,
                                                             ir::BlockBuilder& names) {
   std::vector<const ir::Var*> params;
-  const auto open = [&] { return static_cast<const Expr*>(shared.ctx.var(names.unique_name("d"), shared.ctx.int64())); };
+  const auto open = [&] {
+    return static_cast<const Expr*>(shared.ctx.var(names.unique_name("d"), shared.ctx.int64()));
+  };
   for (const relay::Var* p : f.params) {
     const ir::Type* type = relax_type(shared.ctx, shared.typing.of(p), open);
     const ir::Var* v = shared.ctx.var(names.unique_name(name_in_python(p->name)), type);
@@ -186,7 +188,7 @@ const Expr* FunctionTranslator::leaf_value(const relay::Expr* e, const relay::Ex
     return fail(user, source::message(diag::RelayUnboundHere, fmt::format("%{}", v->name)));
   if (const auto* g = relay::as<relay::GlobalVar>(e)) {
     if (const ir::GlobalVar* known = shared_.global(g->name)) return known;
-    return fail(user, source::message(diag::RelayNotTranslated, fmt::format("`@{}`, which has no body", g->name)));
+    return fail(user, source::message(diag::RelayNotTranslated, fmt::format("`@{}`, whose body is missing,", g->name)));
   }
   if (const auto* c = relay::as<relay::Constant>(e)) {
     auto* tensor = const_cast<runtime::Tensor*>(c->tensor);
@@ -196,7 +198,8 @@ const Expr* FunctionTranslator::leaf_value(const relay::Expr* e, const relay::Ex
   }
   if (const auto* c = relay::as<relay::Constructor>(e)) return shared_.constructor(*c);
   if (const auto* o = relay::as<relay::Op>(e))
-    return fail(user, source::message(diag::RelayNotTranslated, fmt::format("the operator `{}` as a value", o->info->name)));
+    return fail(user,
+                source::message(diag::RelayNotTranslated, fmt::format("the operator `{}` as a value", o->info->name)));
   RLDB_UNREACHABLE("an operand that is neither done nor a leaf");
 }
 
@@ -296,7 +299,8 @@ const Expr* FunctionTranslator::packed(std::string_view builtin, const Exprs& ar
 }
 
 const ir::Type* FunctionTranslator::with_new_dims(const relay::Type* t) {
-  return relax_type(ctx_, t, [&] { return static_cast<const Expr*>(ctx_.var(blocks_.unique_name("d"), ctx_.int64())); });
+  return relax_type(ctx_, t,
+                    [&] { return static_cast<const Expr*>(ctx_.var(blocks_.unique_name("d"), ctx_.int64())); });
 }
 
 namespace {

@@ -1,20 +1,20 @@
 // Modules: signatures first, then bodies; constructors that stand as values.
-#include "relay/to_relax/branches.h"
-#include "relay/to_relax/types.h"
-#include "rldb/support/cancel.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_set>
 
+#include "relay/to_relax/branches.h"
+#include "relay/to_relax/types.h"
+#include "rldb/support/cancel.h"
+
 namespace rldb::to_relax {
 
 std::string name_in_python(std::string_view name) {
-  static constexpr std::array kKeywords{"and",    "as",     "assert", "async", "await",  "break",    "class", "continue",
-                                        "def",    "del",    "elif",   "else",  "except", "False",    "finally", "for",
-                                        "from",   "global", "if",     "import", "in",    "is",       "lambda", "None",
-                                        "nonlocal", "not",  "or",     "pass",  "raise",  "return",   "True",  "try",
-                                        "while",  "with",   "yield"};
+  static constexpr std::array kKeywords{"and",      "as",     "assert", "async",    "await", "break",  "class",
+                                        "continue", "def",    "del",    "elif",     "else",  "except", "False",
+                                        "finally",  "for",    "from",   "global",   "if",    "import", "in",
+                                        "is",       "lambda", "None",   "nonlocal", "not",   "or",     "pass",
+                                        "raise",    "return", "True",   "try",      "while", "with",   "yield"};
   std::string made(name);
   for (char& c : made)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

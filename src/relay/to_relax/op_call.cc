@@ -1,4 +1,5 @@
-// What translations of operators share: operands, calls by Python's signatures, broadcasting of dims that are not known.
+// What translations of operators share: operands, calls by Python's signatures, broadcasting of dims that are not
+// known.
 #include "relay/to_relax/op_call.h"
 
 #include <fmt/format.h>
@@ -120,8 +121,8 @@ Made OpCall::cast(const Expr* x, DType t) {
 
 Made OpCall::reshape(const Expr* x, const Dims& dims) {
   RLDB_TRY(const Dims old, dims_of(x));
-  const bool same = old.size() == dims.size() && std::equal(old.begin(), old.end(), dims.begin(),
-                                                            [&](auto* a, auto* b) { return same_dim(a, b); });
+  const bool same = old.size() == dims.size() &&
+                    std::equal(old.begin(), old.end(), dims.begin(), [&](auto* a, auto* b) { return same_dim(a, b); });
   return same ? Made(x) : emit(op::Reshape, {x, ctx.shape(dims)});
 }
 

@@ -1,3 +1,4 @@
+// The Relay VM on the command line: check, print, run of executables; run, opt, build, disasm of Relay text.
 #include "ui/batch/relay_machine.h"
 
 #include <fmt/format.h>

@@ -44,9 +44,7 @@ Made reinterpret(OpCall& o) {
   return o.kernel("relay_reinterpret", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
     return {te.graph.compute(
         te.in[0]->shape,
-        [&](te::Indices i) {
-          return o.ctx.intrin(*dtype, ir::Intrinsic::Reinterpret, {te.graph.load(te.in[0], i)});
-        },
+        [&](te::Indices i) { return o.ctx.intrin(*dtype, ir::Intrinsic::Reinterpret, {te.graph.load(te.in[0], i)}); },
         "T_reinterpret")};
   });
 }
@@ -92,8 +90,7 @@ Made full(OpCall& o) {
 
 Made init(OpCall& o) {
   RLDB_TRY(const Dims dims, shape_attr(o));
-  return o.call(o.target, {o.ctx.shape(dims)},
-                {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+  return o.call(o.target, {o.ctx.shape(dims)}, {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
 }
 
 Made broadcast_to(OpCall& o) {

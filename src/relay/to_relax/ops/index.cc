@@ -115,8 +115,7 @@ Made take(OpCall& o) {
   std::int64_t batch = o.integer("batch_dims").value_or(0);
   if (batch < 0) batch += indices->ndim;
   if (batch > 0) return take_batched(o, axis, std::size_t(batch), mode);
-  return o.call(op::Take, {x, o.arg(1)},
-                {{"axis", o.ctx.attr(std::int64_t(axis))}, {"mode", o.ctx.attr(mode)}});
+  return o.call(op::Take, {x, o.arg(1)}, {{"axis", o.ctx.attr(std::int64_t(axis))}, {"mode", o.ctx.attr(mode)}});
 }
 
 Made gather(OpCall& o) {
@@ -174,8 +173,7 @@ Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
   RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(-1), dims.size() + 1));
   const DType dtype = o.dtype("dtype").value_or(on->dtype);
   if (literal && o.number(1) && o.number(2))
-    return o.call(op::OneHot,
-                  {o.arg(0), o.ctx.literal(dtype, *o.number(1)), o.ctx.literal(dtype, *o.number(2))},
+    return o.call(op::OneHot, {o.arg(0), o.ctx.literal(dtype, *o.number(1)), o.ctx.literal(dtype, *o.number(2))},
                   {{"depth", o.ctx.attr(*int_of(depth))}, {"axis", o.ctx.attr(std::int64_t(axis))}});
   return o.kernel("relay_one_hot", {o.arg(0), o.arg(1), o.arg(2)}, [&](Te& te) -> std::vector<te::Tensor> {
     Dims to(te.in[0]->shape.begin(), te.in[0]->shape.end());
@@ -211,8 +209,7 @@ Made sequence_mask(OpCall& o) {
           const Expr* length =
               ir::cast_to(o.ctx, DType::Int(64), te.graph.load(te.in[1], {static_cast<const Expr*>(i[1 - axis])}));
           const Expr* inside = ir::compare(o.ctx, ir::BinaryKind::LT, i[axis], length);
-          return static_cast<const Expr*>(
-              o.ctx.select(inside, te.graph.load(x, i), o.ctx.literal(x->dtype, mask)));
+          return static_cast<const Expr*>(o.ctx.select(inside, te.graph.load(x, i), o.ctx.literal(x->dtype, mask)));
         },
         "T_sequence_mask")};
   });
@@ -224,9 +221,7 @@ Made trilu(OpCall& o) {
   return o.call(o.flag("upper") ? op::Triu : op::Tril, {o.arg(0), o.i64((*k)[0])});
 }
 
-Made einsum(OpCall& o) {
-  return o.call(op::Einsum, {o.arg(0)}, {{"subscripts", o.ctx.attr(o.string("equation"))}});
-}
+Made einsum(OpCall& o) { return o.call(op::Einsum, {o.arg(0)}, {{"subscripts", o.ctx.attr(o.string("equation"))}}); }
 
 // One ascending sequence for all values.
 Made searchsorted(OpCall& o) {
@@ -265,8 +260,8 @@ Made matrix_set_diag(OpCall& o) {
           const std::size_t last = i.size() - 1;
           const Expr* hit = ir::compare(o.ctx, ir::BinaryKind::EQ, i[last], i[last - 1]);
           const Dims at(i.begin(), i.begin() + std::ptrdiff_t(last));
-          return static_cast<const Expr*>(o.ctx.intrin(
-              x->dtype, ir::Intrinsic::IfThenElse, {hit, te.graph.load(te.in[1], at), te.graph.load(x, i)}));
+          return static_cast<const Expr*>(o.ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
+                                                       {hit, te.graph.load(te.in[1], at), te.graph.load(x, i)}));
         },
         "T_matrix_set_diag")};
   });
@@ -283,8 +278,8 @@ Made unique(OpCall& o) {
   for (std::int64_t k = 0; k < (counts ? 4 : 3); ++k) {
     RLDB_TRY(const ir::TupleGetItem* part, o.ctx.tuple_get(all, k));
     const Dims dims{k == 2 ? data->shape[0] : n};
-    const Expr* e = o.blocks.emit_match_cast(o.blocks.emit(part),
-                                             o.ctx.tensor(dims, k == 0 ? data->dtype : DType::Int(64)));
+    const Expr* e =
+        o.blocks.emit_match_cast(o.blocks.emit(part), o.ctx.tensor(dims, k == 0 ? data->dtype : DType::Int(64)));
     RLDB_TRY(const Expr* narrow, k == 0 ? Made(e) : o.cast(e, DType::Int(32)));
     made.push_back(narrow);
   }

@@ -66,17 +66,11 @@ Made bias_add(OpCall& o) {
 
 // ---- activations ----
 
-Made leaky_relu(OpCall& o) {
-  return o.call(op::NnLeakyrelu, {o.arg(0)}, {{"alpha", o.ctx.attr(o.real("alpha"))}});
-}
+Made leaky_relu(OpCall& o) { return o.call(op::NnLeakyrelu, {o.arg(0)}, {{"alpha", o.ctx.attr(o.real("alpha"))}}); }
 
-Made prelu(OpCall& o) {
-  return o.call(op::NnPrelu, o.args, {{"axis", o.ctx.attr(o.integer("axis").value_or(1))}});
-}
+Made prelu(OpCall& o) { return o.call(op::NnPrelu, o.args, {{"axis", o.ctx.attr(o.integer("axis").value_or(1))}}); }
 
-Made softmax(OpCall& o) {
-  return o.call(o.target, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))}});
-}
+Made softmax(OpCall& o) { return o.call(o.target, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))}}); }
 
 // ---- normalisation ----
 
@@ -182,11 +176,11 @@ Made lrn(OpCall& o) {
         [&](te::Indices i) {
           Dims at(i.begin(), i.end());
           at[axis] = ir::sub(ctx, ir::add(ctx, i[axis], k.var), ctx.i64(size / 2));
-          const Expr* inside =
-              ir::logical_and(ctx, ir::compare(ctx, ir::BinaryKind::GE, at[axis], ctx.i64(0)),
-                              ir::compare(ctx, ir::BinaryKind::LT, at[axis], x->shape[axis]));
+          const Expr* inside = ir::logical_and(ctx, ir::compare(ctx, ir::BinaryKind::GE, at[axis], ctx.i64(0)),
+                                               ir::compare(ctx, ir::BinaryKind::LT, at[axis], x->shape[axis]));
           const Expr* v = te.graph.load(x, at);
-          return ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse, {inside, ir::mul(ctx, v, v), ctx.literal(x->dtype, 0)});
+          return ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
+                            {inside, ir::mul(ctx, v, v), ctx.literal(x->dtype, 0)});
         },
         over, te.graph.sum_reducer(x->dtype), "T_lrn_sums")};
   }));
@@ -249,10 +243,8 @@ PadIndex mirror(ir::Context& ctx, bool repeats_edge) {
     const std::int64_t low = repeats_edge ? 1 : 0, high = repeats_edge ? 1 : 2;
     const Expr* below = ir::sub(ctx, ctx.i64(-low), place);
     const Expr* above = ir::sub(ctx, ir::sub(ctx, ir::mul(ctx, extent, ctx.i64(2)), ctx.i64(high)), place);
-    const Expr* inside =
-        ctx.select(ir::compare(ctx, ir::BinaryKind::GE, place, extent), above, place);
-    return static_cast<const Expr*>(
-        ctx.select(ir::compare(ctx, ir::BinaryKind::LT, place, ctx.i64(0)), below, inside));
+    const Expr* inside = ctx.select(ir::compare(ctx, ir::BinaryKind::GE, place, extent), above, place);
+    return static_cast<const Expr*>(ctx.select(ir::compare(ctx, ir::BinaryKind::LT, place, ctx.i64(0)), below, inside));
   };
 }
 

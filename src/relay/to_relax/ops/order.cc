@@ -1,4 +1,5 @@
-// Running sums and products, sorting. Relax has these operators, but no code is made of them, so that they become kernels here.
+// Running sums and products, sorting. Relax has these operators, but no code is made of them, so that they become
+// kernels here.
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
@@ -17,8 +18,7 @@ const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape, F&& body)
   std::vector<const ir::Var*> loops;
   for (std::size_t i = 0; i < shape.size(); ++i) loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
   const Stmt* s = body(Dims(loops.begin(), loops.end()));
-  for (std::size_t i = loops.size(); i-- > 0;)
-    s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
+  for (std::size_t i = loops.size(); i-- > 0;) s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
   return s;
 }
 
@@ -43,8 +43,8 @@ te::Tensor ranks(ir::Context& ctx, te::Graph& graph, te::Tensor x, std::size_t a
         const Expr* other = graph.load(x, at);
         const Expr* before = descending ? less(ctx, mine, other) : less(ctx, other, mine);
         const Expr* behind = descending ? less(ctx, other, mine) : less(ctx, mine, other);
-        const Expr* first = ir::logical_and(ctx, ir::logical_not(ctx, behind),
-                                            ir::compare(ctx, BinaryKind::LT, k.var, i[axis]));
+        const Expr* first =
+            ir::logical_and(ctx, ir::logical_not(ctx, behind), ir::compare(ctx, BinaryKind::LT, k.var, i[axis]));
         return static_cast<const Expr*>(ctx.cast(DType::Int(64), ir::logical_or(ctx, before, first)));
       },
       over, graph.sum_reducer(DType::Int(64)), "T_rank");
@@ -73,8 +73,7 @@ Made ordered(OpCall& o, std::string_view name, std::size_t axis, bool descending
         to[axis] = ctx.load(in[1], i);
         std::vector<const Stmt*> stores;
         if (wanted != Wanted::Indices) stores.push_back(ctx.store(out[0], ctx.load(in[0], i), to));
-        if (wanted != Wanted::Values)
-          stores.push_back(ctx.store(out.back(), ir::cast_to(ctx, index, i[axis]), to));
+        if (wanted != Wanted::Values) stores.push_back(ctx.store(out.back(), ir::cast_to(ctx, index, i[axis]), to));
         return ctx.if_stmt(ir::compare(ctx, BinaryKind::LT, to[axis], out[0]->shape[axis]), ctx.seq_stmt(stores));
       });
     };
@@ -114,8 +113,8 @@ static Made scan(OpCall& o, std::string_view name, BinaryKind kind, double start
         Dims before = i;
         before[axis] = ir::sub(ctx, i[axis], ctx.i64(1));
         const Expr* first = ir::compare(ctx, BinaryKind::EQ, i[axis], ctx.i64(0));
-        const Expr* so_far = ctx.intrin(dtype, ir::Intrinsic::IfThenElse,
-                                        {first, ctx.literal(dtype, start), ctx.load(out[0], before)});
+        const Expr* so_far =
+            ctx.intrin(dtype, ir::Intrinsic::IfThenElse, {first, ctx.literal(dtype, start), ctx.load(out[0], before)});
         const auto element = [&](const Dims& at) { return ir::cast_to(ctx, dtype, ctx.load(in[0], at)); };
         const Expr* next = exclusive ? ctx.intrin(dtype, ir::Intrinsic::IfThenElse,
                                                   {first, ctx.literal(dtype, start), element(before)})

@@ -1,5 +1,5 @@
-// qnn.*: integers that stand for (x - zero_point) * scale. Products are computed in integers; changes of scale in double
-// precision, where TVM multiplies by a fixed-point number of 31 bits: at a tie the last bit may differ.
+// qnn.*: integers that stand for (x - zero_point) * scale. Products are computed in integers; changes of scale in
+// double precision, where TVM multiplies by a fixed-point number of 31 bits: at a tie the last bit may differ.
 #include <cmath>
 
 #include "relay/to_relax/translations.h"

@@ -54,8 +54,7 @@ Made dyn_reshape(OpCall& o) {
   RLDB_TRY(const std::size_t rank, length(o, 1));
   RLDB_TRY(const Dims from, o.dims(0));
   RLDB_TRY(const Expr* wide, o.cast(o.arg(1), DType::Int(64)));
-  const Expr* shape =
-      o.packed(builtin::ReshapedShape, {o.ctx.shape(from), wide}, o.ctx.shape_type_ndim(int(rank)));
+  const Expr* shape = o.packed(builtin::ReshapedShape, {o.ctx.shape(from), wide}, o.ctx.shape_type_ndim(int(rank)));
   RLDB_TRY(const Dims dims, o.dims_of_shape(shape, rank));
   return o.call(op::Reshape, {o.arg(0), o.ctx.shape(dims)});
 }
@@ -83,8 +82,7 @@ Made dyn_full(OpCall& o) {
 
 Made dyn_init(OpCall& o) {
   RLDB_TRY(const Dims dims, dims_from(o, 0));
-  return o.call(o.target, {o.ctx.shape(dims)},
-                {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+  return o.call(o.target, {o.ctx.shape(dims)}, {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
 }
 
 Made dyn_tile(OpCall& o) {
@@ -103,8 +101,7 @@ Made dyn_tile(OpCall& o) {
         to,
         [&](te::Indices i) {
           Dims at;
-          for (std::size_t k = 0; k < x->shape.size(); ++k)
-            at.push_back(ir::floor_mod(ctx, i[added + k], x->shape[k]));
+          for (std::size_t k = 0; k < x->shape.size(); ++k) at.push_back(ir::floor_mod(ctx, i[added + k], x->shape[k]));
           return te.graph.load(x, at);
         },
         "T_tile")};
@@ -112,7 +109,8 @@ Made dyn_tile(OpCall& o) {
 }
 
 Made dyn_one_hot(OpCall& o) {
-  if (const auto depth = o.constant_ints(3); depth && depth->size() == 1) return one_hot_of(o, o.i64((*depth)[0]), true);
+  if (const auto depth = o.constant_ints(3); depth && depth->size() == 1)
+    return one_hot_of(o, o.i64((*depth)[0]), true);
   RLDB_TRY(const Expr* one, o.reshape(o.arg(3), {o.i64(1)}));
   RLDB_TRY(const Dims depth, o.dims_of_values(one, 1));
   return one_hot_of(o, depth[0], false);
@@ -175,9 +173,9 @@ Made dyn_pad(OpCall& o) {
             inside = ir::logical_and(ctx, inside, ir::compare(ctx, ir::BinaryKind::GE, at[k], ctx.i64(0)));
             inside = ir::logical_and(ctx, inside, ir::compare(ctx, ir::BinaryKind::LT, at[k], x->shape[k]));
           }
-          return static_cast<const Expr*>(
-              ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
-                         {inside, te.graph.load(x, at), te.graph.load(te.in[1], std::initializer_list<const Expr*>{})}));
+          return static_cast<const Expr*>(ctx.intrin(
+              x->dtype, ir::Intrinsic::IfThenElse,
+              {inside, te.graph.load(x, at), te.graph.load(te.in[1], std::initializer_list<const Expr*>{})}));
         },
         "T_pad")};
   });

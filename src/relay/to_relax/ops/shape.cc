@@ -111,7 +111,8 @@ Made reshape_like(OpCall& o) {
     return std::ptrdiff_t(std::clamp<std::int64_t>(v, 0, std::int64_t(rank)));
   };
   Dims dims(x.begin(), x.begin() + bound("lhs_begin", 0, x.size()));
-  dims.insert(dims.end(), y.begin() + bound("rhs_begin", 0, y.size()), y.begin() + bound("rhs_end", y.size(), y.size()));
+  dims.insert(dims.end(), y.begin() + bound("rhs_begin", 0, y.size()),
+              y.begin() + bound("rhs_end", y.size(), y.size()));
   dims.insert(dims.end(), x.begin() + bound("lhs_end", x.size(), x.size()), x.end());
   return o.call(op::Reshape, {o.arg(0), o.ctx.shape(dims)});
 }
@@ -207,9 +208,7 @@ Made repeat(OpCall& o) {
                  {"axis", axis ? o.ctx.attr(*axis) : o.ctx.attr_none()}});
 }
 
-Made reverse(OpCall& o) {
-  return o.call(op::Flip, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}});
-}
+Made reverse(OpCall& o) { return o.call(op::Flip, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}}); }
 
 Made reverse_sequence(OpCall& o) {
   return o.call(op::ReverseSequence, o.args,

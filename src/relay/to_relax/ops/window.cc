@@ -59,7 +59,8 @@ Made conv(OpCall& o) {
   const Expr* weight = o.arg(1);
   RLDB_TRY(const Dims dims, o.dims(1));
   const std::size_t out = kernel_layout.find('O'), in = kernel_layout.find('I');
-  if (out >= dims.size() || in >= dims.size()) return refuse(fmt::format("the layout {} has inner axes", kernel_layout));
+  if (out >= dims.size() || in >= dims.size())
+    return refuse(fmt::format("the layout {} has inner axes", kernel_layout));
   const auto channels = int_of(dims[out]), filters = int_of(dims[in]);
   const bool has_window = dims.size() >= 3 && dims.size() <= 5;
   if (has_window && groups > 1 && channels == groups && filters && *filters != 1) {
@@ -134,9 +135,9 @@ Made pool(OpCall& o) {
 
 // Over all of the spatial axes.
 Made global_pool(OpCall& o) {
-  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
-                                    {{"axis", o.ints_attr(spatial_axes(o.string("layout")))},
-                                     {"keepdims", o.ctx.attr(true)}}));
+  RLDB_TRY(const Expr* made,
+           o.call(o.target, {o.arg(0)},
+                  {{"axis", o.ints_attr(spatial_axes(o.string("layout")))}, {"keepdims", o.ctx.attr(true)}}));
   return in_out_layout(o, made);
 }
 
@@ -166,8 +167,8 @@ Made adaptive_avg_pool(OpCall& o) {
   for (const Expr* d : sizes)
     if (const auto v = int_of(d)) literal.push_back(*v);
   if (literal.size() != sizes.size()) return refuse("the size of its result is not known");
-  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
-                                    {{"output_size", o.ints_attr(literal)}, {"layout", text(o, "layout")}}));
+  RLDB_TRY(const Expr* made,
+           o.call(o.target, {o.arg(0)}, {{"output_size", o.ints_attr(literal)}, {"layout", text(o, "layout")}}));
   return in_out_layout(o, made);
 }
 
@@ -205,8 +206,8 @@ Made adaptive_max_pool(OpCall& o) {
             const Expr* here = ir::compare(ctx, ir::BinaryKind::LT, at[axis], end);
             inside = inside ? ir::logical_and(ctx, inside, here) : here;
           }
-          return static_cast<const Expr*>(ctx.intrin(
-              x->dtype, ir::Intrinsic::IfThenElse, {inside, te.graph.load(x, at), ir::min_value(ctx, x->dtype)}));
+          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
+                                                     {inside, te.graph.load(x, at), ir::min_value(ctx, x->dtype)}));
         },
         window, te.graph.max_reducer(x->dtype), "T_adaptive_max_pool")};
   }));
@@ -305,7 +306,8 @@ Made depth_to_space(OpCall& o) {
     RLDB_TRY(const Dims d, o.dims_of(x));
     const Expr *n = o.i64(b), *deep = ir::floor_div(o.ctx, d[1], o.i64(b * b));
     const bool columns = o.string("mode") == "DCR";
-    RLDB_TRY(const Expr* split, o.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]}));
+    RLDB_TRY(const Expr* split,
+             o.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]}));
     RLDB_TRY(const Expr* moved, o.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3}));
     return o.reshape(moved, {d[0], deep, ir::mul(o.ctx, d[2], n), ir::mul(o.ctx, d[3], n)});
   });
@@ -340,12 +342,12 @@ Made dilate(OpCall& o) {
           for (std::size_t k = 0; k < x->shape.size(); ++k) {
             at.push_back(ir::floor_div(ctx, i[k], ctx.i64(strides[k])));
             if (strides[k] != 1)
-              hit = ir::logical_and(ctx, hit,
-                                    ir::compare(ctx, ir::BinaryKind::EQ,
-                                                ir::floor_mod(ctx, i[k], ctx.i64(strides[k])), ctx.i64(0)));
+              hit = ir::logical_and(
+                  ctx, hit,
+                  ir::compare(ctx, ir::BinaryKind::EQ, ir::floor_mod(ctx, i[k], ctx.i64(strides[k])), ctx.i64(0)));
           }
-          return static_cast<const Expr*>(ctx.intrin(
-              x->dtype, ir::Intrinsic::IfThenElse, {hit, te.graph.load(x, at), ctx.literal(x->dtype, value)}));
+          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
+                                                     {hit, te.graph.load(x, at), ctx.literal(x->dtype, value)}));
         },
         "T_dilate")};
   });
