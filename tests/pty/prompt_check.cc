@@ -191,8 +191,7 @@ void check_pager(const std::string& program) {
   check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "g shows all of it", p.terminal.said());
   p.terminal.send(":set pager off\r");
   p.terminal.read_for(0.5);
-  check(p.says(":help\r", ":quit"), "the pager can be put off",
-        p.terminal.said());
+  check(p.says(":help\r", ":quit"), "the pager can be put off", p.terminal.said());
 }
 
 void check_start_files(const std::string& program) {

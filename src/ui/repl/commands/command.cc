@@ -1,3 +1,5 @@
+// The command table and the look-up in it: names, aliases, letters, prefixes, near spellings; words of an argument
+// text.
 #include "ui/repl/commands/command.h"
 
 #include <algorithm>
