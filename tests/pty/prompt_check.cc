@@ -189,8 +189,7 @@ void check_pager(const std::string& program) {
   p.terminal.forget();
   p.terminal.send("g");
   check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "g shows all of it", p.terminal.said());
-  p.terminal.send(":set pager off\r");
-  p.terminal.read_for(0.5);
+  p.says(":set pager off\r", "rldb> ");
   check(p.says(":help\r", ":quit"), "the pager can be put off", p.terminal.said());
 }
 
@@ -204,8 +203,7 @@ void check_start_files(const std::string& program) {
     check(p.says("nine\r", "\r\n9"), "the init file is read, and an alias works", p.terminal.said());
     check(p.says("project\r", "not defined"), "a project's file is not", p.terminal.said());
     check(p.says(":trust\r", "is read from now on"), "unless it is trusted", p.terminal.said());
-    p.terminal.send(":set --save list-lines 3\r");
-    p.terminal.read_for(0.5);
+    p.says(":set --save list-lines 3\r", "rldb> ");
   }
   {
     Prompt p(program, home.path());
@@ -300,8 +298,6 @@ void check_resume(const std::string& program) {
     p.says("!touch once-$(date +%N)\r", "rldb> ");
     p.says(":save saved.py\r", "wrote saved.py");
     p.says("wrong = R.nothing(1)\r", "error");
-    p.terminal.send(":set pager off\r");
-    p.terminal.read_for(0.5);
     p.says(":run-pass LegalizeOps\r", "rldb> ");
     p.says(":set list-lines 3\r", "rldb> ");
     p.says(":input v 2xf32=1,2\r", "v = ");
@@ -339,9 +335,9 @@ void check_drop(const std::string& program) {
   }
   Prompt p(program, home.path());
   check(p.says(":resume drop\r", "forgot the session"), "a session can be forgotten", p.terminal.said());
-  check(p.says(":resume\r", "there is no interrupted session"), "then there is none", p.terminal.said());
+  check(p.says(":resume\r", "there is no killed session"), "then there is none", p.terminal.said());
   Prompt second(program, home.path());
-  check(second.says(":resume\r", "there is no interrupted session"), "a session that runs is not offered",
+  check(second.says(":resume\r", "there is no killed session"), "a session that runs is not offered",
         second.terminal.said());
 }
 

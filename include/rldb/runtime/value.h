@@ -43,8 +43,8 @@ class Storage : public Object {
  public:
   static Result<Ref<Storage>> allocate(std::size_t bytes);
   // What vm.builtin.alloc_storage asks for. A shape of one number is meant in bytes by those who plan memory, and in
-  // elements of the hinted dtype by TVM's allocator, which asks for more than is used. Here it is bytes, until the first
-  // tensor wants more than that and no more than TVM would have given.
+  // elements of the hinted dtype by TVM's allocator, which asks for more than is used. Here it is bytes, until the
+  // first tensor wants more than that and no more than TVM would have given.
   static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint);
   ~Storage() override;
   std::byte* data() const { return data_; }

@@ -1,5 +1,4 @@
-// The command table and the look-up in it: names, aliases, letters, prefixes, near spellings; words of an argument
-// text.
+// Commands: the table, look-up by name, alias and prefix, the verbs that work without a colon.
 #include "ui/repl/commands/command.h"
 
 #include <algorithm>
