@@ -348,15 +348,20 @@ bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>
   bool named = false;
   for (std::string_view n : kNames) named = named || a.keyword == n;
   if (!named || !a.attr) return false;
-  (void)ctx;
-  if (a.attr->is(AttrKind::Type)) {
-    out.push_back(a.attr->type);
+  // `T.bool` is the type of a scalar here.
+  const auto type_of = [&](const Attr* attr) -> const ir::Type* {
+    if (attr->is(AttrKind::Type)) return attr->type;
+    return attr->is(AttrKind::DType) ? ctx.prim_type(attr->dtype) : nullptr;
+  };
+  if (const ir::Type* one = type_of(a.attr)) {
+    out.push_back(one);
     return true;
   }
   if (!a.attr->is(AttrKind::List)) return false;
   for (const Attr* item : a.attr->items) {
-    if (!item->is(AttrKind::Type)) return false;
-    out.push_back(item->type);
+    const ir::Type* type = type_of(item);
+    if (!type) return false;
+    out.push_back(type);
   }
   return true;
 }

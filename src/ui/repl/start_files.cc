@@ -87,8 +87,7 @@ void read_start_files(Repl& repl) {
       ("\n" + text_of(config_file("trusted"))).find("\n" + line) != std::string::npos)
     return source(repl, kProjectFile);
   source::Diagnostics d;
-  d.add({}, source::message(diag::RcNotTrusted, kProjectFile)
-                .with_hint("`:source .rldbrc` reads it once, `:trust` whenever rldb is started here"));
+  d.add({}, source::message(diag::RcNotTrusted, kProjectFile));
   repl.console().diagnose(d, {});
 }
 
