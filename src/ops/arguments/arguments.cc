@@ -351,7 +351,7 @@ bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>
   // `T.bool` is the type of a scalar here.
   const auto type_of = [&](const Attr* attr) -> const ir::Type* {
     if (attr->is(AttrKind::Type)) return attr->type;
-    return attr->is(AttrKind::DType) ? ctx.prim_type(attr->dtype) : nullptr;
+    return attr->is(AttrKind::DType) ? ctx.prim(attr->dtype) : nullptr;
   };
   if (const ir::Type* one = type_of(a.attr)) {
     out.push_back(one);
