@@ -189,6 +189,16 @@ void check_pager(const std::string& program) {
   p.terminal.forget();
   p.terminal.send("g");
   check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "g shows all of it", p.terminal.said());
+  p.terminal.send(":help\r");
+  p.terminal.wait_for_after(":help", "-- more:", 15);
+  p.terminal.forget();
+  p.terminal.send(":set list-lines\r");
+  check(p.terminal.wait_for("list-lines = 7", 15), "what is typed at a page's end is the next entry",
+        p.terminal.said());
+  p.terminal.forget();
+  p.terminal.send(":help\r:set list-lines\r");
+  check(p.terminal.wait_for("list-lines = 7", 15) && !holds(p.terminal.said(), "-- more:"),
+        "who types ahead is not asked", p.terminal.said());
   p.says(":set pager off\r", "rldb> ");
   check(p.says(":help\r", ":quit"), "the pager can be put off", p.terminal.said());
 }
@@ -335,9 +345,9 @@ void check_drop(const std::string& program) {
   }
   Prompt p(program, home.path());
   check(p.says(":resume drop\r", "forgot the session"), "a session can be forgotten", p.terminal.said());
-  check(p.says(":resume\r", "there is no killed session"), "then there is none", p.terminal.said());
+  check(p.says(":resume\r", "there is no interrupted session"), "then there is none", p.terminal.said());
   Prompt second(program, home.path());
-  check(second.says(":resume\r", "there is no killed session"), "a session that runs is not offered",
+  check(second.says(":resume\r", "there is no interrupted session"), "a session that runs is not offered",
         second.terminal.said());
 }
 

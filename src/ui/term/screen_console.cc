@@ -13,6 +13,7 @@
 #include "rldb/support/cancel.h"
 #include "ui/term/characters.h"
 #include "ui/term/raw_mode.h"
+#include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 
 namespace rldb::ui {
@@ -153,7 +154,14 @@ void ScreenConsole::count_and_write(std::string_view text) {
   to_.write(text.substr(begin));
 }
 
+// Keys that were typed before the page was full are the next entry's, and so is a key that means nothing here: whoever
+// types on has not asked to read page by page.
 ScreenConsole::Answer ScreenConsole::wait_for_key() {
+  {
+    const RawMode raw(false);
+    ::pollfd keys{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&keys, 1, 0) > 0) return Answer::Rest;
+  }
   to_.write(color() ? "\033[7m-- more: Space, Enter: a line, g: all of it, q: enough --\033[0m"
                     : "-- more: Space, Enter: a line, g: all of it, q: enough --");
   Answer answer = Answer::Stop;
@@ -169,6 +177,10 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
       if (c == ' ' || c == 'f') answer = Answer::Page;
       if (c == '\r' || c == '\n' || c == 'j') answer = Answer::Line;
       if (c == 'g' || c == 'G') answer = Answer::Rest;
+      if (answer == Answer::Stop) {
+        typed_ahead() += c;
+        answer = Answer::Rest;
+      }
       if (answer != Answer::Stop) break;
     }
   }

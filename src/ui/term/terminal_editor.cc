@@ -19,6 +19,7 @@
 #include "ui/term/raw_mode.h"
 #include "ui/term/redisplay.h"
 #include "ui/term/signals.h"
+#include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 
 namespace rldb::ui {
@@ -55,6 +56,7 @@ class TerminalEditor : public LineEditor {
     hinted_ = {};
     result_.reset();
     serve();
+    feed(take_typed_ahead());
     if (!result_) show();
     while (!result_) step(signals);
     return std::move(*result_);
@@ -115,6 +117,15 @@ class TerminalEditor : public LineEditor {
       if (!input_waits()) break;
     }
     if (!editor_.waits_for_paste()) show();
+  }
+
+  // Keys that somebody else has read.
+  void feed(const std::string& keys) {
+    for (const char c : keys) {
+      if (result_) return;
+      editor_.byte(c);
+      serve();
+    }
   }
 
   // What the last key asked for.
