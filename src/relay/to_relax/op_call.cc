@@ -64,6 +64,12 @@ std::optional<Ints> OpCall::constant_ints(std::size_t i) const {
   return values;
 }
 
+ir::Result<std::size_t> OpCall::axis_or_flat(const Expr*& x, const Dims& dims) {
+  if (const auto given = integer("axis")) return axis(*given, dims.size());
+  RLDB_TRY(x, reshape(x, {ir::product(ctx, dims)}));
+  return std::size_t(0);
+}
+
 ir::Result<std::size_t> OpCall::axis(std::int64_t axis, std::size_t rank) const {
   const auto n = std::int64_t(rank);
   if (axis < -n || axis >= n) return refuse(fmt::format("there is no axis {} in a tensor of rank {}", axis, rank));

@@ -65,6 +65,8 @@ class OpCall : public relay::Attributes {
   std::optional<double> number(std::size_t i) const;  // that of a constant with one element
   std::optional<Ints> constant_ints(std::size_t i) const;
   ir::Result<std::size_t> axis(std::int64_t axis, std::size_t rank) const;
+  // The attribute `axis`; without one `x` is made flat, and it is 0.
+  ir::Result<std::size_t> axis_or_flat(const Expr*& x, const Dims& dims);
 
   // ---- makers ----
   // A call of an operator by its Python signature, not bound yet.

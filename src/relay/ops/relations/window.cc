@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relay/ops/relations/relations.h"
+#include "rldb/relay/ir/layout.h"
 
 namespace rldb::relay::relations {
 
@@ -267,35 +268,11 @@ Outcome Dilate(const Operands& o) {
 
 namespace {
 
-struct LayoutAxis {
-  char name;            // upper case: outer; lower case: inner
-  std::int64_t factor;  // of an inner axis
-};
-std::optional<std::vector<LayoutAxis>> axes_of_layout(std::string_view layout) {
-  std::vector<LayoutAxis> axes;
-  std::int64_t factor = 0;
-  for (const char c : layout) {
-    if (c >= '0' && c <= '9') {
-      factor = factor * 10 + (c - '0');
-      if (factor > 1'000'000) return std::nullopt;
-    } else if (c >= 'A' && c <= 'Z' && factor == 0) {
-      axes.push_back({c, 1});
-    } else if (c >= 'a' && c <= 'z' && factor > 0) {
-      axes.push_back({c, factor});
-      factor = 0;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return factor == 0 ? std::optional(axes) : std::nullopt;
-}
-char outer(char c) { return c >= 'a' ? char(c - 'a' + 'A') : c; }
-
 // Elements along a letter, inner axes included.
 Dim extent(const std::vector<LayoutAxis>& axes, Span<Dim> dims, char letter) {
   Dim total = known(1);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (outer(axes[i].name) != letter) continue;
+    if (axes[i].letter != letter) continue;
     if (!is_known(dims[i]) || !is_known(total) || __builtin_mul_overflow(total.value, dims[i].value, &total.value))
       total = Dim{};
   }
@@ -313,14 +290,13 @@ Outcome LayoutTransform(const Operands& o) {
         fmt::format("the data has rank {}, and its layout is {}", o.tensor(0)->shape.size(), o.string("src_layout")));
   Dims dims;
   for (const LayoutAxis& axis : *to) {
-    const char letter = outer(axis.name);
-    if (axis.factor > 1 || axis.name >= 'a') {
+    if (axis.inner) {
       dims.push_back(known(axis.factor));
       continue;
     }
-    Dim d = extent(*from, o.tensor(0)->shape, letter);
+    Dim d = extent(*from, o.tensor(0)->shape, axis.letter);
     for (const LayoutAxis& inner : *to)
-      if (inner.name >= 'a' && outer(inner.name) == letter && is_known(d))
+      if (inner.inner && inner.letter == axis.letter && is_known(d))
         d.value = (d.value + inner.factor - 1) / inner.factor;
     dims.push_back(d);
   }

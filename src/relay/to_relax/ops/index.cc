@@ -105,12 +105,7 @@ Made take(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   const std::string_view mode = o.string("mode");
   const Expr* x = o.arg(0);
-  std::size_t axis = 0;
-  if (const auto given = o.integer("axis")) {
-    RLDB_TRY(axis, o.axis(*given, dims.size()));
-  } else {
-    RLDB_TRY(x, o.reshape(x, {ir::product(o.ctx, dims)}));
-  }
+  RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
   RLDB_TRY(const ir::TensorType* indices, o.tensor(1));
   std::int64_t batch = o.integer("batch_dims").value_or(0);
   if (batch < 0) batch += indices->ndim;

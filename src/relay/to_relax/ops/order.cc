@@ -98,12 +98,7 @@ static Made scan(OpCall& o, std::string_view name, BinaryKind kind, double start
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
   const DType dtype = o.dtype("dtype").value_or(type->dtype);
   const Expr* x = o.arg(0);
-  std::size_t axis = 0;
-  if (const auto given = o.integer("axis")) {
-    RLDB_TRY(axis, o.axis(*given, dims.size()));
-  } else {
-    RLDB_TRY(x, o.reshape(x, {ir::product(o.ctx, dims)}));
-  }
+  RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
   const bool exclusive = o.flag("exclusive");
   ir::Context& ctx = o.ctx;
   return o.kernel(name, {x}, [&](Te& te) -> std::vector<te::Tensor> {

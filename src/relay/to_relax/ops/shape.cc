@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "relay/to_relax/layout.h"
 #include "relay/to_relax/translations.h"
+#include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
 
@@ -233,13 +233,13 @@ Made batch_flatten(OpCall& o) { return o.call(op::NnBatchFlatten, {o.arg(0)}); }
 // Inner axes are joined with their outer ones, then split and moved as the target says; what does not fill an inner
 // axis is padded with zeros.
 Made layout_transform(OpCall& o) {
-  const auto from = axes_of_layout(o.string("src_layout")), to = axes_of_layout(o.string("dst_layout"));
+  const auto from = relay::axes_of_layout(o.string("src_layout")), to = relay::axes_of_layout(o.string("dst_layout"));
   RLDB_TRY(const Dims dims, o.dims(0));
   if (!from || !to || from->size() != dims.size()) return refuse("its layouts cannot be read");
   Ints joined;
   Dims whole;
   std::string letters;
-  for (const LayoutAxis& a : *from) {
+  for (const relay::LayoutAxis& a : *from) {
     if (a.inner) continue;
     Dims parts;
     for (std::size_t i = 0; i < from->size(); ++i) {

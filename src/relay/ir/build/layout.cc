@@ -1,20 +1,8 @@
-// Layouts with inner axes: `NCHW4c`.
-#pragma once
+#include "rldb/relay/ir/layout.h"
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-#include <vector>
+namespace rldb::relay {
 
-namespace rldb::to_relax {
-
-struct LayoutAxis {
-  char letter;  // upper case
-  bool inner = false;
-  std::int64_t factor = 1;  // of an inner axis
-};
-
-inline std::optional<std::vector<LayoutAxis>> axes_of_layout(std::string_view layout) {
+std::optional<std::vector<LayoutAxis>> axes_of_layout(std::string_view layout) {
   std::vector<LayoutAxis> axes;
   std::int64_t factor = 0;
   for (const char c : layout) {
@@ -33,4 +21,4 @@ inline std::optional<std::vector<LayoutAxis>> axes_of_layout(std::string_view la
   return factor == 0 ? std::optional(axes) : std::nullopt;
 }
 
-}  // namespace rldb::to_relax
+}  // namespace rldb::relay
