@@ -14,6 +14,12 @@ namespace rldb::vm {
 using runtime::ErrorKind;
 using runtime::ValueKind;
 
+runtime::Error stack_overflow(std::size_t depth, std::string_view callee, const Limits& limits) {
+  return {ErrorKind::StackOverflow,
+          fmt::format("stack overflow: {} calls deep at the call of `{}`", depth, callee),
+          {fmt::format("the limits are {} frames and {} registers", limits.max_frames, limits.max_registers)}};
+}
+
 bool StopSet::empty() const {
   return std::none_of(bits_.begin(), bits_.end(), [](std::uint8_t b) { return b != 0; });
 }
@@ -42,10 +48,7 @@ runtime::Error* Interpreter::frame_error(Machine& m, FunctionIndex function, run
   if (m.frames_.size() < m.limits_.max_frames &&
       m.registers_.size() + std::size_t(f.register_file_size) <= m.limits_.max_registers)
     return nullptr;
-  error.kind = ErrorKind::StackOverflow;
-  error.message = fmt::format("stack overflow: {} calls deep at the call of `{}`", m.frames_.size(), f.name);
-  error.notes.push_back(
-      fmt::format("the limits are {} frames and {} registers", m.limits_.max_frames, m.limits_.max_registers));
+  error = stack_overflow(m.frames_.size(), f.name, m.limits_);
   return &error;
 }
 

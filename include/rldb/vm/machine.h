@@ -62,6 +62,9 @@ struct Outcome {
   bool faulted() const { return kind == Kind::Faulted; }
 };
 
+// What a call gets that would go over the limits.
+runtime::Error stack_overflow(std::size_t depth, std::string_view callee, const Limits& limits);
+
 class Machine;
 
 // A Call that is about to run or has run. `callee` is an index of the function table.

@@ -34,11 +34,7 @@ Result<support::Unit> Interpreter::room_for(const Machine& m, FunctionIndex func
   const std::size_t registers = m.registers_.size() - (instead ? m.frames_.back().size : 0);
   if (frames < m.limits_.max_frames && registers + std::size_t(f.register_file_size) <= m.limits_.max_registers)
     return support::Unit{};
-  runtime::Error e{
-      ErrorKind::StackOverflow,
-      fmt::format("stack overflow: {} calls deep at the call of `{}`", m.frames_.size(), f.name),
-      {fmt::format("the limits are {} frames and {} registers", m.limits_.max_frames, m.limits_.max_registers)}};
-  return support::Failure(std::move(e));
+  return support::Failure(vm::stack_overflow(m.frames_.size(), f.name, m.limits_));
 }
 
 Outcome Interpreter::fault(Machine& m, runtime::Error error) {
