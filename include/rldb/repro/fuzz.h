@@ -29,11 +29,12 @@ struct FuzzFinding {
   std::string text;        // pass, rewrite and difference
   Symptom symptom;
   const ir::Module* module = nullptr;  // reduced
+  std::size_t programs = 1;            // that have it: a diagnostic that comes again is one finding
 };
 
 struct FuzzReport {
-  std::size_t programs = 0, compared = 0, bindings = 0;
-  std::size_t operators = 0;  // that programs are made of
+  std::size_t programs = 0, compared = 0;  // compared: 0 with no findings says nothing about the passes
+  std::size_t operators = 0;               // that programs are made of
   std::vector<FuzzFinding> findings;
 };
 

@@ -101,6 +101,12 @@ class Fuzzer {
   }
 
   void add(std::uint64_t seed, const ir::Module* module, const PassBisection& b) {
+    if (b.symptom.kind != "values")
+      for (FuzzFinding& known : out_.findings)
+        if (known.symptom == b.symptom) {
+          ++known.programs;
+          return;
+        }
     FuzzFinding f;
     f.seed = seed;
     f.module = module;
@@ -157,6 +163,7 @@ std::string to_string(const FuzzReport& r) {
                                  r.operators, r.compared, r.findings.size(), r.findings.size() == 1 ? "" : "s");
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
+    if (f.programs > 1) text += fmt::format("the same in {} programs\n", f.programs);
     if (!f.passes.empty()) text += "passes: " + f.passes + "\n";
     text += ir::print(f.module);
   }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "rldb/source/diagnostic_command.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
 
@@ -40,7 +41,8 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;
   std::size_t told = 0;
   options.progress = [&](std::size_t programs, std::size_t findings) {
-    if (findings != told) console.print_error("{} findings in {} programs\n", findings, programs);
+    if (findings != told)
+      console.print_error("{} finding{} in {} programs\n", findings, findings == 1 ? "" : "s", programs);
     told = findings;
   };
   const repro::FuzzReport found = repro::fuzz(*session, options);
@@ -48,7 +50,12 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (!line.output.empty())
     for (const repro::FuzzFinding& f : found.findings)
       if (!save(f, line, console)) return kUsage;
-  return found.findings.empty() ? kGood : kFailed;
+  if (!found.findings.empty()) return kFailed;
+  if (found.compared > 0) return kGood;
+  source::Diagnostics nothing;
+  nothing.add({}, source::message(diag::CannotTell, "no program could be run before and after the passes"));
+  report(nothing, *session, line, console);
+  return kCannotTell;
 }
 
 }  // namespace rldb::ui
