@@ -94,7 +94,7 @@ std::size_t find_headers_without_block(std::string_view text) {
 
 namespace {
 
-// What is said of a text in any language.
+// Diagnostics about texts of any language.
 bool check_bytes(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out) {
   const std::string_view text = buffer.text();
   if (text.size() > kMaxProgramBytes) {

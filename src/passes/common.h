@@ -55,8 +55,8 @@ const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir:
 // The attribute is there and says yes: True, a number other than 0.
 bool is_set(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
-// The declared result type gives way to the body's when that says more in terms of the signature, as TVM does whenever
-// it makes a function.
+// The declared result type is replaced by the body's when that says more in terms of the signature, as TVM does
+// whenever it makes a function.
 const ir::Function* refine_result(ir::Context& ctx, const ir::Function* f);
 // The declared result type becomes the body's wherever the signature can express that and the body's is not
 // just less precise; so also where the two contradict.

@@ -175,7 +175,7 @@ void add_inputs(CLI::App& app, CommandLine& c) {
       ->type_name("VALUE");
 }
 
-// What is looked for; the option that names the pipeline.
+// The oracle to look for, and the option that names the pipeline.
 CLI::Option* add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   app.add_option_function<std::string>(

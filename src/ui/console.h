@@ -19,7 +19,7 @@ class Console : public runtime::Output {
   virtual void error(std::string_view text) = 0;
   // Something that was written is lost: nothing more can be told, so there is no use in going on.
   virtual bool lost() const { return false; }
-  // What is being done now, for whoever tells it after a while.
+  // The work in progress, shown by the console after a while.
   virtual void doing(std::string_view /*what*/) {}
   // Somebody else has the terminal: a question, a shell.
   virtual void pause() {}

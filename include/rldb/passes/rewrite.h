@@ -1,5 +1,5 @@
-// Rewriting by patterns: what matches gives way to something else (TVM's relax.dpl: rewrite_call, rewrite_bindings, and
-// the classes that are decorated with R.rewriter).
+// Rewriting by patterns: what matches is replaced by something else (TVM's relax.dpl: rewrite_call, rewrite_bindings,
+// and the classes that are decorated with R.rewriter).
 //
 // A rule is two functions of one signature: `pattern`, whose parameters stand for anything of their types, and
 // `replacement`. A pattern that returns a tuple matches its fields wherever they are computed, also apart from each

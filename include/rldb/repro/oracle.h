@@ -1,4 +1,4 @@
-// What is wrong with a program that goes through a pipeline, as a symptom that can be told from another: bisection
+// The fault of a program that goes through a pipeline, as a symptom that can be told from another: bisection
 // looks for the step that brings it, reduction keeps it.
 //
 // A symptom is its kind, the pass that it shows in, and the diagnostic or error; its text (values, names) may change

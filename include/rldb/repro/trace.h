@@ -2,7 +2,7 @@
 //
 // An event is a tensor at the moment it was computed: a parameter, what a binding was bound to, or what a kernel wrote
 // to the tensor it was given (lowered code). Names that are given to it later (`lv = alloc`) are added to the event.
-// What is read is an earlier event; when the memory holds something else by then, the reading says so and by whom it
+// A read refers to an earlier event; when the memory holds something else by then, the reading says so and by whom it
 // was written over. Users: compare, the sanitizers.
 #pragma once
 

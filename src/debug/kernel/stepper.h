@@ -13,7 +13,7 @@
 
 namespace rldb::debug {
 
-// What is in the tensors of a call before it is made.
+// The contents of the tensors of a call before it is made.
 class TensorBytes {
  public:
   // False: no memory for the copies.

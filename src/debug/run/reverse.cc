@@ -139,7 +139,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
           hit = std::move(here);
           inside.reset();
         }
-        // What is inside of a call comes after what is before it.
+        // The inside of a call comes after everything before it.
         if (auto moment = last_in_next_kernel(m)) {
           breakpoint = m.instructions();
           inside = std::move(moment);

@@ -101,7 +101,7 @@ class Run {
   vm::Outcome finish_kernel();
   // The same a statement at a time, so that a fault is seen where it happens.
   vm::Outcome walk_kernel_out();
-  // What is only repeated prints nothing.
+  // Repeated execution prints nothing.
   template <class F>
   auto quietly(F f) const {
     session_.mute(true);

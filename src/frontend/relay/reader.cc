@@ -186,7 +186,7 @@ RelayResult Reader::read(const cst::Tree& tree) {
 
 namespace {
 
-// What is said first stands first in the text.
+// The first message comes first in the text.
 void add_in_order(const source::Diagnostics& found, source::Diagnostics& out) {
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });

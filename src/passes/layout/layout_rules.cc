@@ -182,7 +182,7 @@ Decision layer_norm(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
-// What is left of a layout without some axes, the others counted again.
+// A layout without some of its axes, the others counted again.
 Layout without(const Layout& layout, const std::vector<std::int64_t>& axes) {
   std::vector<Layout::Piece> pieces;
   for (const Layout::Piece& p : layout.pieces()) {

@@ -1,5 +1,5 @@
-// InlinePrivateFunctions: calls of private Relax functions give way to their bodies; functions that nobody calls any
-// more go.
+// InlinePrivateFunctions: calls of private Relax functions are replaced by their bodies; functions that nobody calls
+// any more go.
 //
 // A call stays when it cannot be inlined without a change of meaning: of a function that calls itself, directly or by
 // way of others; in a dataflow block, of a function that branches or does impure things under relax.force_pure; of a

@@ -1,6 +1,6 @@
-// CanonicalizeBindings: trivial aliases give way to what they name, fields of known tuples to the fields, bound
+// CanonicalizeBindings: trivial aliases are replaced by what they name, fields of known tuples to the fields, bound
 // constants to the constants; match_casts that are provable vanish, and the symbolic variables that they introduced
-// give way to what is known of them; variables used only inside their dataflow block become dataflow variables.
+// are replaced by what is known of them; variables used only inside their dataflow block become dataflow variables.
 //
 // Sound where TVM is not: a match_cast against a variable that is defined before it stays, because it is a check.
 #include <unordered_set>

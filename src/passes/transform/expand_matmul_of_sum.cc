@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-// What is known before the inputs are: constants, parameters behind the first `num_input`, and what follows from them.
+// Values known before the inputs are: constants, parameters behind the first `num_input`, and what follows from them.
 class AheadOfTime {
  public:
   explicit AheadOfTime(const Function* f) {

@@ -355,7 +355,7 @@ class Mixer : public Rewriter {
     return true;
   }
 
-  // What is only read at float16 is stored so.
+  // Values read only as float16 are stored as float16.
   void store_half(const Var* v) {
     const Use* use = uses_.of(v);
     const Var* c = current(v);

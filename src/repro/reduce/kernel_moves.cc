@@ -12,7 +12,7 @@ using ir::as;
 
 namespace {
 
-// One statement or expression gives way to another; a statement without a substitute is dropped.
+// One statement or expression is replaced by another; a statement without a substitute is dropped.
 class Swap : public ir::Rewriter {
  public:
   Swap(ir::Context& ctx, const ir::Node* from, const ir::Node* to) : Rewriter(ctx), from_(from), to_(to) {}

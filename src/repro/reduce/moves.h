@@ -18,10 +18,10 @@ struct Candidate {
 // All of them work on the Relax function `name`, and drop what nobody needs then.
 // The body ends at an earlier value, the first half first.
 std::vector<Candidate> cuts(ir::Context& ctx, const ir::Module* module, const std::string& name);
-// Runs of `size` bindings give way to parameters.
+// Runs of `size` bindings are replaced by parameters.
 std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module* module, const std::string& name,
                                               std::size_t size);
-// One binding gives way to an operand of its type.
+// One binding is replaced by an operand of its type.
 std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // One of several results is left.
 std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);

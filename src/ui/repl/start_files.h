@@ -1,4 +1,4 @@
-// What is read when a session starts, and who says so: the user's init file and saved settings, and a project's
+// Files read when a session starts, and who wrote them: the user's init file and saved settings, and a project's
 // `.rldbrc`, which is read only where its user has trusted that very text.
 #pragma once
 

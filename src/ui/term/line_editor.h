@@ -34,7 +34,7 @@ struct LineEditorHooks {
   std::function<std::vector<TextStyle>(std::string_view text, std::size_t begin, std::size_t end)> styles;
   // Candidates for the word that ends at `cursor`; `start` is where that word begins.
   std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
-  // What is said below the entry while it is typed.
+  // The hint below the entry while it is typed.
   std::function<std::vector<HintLine>(std::string_view text, std::size_t cursor)> hints;
   // Blanks that the next line starts with.
   std::function<int(std::string_view text)> indent;
