@@ -84,11 +84,8 @@ std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& 
   BindingGraph graph;
   graph.function = function;
   Builder(session, graph).run(f);
-  std::vector<FrameInfo> frames = debugger.machine() ? debugger.frames() : std::vector<FrameInfo>{};
-  std::erase_if(frames, [](const FrameInfo& f) { return f.in_kernel; });
-  frame = frames.empty() ? -1 : debugger.machine_frame(frame);
-  if (frame < 0 || std::size_t(frame) >= frames.size()) return graph;
-  const Position& where = frames[std::size_t(frame)].where;
+  const Position where = debugger.function_position(frame);
+  if (where.pc < 0) return graph;
   for (GraphNode& n : graph.nodes)
     n.current = n.node == where.node && (where.function == function || where.written_in == function);
   return graph;

@@ -15,11 +15,8 @@
 namespace rldb::ui {
 
 std::string function_at_hand(Repl& repl) {
-  auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
-  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
-  const auto frame = std::size_t(frames.empty() ? 0 : repl.debugger().machine_frame(repl.frame()));
-  if (frame >= frames.size()) return "main";
-  const debug::Position& where = frames[frame].where;
+  const debug::Position where = repl.debugger().function_position(repl.frame());
+  if (where.pc < 0) return "main";
   return where.written_in.empty() ? where.function : where.written_in;
 }
 
