@@ -65,4 +65,6 @@ std::shared_ptr<const session::Build> Debugger::build() const {
   return impl_->run->code().build();
 }
 
+const ir::Module* Debugger::written_module() const { return build() ? impl_->run->code().written_module() : nullptr; }
+
 }  // namespace rldb::debug

@@ -218,6 +218,8 @@ class Debugger {
   // ---- questions; frame 0 is innermost ----
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
+  // The functions of the run as they were written, before any pass; null: no run, or an executable from a file.
+  const ir::Module* written_module() const;
   std::vector<FrameInfo> frames() const;
   // Which frame of the machine (0: innermost) a frame is: a kernel's and a virtual one count as their caller.
   int machine_frame(int frame) const;

@@ -76,9 +76,11 @@ class Builder {
 }  // namespace
 
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
-                                          int frame) {
+                                          int frame, GraphOf version) {
   const auto build = debugger.build();
-  const ir::Module* module = build ? build->source : session.module();
+  const ir::Module* module = version == GraphOf::Written ? debugger.written_module()
+                             : build                     ? build->source
+                                                         : session.module();
   const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
   if (!f || !f->body) return std::nullopt;
   BindingGraph graph;
