@@ -325,6 +325,12 @@ Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, 
   return ir::CallSpec{ctx.op(full), ctx.list(values), ctx.list(attrs), ctx.list(types)};
 }
 
+// A view without a dtype says so by R.null_value(), as TVM's has it; what else it leaves out is an empty tuple.
+void no_dtype(ir::Context& ctx, std::vector<const Expr*>& values) {
+  constexpr std::size_t kDType = 2;
+  if (values.size() > kDType && !values[kDType]) values[kDType] = ctx.call_typed(ctx.op(op::NullValue), {}, ctx.any());
+}
+
 Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> all) {
   // The lowered operators carry explicit types too (R.builtin.alloc_tensor(..., ty_args=...)).
   std::vector<const ir::Type*> types;
@@ -334,6 +340,7 @@ Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::
   RLDB_TRY(Bound b, bind_args(info, args));
   RLDB_TRY(auto values, bound_args(ctx, b, args));
   RLDB_TRY(auto attrs, bound_attrs(ctx, b, args));
+  if (info.name == op::MemoryView) no_dtype(ctx, values);
   fill_gaps(ctx, values, info.name == op::MemoryView);
   RLDB_TRY_VOID(finish_arguments(ctx, info, args, values));
   std::string_view name = info.name;
