@@ -24,9 +24,10 @@ struct NamedPipeline {
   std::string_view doc;
   bool complete;  // only offered when every pass exists
 };
+// RewriteCUDAGraph is left out: TVM runs it for devices that have CUDA graphs only.
 // Local functions are lifted first: TVM's own lowering stops at them (VMShapeLower), and a user's module has them.
-#define RLDB_LOWERING                                                                                                \
-  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph," \
+#define RLDB_LOWERING                                                                               \
+  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory," \
   "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol"
 #define RLDB_ZERO "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR"
 #define RLDB_DISPATCH "LambdaLift,DispatchSampling,DispatchSortScan,"
