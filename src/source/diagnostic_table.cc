@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_screen.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/source/diagnostic_translate.h"

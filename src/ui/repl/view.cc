@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
+#include "ui/screen/screen.h"
 
 namespace rldb::ui {
 
@@ -116,6 +117,11 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
     repl.print("{} {:>5}  {}\n", n == current ? "=>" : "  ", n, buffer->line(n));
 }
 
+bool screen_shows_code(const Repl& repl) {
+  return repl.screen && repl.screen->on &&
+         (repl.screen->is_shown(PaneKind::Code) || repl.screen->is_shown(PaneKind::Instructions));
+}
+
 static constexpr std::string_view kSilent = "silent";  // among a breakpoint's commands, as in gdb
 
 // The points that stopped the run, each with what it saw.
@@ -203,7 +209,7 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
     show_kernel_stop(*this);
     return Status::Good;
   }
-  show_source_around(*this, stop.where, list_lines);
+  if (!screen_shows_code(*this)) show_source_around(*this, stop.where, list_lines);
   return Status::Good;
 }
 

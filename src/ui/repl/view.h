@@ -14,6 +14,8 @@ namespace rldb::ui {
 
 // Source lines around a position with an arrow at the current one and marks at breakpoints.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
+// A pane has the text around the stop, so that a stop need not show it again.
+bool screen_shows_code(const Repl& repl);
 void show_breakpoints(Repl& repl);
 void show_displays(Repl& repl);
 // Finds the places of breakpoints anew in a changed program, and says which lost theirs.

@@ -72,11 +72,11 @@ Status select_frame(Repl& repl, int number) {
   repl.frame() = number;
   if (frames[std::size_t(number)].in_kernel) {
     repl.print("#{} {}\n", number, describe_kernel_frame(repl.debugger()));
-    list_kernel(repl);
+    if (!screen_shows_code(repl)) list_kernel(repl);
     return Status::Good;
   }
   repl.print("#{} {}\n", number, describe_frame(repl, frames[std::size_t(number)]));
-  show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
+  if (!screen_shows_code(repl)) show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
   return Status::Good;
 }
 
