@@ -15,6 +15,7 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
+#include "session/contrib.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -42,6 +43,7 @@ Session::Session(Options options, runtime::Output* output)
   registry_.register_function(
       std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
       "an operator whose operands' types are known only when it runs");
+  register_contrib(registry_);
   isolation_ = std::make_shared<runtime::Isolation>();
   isolation_->on = &options_.isolate;
   isolation_->interrupt = &support::cancel_flag();

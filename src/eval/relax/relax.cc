@@ -9,6 +9,7 @@
 
 #include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
+#include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
@@ -172,6 +173,10 @@ class RelaxEval {
       if (auto own = call_lowered(*id, args)) return std::move(*own);
       if (auto own = call_back(*id, args)) return std::move(*own);
     }
+    // They call functions of the program, which are no native ones here.
+    if (name == runtime_function::CudaGraphRun && args.size() >= 2 && args[1].is(ValueKind::Tuple))
+      return call_value(args[0], args[1].as_tuple().fields);
+    if (name == runtime_function::CudaGraphAlloc && !args.empty()) return call_value(args[0], {});
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(name) : nullptr;
     if (f) return f->function->native(args);
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
