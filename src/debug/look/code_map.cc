@@ -336,6 +336,19 @@ std::string CodeMap::kernel_of_group(Pc pc) const {
   return name;
 }
 
+int CodeMap::only_call(std::string_view function, std::string_view callee) const {
+  int found = -1;
+  for (int i = 0; i < int(bindings_.size()); ++i) {
+    const UserBinding& b = binding(i);
+    const auto* call = b.function == function && b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+    const auto* target = call ? ir::as<ir::GlobalVar>(call->callee) : nullptr;
+    if (!target || target->name != callee) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
 Pc CodeMap::entry(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   if (!bindings_.empty())
