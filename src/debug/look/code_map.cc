@@ -225,6 +225,7 @@ void CodeMap::map_locations() {
       b.name = debug->variable;
       b.file = exe.debug.file(at);
       b.line = at.line;
+      b.span = debug->span;  // of a text that is loaded
       bindings_.push_back(std::move(b));
       it->second = int(bindings_.size()) - 1;
     } else if (debug->variable != "_") {
@@ -435,9 +436,12 @@ void CodeMap::name_variables() {
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
     const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
+    std::unordered_map<std::string_view, std::uint32_t> ids;  // of a program that has no module: names tell them apart
     for (const bytecode::VariableRange& v : debug->variables) {
       if (const auto [name, id] = user_name(v); !name.empty())
-        variables_[f].push_back({std::string(name), id, &v, v.begin});
+        variables_[f].push_back(
+            {std::string(name),
+             build_->source ? id : ids.try_emplace(name, std::uint32_t(ids.size() + 1)).first->second, &v, v.begin});
       else if (auto made = result_variable(v))
         variables_[f].push_back(*std::move(made));
     }
