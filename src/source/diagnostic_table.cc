@@ -5,6 +5,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_ir.h"
+#include "rldb/source/diagnostic_library.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_run.h"

@@ -78,6 +78,20 @@ std::string describe_position(const Repl& repl, const debug::Position& where) {
   return text;
 }
 
+std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame) {
+  if (frame.is_virtual == debug::VirtualFrame::None) return describe_position(repl, frame.where);
+  debug::Position where = frame.where;
+  where.function = frame.is_virtual == debug::VirtualFrame::Fused ? frame.where.kernel : frame.where.written_in;
+  where.written_in.clear();
+  where.kernel.clear();
+  where.group.clear();
+  const std::string note =
+      frame.is_virtual == debug::VirtualFrame::Fused
+          ? fmt::format("virtual: {} of {}", frame.where.part + 1, fmt::join(frame.where.group, " "))
+          : fmt::format("virtual: inlined into {}", frame.where.function);
+  return fmt::format("{}, {}", describe_position(repl, where), note);
+}
+
 // Where there is no text: the instructions.
 static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const vm::Machine* machine = repl.debugger().machine();
@@ -130,8 +144,15 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
 
 Status Repl::show_stop(const debug::StopReport& stop) {
   const Status status = tell_stop(stop);
+  if (stop.kind == debug::StopKind::Finished && debugger_->return_to_outer()) tell_return();
   if (debugger_->active()) show_displays(*this);
   return status;
+}
+
+// The run that waited for a call from the prompt is the present one again.
+void Repl::tell_return() {
+  frame_ = 0;
+  print("back in the run that is stopped at {}\n", describe_position(*this, debugger_->last_stop().where));
 }
 
 Status Repl::tell_stop(const debug::StopReport& stop) {

@@ -27,6 +27,8 @@ void show_program(Repl& repl);
 // TVMScript, highlighted when the console has colour.
 void show_text(Repl& repl, const std::string& text);
 std::string describe_position(const Repl& repl, const debug::Position& where);
+// The same of a frame, virtual ones included.
+std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame);
 // The checked type and the three kinds of shape, in RFC 0089's words.
 std::vector<std::string> explain_type(const ir::Type* type);
 std::optional<std::uint64_t> parse_count(std::string_view text);

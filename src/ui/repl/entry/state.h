@@ -84,6 +84,8 @@ class Repl {
   void show_value(const runtime::Value& value, std::string_view name = {});
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
+  // After the run of a call from the prompt: the one that waited for it is the present one again.
+  void tell_return();
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
