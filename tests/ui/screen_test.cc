@@ -68,9 +68,12 @@ constexpr std::string_view kPageUp = "\033[5~", kDown = "\033[B";
 
 // A stopped program, its output and its screen.
 struct Stopped {
-  Stopped() : repl(line, console), screen(false), panes(repl, screen) { screen.on = true; }
+  Stopped() : repl(line, console), screen(false), panes(repl, screen) {
+    screen.on = true;
+    repl.screen = &screen;
+  }
   void run(const std::string& entry) {
-    REQUIRE(repl.execute(entry) != Status::Usage);
+    REQUIRE(repl.execute(entry) == Status::Good);
     screen.output().append("(rldb) " + entry + "\n" + console.take());
   }
   std::string seen(int width, int height) {
@@ -118,7 +121,6 @@ TEST_CASE("screen: a program stopped in main, in a kernel, at an instruction, at
     CHECK(holds(text, "=>"));
   }
   s.run("stept");
-  s.run("set n = 4");
   REQUIRE(s.screen.set_layout("split"));
   s.run("stepi");
   for (const auto& [width, height] : kSizes) CHECK(holds(s.seen(width, height), "instructions: main"));
@@ -133,14 +135,14 @@ TEST_CASE("screen: goldens") {
       "R.Tensor((\"n\", 2), \"float32\"):\n        n = T.int64()\n        with R.dataflow():\n            a = R.add(x, "
       "x)\n            b = R.multiply(a, x)\n            R.output(b)\n        return b\nEND");
   s.run("break main:b");
-  s.run(":run main [[1.0, 2.0], [3.0, 4.0]]");
+  s.run(":run main 2x2xf32=1,2,3,4");
   for (const auto& [width, height] : kSizes)
     check_golden(fmt::format("main_{}x{}", width, height), s.seen(width, height));
   s.run("stept 4");
   for (const auto& [width, height] : kSizes)
     check_golden(fmt::format("kernel_{}x{}", width, height), s.seen(width, height));
   s.run("continue");
-  s.run(":run! main [[1.0, 2.0], [3.0, 4.0]]");
+  s.run(":run main 2x2xf32=1,2,3,4");
   s.run("stepi 2");
   REQUIRE(s.screen.set_layout("split"));
   for (const auto& [width, height] : kSizes)
