@@ -196,7 +196,7 @@ std::string run(const std::string& program, std::uint64_t seed, std::size_t coun
   if (!answers(terminal, 999999)) return failed("it does not answer at the end");
   // Not before the prompt: while an entry runs the terminal is in line mode, where the kernel takes ^D as end of file
   // and hands a NUL over once the editor reads keys again.
-  if (!terminal.wait_for_after("\r\n999999", "rldb> ", 30)) return failed("no prompt after the last entry");
+  if (!terminal.wait_for_after("\r\n999999", "rldb", 30)) return failed("no prompt after the last entry");
   terminal.send(seed % 2 ? "\x04" : ":quit\r");
   const auto status = terminal.ended();
   if (!status) return failed("it does not leave");
