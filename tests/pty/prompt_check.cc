@@ -69,7 +69,7 @@ void check_keys(const std::string& program) {
   Prompt p(program, home.path());
   check(p.says("first = R.const(41)\r", "\r\n41"), "an entry is answered", p.terminal.said());
   check(p.says("\x12\x18"
-               "a\x15R.const(51)\r",
+               "b\x15R.const(51)\r",
                "\r\n51"),
         "^R ^X and a key", p.terminal.said());
   p.terminal.read_for(0.3);  // until the prompt is there: what is typed ahead is the terminal's to edit
