@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/progress.h"
 #include "ui/term/characters.h"
 #include "ui/term/raw_mode.h"
 #include "ui/term/typed_ahead.h"
@@ -208,7 +209,8 @@ void ScreenConsole::watch() {
     // In the middle of a line of the program's there is no place for it.
     if (!active_ || leaving_ || paused_ > 0 || dropped_ || column_ != 0 || quiet < kPatience) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
-    const std::string line = fmt::format("{} ... {} s, ^C ends it", what_, seconds);
+    const std::string now = support::doing_now();
+    const std::string line = fmt::format("{}{}{} ... {} s, ^C ends it", what_, now.empty() ? "" : ": ", now, seconds);
     const auto width = std::size_t(std::max(10, window_size().width - 1));
     to_.error(std::string(kClear) + line.substr(0, width));
     shown_ = true;
