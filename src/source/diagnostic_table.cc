@@ -7,6 +7,7 @@
 #include "rldb/source/diagnostic_ir.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
@@ -13,7 +14,7 @@
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
-#include "ui/cache_folder.h"
+#include "ui/batch/save_repro.h"
 #include "ui/memory/memory_view.h"
 #include "ui/rewrite_file.h"
 #include "ui/text_diff.h"
@@ -52,16 +53,16 @@ class PassObserver {
     if (line_.validate_each && changed) validate(record, name);
   }
 
-  // Writes the module that the failing pass was given, and says how to see the failure again.
-  void write_reproducer() {
+  // A pass that failed: as a script that shows it again.
+  void keep_failure(const source::Diagnostics& found) {
     if (records_.empty()) return;
-    const passes::PassRecord& failed = records_.back();
-    ir::PrintOptions print = line_.options.print;
-    print.show_meta = true;
-    const std::string folder = new_report_folder("failed-passes");
-    const std::string path = folder + "/before.py";
-    if (folder.empty() || !support::write_file(path, ir::print(failed.before, print)).ok()) return;
-    console_.print_error("note: `rldb opt {} --passes='{}'` shows it again\n", path, passes::to_string(failed.pass));
+    std::string what = "the pass failed";
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error) {
+        what = d.message;
+        break;
+      }
+    keep(repro_of_failed_pass(line_, session_, records_.back(), what));
   }
 
   void print_times() const {
@@ -120,8 +121,20 @@ class PassObserver {
   void validate(const passes::PassRecord& record, const std::string& name) {
     const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
     console_.print_error("# validate {}: {}\n", name, repro::to_string(result));
-    if (!result.difference.empty()) ok_ = false;
+    if (!result.difference.empty()) {
+      ok_ = false;
+      keep(repro_of_changed_values(line_, session_, record, "values differ: " + result.difference));
+    }
     nothing_ran_ = nothing_ran_ || result.compared.empty();
+  }
+
+  // The first fault, to the file of the line, or to a folder that nobody named.
+  void keep(const ReproFile& repro) {
+    if (std::exchange(kept_, true)) return;
+    if (line_.save_repro.empty())
+      keep_repro("failed-passes", repro, console_);
+    else
+      ok_ = write_repro(line_.save_repro, repro, console_) && ok_;
   }
 
   const CommandLine& line_;
@@ -130,6 +143,7 @@ class PassObserver {
   std::vector<passes::PassRecord> records_;
   int announced_ = 0;
   bool ok_ = true;
+  bool kept_ = false;         // a script was written
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
@@ -215,7 +229,7 @@ int batch_opt(const CommandLine& line, Console& console) {
     for (std::size_t i = std::size_t(run.bisect_limit); i < pipeline->size(); ++i) observer.left_out((*pipeline)[i]);
   if (line.time_passes) observer.print_times();
   if (!ok) {
-    observer.write_reproducer();
+    observer.keep_failure(diagnostics);
     return kFailed;
   }
   ir::PrintOptions print = line.options.print;
