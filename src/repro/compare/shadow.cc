@@ -1,3 +1,4 @@
+// Shadow: a program made float64, and both results measured against it.
 #include "repro/compare/shadow.h"
 
 #include <fmt/format.h>

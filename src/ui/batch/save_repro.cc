@@ -1,3 +1,4 @@
+// Scripts of what batch commands found: the entry, the values and the expectations of each.
 #include "ui/batch/save_repro.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The table of options of `:compare`, `:bisect` and `:reduce`, and their reader.
 #include "ui/repl/commands/repro_flags.h"
 
 #include <fmt/format.h>
