@@ -38,10 +38,8 @@ constexpr std::size_t kStackReserve = 4 << 20;
 // Operators that are calls, and kills: what they do needs the scope, so they are written here; the others have a
 // function.
 bool has_meaning(const op::Row& row) {
-  constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::CallsClosure | op::Trait::CallsPacked | op::Trait::Kills;
-  const bool core = row.has(kCore) || row.id == op::Id::MakeClosure || row.id == op::Id::CallBuiltinWithCtx ||
-                    row.id == op::Id::VmCallTirDyn;
-  return core || find_relax_op(row.id) != nullptr;
+  constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::TakesTuple | op::Trait::CallsPacked | op::Trait::Kills;
+  return row.has(kCore) || find_relax_op(row.id) != nullptr;
 }
 bool has_meaning(std::string_view name) {
   const op::Row* row = op::find(name);
