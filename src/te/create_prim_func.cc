@@ -280,8 +280,8 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   for (const Operation* op : stages_)
     if (const Stmt* s = stage(op)) body.push_back(s);
   // The block of an extern alone is the root.
-  const bool alone = body.size() == 1 && local.empty() && ir::isa<ir::SBlockRealize>(body[0]);
-  const Stmt* whole = alone ? body[0] : root_around(body, local);
+  const auto* only = body.size() == 1 && local.empty() ? ir::as<ir::SBlockRealize>(body[0]) : nullptr;
+  const Stmt* whole = only && only->block->iter_vars.empty() ? only : root_around(body, local);
   ir::NamedAttr attrs[] = {ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
   return ctx_.prim_func(out, ctx_.void_type(), whole, attrs, true);
 }
