@@ -215,10 +215,20 @@ static void dims_as_shape(ir::Context& ctx, std::vector<const Expr*>& values, st
   values[index] = ctx.shape(list->items);
 }
 
+// "float32" where the row takes any value.
+static void text_as_dtype(ir::Context& ctx, std::vector<const Expr*>& values, std::size_t index) {
+  const auto* text = index < values.size() ? ir::as<ir::StringImm>(values[index]) : nullptr;
+  const auto dtype = text ? runtime::parse_dtype(text->value) : std::nullopt;
+  if (dtype) values[index] = ctx.dtype(*dtype);
+}
+
 Result<support::Unit> finish_arguments(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
                                        std::vector<const Expr*>& values) {
   const std::string_view name = info.short_name();
-  if (name == short_op::MemoryView) dims_as_shape(ctx, values, 1);
+  if (name == short_op::MemoryView) {
+    dims_as_shape(ctx, values, 1);
+    text_as_dtype(ctx, values, 2);
+  }
   if (name == short_op::ImageResize2d || name == short_op::ImageAffineGrid) repeat_size(ctx, values, 2);
   if (name == short_op::ImageResize3d) repeat_size(ctx, values, 3);
   if (name == short_op::Reshape) return complete_target(ctx, info, args, values);
