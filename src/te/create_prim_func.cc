@@ -43,6 +43,7 @@ class Builder {
   void order(const Operation* op);
   std::vector<Tensor> inputs_of(const Operation* op);
   const ir::Buffer* buffer_of(Tensor t) { return buffers_.at(t); }
+  const ir::Buffer* make_buffer(Tensor t);
   Stmt const* stage(const Operation* op);
   const Stmt* compute(const Operation* op);
   const Stmt* reduce(const Operation* op);
@@ -54,6 +55,7 @@ class Builder {
 
   ir::Context& ctx_;
   std::vector<const Operation*> stages_;
+  std::unordered_map<Tensor, int> alignments_;  // other than the default
   std::unordered_set<const Operation*> seen_;
   std::unordered_map<Tensor, const ir::Buffer*> buffers_;
   Names buffer_names_;
@@ -75,6 +77,19 @@ void Builder::order(const Operation* op) {
   if (!seen_.insert(op).second) return;
   for (Tensor t : inputs_of(op)) order(t->op);
   stages_.push_back(op);
+  if (op->data_alignment == 0) return;
+  for (Tensor t : op->outputs) alignments_[t] = op->data_alignment;
+  for (Tensor t : op->inputs)
+    if (t->op->kind == OperationKind::Placeholder) alignments_[t] = op->data_alignment;
+}
+
+const ir::Buffer* Builder::make_buffer(Tensor t) {
+  const ir::Buffer* plain = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
+  const auto it = alignments_.find(t);
+  if (it == alignments_.end()) return plain;
+  ir::Buffer aligned = *plain;
+  aligned.data_alignment = it->second;
+  return ctx_.buffer(aligned);
 }
 
 const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
@@ -232,7 +247,7 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
       continue;
     }
     // A tensor that is both an input and an output has two parameters; the second is copied to below.
-    const ir::Buffer* b = ctx_.buffer(buffer_names_.take(p.tensor->name), p.tensor->shape, p.tensor->dtype);
+    const ir::Buffer* b = make_buffer(p.tensor);
     buffers_.emplace(p.tensor, b);
     out.push_back({b->data, b});
   }
@@ -240,7 +255,7 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   for (const Operation* op : stages_)
     for (Tensor t : op->outputs)
       if (!buffers_.count(t)) {
-        const ir::Buffer* b = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
+        const ir::Buffer* b = make_buffer(t);
         buffers_.emplace(t, b);
         local.push_back(b);
       }

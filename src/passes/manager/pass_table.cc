@@ -1,5 +1,7 @@
 // The table behind pass.h: rows of pass.def, other spellings of their names, named pipelines.
 #include "passes/common.h"
+#include "rldb/passes/register.h"
+#include "rldb/support/check.h"
 
 namespace rldb::passes {
 
@@ -61,12 +63,34 @@ std::string existing(std::string_view wanted, bool& all) {
 
 }  // namespace
 
-const std::vector<PassInfo>& all_passes() {
-  static const std::vector<PassInfo> table = {
+namespace {
+
+constexpr std::size_t kMaxRegistered = 100;
+
+// The rows of pass.def, then the passes that were registered. With room for those: a row stays where it is.
+std::vector<PassInfo>& table() {
+  static std::vector<PassInfo> rows = [] {
+    std::vector<PassInfo> out = {
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) {PassId::Name, #Name, PassKind::Kind, Options, Doc, &passes::Fn},
 #include "rldb/passes/pass.def"
-  };
-  return table;
+    };
+    out.reserve(out.size() + kMaxRegistered);
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<PassInfo>& all_passes() { return table(); }
+
+const PassInfo& register_pass(PassInfo pass) {
+  const std::string name(pass.name);
+  RLDB_CHECK(!name.empty() && pass.run, "a pass that is registered has a name and a function");
+  RLDB_CHECK(!find_pass(name), "there is a pass `" + name + "` already");
+  RLDB_CHECK(table().size() < table().capacity(), "too many passes are registered");
+  pass.id = PassId(table().size());
+  return table().emplace_back(pass);
 }
 
 const PassInfo& info(PassId id) { return all_passes()[std::size_t(id)]; }

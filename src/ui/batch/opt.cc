@@ -185,7 +185,7 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 
 int batch_opt(const CommandLine& line, Console& console) {
   source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
     return batch_opt_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;

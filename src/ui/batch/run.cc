@@ -133,7 +133,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (const auto bytes = relay_executable_bytes(line.files[0]))
     return batch_run_relay_executable(*bytes, line, console);
   source::Diagnostics of_relay;
-  const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay);
+  const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay);
   if (program) return batch_run_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session) return kUsage;

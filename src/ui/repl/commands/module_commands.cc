@@ -3,9 +3,11 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
@@ -20,13 +22,26 @@ namespace rldb::ui {
 
 namespace {
 
+// What Relay became, which is one of two things.
+std::string_view made_of(session::Session& session) {
+  source::Diagnostics ignored;
+  if (session.has_executable()) {
+    const auto build = session.viewable(ignored);
+    return build && session::is_on_relay_machine(*build) ? " for the Relay VM" : "";
+  }
+  const ir::Module* m = session.module();
+  if (!m || m->entries.empty()) return "";
+  const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
+  return text && frontend::is_relay(text->name(), text->text()) ? ", translated to Relax" : "";
+}
+
 Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   repl.report(diagnostics);
   if (!ok) return Status::Failed;
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();
   const std::vector<std::string> names = repl.session().function_names();
-  repl.print("loaded {}: {}\n", repl.session().program_path(), fmt::join(names, ", "));
+  repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
   return Status::Good;
 }
 

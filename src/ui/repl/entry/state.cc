@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "rldb/ir/printer.h"
+#include "rldb/relay/run/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
@@ -53,6 +54,8 @@ Repl::Repl(const CommandLine& line, Console& console)
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
   timeout = line.timeout;
+  if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
+  session::relay_machine()->wanted = session::Machine::Relax;
 }
 
 Repl::~Repl() = default;

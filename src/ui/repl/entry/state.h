@@ -39,6 +39,8 @@ struct Display {
   std::string text;
 };
 
+class Screen;
+
 class Repl {
  public:
   Repl(const CommandLine& line, Console& console);
@@ -82,6 +84,8 @@ class Repl {
   void show_value(const runtime::Value& value, std::string_view name = {});
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
+  // After the run of a call from the prompt: the one that waited for it is the present one again.
+  void tell_return();
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
@@ -97,13 +101,16 @@ class Repl {
   std::function<bool(const std::string&)> ask;
   // Waits for Enter where somebody sits at the terminal; false: enough. Empty: nobody does.
   std::function<bool()> go_on;
+  // Screen mode; null: there is no terminal for it.
+  Screen* screen = nullptr;
   // Of `:alias`: what stands for the first word of an entry.
   std::map<std::string, std::string, std::less<>> aliases;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
   bool highlight = true;
-  bool hints = true;  // below an entry that is typed
+  bool hints = true;        // below an entry that is typed
+  bool suggestions = true;  // from the history, behind it
   bool pager = true;
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
