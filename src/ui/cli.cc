@@ -11,6 +11,7 @@
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/version.h"
 
 namespace rldb::ui {
 
@@ -152,6 +153,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--memory-report{-}", c.memory_report,
                "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
       ->type_name("[=FILE]");
+  app.add_option("--html", c.html, "write a page about the pipeline: passes, times, changes side by side, memory plan")
+      ->type_name("FILE");
   app.add_option("--rewriter", c.rewriters, "apply the rewrite rules of a file, before the passes")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -389,7 +392,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       "       rldb COMMAND [ARGUMENTS]   a batch command",
       "rldb");
   app.footer(footer());
-  app.set_version_flag("--version", "rldb 0.1.0");
+  app.set_version_flag("--version", std::string("rldb ") + kVersion);
   app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
   app.add_option_function<std::string>(
          "-x", [](const std::string&) {}, "run the commands of a file")

@@ -61,6 +61,7 @@ struct CommandLine {
   bool time_passes = false;
   // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
   std::string memory_report;
+  std::string html;                    // a report of the pipeline; empty: none
   std::vector<std::string> rewriters;  // files of rewrite rules, applied before the passes
   // build
   bool optimise = false;

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <deque>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "rldb/source/diagnostic_command.h"
@@ -24,6 +25,8 @@
 namespace rldb::ui {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct SessionResult {
   std::string blessed;   // the file as it should be
@@ -124,6 +127,10 @@ class Tests {
         running_.pop_front();
       }
     }
+    if (json()) {
+      console_.print("{}\n", rows_.dump(2, ' ', false, Json::error_handler_t::replace));
+      return failed_ == 0 ? kGood : kFailed;
+    }
     if (failed_ > 0 && !line_.bless && !line_.update_only_output)
       console_.print_error("run `rldb test --bless` to accept the new replies\n");
     console_.print("{} passed, {} failed\n", passed_, failed_);
@@ -131,6 +138,18 @@ class Tests {
   }
 
  private:
+  bool json() const { return line_.format == Format::Json; }
+
+  void tell_failure(const std::string& path, const std::string& failures) {
+    ++failed_;
+    if (json()) {
+      rows_.push_back({{"file", path}, {"ok", false}, {"failures", failures}});
+      return;
+    }
+    console_.error(failures);
+    console_.print("FAIL  {}\n", path);
+  }
+
   std::size_t at_work() const {
     return std::size_t(std::count_if(running_.begin(), running_.end(), [](const Running& r) { return !r.ended; }));
   }
@@ -167,9 +186,11 @@ class Tests {
     const auto bytes = r.child->result();
     const std::optional<SessionResult> result = bytes ? from_bytes(*bytes) : std::nullopt;
     if (!result) {
-      ++failed_;
-      tell(source::message(diag::SessionProcessEnded, r.path, r.child->ended_by()));
-      console_.print("FAIL  {}\n", r.path);
+      source::Diagnostics d;
+      d.add({}, source::message(diag::SessionProcessEnded, r.path, r.child->ended_by()));
+      source::RenderOptions options;
+      options.color = console_.color() && !json();
+      tell_failure(r.path, source::render(d, {}, options));
       return kGood;
     }
     if (result->interrupted) {
@@ -179,15 +200,14 @@ class Tests {
     const bool rewrite = line_.bless || (line_.update_only_output && result->expectations_hold);
     if (rewrite && result->blessed != r.text) {
       if (!write_output(r.path, result->blessed, console_)) return kUsage;
-      console_.print("blessed {}\n", r.path);
+      if (!json()) console_.print("blessed {}\n", r.path);
     }
     // Blessing accepts replies, never a failed expectation.
     if (result->failures.empty() || (rewrite && result->expectations_hold)) {
       ++passed_;
+      rows_.push_back({{"file", r.path}, {"ok", true}, {"failures", ""}});
     } else {
-      ++failed_;
-      console_.error(result->failures);
-      console_.print("FAIL  {}\n", r.path);
+      tell_failure(r.path, result->failures);
     }
     return kGood;
   }
@@ -202,6 +222,7 @@ class Tests {
   Console& console_;
   std::deque<Running> running_;  // references to its elements stay good
   std::size_t passed_ = 0, failed_ = 0;
+  Json rows_ = Json::array();
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
@@ -226,6 +227,7 @@ Status command_Verify(Repl& repl, std::string_view rest) {
 Status command_Info(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty() || std::string_view("program").starts_with(words[0])) {
+    if (repl.wants_json()) return repl.give(program_json(repl));
     show_program(repl);
     return Status::Good;
   }
@@ -235,15 +237,18 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
   if (const ops::OpInfo* op = ops::find(what)) {
+    if (repl.wants_json()) return repl.give(operator_json(*op));
     show_operator(repl, *op);
     return Status::Good;
   }
   if (is("breakpoints") || what == "b") {
+    if (repl.wants_json()) return repl.give(breakpoints_json(repl));
     show_breakpoints(repl);
     return Status::Good;
   }
   if (is("functions")) {
     if (!repl.session().module()) return no_module(repl);
+    if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
     list_functions(repl);
     return Status::Good;
   }
@@ -256,6 +261,8 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (show_frame_name(repl, what)) return Status::Good;
   if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
   if (const runtime::Value* v = repl.session().find_value(what)) {
+    if (repl.wants_json())
+      return repl.give({{"name", what}, {"value", value_json(*v, repl.print_format.max_elements)}});
     repl.print("{}: {}\n", what, runtime::describe(*v));
     return Status::Good;
   }

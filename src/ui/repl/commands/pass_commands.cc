@@ -10,10 +10,11 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/diff_stat.h"
 #include "ui/draw/table.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
-#include "ui/text_diff.h"
 
 namespace rldb::ui {
 
@@ -26,38 +27,34 @@ std::string version_name(const passes::History& history, std::size_t version) {
 }
 
 void print_difference(Repl& repl, const ir::Module* before, const ir::Module* after, const std::string& before_name,
-                      const std::string& after_name) {
-  DiffOptions options;
-  options.color = repl.console().color();
+                      const std::string& after_name, const std::optional<DiffLayout>& layout) {
   const ir::PrintOptions& print = repl.session().options().print;
-  const std::string text =
-      unified_diff(ir::print(before, print), ir::print(after, print), before_name, after_name, options);
-  repl.console().write(text.empty() ? "no difference\n" : text);
+  const std::string a = ir::print(before, print), b = ir::print(after, print);
+  if (a == b) repl.print("no difference\n");
+  show_difference(repl, a, b, before_name, after_name, {.layout = layout});
 }
 
 // Lines added and removed in each function, and the first lines of the difference, where all of it would be long.
 void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) {
-  constexpr std::ptrdiff_t kMost = 60, kFirst = 30;
-  DiffOptions options;
-  options.color = repl.console().color();
+  constexpr std::size_t kMost = 60, kFirst = 30;
   const ir::PrintOptions& print = repl.session().options().print;
   const std::string name = passes::to_string(r.pass);
-  const std::string text =
-      unified_diff(ir::print(r.before, print), ir::print(r.after, print), "before " + name, "after " + name, options);
-  const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
-  if (lines <= kMost) return repl.console().write(text.empty() ? "no difference\n" : text);
-  Table table({"function", "added", "removed"});
-  for (const std::string& f : r.changed) {
-    const ir::Expr* before = r.before->find(f);
-    const ir::Expr* after = r.after->find(f);
-    const DiffCount count = count_diff(before ? ir::print_function(f, before, print) : std::string(),
-                                       after ? ir::print_function(f, after, print) : std::string());
-    table.add({f, fmt::format("+{}", count.added), fmt::format("-{}", count.removed)});
+  const std::string before = ir::print(r.before, print), after = ir::print(r.after, print);
+  if (before == after) repl.print("no difference\n");
+  std::size_t lines = 2;  // of the names
+  for (const DiffHunk& hunk : diff_hunks(before, after)) lines += hunk.lines.size() + 1;
+  const bool is_long = lines > kMost;
+  if (is_long) {
+    Table table({"function", "added", "removed"});
+    for (const DiffStat& stat : diff_stat(r.before, r.after, r.changed, print))
+      table.add({stat.function, fmt::format("+{}", stat.count.added), fmt::format("-{}", stat.count.removed)});
+    repl.print("{}", table.text());
   }
-  std::size_t end = 0;
-  for (std::ptrdiff_t i = 0; i < kFirst; ++i) end = text.find('\n', end) + 1;
-  repl.print("{}{}... {} more lines: `:diff {} {}` shows them all\n", table.text(), text.substr(0, end), lines - kFirst,
-             version - 1, version);
+  const std::size_t left = show_difference(repl, before, after, "before " + name, "after " + name,
+                                           {.most_lines = is_long ? kFirst : std::size_t(-1)});
+  // A page has them all.
+  if (left > 0)
+    repl.show(fmt::format("... {} more lines: `:diff {} {}` shows them all\n", left, version - 1, version), {});
 }
 
 Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
@@ -77,6 +74,12 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   if (changed && !repl.may_end_run(fmt::format("`{}`, which changes the program", pipeline))) {
     repl.session().history().rewind(version);
     return Status::Failed;
+  }
+  if (repl.wants_json()) {
+    Json applied = Json::array();
+    for (const passes::PassRecord& r : records) applied.push_back(pass_record_json(r, repl.session().options().print));
+    repl.give(applied);
+    records.clear();
   }
   // Each pass has made a version; the last one is the present one.
   std::size_t made =
@@ -110,6 +113,7 @@ std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
 
 Status command_Passes(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(passes_json(passes::all_passes()));
     for (const passes::PassInfo& p : passes::all_passes()) repl.print("{:<28} {}\n", p.name, p.doc);
     return Status::Good;
   }
@@ -122,6 +126,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
     if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
   }
+  if (repl.wants_json()) return repl.give(passes_json({*p}));
   repl.print("{}: {}\n", p->name, p->doc);
   repl.print("  options: {}\n", p->options.empty() ? "none" : p->options);
   return Status::Good;
@@ -166,6 +171,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return run_and_show(repl, rest, false);
+  if (repl.wants_json()) return repl.give(pipelines_json());
   for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
   return Status::Good;
 }
@@ -174,6 +180,7 @@ Status command_History(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const passes::History& history = repl.session().history();
   if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
+  if (repl.wants_json()) return repl.give(history_json(repl));
   for (std::size_t v = 0; v < history.size(); ++v) {
     std::string marks;
     for (const auto& [name, version] : history.bookmarks())
@@ -211,13 +218,30 @@ std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std:
 
 }  // namespace
 
+namespace {
+
+// `--side-by-side` or `--unified` at the beginning of a text.
+std::optional<DiffLayout> take_layout(std::string_view& rest) {
+  for (const auto& [word, layout] : {std::pair<std::string_view, DiffLayout>{"--side-by-side", DiffLayout::SideBySide},
+                                     std::pair<std::string_view, DiffLayout>{"--unified", DiffLayout::Unified}})
+    if (rest.substr(0, rest.find_first_of(" \t")) == word) {
+      rest = trim(rest.substr(word.size()));
+      return layout;
+    }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Status command_Diff(Repl& repl, std::string_view rest) {
-  if (split_words(rest).size() > 2) return Status::Usage;
+  const std::optional<DiffLayout> layout = take_layout(rest);
+  if (rest.starts_with("-") || split_words(rest).size() > 2) return Status::Usage;
   const auto versions = two_versions(repl, rest);
   if (!versions) return Status::Failed;
   const passes::History& history = repl.session().history();
+  if (repl.wants_json()) return repl.give(diff_json(repl, versions->first, versions->second));
   print_difference(repl, history.module_at(versions->first), history.module_at(versions->second),
-                   version_name(history, versions->first), version_name(history, versions->second));
+                   version_name(history, versions->first), version_name(history, versions->second), layout);
   return Status::Good;
 }
 
@@ -260,8 +284,6 @@ std::optional<ScheduleRequest> read_schedule(std::string_view rest) {
 
 void print_steps(Repl& repl, const std::string& kernel, const ir::PrimFunc* f, const schedule::Result& result) {
   const ir::PrintOptions& print = repl.session().options().print;
-  DiffOptions options;
-  options.color = repl.console().color();
   std::string before = ir::print_function(kernel, f, print), before_name = "as it is";
   for (std::size_t i = 0; i < result.steps.size(); ++i) {
     const schedule::Step& step = result.steps[i];
@@ -269,7 +291,7 @@ void print_steps(Repl& repl, const std::string& kernel, const ir::PrimFunc* f, c
     const std::string after = ir::print_function(kernel, step.after, print);
     const std::string name = fmt::format("after step {}", i + 1);
     repl.print("step {}: {} of `{}`: {}\n", i + 1, info.name, step.block, info.doc);
-    repl.console().write(unified_diff(before, after, before_name, name, options));
+    show_difference(repl, before, after, before_name, name);
     before = after;
     before_name = name;
   }
@@ -328,8 +350,9 @@ Status command_Compare(Repl& repl, std::string_view rest) {
   const std::string text =
       repro::to_string(c, version_name(history, versions->first), version_name(history, versions->second));
   using Verdict = repro::Comparison::Verdict;
+  if (repl.wants_json()) repl.give(Json::parse(repro::to_json(c)));
   if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
-  repl.print("{}\n", text);
+  if (!repl.wants_json()) repl.print("{}\n", text);
   return c.verdict == Verdict::Equal ? Status::Good : Status::Failed;
 }
 

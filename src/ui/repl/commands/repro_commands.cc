@@ -6,8 +6,9 @@
 #include "rldb/repro/reduce.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
-#include "ui/text_diff.h"
+#include "ui/repl/view.h"
 
 namespace rldb::ui {
 
@@ -43,14 +44,15 @@ Status command_Bisect(Repl& repl, std::string_view rest) {
   if (!q) return Status::Usage;
   if (!can_ask(repl, *q)) return Status::Failed;
   const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q);
-  if (found.verdict != repro::PassBisection::Verdict::CannotTell) repl.print("{}\n", repro::to_string(found));
+  if (repl.wants_json())
+    repl.give(Json::parse(repro::to_json(found)));
+  else if (found.verdict != repro::PassBisection::Verdict::CannotTell)
+    repl.print("{}\n", repro::to_string(found));
   const ir::Module* without = found.rewrite > 0 ? found.without : found.before;
   const ir::Module* with = found.rewrite > 0 ? found.with : found.after;
-  if (found.verdict == repro::PassBisection::Verdict::Found && without && with) {
-    DiffOptions options;
-    options.color = repl.console().color();
+  if (found.verdict == repro::PassBisection::Verdict::Found && without && with && !repl.wants_json()) {
     const ir::PrintOptions& print = repl.session().options().print;
-    repl.console().write(unified_diff(ir::print(without, print), ir::print(with, print), "without", "with", options));
+    show_difference(repl, ir::print(without, print), ir::print(with, print), "without", "with");
   }
   using Verdict = repro::PassBisection::Verdict;
   if (found.verdict == Verdict::Found)

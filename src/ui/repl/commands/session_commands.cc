@@ -11,9 +11,12 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/page/page.h"
+#include "ui/page/session_page.h"
 #include "ui/repl/commands/command_docs.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
@@ -152,6 +155,7 @@ static Status save_option(Repl& repl, std::string_view rest) {
 
 Status command_Set(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(options_json(repl));
     for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
     return Status::Good;
   }
@@ -200,6 +204,15 @@ Status command_SaveScript(Repl& repl, std::string_view rest) {
   }
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
   repl.print("wrote {} ({} entries)\n", rest, repl.entered().size());
+  return Status::Good;
+}
+
+Status command_Html(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const std::string page = session_page(repl.recorded(), repl.session().program_path(), made_by());
+  if (const auto written = support::write_file(std::string(rest), page); !written.ok())
+    return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
+  repl.print("wrote {} ({} entries)\n", rest, ended_entries(repl.recorded()));
   return Status::Good;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "ui/console.h"
 #include "ui/repl/commands/command.h"
 #include "ui/repl/entry/journal.h"
+#include "ui/repl/entry/record.h"
 
 namespace rldb::ui {
 
@@ -40,6 +42,16 @@ struct Display {
 };
 
 class Screen;
+// The lines of the text that was shown last with their colours: a stop a step would parse the whole text each time.
+class PaintedSource {
+ public:
+  const std::string& line(source::FileId file, const source::Buffer& buffer, std::uint32_t number);
+
+ private:
+  source::FileId file_{};
+  std::size_t hash_ = 0;  // of the text: another may have taken its place
+  std::vector<std::string> lines_;
+};
 
 class Repl {
  public:
@@ -78,6 +90,26 @@ class Repl {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     console_->write(fmt::format(format, std::forward<Args>(args)...));
   }
+  // `--format=json`: a command with kData gives what it would show, instead of writing it.
+  bool wants_json() const { return json_ != nullptr; }
+  Status give(const nlohmann::ordered_json& data);
+  // Writes `text`; a page shows `piece` in its place.
+  void show(std::string_view text, OutputPiece piece);
+  // For pages alone.
+  void keep(OutputPiece piece) { record_.add(std::move(piece)); }
+  const SessionRecord& recorded() const { return record_; }
+  // What is written until the end of the scope is of this kind.
+  class Kind {
+   public:
+    Kind(Repl& repl, OutputKind kind);
+    ~Kind();
+    Kind(const Kind&) = delete;
+    Kind& operator=(const Kind&) = delete;
+
+   private:
+    Repl& repl_;
+    OutputKind before_;
+  };
   // Writes the diagnostics and remembers them for `:expect error`. Failed when there was an error.
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
@@ -112,9 +144,11 @@ class Repl {
   bool hints = true;        // below an entry that is typed
   bool suggestions = true;  // from the history, behind it
   bool pager = true;
+  std::optional<DiffLayout> diff_layout;  // none: as the terminal is wide enough
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
   runtime::FormatOptions print_format;
+  PaintedSource painted;
   std::vector<Display> displays;
   int next_display = 1;
 
@@ -137,6 +171,8 @@ class Repl {
     std::size_t version, values;
     bool operator==(const Moment&) const = default;
   };
+  // `execute` of an entry that is not empty, when it is on record.
+  Status execute_recorded(std::string_view entry);
   // The entry with the text of an alias for its first word.
   std::string without_alias(std::string_view entry) const;
   Target target_of(std::string_view entry) const;
@@ -149,6 +185,13 @@ class Repl {
   Before before() const;
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
+  // Takes `--format=FORMAT` off the text. False: diagnosed.
+  bool choose_format(const Command& command, std::string_view& rest, bool& json);
+  void tell(const source::Diagnostics& diagnostics);
+  // What is written goes there instead; null: to the console again.
+  void divert(std::string* to);
+  void keep_for_json(const source::Diagnostics& diagnostics);
+  Status run_for_json(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
   void replace_in_run(std::string_view name);
   session::Session::EntryRunner entry_runner(std::optional<debug::StopReport>& stop, source::Diagnostics& diagnostics);
@@ -161,6 +204,7 @@ class Repl {
   Status run_shell(std::string_view command);
 
   CommandLine line_;
+  SessionRecord record_;
   std::unique_ptr<Tee> tee_;
   Console* console_;
   std::unique_ptr<session::Session> session_;
@@ -168,6 +212,8 @@ class Repl {
   std::unique_ptr<Journal> journal_;
   LastResult last_;
   std::string repeatable_;
+  struct JsonReply;
+  JsonReply* json_ = nullptr;       // of the command at hand; null: it writes text
   bool forced_ = false;             // the command at hand was given with a `!`
   std::vector<std::string> to_do_;  // commands of the breakpoints that have just stopped the run
   bool doing_ = false;              // they are being carried out
