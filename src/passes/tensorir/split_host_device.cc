@@ -5,6 +5,7 @@
 // `target`. Its parameters are the pointers of the buffers that it uses, then scalars, each in the order of their
 // names.
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -113,7 +114,7 @@ class Splitter : public Rewriter {
     args.insert(args.end(), captured.pointers.begin(), captured.pointers.end());
     args.insert(args.end(), captured.scalars.begin(), captured.scalars.end());
     std::vector<const Stmt*> stmts;
-    for (const Buffer* b : captured.buffers) {
+    for (const Buffer* b : std::views::reverse(captured.buffers)) {  // TVM puts each before those that it met earlier
       const Buffer* own = inside.buffer(b);
       stmts.push_back(ctx_.decl_buffer(own, own->data));
     }
