@@ -175,6 +175,9 @@ Result<support::Unit> form::complete_view(ir::Context& ctx, BoundCall& call) {
       list && !list->items.empty() &&
       std::all_of(list->items.begin(), list->items.end(), [](const Expr* item) { return item->dtype().is_integral(); });
   if (dims) call.values[1] = ctx.shape(list->items);
+  const auto* text = call.values.size() > kDType ? ir::as<ir::StringImm>(call.values[kDType]) : nullptr;
+  const auto dtype = text ? runtime::parse_dtype(text->value) : std::nullopt;
+  if (dtype) call.values[kDType] = ctx.dtype(*dtype);  // "float32"
   return support::Unit{};
 }
 
