@@ -12,8 +12,14 @@ bool Debugger::active() const {
 }
 
 void Debugger::kill() {
+  impl_->waiting.clear();
+  kill_one();
+}
+
+void Debugger::kill_one() {
   impl_->run.reset();
   impl_->last = {};
+  return_to_outer();
 }
 
 void Debugger::set_checkpoint(std::string name) {
@@ -32,7 +38,7 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
   return std::make_shared<Snapshot>(
-      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last});
+      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last, d.waiting});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
@@ -42,6 +48,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.run = std::move(snapshot.run);
   d.part = snapshot.part;
   d.last = std::move(snapshot.last);
+  d.waiting = std::move(snapshot.waiting);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The instruction that was given up may have been done by half.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;
@@ -57,5 +64,7 @@ std::shared_ptr<const session::Build> Debugger::build() const {
   if (!impl_->run || !impl_->run->code().build()->source) return nullptr;
   return impl_->run->code().build();
 }
+
+const ir::Module* Debugger::written_module() const { return build() ? impl_->run->code().written_module() : nullptr; }
 
 }  // namespace rldb::debug

@@ -25,6 +25,14 @@ struct Debugger::Impl {
   StopReport last;
   std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   int part = 0;  // the binding that the run is at, of those that the code there serves
+  // Runs that wait for a call that was made while they were stopped, the innermost last.
+  struct Waiting {
+    std::shared_ptr<Run> run;
+    StopReport last;
+    int part = 0;
+    std::map<std::string, std::uint64_t, std::less<>> checkpoints;
+  };
+  std::vector<Waiting> waiting;
 
   // ---- breakpoints (breakpoints.cc) ----
   // The map of what would run now; null when there is no program, or it does not build.
@@ -67,6 +75,8 @@ struct Debugger::Impl {
                        const eval::TirMachine* kernel = nullptr) const;
 
   // ---- stops (stepping.cc) ----
+  StopReport begin(Debugger& debugger, std::shared_ptr<const session::Build> build, std::string_view function,
+                   std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
   StopReport report(StopKind kind);
   StopReport report_outcome(vm::Outcome outcome);
   StopReport not_running();
@@ -90,6 +100,12 @@ struct Debugger::Impl {
   StopReport next_instruction_once();
   StopReport to_kernel_of_binding();
   vm::StopSet no_stops() const { return vm::StopSet(run->code().executable().instruction_count()); }
+
+  // ---- frames (inspect.cc); `index` counts from the outermost ----
+  VirtualFrame virtual_frame(std::size_t index) const;
+  Position position_of(std::size_t index) const;
+  Position caller_of_virtual(Position where, VirtualFrame kind) const;
+  StopReport finish_virtual(VirtualFrame kind);
 
   // ---- stories (story.cc) ----
   std::vector<std::string> why(const Debugger& debugger, std::string_view name, int frame, int depth,
@@ -179,6 +195,7 @@ struct Debugger::Snapshot {
   std::uint64_t time = 0;
   int part = 0;
   StopReport last;
+  std::vector<Debugger::Impl::Waiting> waiting;
 };
 
 // `mlp.py` names `models/mlp.py`.

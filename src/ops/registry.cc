@@ -6,6 +6,7 @@
 #include "ops/rows.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/ops/register.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/text.h"
 
@@ -30,8 +31,9 @@ constexpr std::string_view kNoFamily;
 // Null for a row without a body.
 LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> table = [] {
+// The rows of op.def, and behind them those that were registered.
+std::vector<Row>& rows() {
+  static std::vector<Row> table = [] {
     std::vector<Row> out;
     std::string_view family = kNoFamily;
 #define RLDB_OP_FAMILY(name) family = name;
@@ -163,8 +165,11 @@ struct Registry {
   std::unordered_map<std::string_view, const OpInfo*> by_name;
 };
 
+bool registry_in_use = false;
+
 const Registry& registry() {
   static const Registry r = [] {
+    registry_in_use = true;
     Registry out;
     for (const Row& row : rows()) out.infos.push_back(parse_row(row));
     std::sort(out.infos.begin(), out.infos.end(), [](const OpInfo& a, const OpInfo& b) { return a.name < b.name; });
@@ -179,6 +184,16 @@ const Registry& registry() {
 }
 
 }  // namespace
+
+void register_operator(const OperatorRow& row) {
+  const std::string name(row.name);
+  RLDB_CHECK(!registry_in_use, "operator `" + name + "` is registered after the table of operators was read");
+  RLDB_CHECK(op::is_relax(row.name) && row.infer, "operator `" + name + "` needs a full name and a type inference");
+  for (const Row& r : rows()) RLDB_CHECK(r.name != row.name, "operator `" + name + "` exists already");
+  const Row made{row.name, row.signature, "registered", row.infer, row.legalize, row.purity, row.mixed, row.doc};
+  parse_row(made);
+  rows().push_back(made);
+}
 
 int OpInfo::arg_index(std::string_view arg) const {
   for (std::size_t i = 0; i < args.size(); ++i)

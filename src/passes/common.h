@@ -23,6 +23,7 @@ inline constexpr std::string_view kComposite = "Composite";  // the name of the 
 inline constexpr std::string_view kCodegen = "Codegen";      // the code generator that it is for
 inline constexpr std::string_view kNumInput = "num_input";
 inline constexpr std::string_view kGlobalSymbol = "global_symbol";
+inline constexpr std::string_view kLayoutFreeBuffers = "layout_free_buffers";  // parameters whose layout may be chosen
 inline constexpr std::string_view kOpPattern = "op_pattern";
 }  // namespace fn_attr
 

@@ -6,6 +6,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
@@ -196,6 +197,10 @@ std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::strin
                                                   Engine engine, Diagnostics& out) {
   const runtime::KernelTable* kernels = build.program->environment().kernels;
   runtime::Kernel* now = kernels ? kernels->find(kernel) : nullptr;
+  if (now && is_on_relay_machine(build)) {
+    out.add({}, source::message(diag::NotReplaceable, kernel, "it is a primitive of a program of the Relay VM"));
+    return nullptr;
+  }
   if (!now || !build.lowered) {
     out.add({}, source::message(diag::NoSuchThing, "kernel of the run", kernel));
     return nullptr;
@@ -227,6 +232,10 @@ std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::strin
 std::optional<std::string> Session::serialise(Diagnostics& out, const bytecode::DebugInfo* names) {
   auto built = build(out);
   if (!built) return std::nullopt;
+  if (is_on_relay_machine(*built)) {
+    out.add({}, source::message(diag::NotSerialisable, "`rldb build` writes programs of the Relay VM"));
+    return std::nullopt;
+  }
   bytecode::Executable exe = *built->executable;
   if (names) exe.debug = *names;
   if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;

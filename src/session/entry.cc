@@ -44,11 +44,17 @@ void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Va
 
 // Names of the functions that a value may call.
 void collect_functions(const Value& value, std::vector<std::string_view>& out) {
-  if (value.is(ValueKind::Tuple))
-    for (const Value& field : value.as_tuple().fields) collect_functions(field, out);
-  if (!value.is(ValueKind::Function)) return;
-  out.push_back(value.as_function().name);
-  for (const Value& captured : value.as_function().captured) collect_functions(captured, out);
+  std::vector<const Value*> open{&value};  // lists nest as deep as they are long
+  while (!open.empty()) {
+    support::poll();
+    const Value& v = *open.back();
+    open.pop_back();
+    if (v.is(ValueKind::Tuple))
+      for (const Value& field : v.as_tuple().fields) open.push_back(&field);
+    if (!v.is(ValueKind::Function)) continue;
+    out.push_back(v.as_function().name);
+    for (const Value& captured : v.as_function().captured) open.push_back(&captured);
+  }
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
+#include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
@@ -14,7 +16,41 @@
 
 namespace rldb::session {
 
+namespace {
+
+using MakeBuild = std::function<std::shared_ptr<const Build>(Session&, Diagnostics&)>;
+
+// How a program of the Relay VM is made, from its file or its text; empty: these bytes are none.
+MakeBuild relay_program(source::SourceManager& sources, const std::string& path, std::string_view bytes) {
+  RelayMachine* machine = relay_machine();
+  if (!machine) return {};
+  if (machine->is_executable(bytes))
+    return [machine, path, copy = std::string(bytes)](Session& session, Diagnostics& out) {
+      return machine->open(session, path, copy, out);
+    };
+  if (!frontend::is_relay(path, bytes)) return {};
+  const source::FileId file = sources.add(path, std::string(bytes));
+  return [machine, file](Session& session, Diagnostics& out) { return machine->compile(session, file, out); };
+}
+
+}  // namespace
+
+// Of the Relax VM, or whatever the Relay VM runs.
 bool Session::open_executable(const std::string& path, std::string_view bytes, Diagnostics& out) {
+  if (MakeBuild make = relay_program(sources_, path, bytes)) {
+    std::shared_ptr<const Build> build = make(*this, out);
+    if (!build) return false;
+    path_ = path;
+    check_well_formed_ = true;
+    history_ = {};
+    loaded_executable_ = build->executable;
+    engines_->view = build;
+    engines_->kernels = nullptr;
+    engines_->build = std::move(build);
+    engines_->build_engine = options_.engine;
+    engines_->make = std::move(make);
+    return true;
+  }
   auto loaded = bytecode::load(bytes);
   if (!loaded.ok()) {
     out.add({}, source::message(diag::BadExecutable, path, loaded.error().message));
@@ -120,6 +156,14 @@ void Session::add_stored_kernels(runtime::KernelTable& table, Diagnostics& out) 
 
 std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   Engines& e = *engines_;
+  if (e.build && is_on_relay_machine(*e.build)) {
+    if (e.build_engine == options_.engine) return e.build;
+    std::shared_ptr<const Build> made = e.make(*this, out);
+    if (!made) return nullptr;
+    loaded_executable_ = made->executable;
+    e.build_engine = options_.engine;
+    return e.view = e.build = std::move(made);
+  }
   const bool jitted = options_.engine == Engine::Jit;
   const bool trusted = options_.trust_kernels && jitted;
   const bool current = e.build && e.build_engine == options_.engine &&

@@ -12,9 +12,11 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/runtime/plugin.h"
+#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
+#include "session/contrib.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -42,6 +44,7 @@ Session::Session(Options options, runtime::Output* output)
   registry_.register_function(
       std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
       "an operator whose operands' types are known only when it runs");
+  register_contrib(registry_);
   isolation_ = std::make_shared<runtime::Isolation>();
   isolation_->on = &options_.isolate;
   isolation_->interrupt = &support::cancel_flag();
@@ -75,7 +78,7 @@ const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, c
                              std::string text, Diagnostics& out) {
   relay::Context relay;
   const source::FileId file = sources.add(name, std::move(text));
-  const frontend::RelayResult parsed = frontend::parse_relay(relay, sources, file, out);
+  const frontend::RelayResult parsed = frontend::parse_relay_program(relay, sources, file, out);
   relay::Typing typing;
   if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
   return relay::to_relax(ctx, relay, *parsed.module, typing, out);
@@ -92,6 +95,8 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
 }
 
 bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
+  if (frontend::is_relay(name, text) && relay_machine() && relay_machine()->wanted == Machine::Relay)
+    return open_executable(name, text, out);
   if (frontend::is_relay(name, text)) {
     const ir::Module* module = translated(*ctx_, sources_, name, std::move(text), out);
     if (!module || !ir::verify(*ctx_, module, out)) return false;

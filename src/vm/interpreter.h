@@ -56,9 +56,15 @@ class Interpreter {
   static runtime::Error* frame_error(Machine& m, FunctionIndex function, runtime::Error& storage);
   static Outcome fault(Machine& m, runtime::Error error);
 
+  // A program of another machine (other_machine.cc).
+  static Outcome run_other(Machine& m, const StopSet* stops, std::uint64_t budget);
+  // `observed`: the instructions that the hook looks at; null: all.
+  static Outcome run_other(Machine& m, Hook& hook, const StopSet* stops, const StopSet* observed, std::uint64_t budget);
+
  private:
-  Outcome stopped(StopReason reason) {
-    m_.at_stop_ = reason == StopReason::Hook;
+  Outcome stopped(StopReason reason) { return stopped(m_, reason); }
+  static Outcome stopped(Machine& m, StopReason reason) {
+    m.at_stop_ = reason == StopReason::Hook;
     Outcome o;
     o.kind = Outcome::Kind::Stopped;
     o.reason = reason;

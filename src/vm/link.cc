@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "rldb/source/diagnostic.h"
-#include "rldb/vm/machine.h"
+#include "rldb/vm/instruction_set.h"
 
 namespace rldb::vm {
 namespace {
@@ -308,6 +308,15 @@ Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captu
   closure->captured.insert(closure->captured.end(), f.captured.begin(), f.captured.end());
   return closure;
 }
+
+Result<std::shared_ptr<const Program>> link_other(std::shared_ptr<const Executable> map, Environment env,
+                                                  std::shared_ptr<const InstructionSet> instructions) {
+  RLDB_TRY(std::shared_ptr<const Program> program, Program::link(std::move(map), env));
+  const_cast<Program::Impl&>(program->impl()).instructions = std::move(instructions);  // nobody else has it yet
+  return program;
+}
+
+const InstructionSet* instructions_of(const Program& program) { return program.impl().instructions.get(); }
 
 Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Executable> exe, Environment env) {
   RLDB_TRY_VOID(bytecode::verify(*exe));

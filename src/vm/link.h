@@ -11,6 +11,8 @@
 
 namespace rldb::vm {
 
+class InstructionSet;
+
 // Where a builtin runs: what it may ask.
 struct CallSite {
   const Program& program;
@@ -73,6 +75,7 @@ struct Program::Impl {
   std::vector<Target> targets;
   // Storages of the constants: a snapshot of a machine shares them.
   std::unordered_set<const runtime::Storage*> constant_storages;
+  std::shared_ptr<const InstructionSet> instructions;  // of another machine's program
 };
 
 // A function of a program as a value. `owner` tells a machine whether it may push a frame for it.

@@ -7,6 +7,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/check.h"
+#include "rldb/vm/instruction_set.h"
 #include "vm/interpreter.h"
 
 namespace rldb::vm {
@@ -201,12 +202,14 @@ std::optional<Outcome> Machine::run_without_frames() {
 
 Outcome Machine::run() {
   if (auto done = run_without_frames()) return *std::move(done);
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, nullptr, kNoBudget);
   return Interpreter(*this).run(NoHook{}, kNoBudget);
 }
 
 Outcome Machine::run(const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
   if (stops.end() < executable().end()) return run_with_short_set(stops);
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, &stops, kNoBudget);
   return Interpreter(*this).run(StopSetPolicy{stops}, kNoBudget);
 }
 
@@ -214,34 +217,40 @@ Outcome Machine::run(const StopSet& stops) {
 Outcome Machine::run_with_short_set(const StopSet& stops) {
   StopSet full(executable().instruction_count());
   for (Pc pc = 0; pc < stops.end(); ++pc) full.set(pc, stops.test(pc));
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, &full, kNoBudget);
   return Interpreter(*this).run(StopSetPolicy{full}, kNoBudget);
 }
 
 Outcome Machine::run(Hook& hook) {
   if (auto done = run_without_frames()) return *std::move(done);
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, hook, nullptr, nullptr, kNoBudget);
   return Interpreter(*this).run(HookPolicy{hook}, kNoBudget);
 }
 
 Outcome Machine::run(Hook& hook, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
   RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, hook, &stops, nullptr, kNoBudget);
   return Interpreter(*this).run(HookPolicy{hook, &stops}, kNoBudget);
 }
 
 Outcome Machine::step(std::uint64_t count) {
   if (auto done = run_without_frames()) return *std::move(done);
   at_stop_ = false;
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, nullptr, count);
   return Interpreter(*this).run(NoHook{}, count);
 }
 
 Outcome Machine::step(std::uint64_t count, Hook& hook) {
   if (auto done = run_without_frames()) return *std::move(done);
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, hook, nullptr, nullptr, count);
   return Interpreter(*this).run(HookPolicy{hook}, count);
 }
 
 Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
   if (auto done = run_without_frames()) return *std::move(done);
   RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, &stops, count);
   return Interpreter(*this).run(StopSetPolicy{stops}, count);
 }
 
@@ -249,6 +258,7 @@ Outcome Machine::step(std::uint64_t count, const StopSet& stops, Hook& hook, con
   if (auto done = run_without_frames()) return *std::move(done);
   const Pc end = executable().end();
   RLDB_CHECK(stops.end() >= end && observed.end() >= end, "stop set of another executable");
+  if (instructions_of(*program_)) return Interpreter::run_other(*this, hook, &stops, &observed, count);
   return Interpreter(*this).run(ObservePolicy{hook, stops, observed}, count);
 }
 

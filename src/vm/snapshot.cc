@@ -4,7 +4,7 @@
 // functions without captured values and opaque objects are immutable (or not ours) and stay shared.
 #include <unordered_map>
 
-#include "rldb/vm/machine.h"
+#include "rldb/vm/instruction_set.h"
 #include "vm/link.h"
 
 namespace rldb::vm {
@@ -118,6 +118,10 @@ Result<Value> copy_value(const Program& program, const Value& value) { return Co
 
 Result<Machine> Machine::snapshot() const {
   Machine copy(*this);
+  if (const InstructionSet* other = instructions_of(*program_)) {
+    RLDB_TRY_VOID(other->copy(copy.registers_));
+    return copy;
+  }
   Copier copier(program_->impl());
   for (std::vector<Value>* values : {&copy.registers_, &copy.native_args_}) {
     for (Value& v : *values) {
@@ -130,6 +134,7 @@ Result<Machine> Machine::snapshot() const {
 }
 
 std::size_t Machine::snapshot_bytes() const {
+  if (const InstructionSet* other = instructions_of(*program_)) return other->copied_bytes(registers_);
   Sizer sizer(program_->impl());
   for (const Value& v : registers_) sizer.add(v);
   for (const Value& v : native_args_) sizer.add(v);

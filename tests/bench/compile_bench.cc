@@ -176,6 +176,8 @@ RLDB_PASS_BENCH(LegalizeOps, "");
 RLDB_PASS_BENCH(DeadCodeElimination, "");
 RLDB_PASS_BENCH(EliminateCommonSubexpr, "");
 RLDB_PASS_BENCH(CanonicalizeBindings, "");
+RLDB_PASS_BENCH(FuseOps, "LegalizeOps,AnnotateTIROpPattern");
+RLDB_PASS_BENCH(FuseTIR, "LegalizeOps,AnnotateTIROpPattern,FuseOps");
 RLDB_PASS_BENCH(ToNonDataflow, "LegalizeOps");
 RLDB_PASS_BENCH(CallTIRRewrite, "LegalizeOps,ToNonDataflow,RemovePurityChecking");
 RLDB_PASS_BENCH(StaticPlanBlockMemory, "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite");

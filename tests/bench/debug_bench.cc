@@ -1,6 +1,9 @@
-// Costs of being debuggable: a step back after a million instructions, and breakpoints that are set but not hit.
+// Costs of being debuggable: a step back after a million instructions, recording, and breakpoints, watchpoints and
+// catchpoints that are set but not hit. Rows are compared with the row named Bare of their program.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -81,6 +84,30 @@ void BM_ReverseStepsInARow(benchmark::State& state) {
 }
 BENCHMARK(BM_ReverseStepsInARow)->Unit(benchmark::kMillisecond);
 
+// From the end back to the start, over a million instructions: a breakpoint there, a condition asked 200,000 times, a
+// watchpoint.
+void BM_ReverseContinue(benchmark::State& state) {
+  for (auto _ : state) {
+    state.PauseTiming();
+    Program p;
+    source::Diagnostics d;
+    p.debugger.add_breakpoint("*6", false, d);
+    p.start(kTurns, false);
+    if (state.range(0) == 0) p.debugger.add_breakpoint("*0", false, d);
+    if (state.range(0) == 1) {
+      p.debugger.add_breakpoint("*2", false, d);
+      p.debugger.set_condition(2, "n == 199999", d);
+    }
+    if (state.range(0) == 2) p.debugger.add_watchpoint("n > 199998", 0, d);
+    state.ResumeTiming();
+    const debug::StopReport stop = p.debugger.reverse_resume();
+    state.PauseTiming();
+    state.counters["stopped at"] = double(stop.time);
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(BM_ReverseContinue)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
 // A million instructions: bare machine, debugger without breakpoints, with one that is never reached.
 void BM_BareMachine(benchmark::State& state) {
   Program p;
@@ -107,5 +134,63 @@ void BM_DebuggerBreakpointNotHit(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(p.start(kTurns, false));
 }
 BENCHMARK(BM_DebuggerBreakpointNotHit)->Unit(benchmark::kMillisecond);
+
+// ---- kernels of about a millisecond ----
+
+// A chain of kernels: products of small matrices (work), or sums of large tensors (memory).
+std::string chain_of(bool products, int count) {
+  const std::string type = products ? "R.Tensor((320, 320), \"float32\")" : "R.Tensor((1024, 1024), \"float32\")";
+  std::string text = fmt::format(
+      "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: {0}, w: {0}) -> {0}:\n        with "
+      "R.dataflow():\n",
+      type);
+  std::string last = "x";
+  for (int i = 0; i < count; ++i) {
+    const std::string name = fmt::format("lv{}", i);
+    text += fmt::format("            {} = R.{}({}, w)\n", name, products ? "matmul" : "add", last);
+    last = name;
+  }
+  return text + fmt::format("            R.output({0})\n        return {0}\n", last);
+}
+
+struct Chain {
+  explicit Chain(bool products) : debugger(session) {
+    source::Diagnostics d;
+    RLDB_CHECK(session.enter(chain_of(products, 200), d).ok, "the benchmark's program does not load");
+    const std::int64_t n = products ? 320 : 1024;
+    for (int i = 0; i < 2; ++i) {
+      auto tensor = runtime::Tensor::empty({n, n}, runtime::DType::Float(32)).value();
+      std::memset(tensor->data(), 0, tensor->byte_size());
+      args.push_back(Value(std::move(tensor)));
+    }
+    session.run("main", args, d);  // compiles
+  }
+  void point(int kind) {
+    source::Diagnostics d;
+    if (kind == 1) debugger.add_breakpoint("main:lv199 if lv1[0, 0] > 1", false, d);
+    if (kind == 1) debugger.set_condition(1, "lv1[0, 0] > 1", d);
+    if (kind == 2) debugger.add_catchpoint("nan", d);
+    if (kind == 3) debugger.add_watchpoint("x[0, 0]", 0, d);
+  }
+  session::Session session;
+  debug::Debugger debugger;
+  std::vector<Value> args;
+};
+
+void BM_KernelsBare(benchmark::State& state) {
+  Chain c(state.range(0) != 0);
+  source::Diagnostics d;
+  for (auto _ : state) benchmark::DoNotOptimize(c.session.run("main", c.args, d));
+}
+BENCHMARK(BM_KernelsBare)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+// Second argument: nothing (recording), a breakpoint with a condition, catch nan, a watchpoint.
+void BM_KernelsDebugger(benchmark::State& state) {
+  Chain c(state.range(0) != 0);
+  source::Diagnostics d;
+  c.point(int(state.range(1)));
+  for (auto _ : state) benchmark::DoNotOptimize(c.debugger.start("main", c.args, false, d));
+}
+BENCHMARK(BM_KernelsDebugger)->ArgsProduct({{0, 1}, {0, 1, 2, 3}})->Unit(benchmark::kMillisecond);
 
 }  // namespace

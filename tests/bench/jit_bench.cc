@@ -87,10 +87,12 @@ std::vector<runtime::Value> tensors(const runtime::KernelSignature& s) {
   return out;
 }
 
-void run_kernel(benchmark::State& state, const std::string& text) {
+void run_kernel(benchmark::State& state, const std::string& text, bool check_bounds = true) {
   ir::Context ctx;
   const ir::PrimFunc* f = parse(ctx, text);
-  auto jit = codegen::Jit::create({}).value();
+  codegen::JitOptions options;
+  options.check_bounds = check_bounds;
+  auto jit = codegen::Jit::create(options).value();
   auto kernel = f ? jit->add(ctx, f, "kernel") : ir::Result<std::shared_ptr<runtime::Kernel>>(nullptr);
   if (!kernel.ok() || !*kernel) return state.SkipWithError("does not compile");
   const auto args = tensors((*kernel)->signature());
@@ -181,6 +183,27 @@ BENCHMARK(add_memcpy)->Unit(benchmark::kMillisecond);
 
 void call_small(benchmark::State& state) { run_kernel(state, elementwise_text(4, "A[vi] + B[vi]")); }
 BENCHMARK(call_small)->Unit(benchmark::kNanosecond);
+
+// The price of bounds checks: the argument says whether there are any. The index of the gather is read from a tensor,
+// so no access of its source can be proved.
+void bounds(benchmark::State& state, const std::string& text) { run_kernel(state, text, state.range(0) != 0); }
+BENCHMARK_CAPTURE(bounds, matmul, matmul_text(256, false))->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bounds, add, elementwise_text(1 << 16, "A[vi] + B[vi]"))
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(bounds, shifted, elementwise_text(1 << 16, "T.if_then_else(vi > 0, A[vi - 1], T.float32(0))"))
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(bounds, reversed, elementwise_text(1 << 16, "A[65535 - vi]"))
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(bounds, gather, elementwise_text(1 << 16, "A[T.Cast(\"int32\", B[vi])]"))
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond);
 
 BENCHMARK_CAPTURE(jit_compile, add, elementwise_text(1024, "A[vi] + B[vi]"))->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(jit_compile, exp, elementwise_text(1024, "T.exp(A[vi])"))->Unit(benchmark::kMillisecond);

@@ -66,6 +66,22 @@ TEST_CASE("breakpoints on instructions and callees: conditions, ignores, hits, o
   CHECK(f.debugger.resume().kind == StopKind::Finished);
 }
 
+TEST_CASE("a parameter that the code itself changes is watched, forward and backward") {
+  Fixture f(sum_loop());
+  f.start({Value::of_int(5)});
+  source::Diagnostics d;
+  REQUIRE(f.debugger.add_watchpoint("n > 3", 0, d));
+  StopReport r = f.debugger.resume();
+  REQUIRE(r.kind == StopKind::Breakpoint);
+  CHECK(f.local("n") == "3");
+  const std::uint64_t changed = r.time;
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  r = f.debugger.reverse_resume();
+  REQUIRE(r.kind == StopKind::Breakpoint);
+  CHECK(r.time + 1 == changed);  // before the instruction that changes it
+  CHECK(f.local("n") == "4");
+}
+
 TEST_CASE("a condition that cannot be evaluated stops and says so") {
   Fixture f(sum_loop());
   f.at("*3", "nn == 2");

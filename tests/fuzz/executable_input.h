@@ -136,8 +136,9 @@ struct Reached {
   int started = 0;
 };
 
-// All that a user can ask of a file. Empty, or a bug that it met.
-inline std::string look_at(Reached& reached, const std::string& path, const std::string& call) {
+// All that a user can ask of a file, after the entry `before`. Empty, or a bug that it met.
+inline std::string look_at(Reached& reached, const std::string& path, const std::string& call,
+                           const std::string& before = "") {
   ui::CapturedConsole console;
   ui::Repl repl(vm_line(), console);
   std::string bug;
@@ -147,6 +148,7 @@ inline std::string look_at(Reached& reached, const std::string& path, const std:
     console.take();
     return status == ui::Status::Good;
   };
+  if (!before.empty()) say(before);
   if (!say(":load " + path)) return bug;
   ++reached.opened;
   for (const char* entry : {":list", ":info functions", ":info program", ":disasm", ":llvm add"}) say(entry);

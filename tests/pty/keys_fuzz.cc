@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "pty/terminal.h"
@@ -122,7 +123,17 @@ class Keys {
                                             "\"\"\"",
                                             "'",
                                             "# a comment",
-                                            "?add\r"};
+                                            "?add\r",
+                                            "\x18"
+                                            "a",
+                                            "\x18s",
+                                            "\x18o",
+                                            ":tui\r",
+                                            ":layout next\r",
+                                            ":winheight code +3\r",
+                                            "break main:a\r",
+                                            ":run main\r",
+                                            "step\r"};
   std::mt19937_64 random_;
 };
 
@@ -146,6 +157,9 @@ bool answers(Terminal& terminal, unsigned number) {
     terminal.send("\x03");
     terminal.read_for(0.03);
   }
+  // In single-key mode a colon begins an entry too.
+  terminal.send("\x05\x15:tui off\r");
+  terminal.read_for(0.1);
   terminal.send("\x05\x15");
   terminal.forget();
   terminal.send("R.const(" + std::to_string(number) + ")\r");
@@ -154,7 +168,10 @@ bool answers(Terminal& terminal, unsigned number) {
 
 std::string run(const std::string& program, std::uint64_t seed, std::size_t count) {
   Folder home;
-  Terminal terminal(program, {"-q", "--color=always"}, home.path());
+  std::ofstream(home.path() + "/m.py") << "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n"
+                                          "    @R.function\n    def main(x: R.Tensor((2,), \"float32\")):\n"
+                                          "        a = R.add(x, x)\n        return a\n";
+  Terminal terminal(program, {"-q", "--color=always", "m.py"}, home.path());
   if (!terminal.wait_for("rldb> ", 30)) return "it does not start: " + terminal.said();
   Keys keys(seed);
   std::string last;

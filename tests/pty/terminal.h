@@ -36,7 +36,7 @@ class Terminal {
   // Reads until `text` has been said since the last `forget`, or so much time has passed.
   bool wait_for(const std::string& text, double seconds = 10);
   // The same for `text` after `first`.
-  bool wait_for_after(const std::string& first, const std::string& text, double seconds);
+  bool wait_for_after(const std::string& first, const std::string& text, double seconds = 10);
   // Reads what comes within so much time.
   void read_for(double seconds);
   void forget() { said_.clear(); }

@@ -268,6 +268,62 @@ TEST_CASE("every key of the table is bound to its function, and no key twice") {
   }
 }
 
+TEST_CASE("editor: the rest of the newest entry with that beginning is suggested, and taken over at the end") {
+  Typist t({"R.add(x, y)", "R.add(x, z)", "other"});
+  CHECK(t.editor.view().suggested.empty());
+  t.type("R.a");
+  CHECK(t.editor.view().suggested.empty());  // nobody asked for suggestions
+  t.hooks.suggests = [] { return true; };
+  CHECK(t.editor.view().suggested == "dd(x, z)");
+  CHECK(t.key("\\e[D") == "R.|a");
+  CHECK(t.editor.view().suggested.empty());
+  CHECK(t.key("\\C-e") == "R.a|");
+  CHECK(t.key("\\ef") == "R.add|");
+  CHECK(t.editor.view().suggested == "(x, z)");
+  CHECK(t.key("\\e[C") == "R.add(x, z)|");
+  CHECK(t.editor.view().suggested.empty());
+  CHECK(t.key("\\C-_") == "R.add|");
+  CHECK(t.enter() == "R.add");  // what is suggested is not entered
+}
+
+TEST_CASE("editor: of a suggestion of several lines the first is shown") {
+  Typist t({"def f():\n    return x"});
+  t.hooks.suggests = [] { return true; };
+  t.type("def");
+  CHECK(t.editor.view().suggested == " f():");
+  CHECK(t.key("\\C-e") == "def f():\n    return x|");
+}
+
+TEST_CASE("editor: letters at an empty entry are entries in single-key mode") {
+  Typist t;
+  t.hooks.single_key = [](char c) -> std::optional<std::string_view> {
+    if (c == 'n') return "next";
+    if (c == 'q') return "";
+    return std::nullopt;
+  };
+  t.type("n");
+  CHECK(t.editor.request() == EntryEditor::Request::Accept);
+  CHECK(t.editor.text() == "next");
+  CHECK(!t.editor.typed());
+  t.editor.begin("> ");
+  CHECK(t.type("q") == "|");
+  CHECK(t.type("print n") == "print n|");
+  CHECK(t.editor.typed());
+}
+
+TEST_CASE("editor: keys that the screen takes do nothing to the entry") {
+  Typist t({"older"});
+  std::string taken;
+  t.hooks.screen_key = [&](KeyFunction function, std::string_view keys) {
+    if (function != KeyFunction::Up) return false;
+    taken += keys;
+    return true;
+  };
+  CHECK(t.type("ab\033[A") == "ab|");
+  CHECK(taken == "\033[A");
+  CHECK(t.key("\\C-p") == "older|");
+}
+
 TEST_CASE("docs/keys.md is current: scripts/gen_docs") {
   std::ifstream in(RLDB_SOURCE_DIR "/docs/keys.md");
   std::stringstream text;

@@ -12,8 +12,11 @@
 
 namespace rldb::bytecode {
 
-std::string register_text(RegName reg);                      // %3, %vm, %void
-std::string arg_text(const Executable& exe, Arg arg);        // %3, i42, c[0], f[name]
+std::string register_text(RegName reg);                // %3, %vm, %void
+std::string arg_text(const Executable& exe, Arg arg);  // %3, i42, c[0], f[name]
+// A map of another machine's code (vm/instruction_set.h) has its instructions' texts among its notes (metadata).
+inline constexpr std::string_view kTextNotes = "rldb.text.";
+std::string text_note(Pc pc);
 std::string instruction_text(const Executable& exe, Pc pc);  // one line, no indentation
 
 // TVM's text of a whole executable. Constants are not part of it.

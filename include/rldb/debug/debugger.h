@@ -101,10 +101,15 @@ struct StopReport {
   std::string note;        // what else there is to know: a condition that cannot be evaluated, no history
 };
 
+// A frame that the machine does not have: the function that a binding was written in, or fused into, is no call there.
+// As debuggers show inlined functions.
+enum class VirtualFrame : std::uint8_t { None, Fused, Inlined };
+
 struct FrameInfo {
   int number = 0;  // 0 is innermost
   Position where;
-  bool in_kernel = false;  // the kernel that is looked at, on top of the machine's frames
+  bool in_kernel = false;                        // the kernel that is looked at, on top of the machine's frames
+  VirtualFrame is_virtual = VirtualFrame::None;  // its code is part of the next frame's
 };
 
 struct LocalInfo {
@@ -153,10 +158,18 @@ class Debugger {
                    std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
   StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry,
                    source::Diagnostics& out);
+  // Beside a run that is stopped: a call that an entry makes there. That run waits until this one has finished or is
+  // given up; one that finishes without a stop has come back already.
+  StopReport start_nested(std::shared_ptr<const session::Build> build, std::string_view function,
+                          std::span<const runtime::Value> args, source::Diagnostics& out);
+  // Goes back to the run that waits, when the nested one is over. False: none waits, or it is not over.
+  bool return_to_outer();
+  // Where the run that waits is stopped; null: none does.
+  const StopReport* outer_stop() const;
   StopReport resume();                       // continue
   StopReport step(std::uint64_t count = 1);  // bindings, into calls
   StopReport next(std::uint64_t count = 1);  // bindings, over calls
-  // Until frame `frame` (0 is innermost) has returned.
+  // Until frame `frame` (0 is innermost) has returned; a virtual one: until its bindings are done.
   StopReport finish(int frame = 0);
   StopReport until(std::string_view spec, source::Diagnostics& out);
   StopReport step_instruction(std::uint64_t count = 1);
@@ -192,7 +205,8 @@ class Debugger {
   // Goes back to the kernel's last call that was made, and makes it again as it is now, from the same arguments.
   StopReport call_again(std::string_view kernel, source::Diagnostics& out);
 
-  void kill();
+  void kill();      // with the runs that wait
+  void kill_one();  // goes back to the run that waits, when there is one
   const StopReport& last_stop() const;
 
   // What a verb may change, as it is now, for whoever gives one up half-way. Going back to it executes again from the
@@ -204,9 +218,13 @@ class Debugger {
   // ---- questions; frame 0 is innermost ----
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
+  // The functions of the run as they were written, before any pass; null: no run, or an executable from a file.
+  const ir::Module* written_module() const;
   std::vector<FrameInfo> frames() const;
-  // Which frame of the machine (0: innermost) a frame is: a kernel's counts as its caller.
+  // Which frame of the machine (0: innermost) a frame is: a kernel's and a virtual one count as their caller.
   int machine_frame(int frame) const;
+  // Where that frame of the machine is; nothing is known: there is no such frame.
+  Position function_position(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),

@@ -33,9 +33,12 @@ struct BindingGraph {
   std::vector<GraphNode> nodes;
 };
 
-// Null: the module has no such Relax function.
+// Which version of the functions: the one that runs (or would run), or, of a stopped run, the one that the user wrote.
+enum class GraphOf : std::uint8_t { Running, Written };
+
+// Null: that version has no such Relax function.
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
-                                          int frame);
+                                          int frame, GraphOf version = GraphOf::Running);
 
 struct BindingCost {
   std::vector<std::string> kernels;  // that compute it

@@ -11,6 +11,7 @@
 
 #include "rldb/relay/ir/context.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/relay/ir/text_names.h"
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
 
@@ -26,6 +27,7 @@ struct RelayOptions {
 struct RelayResult {
   const relay::Module* module = nullptr;  // null after errors
   std::size_t graph_variables = 0;        // definitions of the form `%0 = ...`, used or not
+  relay::TextNames graph_names;           // by the value of the definition
 };
 
 RelayResult parse_relay(relay::Context& ctx, const source::SourceManager& sources, source::FileId file,
@@ -39,5 +41,9 @@ bool is_relay(std::string_view name, std::string_view text);
 
 // Lists, options, trees and functions over them, as a module of TVM's names.
 std::string_view relay_prelude();
+// A program that is to run: a text that does not read because it lacks what the prelude has is read on top of it, as
+// TVM's importer of the prelude does it. Its own definitions stay its own; the diagnostics are those of the text.
+RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
+                                source::Diagnostics& out);
 
 }  // namespace rldb::frontend

@@ -18,7 +18,7 @@ inline constexpr std::size_t kCount = 0
 #include "rldb/ir/op/op.def"
     ;
 
-enum class Trait : std::uint16_t {
+enum class Trait : std::uint32_t {
   None = 0,
   Allocates = 1 << 0,     // each call gives memory of its own: two equal calls are not one
   Storage = 1 << 1,       // what it gives is raw storage, not a tensor
@@ -33,9 +33,12 @@ enum class Trait : std::uint16_t {
   OutType = 1 << 10,      // the text gives the type of its result: out_ty
   ShapeTuple = 1 << 11,   // RFC 0089 writes its shape as a tuple
   Packed = 1 << 12,       // is a packed function (builtin::run_function): its arguments are the function's
+  TakesTuple = 1 << 13,   // its first argument is a function, its second the tuple of what that one is called with
+  Commutative = 1 << 14,  // patterns match its two operands in either order
+  Activation = 1 << 15,   // what follows the matmuls of a layer, to CombineParallelMatmul
 };
-constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint16_t(a) | std::uint16_t(b)); }
-constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint16_t(a) & std::uint16_t(b)); }
+constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
+constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint32_t(a) & std::uint32_t(b)); }
 
 struct Row {
   Id id;

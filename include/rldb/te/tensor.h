@@ -53,6 +53,8 @@ struct Operation {
   Tensor layout_free = nullptr;      // an input whose layout may be chosen: annotation layout_free_placeholders
   std::vector<Tensor> inputs;        // Extern; the others' inputs are what their bodies load
   ExternBody write;                  // Extern
+  // Extern: what the memory of its outputs, and of its inputs that are placeholders, is aligned to; 0: as any buffer.
+  int data_alignment = 0;
 };
 
 class Graph {
@@ -84,7 +86,7 @@ class Graph {
     DType dtype;
   };
   std::vector<Tensor> extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs, ExternBody body,
-                                std::string_view name);
+                                std::string_view name, int data_alignment = 0);
 
   // t[indices], to be used in bodies.
   const Expr* load(Tensor t, std::span<const Expr* const> indices);

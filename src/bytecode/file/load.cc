@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "bytecode/file/format.h"
+#include "rldb/bytecode/disassemble.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/runtime/tensor_blob.h"
 #include "rldb/support/bytes.h"
@@ -159,6 +160,8 @@ class Loader {
           break;
         case format::Section::Metadata:
           read_map(part, exe_.metadata);
+          // What instructions are called is never a file's to say.
+          std::erase_if(exe_.metadata, [](const auto& note) { return note.first.starts_with(kTextNotes); });
           break;
         case format::Section::TensorIR:
           exe_.tensor_ir = part.raw(part.left());

@@ -101,7 +101,11 @@ std::string arg_text(const Executable& exe, Arg arg) {
   RLDB_UNREACHABLE("argument kind");
 }
 
+std::string text_note(Pc pc) { return fmt::format("{}{}", kTextNotes, pc); }
+
 std::string instruction_text(const Executable& exe, Pc pc) {
+  if (!exe.metadata.empty())
+    if (const auto note = exe.metadata.find(text_note(pc)); note != exe.metadata.end()) return note->second;
   Instruction i = exe.instruction(pc);
   std::string text = fmt::format("{:<6}", info(i.op).text);
   switch (info(i.op).shape) {

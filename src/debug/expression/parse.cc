@@ -313,6 +313,7 @@ class Reader {
     if (c == '"' || c == '\'') return string(c);
     if (c == '@') return file();
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return number();
+    if (c == '%') return relay_name();
     const std::string_view name = word();
     if (name.empty()) return syntax("a value is wanted");
     if (name == "True" || name == "False") return constant(Value::of_bool(name == "True"), begin);
@@ -323,6 +324,16 @@ class Reader {
       if (name == reserved) return syntax_at(begin, fmt::format("a value is wanted before `{}`", name));
     Term t = term(TermKind::Name, {});
     t.text = name;
+    return add(std::move(t), begin);
+  }
+  // `%x` of a Relay text is the variable x, `%0` the graph variable of that name.
+  TermIndex relay_name() {
+    const std::size_t begin = at_++;
+    while (continues_name(peek())) ++at_;
+    const std::string_view name = text().substr(begin, at_ - begin);
+    if (name.size() == 1) return syntax("a name is wanted behind `%`");
+    Term t = term(TermKind::Name, {});
+    t.text = is_digit(name[1]) ? name : name.substr(1);
     return add(std::move(t), begin);
   }
   // `(a)` is a itself, `(a,)` and `(a, b)` are tuples, `[...]` is a list.

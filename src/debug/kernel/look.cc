@@ -144,10 +144,6 @@ FrameInfo Debugger::Impl::kernel_frame() const {
   return info;
 }
 
-int Debugger::machine_frame(int frame) const {
-  return impl_->run && impl_->run->in_kernel() && frame > 0 ? frame - 1 : frame;
-}
-
 std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
   if (!impl_->run || !impl_->run->in_kernel()) return std::nullopt;
   const KernelStepper& k = *impl_->run->kernel();

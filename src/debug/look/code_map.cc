@@ -225,6 +225,7 @@ void CodeMap::map_locations() {
       b.name = debug->variable;
       b.file = exe.debug.file(at);
       b.line = at.line;
+      b.span = debug->span;  // of a text that is loaded
       bindings_.push_back(std::move(b));
       it->second = int(bindings_.size()) - 1;
     } else if (debug->variable != "_") {
@@ -335,6 +336,19 @@ std::string CodeMap::kernel_of_group(Pc pc) const {
   return name;
 }
 
+int CodeMap::only_call(std::string_view function, std::string_view callee) const {
+  int found = -1;
+  for (int i = 0; i < int(bindings_.size()); ++i) {
+    const UserBinding& b = binding(i);
+    const auto* call = b.function == function && b.binding ? ir::as<ir::Call>(b.binding->value) : nullptr;
+    const auto* target = call ? ir::as<ir::GlobalVar>(call->callee) : nullptr;
+    if (!target || target->name != callee) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
 Pc CodeMap::entry(FunctionIndex function) const {
   const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
   if (!bindings_.empty())
@@ -422,9 +436,12 @@ void CodeMap::name_variables() {
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
     const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
+    std::unordered_map<std::string_view, std::uint32_t> ids;  // of a program that has no module: names tell them apart
     for (const bytecode::VariableRange& v : debug->variables) {
       if (const auto [name, id] = user_name(v); !name.empty())
-        variables_[f].push_back({std::string(name), id, &v, v.begin});
+        variables_[f].push_back(
+            {std::string(name),
+             build_->source ? id : ids.try_emplace(name, std::uint32_t(ids.size() + 1)).first->second, &v, v.begin});
       else if (auto made = result_variable(v))
         variables_[f].push_back(*std::move(made));
     }

@@ -75,6 +75,8 @@ class CodeMap {
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
   // Some start of the binding's code lies on every way to `pc`.
   bool was_executed(int binding, Pc pc) const;
+  // The binding of `function` that calls `callee`, where just one does; -1.
+  int only_call(std::string_view function, std::string_view callee) const;
   // The functions as they were written, as a module.
   const ir::Module* written_module() const;
   // `part`: which binding of the group.

@@ -76,19 +76,18 @@ class Builder {
 }  // namespace
 
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
-                                          int frame) {
+                                          int frame, GraphOf version) {
   const auto build = debugger.build();
-  const ir::Module* module = build ? build->source : session.module();
+  const ir::Module* module = version == GraphOf::Written ? debugger.written_module()
+                             : build                     ? build->source
+                                                         : session.module();
   const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
   if (!f || !f->body) return std::nullopt;
   BindingGraph graph;
   graph.function = function;
   Builder(session, graph).run(f);
-  std::vector<FrameInfo> frames = debugger.machine() ? debugger.frames() : std::vector<FrameInfo>{};
-  std::erase_if(frames, [](const FrameInfo& f) { return f.in_kernel; });
-  frame = frames.empty() ? -1 : debugger.machine_frame(frame);
-  if (frame < 0 || std::size_t(frame) >= frames.size()) return graph;
-  const Position& where = frames[std::size_t(frame)].where;
+  const Position where = debugger.function_position(frame);
+  if (where.pc < 0) return graph;
   for (GraphNode& n : graph.nodes)
     n.current = n.node == where.node && (where.function == function || where.written_in == function);
   return graph;

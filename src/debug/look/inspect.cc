@@ -29,9 +29,72 @@ std::vector<FrameInfo> Debugger::frames() const {
   if (!impl_->run) return list;
   if (impl_->run->in_kernel()) list.push_back(impl_->kernel_frame());
   const auto frames = impl_->run->machine().frames();
-  for (std::size_t i = frames.size(); i-- > 0;)
-    list.push_back({int(list.size()), impl_->run->code().position(frames[i].pc)});
+  for (std::size_t i = frames.size(); i-- > 0;) {
+    const VirtualFrame kind = impl_->virtual_frame(i);
+    Position where = impl_->position_of(i);
+    if (kind != VirtualFrame::None) {
+      list.push_back({int(list.size()), where, false, kind});
+      where = impl_->caller_of_virtual(std::move(where), kind);
+    }
+    list.push_back({int(list.size()), std::move(where)});
+  }
   return list;
+}
+
+// ---- virtual frames ----
+
+// While a kernel is stepped, its own frame says where it is.
+VirtualFrame Debugger::Impl::virtual_frame(std::size_t index) const {
+  const auto frames = run->machine().frames();
+  if (run->in_kernel() && index + 1 == frames.size()) return VirtualFrame::None;
+  const CodeMap& map = run->code();
+  const Pc pc = frames[index].pc;
+  const std::vector<int>& group = map.group_of(pc);
+  if (group.empty()) return VirtualFrame::None;
+  if (group.size() > 1) return map.kernel_of_group(pc).empty() ? VirtualFrame::None : VirtualFrame::Fused;
+  const bool elsewhere = map.binding(group[0]).function != map.function_name(pc);
+  const ir::Module* written = elsewhere ? map.written_module() : nullptr;
+  return written && written->find(map.function_name(pc)) ? VirtualFrame::Inlined : VirtualFrame::None;
+}
+
+Position Debugger::Impl::position_of(std::size_t index) const {
+  const auto frames = run->machine().frames();
+  return run->code().position(frames[index].pc, index + 1 == frames.size() ? part : 0);
+}
+
+// A fused kernel is called where its first binding was written. The place of an inlined call is not recorded: it is
+// known where the function has one call of that name.
+Position Debugger::Impl::caller_of_virtual(Position where, VirtualFrame kind) const {
+  const CodeMap& map = run->code();
+  const int call =
+      kind == VirtualFrame::Fused ? map.group_of(where.pc)[0] : map.only_call(where.function, where.written_in);
+  Position caller;
+  caller.function = std::move(where.function);
+  caller.pc = where.pc;
+  if (call < 0) return caller;
+  caller.span = map.binding(call).span;
+  caller.node = map.binding(call).node;
+  if (kind == VirtualFrame::Inlined) caller.binding = map.binding(call).name;
+  return caller;
+}
+
+int Debugger::machine_frame(int frame) const {
+  const Impl& d = *impl_;
+  if (!d.run || frame < 0) return frame;
+  if (d.run->in_kernel() && frame > 0) --frame;
+  const int count = int(d.run->machine().frames().size());
+  for (int i = 0; i < count; ++i) {
+    const int size = d.virtual_frame(std::size_t(count - 1 - i)) == VirtualFrame::None ? 1 : 2;
+    if (frame < size) return i;
+    frame -= size;
+  }
+  return count + frame;
+}
+
+Position Debugger::function_position(int frame) const {
+  std::size_t index = 0;
+  if (!impl_->run || !frame_index(impl_->run->machine(), machine_frame(frame), index)) return {};
+  return impl_->position_of(index);
 }
 
 // ---- locals ----

@@ -53,7 +53,7 @@ Result<Value> ValueFinder::find(std::string_view name) {
     case Debugger::Impl::Found::No:
       break;
   }
-  if (binding >= 0 && map_.binding(binding).binding) return support::Failure(not_computed(binding));
+  if (binding >= 0) return support::Failure(not_computed(binding));
   return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
 }
 

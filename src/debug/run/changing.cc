@@ -289,7 +289,8 @@ bool Debugger::revert_kernel(std::string_view kernel, source::Diagnostics& out) 
 
 StopReport Debugger::call_again(std::string_view kernel, source::Diagnostics& out) {
   Impl& d = *impl_;
-  if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) return d.not_running();
+  // The end of a run is no end for going back.
+  if (!d.run || (d.last.kind != StopKind::Finished && !d.run->machine().running())) return d.not_running();
   Run& run = *d.run;
   vm::StopSet calls = d.no_stops();
   for (Pc pc = 0; pc < calls.end(); ++pc) calls.set(pc, run.kernel_called(pc) == kernel);

@@ -314,6 +314,10 @@ StopReport Debugger::finish(int frame) {
   }
   std::size_t index = 0;
   if (d.run->fault() || !frame_index(d.run->machine(), machine_frame(frame), index)) return resume();
+  if (const VirtualFrame kind = d.virtual_frame(index); kind != VirtualFrame::None &&
+                                                        frames()[std::size_t(frame)].is_virtual != VirtualFrame::None &&
+                                                        index + 1 == d.run->depth())
+    return d.finish_virtual(kind);
   const std::size_t depth = index + 1;
   const FunctionIndex function = d.run->machine().frames()[index].function;
   const std::string name = d.run->code().executable().functions[std::size_t(function)].name;
@@ -333,6 +337,18 @@ StopReport Debugger::finish(int frame) {
   r.returned_from = name;
   r.returned = value;
   return d.last = r;
+}
+
+// To the first binding that the innermost frame has outside of its virtual frame; a breakpoint on the way stops.
+StopReport Debugger::Impl::finish_virtual(VirtualFrame kind) {
+  const std::size_t depth = run->depth();
+  const Position from = position_of(depth - 1);
+  StopReport r = last;
+  do {
+    r = next_once();
+  } while (r.kind == StopKind::Step && run->depth() == depth &&
+           (kind == VirtualFrame::Fused ? r.where.pc == from.pc : r.where.written_in == from.written_in));
+  return r;
 }
 
 // ---- TensorIR ----
@@ -356,21 +372,57 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
 
 StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::string_view function,
                            std::span<const Value> args, bool stop_at_entry, source::Diagnostics& out) {
-  Impl& d = *impl_;
-  std::optional<vm::Machine> machine = d.session.start(*build, function, args, out);
-  if (!machine) return d.not_running();
-  d.part = 0;
-  d.checkpoints.clear();
-  d.last = {};  // of the run before
-  d.run = std::make_shared<Run>(d.code_of(std::move(build)), *std::move(machine), d.session, function, args);
-  resolve_breakpoints();
+  impl_->waiting.clear();
+  return impl_->begin(*this, std::move(build), function, args, stop_at_entry, out);
+}
+
+StopReport Debugger::Impl::begin(Debugger& debugger, std::shared_ptr<const session::Build> build,
+                                 std::string_view function, std::span<const Value> args, bool stop_at_entry,
+                                 source::Diagnostics& out) {
+  std::optional<vm::Machine> machine = session.start(*build, function, args, out);
+  if (!machine) return not_running();
+  part = 0;
+  checkpoints.clear();
+  last = {};  // of the run before
+  run = std::make_shared<Run>(code_of(std::move(build)), *std::move(machine), session, function, args);
+  debugger.resolve_breakpoints();
   if (stop_at_entry) {
-    StopReport r = d.report(StopKind::Entry);
+    StopReport r = report(StopKind::Entry);
     if (r.where.function.empty()) r.where.function = function;
-    return d.last = r;
+    return last = r;
   }
-  if (auto r = d.breakpoint_here()) return *r;
-  return d.forward(d.no_stops(), [] { return false; });
+  if (auto r = breakpoint_here()) return *r;
+  return forward(no_stops(), [] { return false; });
+}
+
+StopReport Debugger::start_nested(std::shared_ptr<const session::Build> build, std::string_view function,
+                                  std::span<const Value> args, source::Diagnostics& out) {
+  if (!active()) return start(std::move(build), function, args, false, out);
+  Impl& d = *impl_;
+  d.waiting.push_back({d.run, d.last, d.part, d.checkpoints});
+  const StopReport r = d.begin(*this, std::move(build), function, args, false, out);
+  if (d.run == d.waiting.back().run)
+    d.waiting.pop_back();  // it could not begin
+  else
+    return_to_outer();
+  return r;
+}
+
+bool Debugger::return_to_outer() {
+  Impl& d = *impl_;
+  if (d.waiting.empty() || active()) return false;
+  Impl::Waiting back = std::move(d.waiting.back());
+  d.waiting.pop_back();
+  d.run = std::move(back.run);
+  d.last = std::move(back.last);
+  d.part = back.part;
+  d.checkpoints = std::move(back.checkpoints);
+  resolve_breakpoints();
+  return true;
+}
+
+const StopReport* Debugger::outer_stop() const {
+  return impl_->waiting.empty() ? nullptr : &impl_->waiting.back().last;
 }
 
 }  // namespace rldb::debug

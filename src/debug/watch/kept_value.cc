@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rldb/runtime/copy.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
@@ -41,8 +42,8 @@ std::string index_text(const Tensor& t, std::int64_t flat) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-// Nested values too; a storage counts as its bytes.
-bool equal(const Value& a, const Value& b) {
+// Fields of tuples are put on `open`.
+bool equal_but_fields(const Value& a, const Value& b, std::vector<std::pair<Value, Value>>& open) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case ValueKind::Tensor:
@@ -51,8 +52,7 @@ bool equal(const Value& a, const Value& b) {
     case ValueKind::Tuple: {
       const auto &x = a.as_tuple().fields, &y = b.as_tuple().fields;
       if (x.size() != y.size()) return false;
-      for (std::size_t i = 0; i < x.size(); ++i)
-        if (!equal(x[i], y[i])) return false;
+      for (std::size_t i = 0; i < x.size(); ++i) open.emplace_back(x[i], y[i]);
       return true;
     }
     case ValueKind::Storage: {
@@ -75,6 +75,18 @@ bool equal(const Value& a, const Value& b) {
       return a.object() == b.object();
   }
   RLDB_UNREACHABLE("value kind");
+}
+
+// Nested values too, lists as long as they are; a storage counts as its bytes.
+bool equal(const Value& a, const Value& b) {
+  std::vector<std::pair<Value, Value>> open{{a, b}};
+  while (!open.empty()) {
+    support::poll();
+    const auto [x, y] = std::move(open.back());
+    open.pop_back();
+    if (!equal_but_fields(x, y, open)) return false;
+  }
+  return true;
 }
 
 const std::byte* bytes_of(const Value& v, std::size_t& size) {

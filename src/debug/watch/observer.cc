@@ -33,9 +33,15 @@ Observer::Observer(Debugger::Impl& d, const Run& run)
 void Observer::add_watch(const Breakpoint& b, const Run& run) {
   Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.end().value()), {}, {}};
   w.function = map_.executable().find_function(b.function.empty() ? run.function() : b.function);
-  if (w.function >= 0)
+  if (w.function >= 0) {
     for (const UserVariable& v : map_.variables(w.function))
       if (v.begin > 0 && !v.range->is_parameter && mentions(b.spec, v.name)) w.definitions.set(v.begin - 1);
+    // Code that no compiler of ours wrote may give a parameter's register another value.
+    const bytecode::FunctionEntry& f = map_.executable().functions[std::size_t(w.function)];
+    for (std::size_t p = 0; p < f.param_names.size(); ++p)
+      for (Pc pc = f.start; mentions(b.spec, f.param_names[p]) && pc < f.end; ++pc)
+        if (map_.executable().instruction(pc).dst == RegName(p)) w.definitions.set(pc);
+  }
   for (Pc pc = 0; pc < observed_.end(); ++pc)
     if (w.definitions.test(pc)) observed_.set(pc);
   watches_.push_back(std::move(w));

@@ -9,6 +9,7 @@
 
 #include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
+#include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
@@ -37,10 +38,8 @@ constexpr std::size_t kStackReserve = 4 << 20;
 // Operators that are calls, and kills: what they do needs the scope, so they are written here; the others have a
 // function.
 bool has_meaning(const op::Row& row) {
-  constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::CallsClosure | op::Trait::CallsPacked | op::Trait::Kills;
-  const bool core = row.has(kCore) || row.id == op::Id::MakeClosure || row.id == op::Id::CallBuiltinWithCtx ||
-                    row.id == op::Id::VmCallTirDyn;
-  return core || find_relax_op(row.id) != nullptr;
+  constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::TakesTuple | op::Trait::CallsPacked | op::Trait::Kills;
+  return row.has(kCore) || find_relax_op(row.id) != nullptr;
 }
 bool has_meaning(std::string_view name) {
   const op::Row* row = op::find(name);
@@ -174,6 +173,10 @@ class RelaxEval {
       if (auto own = call_lowered(*id, args)) return std::move(*own);
       if (auto own = call_back(*id, args)) return std::move(*own);
     }
+    // They call functions of the program, which are no native ones here.
+    if (name == runtime_function::CudaGraphRun && args.size() >= 2 && args[1].is(ValueKind::Tuple))
+      return call_value(args[0], args[1].as_tuple().fields);
+    if (name == runtime_function::CudaGraphAlloc && !args.empty()) return call_value(args[0], {});
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(name) : nullptr;
     if (f) return f->function->native(args);
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));

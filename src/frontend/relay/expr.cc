@@ -187,7 +187,9 @@ void Reader::graph_binding(Node n) {
   ++graph_definitions_;
   const Node name = n.child(Field::Name);
   const relay::Expr* value = expr(n.child(Field::Value), Place::Operand);
-  if (!graphs_.try_emplace(name.text(), value).second) error(name, diag::RelayGraphTwice, name.text());
+  const bool first = graphs_.try_emplace(name.text(), value).second;
+  if (!first) error(name, diag::RelayGraphTwice, name.text());
+  if (first && value && !relay::is_leaf(value)) graph_names_.try_emplace(value, name.text());
 }
 
 const relay::Expr* Reader::sequence(Node n) {

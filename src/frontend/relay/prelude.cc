@@ -1,5 +1,9 @@
 // The prelude: lists, options, trees, and functions over them, under the names that TVM's has.
+#include <unordered_set>
+
 #include "rldb/frontend/relay.h"
+#include "rldb/relay/ir/module.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::frontend {
 
@@ -171,6 +175,52 @@ def @size[A](%t: Tree[A]) -> int32 {
   }
 }
 )";
+}
+
+namespace {
+
+// Without what the prelude brought and the text's own functions do not reach.
+const relay::Module* without_unused(relay::Context& ctx, const relay::Module* m, const relay::Module* prelude) {
+  std::unordered_set<std::string_view> used;
+  std::unordered_set<const relay::Expr*> seen;
+  std::vector<const relay::Expr*> open;
+  for (const relay::Definition& d : m->functions)
+    if (!prelude->find(d.name->name) && used.insert(d.name->name).second) open.push_back(d.function);
+  while (!open.empty()) {
+    support::poll();
+    const relay::Expr* e = open.back();
+    open.pop_back();
+    if (!seen.insert(e).second) continue;
+    if (const auto* g = relay::as<relay::GlobalVar>(e); g && used.insert(g->name).second)
+      if (const relay::Function* f = m->find(g->name)) open.push_back(f);
+    relay::for_each_operand(e, [&](const relay::Expr* x) { open.push_back(x); });
+  }
+  std::vector<relay::Definition> functions;
+  for (const relay::Definition& d : m->functions)
+    if (used.contains(d.name->name)) functions.push_back(d);
+  return ctx.module({m->types.begin(), m->types.end()}, std::move(functions), m->body);
+}
+
+}  // namespace
+
+RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
+                                source::Diagnostics& out) {
+  source::Diagnostics alone;
+  RelayResult result = parse_relay(ctx, sources, file, alone);
+  if (!result.module) {
+    source::Diagnostics ignored, on_top;
+    const source::FileId prelude = sources.add("prelude.relay", std::string(relay_prelude()));
+    RelayOptions options;
+    options.initial = parse_relay(ctx, sources, prelude, ignored).module;
+    RelayResult with_prelude = options.initial ? parse_relay(ctx, sources, file, on_top, options) : RelayResult();
+    if (with_prelude.module) {
+      result = with_prelude;
+      result.module = without_unused(ctx, with_prelude.module, options.initial);
+      alone = std::move(on_top);
+    }
+  }
+  for (const source::Diagnostic& d : alone.all()) out.add(d);
+  return result;
 }
 
 }  // namespace rldb::frontend

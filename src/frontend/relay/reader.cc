@@ -179,7 +179,7 @@ RelayResult Reader::read(const cst::Tree& tree) {
   for (const auto& [name, t] : types_) types.push_back(t);
   std::vector<relay::Definition> functions;
   for (const auto& [name, d] : functions_) functions.push_back(d);
-  return {ctx_.module(std::move(types), std::move(functions), value), graph_definitions_};
+  return {ctx_.module(std::move(types), std::move(functions), value), graph_definitions_, std::move(graph_names_)};
 }
 
 }  // namespace relay_text

@@ -155,6 +155,7 @@ class Reader {
   std::unordered_map<std::string_view, Node> used_globals_;
   MetaSections meta_;
   std::size_t graph_definitions_ = 0;
+  relay::TextNames graph_names_;
   bool too_deep_ = false;
 };
 

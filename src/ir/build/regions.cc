@@ -51,6 +51,7 @@ class Detector {
   Interval eval_binary(const BinaryExpr* b);
   Interval join(const Interval& a, const Interval& b);
   bool mentions_loop(const Expr* e);
+  bool reads_local(const Expr* e);
 
   Context& ctx_;
   Analyzer ana_;
@@ -78,8 +79,20 @@ bool has_opaque_part(const Expr* e) {
   return found;
 }
 
+// Holds an element of a buffer that lives in the block: outside of it there is no such element.
+bool Detector::reads_local(const Expr* e) {
+  if (local_.empty()) return false;
+  bool found = false;
+  walk(e, [&](const Node* n) {
+    const auto* load = as<BufferLoad>(n);
+    found = found || (load && std::find(local_.begin(), local_.end(), load->buffer) != local_.end());
+    return !found;
+  });
+  return found;
+}
+
 Interval Detector::eval(const Expr* e) {
-  bool opaque = has_opaque_part(e);
+  bool opaque = has_opaque_part(e) || reads_local(e);
   if (!opaque && (loops_.empty() || !mentions_loop(e))) return {e, e};
   if (const auto* v = as<Var>(e)) return loops_.at(v);
   if (const auto* b = as<BinaryExpr>(e)) return eval_binary(b);

@@ -110,9 +110,7 @@ void RelaxVerifier::call_normal_form(const Call* c, std::string_view name) {
   if (row == nullptr) return;
   const std::string_view op = op::short_name(name);
   if (row->has(op::Trait::CallTir)) return call_tir(c, row->id, op);
-  const bool takes_tuple = row->has(op::Trait::CallsClosure) || row->id == op::Id::MakeClosure ||
-                           row->id == op::Id::CallBuiltinWithCtx || row->id == op::Id::VmCallTirDyn;
-  if (takes_tuple && (c->args.size() != 2 || !isa<Tuple>(c->args[1])))
+  if (row->has(op::Trait::TakesTuple) && (c->args.size() != 2 || !isa<Tuple>(c->args[1])))
     report_.add(c, diag::VerifyNormalForm, op, "the arguments must be a tuple written in place");
   if (row->has(op::Trait::CallsPacked)) {
     if (c->args.empty()) {

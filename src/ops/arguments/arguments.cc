@@ -6,7 +6,7 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/arguments/python.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
 
@@ -235,8 +235,8 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
 }
 
 // Optional arguments that were left out: absent at the end, an empty tuple in the middle.
-void fill_gaps(ir::Context& ctx, std::vector<const Expr*>& args, bool keep_trailing) {
-  while (!keep_trailing && !args.empty() && !args.back()) args.pop_back();
+void fill_gaps(ir::Context& ctx, std::vector<const Expr*>& args) {
+  while (!args.empty() && !args.back()) args.pop_back();
   for (const Expr*& e : args)
     if (!e) e = ctx.tuple({});
 }
@@ -266,8 +266,47 @@ Result<std::vector<ir::NamedAttr>> bound_attrs(ir::Context& ctx, const Bound& b,
   return out;
 }
 
+Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+  std::vector<const Expr*> values;
+  std::vector<ir::NamedAttr> attrs;
+  std::vector<const ir::Type*> types;
+  const std::string full = op::full_name(name);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const CallArg& a = args[i];
+    if (!a.keyword.empty()) {
+      if (take_types(ctx, a, types)) continue;
+      attrs.push_back(ctx.named(a.keyword, attr_of(ctx, a)));
+      continue;
+    }
+    const Expr* e = a.attr ? to_expr(ctx, a.attr) : a.expr;
+    if (!e)
+      return Failure(message(diag::OpBadArgument, "#" + std::to_string(i), name, "an expression", describe(a.attr))
+                         .with_argument(int(i)));
+    values.push_back(e);
+  }
+  return ir::CallSpec{ctx.op(full), ctx.list(values), ctx.list(attrs), ctx.list(types)};
+}
+
+Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> all) {
+  // The lowered operators carry explicit types too (R.builtin.alloc_tensor(..., ty_args=...)).
+  std::vector<const ir::Type*> types;
+  std::vector<CallArg> args;
+  for (const CallArg& a : all)
+    if (!take_types(ctx, a, types)) args.push_back(a);
+  RLDB_TRY(Bound b, bind_args(info, args));
+  RLDB_TRY(auto values, bound_args(ctx, b, args));
+  RLDB_TRY(auto attrs, bound_attrs(ctx, b, args));
+  BoundCall call{info, args, std::move(values), info.name};
+  RLDB_TRY_VOID(finish_arguments(ctx, call));
+  fill_gaps(ctx, call.values);
+  return ir::CallSpec{ctx.op(call.op), ctx.list(call.values), ctx.list(attrs), ctx.list(types)};
+}
+
+}  // namespace
+
 // arange(end), arange(start, end), arange(start, end, step); the dtype follows the numbers.
-Result<ir::CallSpec> normalize_arange(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args) {
+Result<ir::CallSpec> form::arange(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+  const OpInfo& info = *find(name);
   std::vector<CallArg> full;
   std::size_t positional = 0;
   bool has_dtype = false;
@@ -304,45 +343,6 @@ Result<ir::CallSpec> normalize_arange(ir::Context& ctx, const OpInfo& info, std:
   return ir::CallSpec{ctx.op(info.name), ctx.list(values), ctx.list(attrs), {}};
 }
 
-Result<ir::CallSpec> normalize_unknown(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
-  std::vector<const Expr*> values;
-  std::vector<ir::NamedAttr> attrs;
-  std::vector<const ir::Type*> types;
-  const std::string full = op::full_name(name);
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const CallArg& a = args[i];
-    if (!a.keyword.empty()) {
-      if (take_types(ctx, a, types)) continue;
-      attrs.push_back(ctx.named(a.keyword, attr_of(ctx, a)));
-      continue;
-    }
-    const Expr* e = a.attr ? to_expr(ctx, a.attr) : a.expr;
-    if (!e)
-      return Failure(message(diag::OpBadArgument, "#" + std::to_string(i), name, "an expression", describe(a.attr))
-                         .with_argument(int(i)));
-    values.push_back(e);
-  }
-  return ir::CallSpec{ctx.op(full), ctx.list(values), ctx.list(attrs), ctx.list(types)};
-}
-
-Result<ir::CallSpec> normalize_plain(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> all) {
-  // The lowered operators carry explicit types too (R.builtin.alloc_tensor(..., ty_args=...)).
-  std::vector<const ir::Type*> types;
-  std::vector<CallArg> args;
-  for (const CallArg& a : all)
-    if (!take_types(ctx, a, types)) args.push_back(a);
-  RLDB_TRY(Bound b, bind_args(info, args));
-  RLDB_TRY(auto values, bound_args(ctx, b, args));
-  RLDB_TRY(auto attrs, bound_attrs(ctx, b, args));
-  fill_gaps(ctx, values, info.name == op::MemoryView);
-  RLDB_TRY_VOID(finish_arguments(ctx, info, args, values));
-  std::string_view name = info.name;
-  if (name == op::NnAttention && values.size() == 4) name = op::NnAttentionBias;
-  return ir::CallSpec{ctx.op(name), ctx.list(values), ctx.list(attrs), ctx.list(types)};
-}
-
-}  // namespace
-
 bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>& out) {
   static constexpr std::array kNames{"out_ty", "ty_args", "out_sinfo", "sinfo_args", "type_args"};
   bool named = false;
@@ -368,12 +368,11 @@ bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>
 
 Result<ir::CallSpec> normalize_arguments(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   const std::string_view short_name = op::short_name(name);
-  if (CallForm form = find_call_form(short_name)) return form(ctx, short_name, args);
-  if (CallForm form = find_composition(short_name)) return form(ctx, short_name, args);
   const OpInfo* info = find(name);
+  if (const CallForm form = info ? find_call_form(info->name) : find_function(short_name))
+    return form(ctx, short_name, args);
   if (!info) return normalize_unknown(ctx, name, args);
-  if (short_name == short_op::Arange) return normalize_arange(ctx, *info, args);
-  return normalize_plain(ctx, *info, adapt_arguments(ctx, short_name, args));
+  return normalize_plain(ctx, *info, adapt_arguments(ctx, info->name, args));
 }
 
 int written_argument(const OpInfo& info, std::span<const CallArg> args, const source::Message& m) {
@@ -394,20 +393,15 @@ int written_argument(const OpInfo& info, std::span<const CallArg> args, const so
 
 Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::span<const ir::Expr* const> operands) {
   struct Row {
-    std::string_view op;
+    std::string_view sign;
     std::string_view name;
   };
-  static constexpr std::array kTable{
-      Row{"+", short_op::Add},        Row{"-", short_op::Subtract},      Row{"*", short_op::Multiply},
-      Row{"/", short_op::Divide},     Row{"//", short_op::FloorDivide},  Row{"%", short_op::FloorMod},
-      Row{"**", short_op::Power},     Row{"<", short_op::Less},          Row{"<=", short_op::LessEqual},
-      Row{">", short_op::Greater},    Row{">=", short_op::GreaterEqual}, Row{"==", short_op::Equal},
-      Row{"!=", short_op::NotEqual},  Row{"&", short_op::BitwiseAnd},    Row{"|", short_op::BitwiseOr},
-      Row{"^", short_op::BitwiseXor}, Row{"~", short_op::BitwiseNot},    Row{"neg", short_op::Negative},
-      Row{"@", short_op::Matmul},
+  static constexpr Row kTable[] = {
+#define RLDB_OP_SIGN(sign, Op) {sign, short_op::Op},
+#include "rldb/ir/op/rule.def"
   };
   for (const Row& row : kTable) {
-    if (row.op != op) continue;
+    if (row.sign != op) continue;
     // Beside a tensor, a number is a constant of the tensor's dtype.
     const bool beside_tensor = std::any_of(operands.begin(), operands.end(), [](const Expr* e) {
       return ir::as<ir::TensorType>(e->type) || ir::as<ir::DTensorType>(e->type);

@@ -1,10 +1,8 @@
 // Arguments of the operators with a form of their own: call_tir and its kin, closures, print, assert_op.
 #include "ops/arguments/call.h"
 
-#include <array>
-
 #include "ops/arguments/attr_value.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
@@ -109,14 +107,12 @@ const ir::Type* one_type(ir::Context& ctx, const std::vector<const ir::Type*>& t
   return types.size() == 1 ? types[0] : ctx.tuple_type(types);
 }
 
-// call_tir, call_tir_inplace, call_tir_with_grad, call_dps_packed, call_py_func, dist.call_tir_local_view.
-Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+// A call of a function that writes its outputs; `by_name`: the function may be written as a string.
+Result<ir::CallSpec> destination_passing(ir::Context& ctx, std::string_view name, std::span<const CallArg> all,
+                                         bool by_name) {
   Parts p = take_apart(ctx, all);
-  // The same operator; what makes it distributed is its output type.
-  if (name == "dist.call_tir") name = "call_tir";
   RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, "func"), "func", all.data()));
-  if (name == short_op::CallTir || name == short_op::CallDpsPacked || name == short_op::CallPyFunc)
-    func = as_function(ctx, func);
+  if (by_name) func = as_function(ctx, func);
   RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
   args = as_tuple(ctx, args);
   std::size_t next = 2;
@@ -170,6 +166,58 @@ Result<std::vector<const Expr*>> rest_of(ir::Context& ctx, std::string_view name
   return out;
 }
 
+// A function and the tuple of its arguments.
+Result<ir::CallSpec> with_tuple(ir::Context& ctx, std::string_view name, std::span<const CallArg> all,
+                                std::string_view function_keyword, bool by_name) {
+  Parts p = take_apart(ctx, all);
+  RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, function_keyword), "func", all.data()));
+  RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
+  if (by_name) func = as_function(ctx, func);
+  RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
+  return ir::CallSpec{
+      ctx.op(op::full_name(name)), ctx.list<const Expr*>({func, as_tuple(ctx, args)}), {}, ctx.list(p.types)};
+}
+
+// A format and the values for it, behind `args`. The text has the format last.
+Result<ir::CallSpec> with_format(ir::Context& ctx, std::string_view name, std::span<const CallArg> all, Parts& p,
+                                 std::vector<const Expr*> args, std::string_view values_keyword) {
+  const std::size_t first = args.size();
+  const CallArg* format = p.take("format");
+  const Expr* text = format ? expr_of(ctx, *format) : ctx.string("");
+  if (!text || !ir::isa<ir::StringImm>(text))
+    return Failure(message(diag::OpBadArgument, "format", name, "a string",
+                           format->attr ? describe(format->attr) : describe(format->expr)));
+  args.push_back(text);
+  RLDB_TRY(auto rest, rest_of(ctx, name, p, std::min(first, p.positional.size()), all.data()));
+  if (const CallArg* values = p.take(values_keyword))
+    if (const Expr* e = expr_of(ctx, *values)) rest.push_back(e);
+  for (const Expr* e : rest) {
+    const auto* t = ir::as<ir::Tuple>(e);
+    // A Python list of values is spread.
+    if (t && rest.size() == 1)
+      args.insert(args.end(), t->items.begin(), t->items.end());
+    else
+      args.push_back(e);
+  }
+  RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
+  return ir::CallSpec{ctx.op(op::full_name(name)), ctx.list(args), {}, {}};
+}
+
+}  // namespace
+
+namespace form {
+
+Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+  return destination_passing(ctx, name, all, false);
+}
+Result<ir::CallSpec> call_dps_by_name(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+  return destination_passing(ctx, name, all, true);
+}
+// The operator is call_tir; what makes it distributed is its output type.
+Result<ir::CallSpec> dist_call_tir(ir::Context& ctx, std::string_view, std::span<const CallArg> all) {
+  return destination_passing(ctx, short_op::CallTir, all, true);
+}
+
 // call_packed: the packed function is the callee itself.
 Result<ir::CallSpec> call_packed(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   Parts p = take_apart(ctx, all);
@@ -199,74 +247,39 @@ Result<ir::CallSpec> call_packed_op(ir::Context& ctx, std::string_view name, std
   return ir::CallSpec{ctx.op(op::full_name(name)), ctx.list(args), ctx.list(attrs), ctx.list(p.types)};
 }
 
-// invoke_closure, invoke_pure_closure, call_builtin_with_ctx: function, tuple of arguments.
-Result<ir::CallSpec> call_with_tuple(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
-  Parts p = take_apart(ctx, all);
-  bool builtin = name == short_op::CallBuiltinWithCtx;
-  RLDB_TRY(const Expr* func, need(ctx, name, pick(p, 0, builtin ? "func" : "closure"), "func", all.data()));
-  RLDB_TRY(const Expr* args, need(ctx, name, pick(p, 1, "args"), "args", all.data()));
-  if (builtin) func = as_function(ctx, func);
-  RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  return ir::CallSpec{
-      ctx.op(op::full_name(name)), ctx.list<const Expr*>({func, as_tuple(ctx, args)}), {}, ctx.list(p.types)};
+Result<ir::CallSpec> call_closure(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+  return with_tuple(ctx, name, all, "closure", false);
+}
+Result<ir::CallSpec> call_builtin(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+  return with_tuple(ctx, name, all, "func", true);
 }
 
-// print(a, b, format=...): the format comes first in the call. assert_op(cond, a, b, format=...): second.
-Result<ir::CallSpec> call_with_format(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+// print(a, b, format=...)
+Result<ir::CallSpec> print(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   Parts p = take_apart(ctx, all);
-  std::vector<const Expr*> args;
-  bool assertion = name == short_op::AssertOp;
-  if (assertion) {
-    RLDB_TRY(const Expr* cond, need(ctx, name, pick(p, 0, "condition"), "condition", all.data()));
-    args.push_back(cond);
-  }
-  const CallArg* format = p.take("format");
-  const Expr* text = format ? expr_of(ctx, *format) : ctx.string("");
-  if (!text || !ir::isa<ir::StringImm>(text))
-    return Failure(message(diag::OpBadArgument, "format", name, "a string",
-                           format->attr ? describe(format->attr) : describe(format->expr)));
-  args.push_back(text);
-  RLDB_TRY(auto rest, rest_of(ctx, name, p, assertion && !p.positional.empty() ? 1 : 0, all.data()));
-  if (const CallArg* values = p.take(assertion ? "format_args" : "vals"))
-    if (const Expr* e = expr_of(ctx, *values)) rest.push_back(e);
-  for (const Expr* e : rest) {
-    const auto* t = ir::as<ir::Tuple>(e);
-    // A Python list of values is spread.
-    if (t && rest.size() == 1)
-      args.insert(args.end(), t->items.begin(), t->items.end());
-    else
-      args.push_back(e);
-  }
-  RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  return ir::CallSpec{ctx.op(op::full_name(name)), ctx.list(args), {}, {}};
+  return with_format(ctx, name, all, p, {}, "vals");
+}
+// assert_op(condition, a, b, format=...)
+Result<ir::CallSpec> assert_op(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
+  Parts p = take_apart(ctx, all);
+  RLDB_TRY(const Expr* condition, need(ctx, name, pick(p, 0, "condition"), "condition", all.data()));
+  return with_format(ctx, name, all, p, {condition}, "format_args");
 }
 
-}  // namespace
+}  // namespace form
 
-CallForm find_call_form(std::string_view short_name) {
-  struct Row {
-    std::string_view name;
-    CallForm form;
+CallForm find_call_form(std::string_view full_name) {
+  static constexpr op::RuleTable<CallForm> kForms{
+#define RLDB_OP_FORM(Op, function) {op::Id::Op, form::function},
+#include "rldb/ir/op/rule.def"
   };
-  static constexpr std::array kTable{
-      Row{short_op::CallTir, call_dps},
-      Row{short_op::CallTirInplace, call_dps},
-      Row{short_op::CallTirWithGrad, call_dps},
-      Row{short_op::CallDpsPacked, call_dps},
-      Row{short_op::CallPyFunc, call_dps},
-      Row{"dist.call_tir", call_dps},
-      Row{short_op::DistCallTirLocalView, call_dps},
-      Row{"call_packed", call_packed},
-      Row{short_op::CallPurePacked, call_packed_op},
-      Row{short_op::CallInplacePacked, call_packed_op},
-      Row{short_op::InvokeClosure, call_with_tuple},
-      Row{short_op::InvokePureClosure, call_with_tuple},
-      Row{short_op::CallBuiltinWithCtx, call_with_tuple},
-      Row{short_op::Print, call_with_format},
-      Row{short_op::AssertOp, call_with_format},
-  };
-  for (const Row& row : kTable)
-    if (row.name == short_name) return row.form;
+  return kForms.find(full_name);
+}
+
+CallForm find_function(std::string_view short_name) {
+#define RLDB_R_FUNCTION(spelling, function) \
+  if (short_name == spelling) return form::function;
+#include "rldb/ir/op/rule.def"
   return nullptr;
 }
 

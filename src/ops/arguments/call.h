@@ -1,4 +1,4 @@
-// Operators whose text has a form of its own: call_tir and friends, packed calls, closures, print, assert_op.
+// Operators whose text has a form of its own, and functions after R. that are not operators: rows of op/rule.def.
 #pragma once
 
 #include "rldb/ops/arguments.h"
@@ -7,8 +7,19 @@ namespace rldb::ops {
 
 using CallForm = Result<ir::CallSpec> (*)(ir::Context&, std::string_view name, std::span<const CallArg>);
 // Null: the operator has an ordinary signature.
-CallForm find_call_form(std::string_view short_name);
+CallForm find_call_form(std::string_view full_name);
+// A function after R. that is not an operator: the outermost call that it makes, the others as its arguments. Null for
+// every other name.
+CallForm find_function(std::string_view short_name);
 // True when the argument is one of the keywords that bring types (out_ty, ty_args, ...); they are appended.
 bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>& out);
+
+namespace form {
+#define RLDB_OP_FORM(Op, function) \
+  Result<ir::CallSpec> function(ir::Context& ctx, std::string_view name, std::span<const CallArg> args);
+#define RLDB_R_FUNCTION(spelling, function) \
+  Result<ir::CallSpec> function(ir::Context& ctx, std::string_view name, std::span<const CallArg> args);
+#include "rldb/ir/op/rule.def"
+}  // namespace form
 
 }  // namespace rldb::ops

@@ -5,7 +5,7 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/util.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {
@@ -26,8 +26,12 @@ int find_given(std::span<const CallArg> args, std::string_view name, std::size_t
 
 bool is_none(const CallArg& a) { return a.attr && a.attr->is(ir::AttrKind::None); }
 
+}  // namespace
+
+// ---- before binding ----
+
 // eye(n): m is n.
-void complete_eye(std::vector<CallArg>& args) {
+void form::complete_eye(ir::Context&, std::vector<CallArg>& args) {
   const int n = find_given(args, "n", 0);
   const int m = find_given(args, "m", 1);
   if (n < 0) return;
@@ -40,7 +44,7 @@ void complete_eye(std::vector<CallArg>& args) {
 
 // attention_var_len(q, k, v, seqstart_q, max_seqlen_q): the keys' sequences are the queries'. The Python function takes
 // max_seqlen_q before seqstart_k; seven values without names are in the order of the call, as texts print it.
-void complete_var_len(std::vector<CallArg>& args) {
+void form::complete_var_len(ir::Context&, std::vector<CallArg>& args) {
   const auto positional = std::count_if(args.begin(), args.end(), [](const CallArg& a) { return a.keyword.empty(); });
   if (positional == 5 || positional == 6) {
     std::size_t seen = 0;
@@ -65,7 +69,7 @@ void complete_var_len(std::vector<CallArg>& args) {
 }
 
 // A lone index tensor is a tuple of one.
-void wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
+void form::wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
   const int i = find_given(args, "indices", 1);
   if (i < 0 || !args[std::size_t(i)].expr || !ir::as<ir::TensorType>(args[std::size_t(i)].expr->type)) return;
   const Expr* one[] = {args[std::size_t(i)].expr};
@@ -73,7 +77,7 @@ void wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
 }
 
 // Separators are a part of TVM's attributes that says nothing when they are empty, and is not printed.
-void drop_empty_separators(std::vector<CallArg>& args) {
+void form::drop_empty_separators(ir::Context&, std::vector<CallArg>& args) {
   std::erase_if(args, [](const CallArg& a) {
     const bool named = a.keyword == "axis_separators" || a.keyword == "input_axis_separators";
     const bool empty = a.attr && (is_none(a) || (a.attr->is(ir::AttrKind::List) && a.attr->items.empty()));
@@ -81,7 +85,11 @@ void drop_empty_separators(std::vector<CallArg>& args) {
   });
 }
 
-// A square or cubic size given as one number.
+// ---- after binding ----
+
+namespace {
+
+// A size given as one number.
 void repeat_size(ir::Context& ctx, std::vector<const Expr*>& args, std::size_t dims) {
   const auto* s = args.size() > 1 ? ir::as<ir::ShapeExpr>(args[1]) : nullptr;
   if (!s || s->values.size() != 1) return;
@@ -94,13 +102,16 @@ const TensorType* tensor_of(const Expr* e) {
   return ir::as<TensorType>(e->type);
 }
 
+}  // namespace
+
 // In a target, 0 stands for the input's own dim and -1 for what is left of the elements.
-Result<support::Unit> complete_target(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
-                                      std::vector<const Expr*>& values) {
+Result<support::Unit> form::complete_target(ir::Context& ctx, BoundCall& call) {
+  std::vector<const Expr*>& values = call.values;
   const auto* s = values.size() > 1 ? ir::as<ir::ShapeExpr>(values[1]) : nullptr;
   if (!s) return support::Unit{};
   auto fail = [&](std::string text) {
-    return Failure(message(diag::OpTypeError, info.name, text).with_argument(find_given(args, "shape", 1)));
+    const int at = find_given(call.args, "shape", 1);
+    return Failure(message(diag::OpTypeError, call.info.name, text).with_argument(at));
   };
   Dims target(s->values.begin(), s->values.end());
   int open = -1;
@@ -141,7 +152,44 @@ Result<support::Unit> complete_target(ir::Context& ctx, const OpInfo& info, std:
   return support::Unit{};
 }
 
-// ---- compositions ----
+Result<support::Unit> form::square_size(ir::Context& ctx, BoundCall& call) {
+  repeat_size(ctx, call.values, 2);
+  return support::Unit{};
+}
+Result<support::Unit> form::cubic_size(ir::Context& ctx, BoundCall& call) {
+  repeat_size(ctx, call.values, 3);
+  return support::Unit{};
+}
+
+// memory.view(data, shape, dtype, offset): a view without a dtype says so by R.null_value(), as TVM's has it; what else is
+// left out is an empty tuple, at the end too. A list of dims is a shape; the row takes any value there, because a shape
+// may also be absent: R.memory.view(x, [128]).
+Result<support::Unit> form::complete_view(ir::Context& ctx, BoundCall& call) {
+  constexpr std::size_t kDType = 2;
+  if (call.values.size() > kDType && !call.values[kDType])
+    call.values[kDType] = ctx.call_typed(ctx.op(op::NullValue), {}, ctx.any());
+  for (const Expr*& e : call.values)
+    if (!e) e = ctx.tuple({});
+  const auto* list = call.values.size() > 1 ? ir::as<ir::Tuple>(call.values[1]) : nullptr;
+  const bool dims =
+      list && !list->items.empty() &&
+      std::all_of(list->items.begin(), list->items.end(), [](const Expr* item) { return item->dtype().is_integral(); });
+  if (dims) call.values[1] = ctx.shape(list->items);
+  const auto* text = call.values.size() > kDType ? ir::as<ir::StringImm>(call.values[kDType]) : nullptr;
+  const auto dtype = text ? runtime::parse_dtype(text->value) : std::nullopt;
+  if (dtype) call.values[kDType] = ctx.dtype(*dtype);  // "float32"
+  return support::Unit{};
+}
+
+// With a bias, attention is an operator of its own.
+Result<support::Unit> form::with_bias(ir::Context&, BoundCall& call) {
+  if (call.values.size() == 4 && call.values[3]) call.op = op::NnAttentionBias;
+  return support::Unit{};
+}
+
+// ---- functions that make several calls ----
+
+namespace {
 
 Result<const Expr*> make_call(ir::Context& ctx, std::string_view name, std::vector<CallArg> args) {
   RLDB_TRY(const ir::CallSpec spec, normalize_arguments(ctx, name, args));
@@ -175,8 +223,10 @@ Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const 
 
 CallArg unnamed(const CallArg& a) { return {"", a.expr, a.attr}; }
 
+}  // namespace
+
 // data @ weight.T (+ bias)
-Result<ir::CallSpec> linear(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+Result<ir::CallSpec> form::linear(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   RLDB_TRY(auto p, bind(name, args, {"data", "weight", "bias", "out_dtype"}, 2));
   RLDB_TRY(const Expr* transposed, make_call(ctx, short_op::PermuteDims, {unnamed(*p[1])}));
   std::vector<CallArg> product{unnamed(*p[0]), {"", transposed, nullptr}};
@@ -188,47 +238,32 @@ Result<ir::CallSpec> linear(ir::Context& ctx, std::string_view name, std::span<c
 }
 
 // where(mask, full_like(x, value), x)
-Result<ir::CallSpec> masked_fill(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
+Result<ir::CallSpec> form::masked_fill(ir::Context& ctx, std::string_view name, std::span<const CallArg> args) {
   RLDB_TRY(auto p, bind(name, args, {"x", "mask", "value"}, 3));
   RLDB_TRY(const Expr* values, make_call(ctx, short_op::FullLike, {unnamed(*p[0]), unnamed(*p[2])}));
   const std::vector<CallArg> where{unnamed(*p[1]), {"", values, nullptr}, unnamed(*p[0])};
   return normalize_arguments(ctx, short_op::Where, where);
 }
 
-}  // namespace
+// ---- by operator ----
 
-std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view short_name, std::span<const CallArg> args) {
+std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view full_name, std::span<const CallArg> args) {
+  static constexpr op::RuleTable<void (*)(ir::Context&, std::vector<CallArg>&)> kRules{
+#define RLDB_OP_ADAPT(Op, function) {op::Id::Op, form::function},
+#include "rldb/ir/op/rule.def"
+  };
   std::vector<CallArg> out(args.begin(), args.end());
-  if (short_name == short_op::Eye) complete_eye(out);
-  if (short_name == short_op::NnAttentionVarLen) complete_var_len(out);
-  if (short_name == short_op::IndexPut || short_name == short_op::IndexTensor) wrap_indices(ctx, out);
-  if (short_name == short_op::LayoutTransform) drop_empty_separators(out);
+  if (const auto adapt = kRules.find(full_name)) adapt(ctx, out);
   return out;
 }
 
-// A list of dims where the row takes any value, because a shape may also be absent: R.memory.view(x, [128]).
-static void dims_as_shape(ir::Context& ctx, std::vector<const Expr*>& values, std::size_t index) {
-  const auto* list = index < values.size() ? ir::as<ir::Tuple>(values[index]) : nullptr;
-  if (!list || list->items.empty()) return;
-  for (const Expr* item : list->items)
-    if (!item->dtype().is_integral()) return;
-  values[index] = ctx.shape(list->items);
-}
-
-Result<support::Unit> finish_arguments(ir::Context& ctx, const OpInfo& info, std::span<const CallArg> args,
-                                       std::vector<const Expr*>& values) {
-  const std::string_view name = info.short_name();
-  if (name == short_op::MemoryView) dims_as_shape(ctx, values, 1);
-  if (name == short_op::ImageResize2d || name == short_op::ImageAffineGrid) repeat_size(ctx, values, 2);
-  if (name == short_op::ImageResize3d) repeat_size(ctx, values, 3);
-  if (name == short_op::Reshape) return complete_target(ctx, info, args, values);
-  return support::Unit{};
-}
-
-CallForm find_composition(std::string_view short_name) {
-  if (short_name == "linear") return linear;
-  if (short_name == "masked_fill") return masked_fill;
-  return nullptr;
+Result<support::Unit> finish_arguments(ir::Context& ctx, BoundCall& call) {
+  static constexpr op::RuleTable<Result<support::Unit> (*)(ir::Context&, BoundCall&)> kRules{
+#define RLDB_OP_FINISH(Op, function) {op::Id::Op, form::function},
+#include "rldb/ir/op/rule.def"
+  };
+  const auto finish = kRules.find(call.info.name);
+  return finish ? finish(ctx, call) : Result<support::Unit>(support::Unit{});
 }
 
 }  // namespace rldb::ops

@@ -112,12 +112,18 @@ bool exceeds(ir::Context& ctx, const Expr* want, const Expr* have) {
   return least && *least > 0;
 }
 
+// What a view leaves out is an empty tuple or, of any type, R.null_value().
+bool is_given(const ir::CallSpec& call, std::size_t i) {
+  return call.args.size() > i && !ir::as<ir::TupleType>(call.args[i]->type) &&
+         call.args[i]->type->kind != ir::TypeKind::Any;
+}
+
 // The end of the view behind the end of the data, in words; empty when the view may fit.
 std::string view_overrun(ir::Context& ctx, const ir::CallSpec& call, const TensorType* data, const TensorType* view) {
   const auto from = known_dims(data), to = known_dims(view);
   const std::int64_t old_size = element_bytes(data->dtype), new_size = element_bytes(view->dtype);
-  const bool keeps_dtype = call.args.size() < 3 || ir::as<ir::TupleType>(call.args[2]->type);
-  const bool keeps_shape = call.args.size() < 2 || ir::as<ir::TupleType>(call.args[1]->type);
+  const bool keeps_dtype = !is_given(call, 2);
+  const bool keeps_shape = !is_given(call, 1);
   const Expr* offset = ctx.i64(0);
   if (call.args.size() > 3 && !ir::as<ir::TupleType>(call.args[3]->type))
     offset = ir::isa<ir::Var>(call.args[3]) ? ctx.i64(0) : call.args[3];
@@ -165,18 +171,17 @@ Result<const Type*> memory_view(ir::Context& ctx, const OpInfo& info, const ir::
 }
 
 namespace {
-// Absent parts are empty tuples and keep what the data has.
+// Absent parts keep what the data has.
 Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto given = [&](std::size_t i) { return call.args.size() > i && !ir::as<ir::TupleType>(call.args[i]->type); };
   DType dtype = x->dtype;
   bool dtype_known = true;
-  if (given(2)) {
+  if (is_given(call, 2)) {
     const auto* d = ir::as<ir::DTypeImm>(call.args[2]);
     dtype = d ? d->value : DType::Void();
     dtype_known = d != nullptr;
   }
-  if (given(1)) {
+  if (is_given(call, 1)) {
     RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 1));
     if (auto dims = shape_arg_dims(call.args[1])) return static_cast<const Type*>(make_tensor(ctx, *dims, dtype, x));
     return static_cast<const Type*>(make_ndim(ctx, s->ndim, dtype, x));

@@ -1,7 +1,7 @@
 // Type inference: matrix products, Einstein summation.
 #include <algorithm>
 
-#include "ops/infer/util.h"
+#include "ops/infer/subscripts.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -61,12 +61,6 @@ Result<const Type*> outer(ir::Context& ctx, const OpInfo& info, const ir::CallSp
 
 namespace {
 
-// "ij,jk->ik" taken apart. A term is its letters with one '.' where an ellipsis stands.
-struct Subscripts {
-  std::vector<std::string> terms;
-  std::string result;
-};
-
 Result<std::string> read_term(const OpInfo& info, std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,6 +78,8 @@ Result<std::string> read_term(const OpInfo& info, std::string_view text) {
   }
   return out;
 }
+
+}  // namespace
 
 Result<Subscripts> read_subscripts(const OpInfo& info, std::string_view written) {
   std::string text;
@@ -113,8 +109,6 @@ Result<Subscripts> read_subscripts(const OpInfo& info, std::string_view written)
     if (std::count(letters.begin(), letters.end(), c) == 1) out.result += c;
   return out;
 }
-
-}  // namespace
 
 Result<const Type*> einsum(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(auto operands, tensors_arg(info, call, 0));

@@ -167,10 +167,21 @@ Result<const Expr*> bitwise_or(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> bitwise_xor(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, bits<BinaryKind::NE, ir::Intrinsic::BitwiseXor>);
 }
+// Only integers have bits to be shifted.
+static Result<support::Unit> shifts_integers(const ir::Call* c) {
+  for (const Expr* e : c->args) {
+    const TensorType* x = tensor_type(e);
+    const DType t = x ? x->dtype : e->dtype();
+    if (!t.is_int() && !t.is_uint()) return refuse(c, "its operands are " + to_string(t) + ", not integers");
+  }
+  return support::Unit{};
+}
 Result<const Expr*> left_shift(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(shifts_integers(c));
   return of_elements(l, c, call<ir::Intrinsic::ShiftLeft>);
 }
 Result<const Expr*> right_shift(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(shifts_integers(c));
   return of_elements(l, c, call<ir::Intrinsic::ShiftRight>);
 }
 

@@ -1,5 +1,5 @@
 // Legalisation: slices, gathers and scatters.
-#include "ops/legal/util.h"
+#include "ops/legal/statements.h"
 #include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
@@ -7,20 +7,6 @@ namespace rldb::ops::legal {
 namespace {
 
 using ir::Stmt;
-using StoreBody = std::function<const Stmt*(const ExprList&)>;
-
-// A serial loop nest over a shape.
-const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape, const StoreBody& body) {
-  std::vector<const ir::Var*> loops;
-  ExprList idx;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
-    idx.push_back(loops.back());
-  }
-  const Stmt* s = body(idx);
-  for (std::size_t i = loops.size(); i-- > 0;) s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
-  return s;
-}
 
 // Negative indices count from the end.
 const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {

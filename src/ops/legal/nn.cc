@@ -34,6 +34,8 @@ Tensor selu_of(Topi& t, Tensor x) {
   });
 }
 
+}  // namespace
+
 Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   te::Graph& g = t.g;
   std::size_t a = std::size_t(axis);
@@ -80,8 +82,6 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
       [&](Indices i) -> const Expr* { return t.ctx.binary(BinaryKind::Div, g.load(e, i), load(total, without(i))); },
       "T_softmax_norm", attrs);
 }
-
-}  // namespace
 
 namespace {
 
@@ -570,16 +570,38 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
 
 // ---- attention ----
 
+namespace {
+
+// Heads of keys or values that several heads of queries share, once for each of them.
+Tensor every_head(Topi& t, Tensor x, const Expr* heads) {
+  if (!different_dim(t.ctx, x->shape[2], heads)) return x;
+  const Expr* sharing = simplify(t.ctx, ir::floor_div(t.ctx, heads, x->shape[2]));
+  return t.g.compute(
+      ExprList{x->shape[0], x->shape[1], heads, x->shape[3]},
+      [&](Indices i) {
+        return t.g.load(x, {i[0], i[1], ir::floor_div(t.ctx, i[2], sharing), i[3]});
+      },
+      "T_repeat");
+}
+
+}  // namespace
+
 Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* q, known_arg(c, 0));
   RLDB_TRY_VOID(known_result(c));
   for (std::size_t i = 0; i < c->args.size(); ++i) {
     RLDB_TRY(const TensorType* t, known_arg(c, i));
     if (t->dtype != q->dtype || !t->dtype.is_float()) return refuse(c, "its operands are not floats of one dtype");
-    if ((i == 1 || i == 2) && different_dim(l.context(), t->shape[2], q->shape[2]))
-      return refuse(c, "keys and values have another number of heads than the queries");
+    if ((i != 1 && i != 2) || !different_dim(l.context(), t->shape[2], q->shape[2])) continue;
+    const auto own = ir::const_int(t->shape[2]), all = ir::const_int(q->shape[2]);
+    if (!own || !all || *own == 0 || *all % *own != 0)
+      return refuse(c, "the heads of the queries are no multiple of those of the keys and values");
   }
-  if (!attr_is_none(spec(c), "window_size")) return refuse(c, "sliding windows are not lowered");
+  const bool windowed = !attr_is_none(spec(c), "window_size");
+  const std::int64_t window = windowed ? attr_int(spec(c), "window_size") : 0;
+  if (windowed && attr_is_none(spec(c), "causal_mask"))
+    return refuse(c, "a window without a causal mask is not lowered");
+  if (windowed && window < 1) return refuse(c, "a window has at least one key");
   const ir::Attr* scale = ir::find_attr(c->attrs, "scale");
   std::string_view causal =
       attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
@@ -595,7 +617,9 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     const Expr* seq_kv = te.in[1]->shape[1];
     const Expr* rows = simplify(te.ctx, ir::mul(te.ctx, batch, heads));
     // (batch, sequence, heads, size) to (batch * heads, sequence, size).
-    auto by_head = [&](Tensor x) { return t.reshape(t.transpose(x, {0, 2, 1, 3}), {rows, x->shape[1], x->shape[3]}); };
+    auto by_head = [&](Tensor x) {
+      return t.reshape(t.transpose(every_head(t, x, heads), {0, 2, 1, 3}), {rows, x->shape[1], x->shape[3]});
+    };
     Tensor p = t.batch_matmul(by_head(query), by_head(te.in[1]), true);
     if (auto s = float_of(scale); s && !scale->is(ir::AttrKind::None)) {
       p = t.multiply(p, t.lit(d, *s));
@@ -623,6 +647,8 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
       Tensor e = t.trilu(t.unary(ir::Intrinsic::Exp, t.subtract(masked, top)), offset, false);
+      // Of the keys that the mask leaves, the last ones.
+      if (windowed) e = t.trilu(e, simplify(te.ctx, ir::sub(te.ctx, offset, t.i64(window - 1))), true);
       p = t.divide(e, t.sum(e, {2}, true));
     }
     Tensor r = t.batch_matmul(p, by_head(te.in[2]), false);

@@ -1,4 +1,5 @@
 // Legalisation: reductions, products.
+#include "ops/infer/subscripts.h"
 #include "ops/legal/util.h"
 
 namespace rldb::ops::legal {
@@ -44,6 +45,15 @@ Result<const Expr*> reduction(Legalizer& l, const ir::Call* c, Reduction body, s
   });
 }
 
+// One of the elements is the result: there has to be one.
+Result<support::Unit> has_elements(const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  for (int a : reduce_axes(c, x->ndim))
+    if (ir::is_const(x->shape[std::size_t(a)], 0))
+      return refuse(c, "it is asked for one of no elements: dimension " + std::to_string(a) + " is 0");
+  return support::Unit{};
+}
+
 }  // namespace
 
 Result<const Expr*> sum(Legalizer& l, const ir::Call* c) {
@@ -59,11 +69,13 @@ Result<const Expr*> prod(Legalizer& l, const ir::Call* c) {
       1);
 }
 Result<const Expr*> max(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(has_elements(c));
   return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
     return t.reduce(x, axes, keep, t.g.max_reducer(x->dtype));
   });
 }
 Result<const Expr*> min(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(has_elements(c));
   return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
     return t.reduce(x, axes, keep, t.g.min_reducer(x->dtype));
   });
@@ -77,6 +89,7 @@ Result<const Expr*> std_dev(Legalizer& l, const ir::Call* c) {
 }
 
 static Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c, bool want_max) {
+  RLDB_TRY_VOID(has_elements(c));
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes = reduce_axes(c, x->ndim);
   bool keep = attr_bool(spec(c), "keepdims");
@@ -135,22 +148,53 @@ Result<const Expr*> outer(Legalizer& l, const ir::Call* c) {
   });
 }
 
+namespace {
+
+// The dims that an ellipsis stands for get names that no letter is, counted from the last one.
+std::string ellipsis_names(std::size_t count) {
+  std::string names;
+  for (std::size_t i = count; i-- > 0;) names += char('0' + i);
+  return names;
+}
+
+// Puts a name for each dim where terms have an ellipsis; the subscripts of the result.
+Result<std::string> name_every_dim(const ir::Call* c, std::vector<std::string>& terms) {
+  constexpr std::size_t kMaxDims = 10;  // of an ellipsis
+  const OpInfo& info = *find(c->callee);
+  RLDB_TRY(infer::Subscripts subscripts, infer::read_subscripts(info, attr_string(spec(c), "subscripts")));
+  RLDB_TRY(const auto operands, tensors_arg(info, spec(c), 0));
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < subscripts.terms.size(); ++i) {
+    std::string& term = subscripts.terms[i];
+    const auto at = term.find('.');
+    if (at == std::string::npos) continue;
+    if (operands[i]->ndim == ir::kUnknownNdim) return refuse(c, "the rank of an operand is not known");
+    const std::size_t count = std::size_t(operands[i]->ndim) - (term.size() - 1);
+    if (count > kMaxDims) return refuse(c, "an ellipsis stands for more than 10 dims");
+    term.replace(at, 1, ellipsis_names(count));
+    most = std::max(most, count);
+  }
+  terms = std::move(subscripts.terms);
+  if (const auto at = subscripts.result.find('.'); at != std::string::npos)
+    subscripts.result.replace(at, 1, ellipsis_names(most));
+  return subscripts.result;
+}
+
+// The extent of the dims that a letter names: of those, some may be 1.
+const Expr* extent_of_letter(Te& te, const std::vector<std::string>& terms, char letter) {
+  const Expr* extent = nullptr;
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    for (std::size_t i = 0; i < terms[t].size(); ++i)
+      if (terms[t][i] == letter && (!extent || is_one(extent))) extent = te.in[t]->shape[i];
+  return extent;
+}
+
+}  // namespace
+
 Result<const Expr*> einsum(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  std::string text;
-  for (char ch : attr_string(spec(c), "subscripts"))
-    if (ch != ' ') text += ch;
-  auto arrow = text.find("->");
-  if (arrow == text.npos || text.find('.') != text.npos)
-    return refuse(c, "only subscripts with an explicit result and no ellipsis are lowered");
-  std::vector<std::string> terms(1);
-  for (char ch : text.substr(0, arrow)) {
-    if (ch == ',')
-      terms.emplace_back();
-    else
-      terms.back() += ch;
-  }
-  std::string result = text.substr(arrow + 2);
+  std::vector<std::string> terms;
+  RLDB_TRY(const std::string result, name_every_dim(c, terms));
   return l.call_te("einsum", c->args, c->type, [&](Te& te) -> Tensors {
     te::Graph& g = te.graph;
     std::vector<std::pair<char, const Expr*>> value;  // of each letter
@@ -161,7 +205,7 @@ Result<const Expr*> einsum(Legalizer& l, const ir::Call* c) {
         char ch = terms[t][i];
         if (result.find(ch) != result.npos || summed.find(ch) != summed.npos) continue;
         summed += ch;
-        axes.push_back(g.reduce_axis(te.in[t]->shape[i], std::string(1, ch)));
+        axes.push_back(g.reduce_axis(extent_of_letter(te, terms, ch), std::string(1, ch)));
         value.emplace_back(ch, axes.back().var);
       }
     ExprList shape = mapped(te, out->shape);

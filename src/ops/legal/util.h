@@ -29,5 +29,7 @@ int axis_of(std::int64_t axis, int ndim);
 std::vector<int> axes_of(const std::vector<std::int64_t>& axes, int ndim);
 // The value of a 0-d constant, as a literal of its dtype; null for anything else.
 const Expr* scalar_constant(ir::Context& ctx, const Expr* e);
+// softmax or its logarithm along an axis.
+Tensor softmax_of(Topi& t, Tensor x, int axis, bool log);
 
 }  // namespace rldb::ops::legal

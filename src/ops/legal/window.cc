@@ -1,6 +1,6 @@
 // Legalisation: convolutions and pooling.
 #include "ops/layout.h"
-#include "ops/legal/util.h"
+#include "ops/legal/statements.h"
 
 namespace rldb::ops::legal {
 
@@ -399,6 +399,80 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
           return t.if_else(t.all(inside), share, t.lit(d, 0));
         },
         axes, g.sum_reducer(d), "T_pool_grad")};
+  });
+}
+
+namespace {
+
+// A step through one window: the taps that fall into the data, the largest of which gets the gradient.
+struct MaxWindow {
+  Writer& w;
+  const Window& window;
+  const ir::Buffer *grad, *data, *out;
+
+  using Tap = std::function<const ir::Stmt*(const ExprList& at)>;
+  // `then` for each tap, at its place in the data.
+  const ir::Stmt* taps(const ExprList& of, const Tap& then) const {
+    ir::Context& ctx = w.ctx;
+    return nest(ctx, window.size, [&](const ExprList& k) -> const ir::Stmt* {
+      ExprList at = of;
+      const Expr* inside = nullptr;
+      for (std::size_t i = 0; i < k.size(); ++i) {
+        const auto axis = std::size_t(window.layout.index_of(window.letters[i]));
+        const Expr* start =
+            ir::sub(ctx, ir::mul(ctx, of[axis], ctx.i64(window.strides[i])), ctx.i64(window.padding[i]));
+        at[axis] = ir::add(ctx, start, ir::mul(ctx, k[i], ctx.i64(window.dilation[i])));
+        const Expr* in = ir::logical_and(ctx, ir::compare(ctx, BinaryKind::LE, ctx.i64(0), at[axis]),
+                                         ir::compare(ctx, BinaryKind::LT, at[axis], data->shape[axis]));
+        inside = inside ? ir::logical_and(ctx, inside, in) : in;
+      }
+      return w.when(inside, then(at));
+    });
+  }
+  // The place of an element as one number.
+  const Expr* place(const ExprList& at) const {
+    const Expr* p = w.ctx.i64(0);
+    for (std::size_t i = 0; i < at.size(); ++i) p = ir::add(w.ctx, ir::mul(w.ctx, p, data->shape[i]), at[i]);
+    return p;
+  }
+  const ir::Stmt* run(const ExprList& of) const {
+    ir::Context& ctx = w.ctx;
+    const ir::Buffer* best = w.cell("best", data->dtype);
+    const ir::Buffer* where = w.cell("where", DType::Int(64));
+    const ir::Stmt* find = taps(of, [&](const ExprList& at) -> const ir::Stmt* {
+      const Expr* value = ctx.load(data, at);
+      const Expr* first = ir::compare(ctx, BinaryKind::LT, w.get(where), ctx.i64(0));
+      const Expr* better = ir::logical_or(ctx, first, ir::compare(ctx, BinaryKind::LT, w.get(best), value));
+      return w.when(better, w.seq({w.set(best, value), w.set(where, place(at))}));
+    });
+    const ir::Stmt* give = taps(of, [&](const ExprList& at) -> const ir::Stmt* {
+      const Expr* sum = ctx.binary(BinaryKind::Add, ctx.load(out, at), ctx.load(grad, of));
+      return w.when(ir::compare(ctx, BinaryKind::EQ, w.get(where), place(at)), ctx.store(out, sum, at));
+    });
+    return w.seq({w.declare(best), w.declare(where), w.set(where, ctx.i64(-1)), find, give});
+  }
+};
+
+}  // namespace
+
+// The first of the largest elements of a window gets its gradient.
+Result<const Expr*> max_pool2d_backward(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* out, known_result(c));
+  RLDB_TRY_VOID(known_arg(c, 0));
+  RLDB_TRY(const Window window, window_of(l.context(), c));
+  return l.call_te("max_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
+    const te::Graph::OutputSpec outputs[] = {{te.ctx.list(mapped(te, out->shape)), out->dtype}};
+    Window own = window;
+    own.size = mapped(te, own.size);
+    const auto write = [&te, own](Buffers in, Buffers outs) -> const ir::Stmt* {
+      Writer w(te.ctx);
+      const MaxWindow step{w, own, in[0], in[1], outs[0]};
+      const ir::Stmt* clear = nest(te.ctx, outs[0]->shape, [&](const ExprList& i) -> const ir::Stmt* {
+        return te.ctx.store(outs[0], te.ctx.literal(outs[0]->dtype, 0), i);
+      });
+      return w.seq({clear, nest(te.ctx, in[0]->shape, [&](const ExprList& i) { return step.run(i); })});
+    };
+    return te.graph.extern_op(outputs, te.in, write, "T_pool_grad");
   });
 }
 

@@ -10,8 +10,7 @@ namespace rldb::passes {
 
 using namespace ir;
 
-std::vector<const Var*> variables_read(const Expr* value) {
-  std::vector<const Var*> found;
+void collect_variables_read(const Expr* value, std::vector<const Var*>& found) {
   walk(value, [&](const Node* n) {
     if (isa<GlobalVar>(n)) return false;  // the variables of its type are its own
     if (const auto* v = as<Var>(n)) found.push_back(v);
@@ -20,6 +19,11 @@ std::vector<const Var*> variables_read(const Expr* value) {
       for (const Type* t : call->ty_args) collect_vars(t, found);
     return true;
   });
+}
+
+std::vector<const Var*> variables_read(const Expr* value) {
+  std::vector<const Var*> found;
+  collect_variables_read(value, found);
   return found;
 }
 
@@ -41,17 +45,22 @@ void add_symbols_of_casts(const BindingBlock* block, std::unordered_set<const Va
   known.insert(found.begin(), found.end());
 }
 
-BlockReads::BlockReads(const BindingBlock* block, std::unordered_set<const Var*>& known)
-    : reads_(block->bindings.size()) {
+BlockReads::BlockReads(const BindingBlock* block, std::unordered_set<const Var*>& known) {
   std::unordered_map<const Var*, std::size_t> producer;
+  producer.reserve(block->bindings.size());
+  begin_.reserve(block->bindings.size() + 1);
+  begin_.push_back(0);
+  std::vector<const Var*> read;
   for (std::size_t i = 0; i < block->bindings.size(); ++i) {
     support::poll();
     const Binding* b = block->bindings[i];
-    std::vector<const Var*> read = variables_read(b->value);
+    read.clear();
+    collect_variables_read(b->value, read);
     collect_vars(b->var->type, read);
     if (b->cast_type) collect_vars(b->cast_type, read);
     for (const Var* v : read)
-      if (const auto found = producer.find(v); found != producer.end()) reads_[i].push_back({v, found->second});
+      if (const auto found = producer.find(v); found != producer.end()) reads_.push_back({v, found->second});
+    begin_.push_back(reads_.size());
     producer[b->var] = i;
     if (!b->cast_type) continue;
     std::vector<const Var*> defined;

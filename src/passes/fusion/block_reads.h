@@ -2,6 +2,7 @@
 // block gives a value. A binding that is moved has to stay behind all of them.
 #pragma once
 
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -19,14 +20,18 @@ class BlockReads {
   // `known`: symbolic variables that have a value before the block; those of the block are added.
   BlockReads(const ir::BindingBlock* block, std::unordered_set<const ir::Var*>& known);
   // In the order of reading; the same variable may be read again.
-  const std::vector<BlockRead>& of(std::size_t binding) const { return reads_[binding]; }
+  std::span<const BlockRead> of(std::size_t binding) const {
+    return std::span(reads_).subspan(begin_[binding], begin_[binding + 1] - begin_[binding]);
+  }
 
  private:
-  std::vector<std::vector<BlockRead>> reads_;
+  std::vector<BlockRead> reads_;    // of all bindings, one after the other
+  std::vector<std::size_t> begin_;  // by binding, and the end of all
 };
 
 // The variables that an expression reads, types and symbolic variables included, as often as it does.
 std::vector<const ir::Var*> variables_read(const ir::Expr* value);
+void collect_variables_read(const ir::Expr* value, std::vector<const ir::Var*>& found);
 // The symbolic variables that have a value when the body of a function begins.
 std::unordered_set<const ir::Var*> symbols_of_parameters(const ir::Function* f);
 // Adds those that the match_casts of a block define.

@@ -6,13 +6,31 @@ namespace rldb::passes {
 
 using namespace ir;
 
+namespace {
+
+std::size_t size_of(const Function* f) {
+  std::size_t bindings = 0;
+  for (const BindingBlock* block : f->body->blocks) bindings += block->bindings.size();
+  return bindings;
+}
+
+}  // namespace
+
 FunctionTable::FunctionTable(Context& ctx, const Module* module, ModuleBuilder& builder)
     : ctx_(ctx), builder_(builder) {
   for (const ModuleEntry& e : module->entries)
-    if (isa<Function>(e.function)) known_.emplace(structural_hash(e.function), Known{e.function, e});
+    if (const auto* f = as<Function>(e.function)) unread_.emplace(size_of(f), e);
+}
+
+void FunctionTable::read_entries_like(const Function* function) {
+  const auto [begin, end] = unread_.equal_range(size_of(function));
+  for (auto it = begin; it != end; ++it)
+    known_.emplace(structural_hash(it->second.function), Known{it->second.function, it->second});
+  unread_.erase(begin, end);
 }
 
 const GlobalVar* FunctionTable::add(const Expr* function, std::string_view hint) {
+  if (const auto* f = as<Function>(function)) read_entries_like(f);
   const std::uint64_t hash = structural_hash(function);
   const auto [begin, end] = known_.equal_range(hash);
   for (auto it = begin; it != end; ++it)

@@ -30,7 +30,11 @@ class FunctionTable {
     const ir::Expr* function;  // as it was given
     ir::ModuleEntry entry;     // as the module has it
   };
-  std::unordered_multimap<std::uint64_t, Known> known_;
+  void read_entries_like(const ir::Function* function);
+
+  std::unordered_multimap<std::uint64_t, Known> known_;  // by structural hash
+  // Functions of the module that are not in known_ yet, by size: the hash of a large one costs as much as the pass.
+  std::unordered_multimap<std::size_t, ir::ModuleEntry> unread_;
   std::unordered_set<std::string> given_;  // names that a finish took and the module may not show
   Finish finish_;
 };

@@ -49,7 +49,8 @@ class FusionGraph {
   std::vector<FusionNode> nodes_;
 };
 
-void add_groups(Context& ctx, const BindingBlock* block, const std::vector<std::size_t>& group, BindingGroups& groups) {
+void add_groups(const BindingBlock* block, const std::vector<std::size_t>& group, Span<NamedAttr> attrs,
+                BindingGroups& groups) {
   std::unordered_map<std::size_t, std::size_t> size;
   for (const std::size_t g : group) ++size[g];
   std::unordered_map<std::size_t, std::size_t> number;
@@ -64,7 +65,7 @@ void add_groups(Context& ctx, const BindingBlock* block, const std::vector<std::
       continue;
     }
     const auto [found, fresh] = number.try_emplace(group[i], groups.attrs.size());
-    if (fresh) groups.attrs.push_back(ctx.with_attr({}, fn_attr::kPrimitive, ctx.attr(true)));
+    if (fresh) groups.attrs.push_back(attrs);
     groups.of[block->bindings[i]->var] = found->second;
   }
 }
@@ -76,6 +77,7 @@ Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOpt
   const auto depth = std::size_t(std::max<std::int64_t>(int_option(options, 1, "max_depth", kDefaultDepth), 0));
   ModuleBuilder builder(env.ctx, *module);
   FunctionTable table(env.ctx, module, builder);
+  const Span<NamedAttr> attrs = env.ctx.with_attr({}, fn_attr::kPrimitive, env.ctx.attr(true));
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
@@ -87,8 +89,8 @@ Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOpt
         add_symbols_of_casts(block, known);
         continue;
       }
-      const FusionGraph graph(module, block, BlockReads(block, known));
-      add_groups(env.ctx, block, partition(graph.nodes(), depth), groups);
+      const BlockReads& reads = groups.reads.try_emplace(block, block, known).first->second;
+      add_groups(block, partition(FusionGraph(module, block, reads).nodes(), depth), attrs, groups);
     }
     RLDB_TRY(const Function* made, group_bindings(env.ctx, f, groups, table, true));
     if (made == f) continue;

@@ -2,6 +2,7 @@
 #include "passes/fusion/group_bindings.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "passes/common.h"
@@ -117,7 +118,15 @@ class Grouper : public Rewriter {
 
  private:
   const BindingBlock* regroup(const BindingBlock* block) {
-    const BlockReads reads(block, known_);
+    const auto known_reads = groups_.reads.find(block);
+    if (known_reads != groups_.reads.end()) {
+      add_symbols_of_casts(block, known_);
+      return regroup(block, known_reads->second);
+    }
+    return regroup(block, BlockReads(block, known_));
+  }
+
+  const BindingBlock* regroup(const BindingBlock* block, const BlockReads& reads) {
     const UnitOrder units(block, groups_, reads);
     auto order = units.sort();
     if (!order.ok()) {
@@ -167,8 +176,8 @@ class Grouper : public Rewriter {
   }
 
   void emit_call(GroupFunction& group, Span<NamedAttr> attrs, std::vector<const Binding*>& out) {
-    const Function* function = group.make(attrs);
-    const GlobalVar* callee = table_.add(function, group.name());
+    group.close();
+    const GlobalVar* callee = callee_of(group, attrs);
     std::vector<const Expr*> args;
     for (const Expr* a : group.arguments()) args.push_back(argument(a, out));
     auto call = ctx_.call(CallSpec{callee, args, {}, {}});
@@ -184,6 +193,15 @@ class Grouper : public Rewriter {
     out.push_back(ctx_.binding(all, *call));
     came_from(out.back(), group);
     for (std::size_t i = 0; i < outputs.size(); ++i) bind(outputs[i], *ctx_.tuple_get(all, std::int64_t(i)), out);
+  }
+
+  // A model of many layers has few groups: a function is made once per key.
+  const GlobalVar* callee_of(const GroupFunction& group, Span<NamedAttr> attrs) {
+    std::vector<std::uintptr_t> key = group.key(attrs);
+    if (key.empty()) return table_.add(group.make(attrs), group.name());
+    const auto [found, fresh] = made_.try_emplace(std::move(key), nullptr);
+    if (fresh) found->second = table_.add(group.make(attrs), group.name());
+    return found->second;
   }
 
   void bind(const Var* output, const Expr* value, std::vector<const Binding*>& out) {
@@ -210,6 +228,7 @@ class Grouper : public Rewriter {
   bool lift_constants_;
   std::unordered_set<const Var*> known_;
   StaticShapes shapes_;
+  std::map<std::vector<std::uintptr_t>, const GlobalVar*> made_;
   std::optional<source::Message> error_;
 };
 

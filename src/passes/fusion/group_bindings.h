@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/block_reads.h"
 #include "passes/fusion/function_table.h"
 #include "rldb/ir/context.h"
 
@@ -14,6 +15,8 @@ namespace rldb::passes {
 struct BindingGroups {
   std::unordered_map<const ir::Var*, std::size_t> of;  // by the variable that is bound
   std::vector<ir::Span<ir::NamedAttr>> attrs;          // of the functions, by group
+  // Of blocks that whoever found the groups has read already.
+  std::unordered_map<const ir::BindingBlock*, BlockReads> reads = {};
 };
 
 // The function with its groups replaced by calls; their functions go to `table`. Bindings are moved as little as the

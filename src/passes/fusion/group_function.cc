@@ -133,7 +133,118 @@ void GroupFunction::add_output(const Var* v) {
   if (is_output_.insert(v).second) outputs_.push_back(v);
 }
 
-const Function* GroupFunction::make(Span<NamedAttr> attrs) {
+void GroupFunction::close() {
+  std::unordered_set<const Var*> known;
+  const auto add = [&](Formal formal) {
+    bound_symbols(formal.argument->type, known);
+    formals_.push_back(std::move(formal));
+  };
+  for (const Parameter& p : parameters_) {
+    if (!p.fields_only) {
+      add({p.argument, p.name, p.argument});
+      continue;
+    }
+    for (const std::int64_t i : p.fields) {
+      const TupleGetItem* get = *ctx_.tuple_get(p.argument, i);
+      ctx_.set_origin(get, p.argument);
+      add({get, p.name + "_" + std::to_string(i), p.argument, p.argument});
+    }
+  }
+  std::vector<const Expr*> dims;
+  for (const Var* v : symbols_) {
+    if (known.count(v)) continue;
+    if (v->dtype() == DType::Int(64))
+      dims.push_back(v);
+    else
+      formals_.push_back({v, std::string(v->name), v});  // no dim: a scalar of its own
+  }
+  if (!dims.empty()) formals_.push_back({ctx_.shape(dims), "tir_vars", bindings_[0], nullptr, true});
+}
+
+std::vector<const Expr*> GroupFunction::arguments() const {
+  std::vector<const Expr*> found;
+  found.reserve(formals_.size());
+  for (const Formal& f : formals_) found.push_back(f.argument);
+  return found;
+}
+
+// The words of a key: what the group computes, with parameters and its own variables by number and all else by address.
+// Types, operators and global variables are interned; of the rest an equal one elsewhere only makes the keys differ.
+class GroupFunction::KeyMaker {
+ public:
+  explicit KeyMaker(const GroupFunction& group) : group_(group) {
+    for (const Formal& f : group.formals_) {
+      put(f.argument->type);
+      if (f.is_dims) {
+        for (const Expr* dim : cast<ShapeExpr>(f.argument)->values) put(dim);
+      } else if (f.tuple) {
+        fields_[f.tuple][cast<TupleGetItem>(f.argument)->index] = number_++;
+      } else {
+        numbers_.emplace(f.argument, number_++);
+      }
+    }
+    words_.push_back(number_);
+  }
+
+  bool add(const Binding* b) {
+    put(b->cast_type);
+    put(b->var->type);
+    words_.push_back(group_.is_output_.count(b->var));
+    numbers_.emplace(b->var, number_++);
+    return value(b->value);
+  }
+  void put(const void* address) { words_.push_back(reinterpret_cast<std::uintptr_t>(address)); }
+  void put_number_of(const Var* v) { words_.push_back(numbers_.at(v)); }
+  std::vector<std::uintptr_t> take() { return std::move(words_); }
+
+ private:
+  bool value(const Expr* e) {
+    words_.push_back(std::uintptr_t(e->kind));
+    if (const auto found = numbers_.find(e); found != numbers_.end()) {
+      words_.push_back(found->second);
+      return true;
+    }
+    put(e->type);
+    if (const auto* call = as<Call>(e)) {
+      if (!call->attrs.empty() || !value(call->callee)) return false;
+      for (const Type* t : call->ty_args) put(t);
+      return list(call->args);
+    }
+    if (const auto* tuple = as<Tuple>(e)) return list(tuple->items);
+    if (const auto* get = as<TupleGetItem>(e)) return field(get);
+    const bool is_leaf = isa<Var>(e) || isa<GlobalVar>(e) || isa<Op>(e) || isa<ShapeExpr>(e) || isa<Constant>(e);
+    put(e);
+    return is_leaf || e->type->kind == TypeKind::Prim;
+  }
+  bool list(Span<const Expr* const> items) {
+    words_.push_back(items.size());
+    return std::all_of(items.begin(), items.end(), [&](const Expr* e) { return value(e); });
+  }
+  bool field(const TupleGetItem* get) {
+    words_.push_back(std::uintptr_t(get->index));
+    const auto tuple = fields_.find(get->tuple);
+    if (tuple == fields_.end()) return value(get->tuple);
+    words_.push_back(tuple->second.at(get->index));
+    return true;
+  }
+
+  const GroupFunction& group_;
+  std::vector<std::uintptr_t> words_;
+  std::unordered_map<const Expr*, std::uintptr_t> numbers_;
+  std::unordered_map<const Expr*, std::unordered_map<std::int64_t, std::uintptr_t>> fields_;
+  std::uintptr_t number_ = 0;
+};
+
+std::vector<std::uintptr_t> GroupFunction::key(Span<NamedAttr> attrs) const {
+  KeyMaker maker(*this);
+  maker.put(attrs.data());
+  for (const Binding* b : bindings_)
+    if (!maker.add(b)) return {};
+  for (const Var* v : outputs_) maker.put_number_of(v);
+  return maker.take();
+}
+
+const Function* GroupFunction::make(Span<NamedAttr> attrs) const {
   BodyMaker maker(ctx_);
   for (const Var* v : symbols_) {
     const Var* own = ctx_.var(v->name, v->type);
@@ -142,36 +253,15 @@ const Function* GroupFunction::make(Span<NamedAttr> attrs) {
   }
   for (const Var* v : inlined_) maker.put(v, shapes_.at(v));
   std::vector<const Var*> params;
-  const auto param = [&](const Expr* argument, const std::string& name, const Node* from) {
-    const Var* p = ctx_.var(name, maker.rewrite_type(argument->type));
-    ctx_.set_origin(p, from);
-    arguments_.push_back(argument);
+  for (const Formal& f : formals_) {
+    const Var* p = ctx_.var(f.name, maker.rewrite_type(f.argument->type));
+    ctx_.set_origin(p, f.origin);
     params.push_back(p);
-    return p;
-  };
-  std::unordered_set<const Var*> known;
-  for (const Parameter& p : parameters_) {
-    if (!p.fields_only) {
-      maker.put(p.argument, param(p.argument, p.name, p.argument));
-      bound_symbols(p.argument->type, known);
-      continue;
-    }
-    for (const std::int64_t i : p.fields) {
-      const TupleGetItem* get = *ctx_.tuple_get(p.argument, i);
-      ctx_.set_origin(get, p.argument);
-      maker.put_field(p.argument, i, param(get, p.name + "_" + std::to_string(i), p.argument));
-      bound_symbols(get->type, known);
-    }
+    if (f.tuple)
+      maker.put_field(f.tuple, cast<TupleGetItem>(f.argument)->index, p);
+    else if (!f.is_dims)
+      maker.put(f.argument, p);
   }
-  std::vector<const Expr*> rest;
-  for (const Var* v : symbols_) {
-    if (known.count(v)) continue;
-    if (v->dtype() == DType::Int(64))
-      rest.push_back(v);
-    else
-      maker.put(v, param(v, std::string(v->name), v));  // no dim: a scalar of its own
-  }
-  if (!rest.empty()) param(ctx_.shape(rest), "tir_vars", bindings_[0]);
 
   std::vector<const Binding*> made;
   for (const Binding* b : bindings_)

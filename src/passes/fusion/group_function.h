@@ -33,9 +33,13 @@ class GroupFunction {
   // `fused_add_exp`: of what the group calls.
   const std::string& name() const { return name_; }
 
-  // The function, once everything is appended, and what it is called with: leaves, and fields of tuples.
-  const ir::Function* make(ir::Span<ir::NamedAttr> attrs);
-  const std::vector<const ir::Expr*>& arguments() const { return arguments_; }
+  // Once everything is appended: finds the parameters. The rest needs it.
+  void close();
+  // What the function is called with: leaves, and fields of tuples.
+  std::vector<const ir::Expr*> arguments() const;
+  // Groups with equal keys make equal functions. Empty: the group holds something that keys do not cover.
+  std::vector<std::uintptr_t> key(ir::Span<ir::NamedAttr> attrs) const;
+  const ir::Function* make(ir::Span<ir::NamedAttr> attrs) const;
 
  private:
   struct Parameter {
@@ -44,7 +48,16 @@ class GroupFunction {
     bool fields_only = false;               // a tuple that is read by field
     std::vector<std::int64_t> fields = {};  // in the order of reading
   };
+  // A parameter of the function as it is made.
+  struct Formal {
+    const ir::Expr* argument;
+    std::string name;
+    const ir::Node* origin;
+    const ir::Expr* tuple = nullptr;  // what `argument` is a field of, where the tuple is read by field
+    bool is_dims = false;             // the shape of symbolic variables that comes last
+  };
   class BodyMaker;
+  class KeyMaker;
 
   void append_call(const ir::Call* call);
   void read(const ir::Expr* e, bool whole);
@@ -64,7 +77,7 @@ class GroupFunction {
   std::vector<const ir::Var*> inlined_;  // of shapes_
   std::vector<const ir::Var*> symbols_;  // in the order of meeting
   std::unordered_set<const ir::Var*> seen_symbols_;
-  std::vector<const ir::Expr*> arguments_;
+  std::vector<Formal> formals_;
 };
 
 }  // namespace rldb::passes

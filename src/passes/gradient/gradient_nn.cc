@@ -6,24 +6,24 @@ namespace rldb::passes {
 
 using namespace ir;
 
-namespace {
+namespace gradient_rules {
 
-const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
-const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
+static const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
+static const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
 
-const Expr* sum_along(GradientCall& g, const Expr* e) {
+static const Expr* sum_along(GradientCall& g, const Expr* e) {
   const Attr* axis = g.attr("axis");
   const std::int64_t axes[] = {axis ? axis->integer : -1};
   return g.make(op::Sum, {e}, {g.named("axis", g.ctx().attr_ints(axes)), g.named("keepdims", g.ctx().attr(true))});
 }
 
-double real(GradientCall& g, std::string_view name) {
+static double real(GradientCall& g, std::string_view name) {
   const Attr* a = g.attr(name);
   return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
 }
 
 // The gradient where x is positive, `slope` of it elsewhere.
-Partials above_zero(GradientCall& g, double slope) {
+static Partials above_zero(GradientCall& g, double slope) {
   const Expr* negative = g.make(op::Less, {g.arg(0), g.scalar(0, g.arg(0))});
   return {mul(g, g.make(op::Where, {negative, g.scalar(slope, g.arg(0)), g.scalar(1, g.arg(0))}), g.grad())};
 }
@@ -132,22 +132,5 @@ Partials conv2d_grad(GradientCall& g) {
   return {by_data, by_weight};
 }
 
-constexpr GradientRow kRows[] = {
-    {op::NnRelu, relu_grad},
-    {op::NnLeakyrelu, leakyrelu_grad},
-    {op::NnSilu, silu_grad},
-    {op::NnGelu, gelu_grad},
-    {op::NnSoftmax, softmax_grad},
-    {op::NnLogSoftmax, log_softmax_grad},
-    {op::NnCrossEntropyWithLogits, cross_entropy_grad},
-    {op::NnNllLoss, nll_loss_grad},
-    {op::NnConv2d, conv2d_grad},
-    {op::NnMaxPool2d, max_pool2d_grad},
-    {op::NnAvgPool2d, avg_pool2d_grad},
-};
-
-}  // namespace
-
-std::span<const GradientRow> nn_gradients() { return kRows; }
-
+}  // namespace gradient_rules
 }  // namespace rldb::passes

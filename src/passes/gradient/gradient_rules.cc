@@ -1,10 +1,8 @@
 // Gradients of arithmetic, reductions and data movement.
 #include "passes/gradient/gradient_rules.h"
 
-#include <unordered_map>
-
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
 
@@ -66,17 +64,19 @@ const Expr* GradientCall::fit(const Expr* partial, const Expr* operand) {
   return make(op::CollapseSumTo, {partial, ctx_.shape(to->shape)});
 }
 
-namespace {
+namespace gradient_rules {
 
-const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
-const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
-const Expr* div(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Divide, {a, b}); }
-const Expr* neg(GradientCall& g, const Expr* a) { return g.make(op::Negative, {a}); }
+static const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
+static const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
+static const Expr* div(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Divide, {a, b}); }
+static const Expr* neg(GradientCall& g, const Expr* a) { return g.make(op::Negative, {a}); }
 
 // Operands that differ in shape were stretched: what reaches them is summed.
-Partials fitted(GradientCall& g, const Expr* a, const Expr* b) { return {g.fit(a, g.arg(0)), g.fit(b, g.arg(1))}; }
+static Partials fitted(GradientCall& g, const Expr* a, const Expr* b) {
+  return {g.fit(a, g.arg(0)), g.fit(b, g.arg(1))};
+}
 
-Partials none(GradientCall& g) { return Partials(g.call()->args.size(), nullptr); }
+Partials no_gradient(GradientCall& g) { return Partials(g.call()->args.size(), nullptr); }
 Partials add_grad(GradientCall& g) { return fitted(g, g.grad(), g.grad()); }
 Partials subtract_grad(GradientCall& g) { return fitted(g, g.grad(), neg(g, g.grad())); }
 Partials multiply_grad(GradientCall& g) { return fitted(g, mul(g, g.grad(), g.arg(1)), mul(g, g.grad(), g.arg(0))); }
@@ -90,7 +90,7 @@ Partials power_grad(GradientCall& g) {
   return fitted(g, base, mul(g, mul(g, g.grad(), g.result()), g.make(op::Log, {g.arg(0)})));
 }
 // The first operand gets all where it is the result, equal ones included for `maximum`.
-Partials larger(GradientCall& g, std::string_view not_first, std::string_view not_second) {
+static Partials larger(GradientCall& g, std::string_view not_first, std::string_view not_second) {
   const Expr* zero = g.scalar(0, g.arg(0));
   const auto unless = [&](std::string_view relation) {
     return g.make(op::Where, {g.make(relation, {g.arg(0), g.arg(1)}), zero, g.grad()});
@@ -152,13 +152,13 @@ Partials triangle_grad(GradientCall& g) {
 }
 
 // The result with the axes that a reduction dropped.
-const Expr* with_axes(GradientCall& g, const Expr* e) {
+static const Expr* with_axes(GradientCall& g, const Expr* e) {
   const Attr* axis = g.attr("axis");
   if (is_set(g.call()->attrs, "keepdims") || !axis || !axis->is(AttrKind::List) || axis->items.empty()) return e;
   return g.make(op::ExpandDims, {e}, {g.named("axis", axis)});
 }
 // How many elements a reduction takes together.
-double reduced_count(GradientCall& g) {
+static double reduced_count(GradientCall& g) {
   const TensorType* t = g.tensor(g.arg(0));
   const Attr* axis = g.attr("axis");
   double count = 1;
@@ -212,7 +212,7 @@ Partials concat_grad(GradientCall& g) {
 }
 Partials split_grad(GradientCall& g) { return {g.make(op::Concat, {g.grad()}, {g.named("axis", g.attr("axis"))})}; }
 Partials reshaped(GradientCall& g) {
-  Partials out = none(g);
+  Partials out = no_gradient(g);
   out[0] = g.make(op::Reshape, {g.grad(), g.shape(g.arg(0))});
   return out;
 }
@@ -223,7 +223,7 @@ Partials take_grad(GradientCall& g) {
   return {g.make_like(op::GradTakeBackward, {g.grad(), g.arg(0), g.arg(1)}), nullptr};
 }
 
-const Expr* transposed(GradientCall& g, const Expr* e) {
+static const Expr* transposed(GradientCall& g, const Expr* e) {
   const TensorType* t = g.tensor(e);
   if (!t) return e;
   std::vector<std::int64_t> axes;
@@ -232,14 +232,14 @@ const Expr* transposed(GradientCall& g, const Expr* e) {
   axes.push_back(t->ndim - 2);
   return g.make(op::PermuteDims, {e}, {g.named("axes", g.ctx().attr_ints(axes))});
 }
-const Expr* with_axis(GradientCall& g, const Expr* e, std::int64_t axis) {
+static const Expr* with_axis(GradientCall& g, const Expr* e, std::int64_t axis) {
   const std::int64_t axes[] = {axis};
   return g.make(op::ExpandDims, {e}, {g.named("axis", g.ctx().attr_ints(axes))});
 }
 Partials matmul_grad(GradientCall& g) {
   const TensorType* a = g.tensor(g.arg(0));
   const TensorType* b = g.tensor(g.arg(1));
-  if (!a || !b) return none(g);
+  if (!a || !b) return no_gradient(g);
   const auto product = [&](const Expr* x, const Expr* y) { return g.make_like(op::Matmul, {x, y}); };
   if (a->ndim == 1 && b->ndim == 1) return {mul(g, g.grad(), g.arg(1)), mul(g, g.grad(), g.arg(0))};
   if (a->ndim == 1) {
@@ -256,80 +256,14 @@ Partials matmul_grad(GradientCall& g) {
   return fitted(g, product(g.grad(), transposed(g, g.arg(1))), product(transposed(g, g.arg(0)), g.grad()));
 }
 
-constexpr GradientRow kRows[] = {
-    {op::Add, add_grad},
-    {op::Subtract, subtract_grad},
-    {op::Multiply, multiply_grad},
-    {op::Divide, divide_grad},
-    {op::Power, power_grad},
-    {op::Maximum, maximum_grad},
-    {op::Minimum, minimum_grad},
-    {op::Where, where_grad},
-    {op::Equal, none},
-    {op::NotEqual, none},
-    {op::Less, none},
-    {op::LessEqual, none},
-    {op::Greater, none},
-    {op::GreaterEqual, none},
-    {op::Floor, none},
-    {op::Ceil, none},
-    {op::Round, none},
-    {op::Trunc, none},
-    {op::Sign, none},
-    {op::Zeros, none},
-    {op::ZerosLike, none},
-    {op::Ones, none},
-    {op::OnesLike, none},
-    {op::Full, none},
-    {op::FullLike, none},
-    {op::Arange, none},
-    {op::Eye, none},
-    {op::OneHot, none},
-    {op::Argmax, none},
-    {op::Argmin, none},
-    {op::GradNoGrad, none},
-    {op::Abs, abs_grad},
-    {op::Cos, cos_grad},
-    {op::Sin, sin_grad},
-    {op::Exp, exp_grad},
-    {op::Log, log_grad},
-    {op::Negative, negative_grad},
-    {op::Sigmoid, sigmoid_grad},
-    {op::Sqrt, sqrt_grad},
-    {op::Rsqrt, rsqrt_grad},
-    {op::Square, square_grad},
-    {op::Tanh, tanh_grad},
-    {op::Erf, erf_grad},
-    {op::Clip, clip_grad},
-    {op::Astype, astype_grad},
-    {op::Tril, triangle_grad},
-    {op::Triu, triangle_grad},
-    {op::Sum, sum_grad},
-    {op::Mean, mean_grad},
-    {op::Variance, variance_grad},
-    {op::PermuteDims, permute_dims_grad},
-    {op::Concat, concat_grad},
-    {op::Split, split_grad},
-    {op::Reshape, reshaped},
-    {op::Flatten, reshaped},
-    {op::ExpandDims, reshaped},
-    {op::Squeeze, reshaped},
-    {op::BroadcastTo, broadcast_to_grad},
-    {op::Take, take_grad},
-    {op::Matmul, matmul_grad},
-};
-
-}  // namespace
+}  // namespace gradient_rules
 
 GradientRule gradient_rule(std::string_view op) {
-  static const std::unordered_map<std::string_view, GradientRule> table = [] {
-    std::unordered_map<std::string_view, GradientRule> rows;
-    for (const GradientRow& r : kRows) rows[r.op] = r.rule;
-    for (const GradientRow& r : nn_gradients()) rows[r.op] = r.rule;
-    return rows;
-  }();
-  const auto found = table.find(op);
-  return found == table.end() ? nullptr : found->second;
+  static constexpr op::RuleTable<GradientRule> kRules{
+#define RLDB_OP_GRADIENT(Op, function) {op::Id::Op, gradient_rules::function},
+#include "rldb/ir/op/rule.def"
+  };
+  return kRules.find(op);
 }
 
 }  // namespace rldb::passes

@@ -49,14 +49,13 @@ class GradientCall {
 // One an argument; null: the operand gets nothing (it is an index, a condition, a shape).
 using Partials = std::vector<const ir::Expr*>;
 using GradientRule = Partials (*)(GradientCall& g);
-struct GradientRow {
-  std::string_view op;
-  GradientRule rule;
-};
 // Null: the operator has no gradient here.
 GradientRule gradient_rule(std::string_view op);
 
-// The rows of gradient_nn.cc.
-std::span<const GradientRow> nn_gradients();
+// The functions that the rows of rule.def name.
+namespace gradient_rules {
+#define RLDB_OP_GRADIENT(Op, function) Partials function(GradientCall& g);
+#include "rldb/ir/op/rule.def"
+}  // namespace gradient_rules
 
 }  // namespace rldb::passes

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/op_info.h"
 
@@ -12,27 +12,27 @@ namespace rldb::passes {
 
 using namespace ir;
 
-namespace {
+// The functions that the rows of rule.def name, and what they share.
+namespace layout_rule {
 
 using Decision = std::optional<LayoutDecision>;
-using Rule = Decision (*)(const LayoutQuery& q);
 
-const TensorType* tensor(const Expr* e) {
+static const TensorType* tensor(const Expr* e) {
   const auto* t = as<TensorType>(e->type);
   return t && t->ndim >= 0 ? t : nullptr;
 }
 
-std::string_view text(const Call* c, std::string_view name) {
+static std::string_view text(const Call* c, std::string_view name) {
   const Attr* a = find_attr(c->attrs, name);
   return a && a->is(AttrKind::String) ? a->string : std::string_view();
 }
 
-Decision same(const LayoutQuery& q, const Layout& layout) {
+static Decision same(const LayoutQuery& q, const Layout& layout) {
   return LayoutDecision{{layout}, {}, {}, q.call->attrs, layout};
 }
 
 // The layout of the first operand, when it is one without blocks.
-std::optional<Layout> unsplit(const LayoutQuery& q) {
+static std::optional<Layout> unsplit(const LayoutQuery& q) {
   if (!tensor(q.call->args[0])) return std::nullopt;
   const Layout layout = q.layout_of(q.call->args[0]);
   return layout.is_split() ? std::nullopt : std::optional(layout);
@@ -45,18 +45,18 @@ Decision unary(const LayoutQuery& q) {
 }
 
 // The layout of a tensor that is stretched to more axes in front.
-Layout stretched(const Layout& from, int ndim) {
+static Layout stretched(const Layout& from, int ndim) {
   const int more = ndim - from.ndim();
   std::vector<Layout::Piece> pieces = Layout::initial(more).pieces();
   for (const Layout::Piece& p : from.pieces()) pieces.push_back({p.axis + more, p.factor});
   return Layout(std::move(pieces));
 }
 
-Decision both(const LayoutQuery& q, const Layout& a, const Layout& b, const Layout& result) {
+static Decision both(const LayoutQuery& q, const Layout& a, const Layout& b, const Layout& result) {
   return LayoutDecision{{a, b}, {}, {}, q.call->attrs, result};
 }
 
-Decision binary(const LayoutQuery& q) {
+static Decision binary(const LayoutQuery& q) {
   const TensorType* x = tensor(q.call->args[0]);
   const TensorType* y = tensor(q.call->args[1]);
   if (!x || !y) return std::nullopt;
@@ -118,7 +118,7 @@ Decision conv2d(const LayoutQuery& q) {
 }
 
 // The operator says its layout itself.
-Decision with_layout(const LayoutQuery& q, const Layout& layout) {
+static Decision with_layout(const LayoutQuery& q, const Layout& layout) {
   const std::string_view now = text(q.call, "layout");
   if (int(now.size()) != layout.ndim()) return std::nullopt;
   const std::string_view out_now = text(q.call, "out_layout");
@@ -140,7 +140,7 @@ Decision resize2d(const LayoutQuery& q) {
 
 // ---- operators along axes ----
 
-Decision with_axis(const LayoutQuery& q, const Layout& layout) {
+static Decision with_axis(const LayoutQuery& q, const Layout& layout) {
   const Attr* axis = find_attr(q.call->attrs, "axis");
   if (!axis || !axis->is(AttrKind::Int)) return std::nullopt;
   const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr(layout.place(axis->integer)));
@@ -183,7 +183,7 @@ Decision layer_norm(const LayoutQuery& q) {
 }
 
 // A layout without some of its axes, the others counted again.
-Layout without(const Layout& layout, const std::vector<std::int64_t>& axes) {
+static Layout without(const Layout& layout, const std::vector<std::int64_t>& axes) {
   std::vector<Layout::Piece> pieces;
   for (const Layout::Piece& p : layout.pieces()) {
     if (std::find(axes.begin(), axes.end(), p.axis) != axes.end()) continue;
@@ -275,54 +275,18 @@ Decision concat(const LayoutQuery& q) {
   return LayoutDecision{{Layout()}, std::vector<Layout>(parts->items.size(), layout), {}, attrs, layout};
 }
 
-struct Row {
-  std::string_view op;
-  Rule rule;
-};
-constexpr Row kRows[] = {
-    {op::NnConv2d, conv2d},
-    {op::NnRelu, unary},
-    {op::NnRelu6, unary},
-    {op::NnLeakyrelu, unary},
-    {op::NnGelu, unary},
-    {op::NnGeluTanh, unary},
-    {op::NnSelu, unary},
-    {op::NnSilu, unary},
-    {op::NnSoftplus, unary},
-    {op::EwiseFma, ternary},
-    {op::NnMaxPool2d, pool2d},
-    {op::NnAvgPool2d, pool2d},
-    {op::NnAdaptiveAvgPool2d, pool2d},
-    {op::ImageResize2d, resize2d},
-    {op::NnSoftmax, along_axis},
-    {op::NnLogSoftmax, along_axis},
-    {op::Repeat, along_axis},
-    {op::Flip, along_axis},
-    {op::GatherElements, gather_elements},
-    {op::NnLayerNorm, layer_norm},
-    {op::Sum, reduce},
-    {op::Mean, reduce},
-    {op::Max, reduce},
-    {op::Min, reduce},
-    {op::Prod, reduce},
-    {op::Std, reduce},
-    {op::Variance, reduce},
-    {op::Squeeze, squeeze},
-    {op::ExpandDims, expand_dims},
-    {op::StridedSlice, strided_slice},
-    {op::Tile, tile},
-    {op::Concat, concat},
-};
+}  // namespace layout_rule
 
-}  // namespace
-
-Decision decide_layout(const LayoutQuery& q) {
+std::optional<LayoutDecision> decide_layout(const LayoutQuery& q) {
   const ops::OpInfo* info = ops::find(q.call->callee);
   if (!info || q.call->args.empty()) return std::nullopt;
-  for (const Row& r : kRows)
-    if (r.op == info->name) return r.rule(q);
-  if (info->family == "unary" && info->args[0].kind == ops::ArgKind::Tensor) return unary(q);
-  if (info->family == "binary" && q.call->args.size() == 2) return binary(q);
+  static constexpr op::RuleTable<LayoutRule> kRules{
+#define RLDB_OP_LAYOUT(Op, function) {op::Id::Op, layout_rule::function},
+#include "rldb/ir/op/rule.def"
+  };
+  if (const LayoutRule rule = kRules.find(info->name)) return rule(q);
+  if (info->family == "unary" && info->args[0].kind == ops::ArgKind::Tensor) return layout_rule::unary(q);
+  if (info->family == "binary" && q.call->args.size() == 2) return layout_rule::binary(q);
   return std::nullopt;
 }
 

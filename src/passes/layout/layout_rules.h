@@ -30,4 +30,11 @@ struct LayoutQuery {
 // Nullopt: the operator wants its operands as they were.
 std::optional<LayoutDecision> decide_layout(const LayoutQuery& q);
 
+using LayoutRule = std::optional<LayoutDecision> (*)(const LayoutQuery& q);
+// The functions that the rows of rule.def name.
+namespace layout_rule {
+#define RLDB_OP_LAYOUT(Op, function) std::optional<LayoutDecision> function(const LayoutQuery& q);
+#include "rldb/ir/op/rule.def"
+}  // namespace layout_rule
+
 }  // namespace rldb::passes

@@ -4,7 +4,7 @@
 // A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -22,11 +22,9 @@ enum class CallForm { None, Plain, Inplace };
 CallForm form_of(const Call* call) {
   const auto* op = as<Op>(call->callee);
   if (!op || call->args.size() < 2) return CallForm::None;
-  // The gradient was for Gradient; the call is like any other.
-  if (op->name == op::CallTir || op->name == op::CallDpsPacked || op->name == op::CallTirWithGrad)
-    return CallForm::Plain;
-  if (op->name == op::CallTirInplace) return CallForm::Inplace;
-  return CallForm::None;
+  if (!op::has(op->name, op::Trait::CallTir)) return CallForm::None;
+  // The name of a gradient was for Gradient; such a call is like any other.
+  return op->name == op::CallTirInplace ? CallForm::Inplace : CallForm::Plain;
 }
 
 class CallRewriter : public Rewriter {

@@ -1,5 +1,7 @@
 // The table behind pass.h: rows of pass.def, other spellings of their names, named pipelines.
 #include "passes/common.h"
+#include "rldb/passes/register.h"
+#include "rldb/support/check.h"
 
 namespace rldb::passes {
 
@@ -22,9 +24,10 @@ struct NamedPipeline {
   std::string_view doc;
   bool complete;  // only offered when every pass exists
 };
+// RewriteCUDAGraph is left out: TVM runs it for devices that have CUDA graphs only.
 // Local functions are lifted first: TVM's own lowering stops at them (VMShapeLower), and a user's module has them.
-#define RLDB_LOWERING                                                                                                \
-  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,RewriteCUDAGraph," \
+#define RLDB_LOWERING                                                                               \
+  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory," \
   "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol"
 #define RLDB_ZERO "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR"
 #define RLDB_DISPATCH "LambdaLift,DispatchSampling,DispatchSortScan,"
@@ -60,12 +63,34 @@ std::string existing(std::string_view wanted, bool& all) {
 
 }  // namespace
 
-const std::vector<PassInfo>& all_passes() {
-  static const std::vector<PassInfo> table = {
+namespace {
+
+constexpr std::size_t kMaxRegistered = 100;
+
+// The rows of pass.def, then the passes that were registered. With room for those: a row stays where it is.
+std::vector<PassInfo>& table() {
+  static std::vector<PassInfo> rows = [] {
+    std::vector<PassInfo> out = {
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) {PassId::Name, #Name, PassKind::Kind, Options, Doc, &passes::Fn},
 #include "rldb/passes/pass.def"
-  };
-  return table;
+    };
+    out.reserve(out.size() + kMaxRegistered);
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<PassInfo>& all_passes() { return table(); }
+
+const PassInfo& register_pass(PassInfo pass) {
+  const std::string name(pass.name);
+  RLDB_CHECK(!name.empty() && pass.run, "a pass that is registered has a name and a function");
+  RLDB_CHECK(!find_pass(name), "there is a pass `" + name + "` already");
+  RLDB_CHECK(table().size() < table().capacity(), "too many passes are registered");
+  pass.id = PassId(table().size());
+  return table().emplace_back(pass);
 }
 
 const PassInfo& info(PassId id) { return all_passes()[std::size_t(id)]; }

@@ -98,12 +98,13 @@ class ResultSetter {
       for (const Binding* b : block->bindings) rewrite(b, out);
       blocks.push_back(ctx_.block(out));
     }
-    if (!result_) {
+    if (!out_tuple_) {
       std::vector<const Binding*> rest;
       finish(s, rest);
       blocks.push_back(ctx_.block(rest));
     }
-    return make_seq(ctx_, blocks, result_ ? static_cast<const Expr*>(result_) : ctx_.tuple({}), s);
+    // A result without parts is written where it is returned, as TVM's normal form has it.
+    return make_seq(ctx_, blocks, ctx_.tuple({}), s);
   }
 
  private:
@@ -153,10 +154,7 @@ class ResultSetter {
       for (const std::size_t i : indices) left.emplace_back(i, v);
     std::sort(left.begin(), left.end());
     outputs_.clear();
-    if (out_tuple_) {
-      out.push_back(bind_new(ctx_, out_tuple_->var->name, ctx_.tuple({}), origin));
-      result_ = out.back()->var;
-    }
+    if (out_tuple_) out.push_back(bind_new(ctx_, out_tuple_->var->name, ctx_.tuple({}), origin));
     for (const auto& [i, value] : left) out.push_back(set(i, value));
   }
 
@@ -179,7 +177,6 @@ class ResultSetter {
   std::vector<const Expr*> extra_;
   const std::unordered_set<const Var*>& weights_;
   const Binding* out_tuple_ = nullptr;
-  const Var* result_ = nullptr;
   std::unordered_map<const Var*, std::vector<std::size_t>> outputs_;
   std::vector<std::pair<std::size_t, const Expr*>> others_;
   std::unordered_map<const Binding*, std::vector<const Var*>> ending_;

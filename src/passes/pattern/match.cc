@@ -1,7 +1,7 @@
 // Matching patterns.
 #include <utility>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pattern.h"
 #include "rldb/support/cancel.h"
@@ -39,7 +39,7 @@ bool has_attr(const Expr* e, const std::string& name, std::string_view wanted) {
 }
 
 bool is_commutative(const PatternNode* callee) {
-  return callee->kind == PatternKind::Op && (callee->name == op::Add || callee->name == op::Multiply);
+  return callee->kind == PatternKind::Op && op::has(callee->name, op::Trait::Commutative);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/ops/op_info.h"
@@ -24,7 +24,7 @@ bool has_effect(const Binding* b) {
 
 bool is_commutative(const Call* call) {
   const auto* o = as<Op>(call->callee);
-  return o && call->args.size() == 2 && (o->name == op::Add || o->name == op::Multiply);
+  return o && call->args.size() == 2 && op::has(o->name, op::Trait::Commutative);
 }
 
 }  // namespace

@@ -5,12 +5,11 @@
 // stand beside others), operands have to be there before the first result is wanted, and what is computed beside the
 // combined result because somebody else wants it is not combined over.
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
@@ -22,8 +21,6 @@ using source::message;
 using support::Failure;
 
 namespace {
-
-constexpr std::array kActivations = {op::NnRelu, op::NnGelu, op::NnGeluTanh, op::NnSilu};
 
 const TensorType* shaped(const Expr* e) {
   const auto* t = as<TensorType>(e->type);
@@ -85,14 +82,15 @@ class BlockCombiner {
     }
   }
 
-  // The only reader of a value, when it is a call of `op` with the value as its first operand.
-  std::optional<std::size_t> follower(std::size_t i, std::string_view op) const {
+  // The only reader of a value, when it is a call of an operator with the value as its first operand.
+  std::optional<std::size_t> follower(std::size_t i) const {
     const Var* v = block_->bindings[i]->var;
     const auto users = users_.find(v);
     if (!v->is_dataflow() || users == users_.end() || users->second.size() != 1) return std::nullopt;
     const std::size_t user = users->second[0];
-    const Call* call = as_call_of(block_->bindings[user]->value, op);
-    if (!call || call->args[0] != v || (call->args.size() > 1 && call->args[1] == v)) return std::nullopt;
+    const auto* call = as<Call>(block_->bindings[user]->value);
+    if (!call || !isa<Op>(call->callee) || call->args.empty() || call->args[0] != v) return std::nullopt;
+    if (call->args.size() > 1 && call->args[1] == v) return std::nullopt;
     return user;
   }
 
@@ -107,8 +105,9 @@ class BlockCombiner {
   }
 
   bool add_bias(Branch& b) const {
-    const auto user = follower(b.last, op::Add);
-    const auto* bias = user ? as<Var>(as<Call>(block_->bindings[*user]->value)->args[1]) : nullptr;
+    const auto user = follower(b.last);
+    const Call* sum = user ? as_call_of(block_->bindings[*user]->value, op::Add) : nullptr;
+    const auto* bias = sum ? as<Var>(sum->args[1]) : nullptr;
     const TensorType* t = bias ? shaped(bias) : nullptr;
     if (!t || t->ndim < 1 || t->ndim > shaped(block_->bindings[b.matmul]->value)->ndim) return false;
     const Expr* dims[] = {t->shape.back()};
@@ -119,12 +118,15 @@ class BlockCombiner {
     return true;
   }
 
-  bool add_activation(Branch& b, std::string_view activation) const {
-    const auto user = follower(b.last, activation);
-    if (!user) return false;
-    b.activation = activation;
+  // The same one as that of the first branch.
+  bool add_activation(Branch& b, std::string_view& first) const {
+    const auto user = follower(b.last);
+    const Expr* value = user ? block_->bindings[*user]->value : nullptr;
+    if (!value || !op::is_call_with(value, op::Trait::Activation)) return false;
+    b.activation = as<Op>(as<Call>(value)->callee)->name;
     b.last = *user;
-    return true;
+    if (first.empty()) first = b.activation;
+    return b.activation == first;
   }
 
   static const Expr* width(const Branch& b) { return shaped(b.rhs)->shape.back(); }
@@ -138,8 +140,8 @@ class BlockCombiner {
       if (std::any_of(branches.begin(), branches.end(), [&](const Branch& b) { return shaped(b.bias)->ndim != rank; }))
         for (Branch& b : branches) b = {b.matmul, b.matmul, b.rhs};
     }
-    for (const std::string_view activation : kActivations)
-      if (extend(branches, [&](Branch& b) { return add_activation(b, activation); })) break;
+    std::string_view activation;
+    extend(branches, [&](Branch& b) { return add_activation(b, activation); });
     std::map<int, std::vector<Branch>> by_rank;
     for (const Branch& b : branches) by_rank[shaped(b.rhs)->ndim].push_back(b);
     for (auto& [rank, same] : by_rank) combine(lhs, std::move(same));

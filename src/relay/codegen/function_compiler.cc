@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/relay/ir/printer.h"
 #include "rldb/relay/vm/object.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
@@ -14,7 +15,7 @@ namespace rldb::relay {
 std::size_t FunctionCompiler::emit(Opcode op, std::vector<Word> fields) {
   fields.insert(fields.begin(), Word(op));
   code_.push_back(std::move(fields));
-  spans_.push_back(span_);
+  places_.push_back(here_);
   return code_.size() - 1;
 }
 
@@ -30,6 +31,37 @@ void FunctionCompiler::patch_jump(std::size_t at, std::size_t field) {
   code_[at][field + 1] = Word(code_.size()) - Word(at);
 }
 
+void FunctionCompiler::kill(Reg r) {
+  if (const auto held = held_.find(r); held != held_.end())
+    for (const std::size_t v : held->second)
+      if (variables_[v].end < 0) variables_[v].end = bytecode::Pc(code_.size());
+  emit(Opcode::KillRegister, {r});
+}
+
+std::string FunctionCompiler::name_of(const Var* v) const {
+  if (tables_.names)
+    if (const auto known = tables_.names->find(v); known != tables_.names->end()) return known->second;
+  return std::string(v->name.empty() ? "_" : v->name);
+}
+
+void FunctionCompiler::begin_variable(const Var* v, bool is_parameter) {
+  bytecode::VariableRange range;
+  range.name = name_of(v);
+  range.reg = bytecode::RegName(of_.at(v));
+  // Another name of a parameter is there from the first instruction on, behind which ranges begin.
+  range.begin = bytecode::Pc(std::max<std::size_t>(code_.size(), is_parameter ? 0 : 1));
+  range.end = -1;
+  range.is_parameter = is_parameter;
+  if (v->annotation) range.type = print_type(v->annotation);
+  held_[of_.at(v)].push_back(variables_.size());
+  variables_.push_back(std::move(range));
+}
+
+void FunctionCompiler::end_scope(std::size_t count) {
+  for (std::size_t i = count; i < variables_.size(); ++i)
+    if (variables_[i].end < 0) variables_[i].end = std::max(variables_[i].begin, bytecode::Pc(code_.size()));
+}
+
 void FunctionCompiler::run() {
   const Function* f = definition_.function;
   relay_bytecode::FunctionEntry entry;
@@ -41,6 +73,7 @@ void FunctionCompiler::run() {
       entry.param_devices.push_back(0);
       of_[p] = new_register();
       owned.insert(p);
+      begin_variable(p, true);
     }
   };
   add_params(f);
@@ -57,7 +90,16 @@ void FunctionCompiler::run() {
   entry.start = exe.end();
   for (const auto& words : code_) exe.add(words);
   entry.end = exe.end();
-  exe.spans.insert(exe.spans.end(), spans_.begin(), spans_.end());
+  end_scope(0);
+  bytecode::FunctionDebug debug;
+  debug.span = tables_.ctx.span(definition_.function);
+  for (bytecode::VariableRange& v : variables_) {
+    v.begin += entry.start.value();
+    v.end += entry.start.value();
+  }
+  debug.variables = std::move(variables_);
+  exe.debug.functions.push_back(std::move(debug));
+  exe.debug.instructions.insert(exe.debug.instructions.end(), places_.begin(), places_.end());
   exe.functions.push_back(std::move(entry));
 }
 
@@ -103,16 +145,23 @@ FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e, std::unordered_set<
   std::vector<std::vector<const Var*>> dying_vars(chain.size());
   for (const auto& [v, i] : last)
     if (i < chain.size()) dying_vars[i].push_back(v);
+  const bytecode::InstructionDebug outer = here_;
+  const std::size_t outside = variables_.size();
   for (std::size_t i = 0; i < chain.size(); ++i) {
     support::poll();
-    span_ = tables_.ctx.span(chain[i]->value);
+    here_.span = tables_.ctx.span(chain[i]->value);
+    here_.variable = name_of(chain[i]->var);
     of_[chain[i]->var] = value(chain[i]->value);
+    begin_variable(chain[i]->var);
     std::vector<Reg> registers;
     for (const Var* v : dying_vars[i]) registers.push_back(of_.at(v));
     std::sort(registers.begin(), registers.end());
     for (const Reg r : registers) kill(r);
   }
-  return value(e);
+  here_ = outer;
+  const Reg result = value(e);
+  end_scope(outside);
+  return result;
 }
 
 FunctionCompiler::Reg FunctionCompiler::atom(const Expr* e) {
@@ -228,6 +277,7 @@ void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& miss
     case PatternKind::Variable:
       // A register of its own, so that it can be let go of while the whole lives on.
       of_[p->var] = emit_to(Opcode::Move, {value});
+      begin_variable(p->var);
       bound.insert(p->var);
       return;
     case PatternKind::Tuple:
@@ -252,8 +302,10 @@ FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
     if (!open) break;  // the arms below an arm that takes everything
     std::vector<Jump> misses;
     std::unordered_set<const Var*> bound;
+    const std::size_t outside = variables_.size();
     test(arm.pattern, value, misses, bound);
     emit(Opcode::Move, {scope(arm.body, std::move(bound)), merged});
+    end_scope(outside);
     ends.push_back(emit(Opcode::Goto, {0}));
     for (const Jump& j : misses) patch_jump(j.at, j.field);
     open = !misses.empty();

@@ -26,8 +26,14 @@ class FunctionCompiler {
   std::size_t emit(Opcode op, std::vector<Word> fields);
   Reg emit_to(Opcode op, std::vector<Word> before, std::vector<Word> after = {});
   void patch_jump(std::size_t at, std::size_t field);  // to what comes next
-  void kill(Reg r) { emit(Opcode::KillRegister, {r}); }
+  void kill(Reg r);
   Reg load(std::size_t constant) { return emit_to(Opcode::LoadConst, {Word(constant), 0}); }
+
+  // ---- what the text calls things ----
+  std::string name_of(const Var* v) const;
+  void begin_variable(const Var* v, bool is_parameter = false);
+  // Those begun behind the first `count` are not seen any more.
+  void end_scope(std::size_t count);
 
   // ---- expressions ----
   Reg scope(const Expr* e, std::unordered_set<const Var*> owned);
@@ -63,8 +69,10 @@ class FunctionCompiler {
   const Definition& definition_;
   std::unordered_map<const Expr*, Reg> of_;
   std::vector<std::vector<Word>> code_;
-  std::vector<source::Span> spans_;
-  source::Span span_;
+  std::vector<bytecode::InstructionDebug> places_;
+  std::vector<bytecode::VariableRange> variables_;          // pcs from the function's start
+  std::unordered_map<Reg, std::vector<std::size_t>> held_;  // by register
+  bytecode::InstructionDebug here_;                         // the binding that is being compiled
   std::int64_t registers_ = 0;
 };
 

@@ -27,6 +27,7 @@ class Tables {
   Context& ctx;
   relay_bytecode::Executable& exe;
   source::Diagnostics& out;
+  const TextNames* names = nullptr;  // what the text calls variables
 
  private:
   std::size_t add_constant(runtime::Value tensor);

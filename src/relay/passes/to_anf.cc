@@ -12,7 +12,7 @@ namespace {
 
 class Normaliser {
  public:
-  explicit Normaliser(Context& ctx) : ctx_(ctx) {}
+  Normaliser(Context& ctx, TextNames* names) : ctx_(ctx), names_(names) {}
 
   const Function* run(const Function* f) {
     place(f->body);
@@ -173,9 +173,18 @@ class Normaliser {
     }
     const Expr* value = rebuilt(e);
     const auto wanted = wanted_.find(e);
-    const Var* var = wanted == wanted_.end() ? ctx_.var("x", nullptr) : wanted->second;
+    const Var* var = wanted == wanted_.end() ? new_variable(e) : wanted->second;
     atoms_[e] = var;
     blocks_.at(home_.at(e))->push_back({var, value});
+  }
+
+  const Var* new_variable(const Expr* e) {
+    const Var* var = ctx_.var("x", nullptr);
+    if (names_) {
+      const auto known = names_->find(e);
+      names_->insert_or_assign(var, known == names_->end() ? std::string("_") : std::string(known->second));
+    }
+    return var;
   }
 
   const Expr* rebuilt(const Expr* e) {
@@ -223,6 +232,7 @@ class Normaliser {
   }
 
   Context& ctx_;
+  TextNames* names_;
   std::vector<Scope> scopes_;
   std::unordered_map<const Expr*, int> home_;
   std::unordered_map<const Expr*, std::vector<int>> inner_;
@@ -235,7 +245,7 @@ class Normaliser {
 
 const Module* run_ToANormalForm(PassEnv& env, const Module* m) {
   return map_functions(env, m, [&](const Definition& d) {
-    return is_primitive(d.function) ? d.function : Normaliser(env.ctx).run(d.function);
+    return is_primitive(d.function) ? d.function : Normaliser(env.ctx, env.names).run(d.function);
   });
 }
 

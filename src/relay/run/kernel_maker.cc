@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "relay/run/kernel_texts.h"
 #include "rldb/frontend/relay.h"
-#include "rldb/ir/op_traits.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/ops/infer.h"
 #include "rldb/relay/to_relax.h"
@@ -129,27 +129,9 @@ Result<support::Unit> storage_size(std::size_t element_bytes, PackedArgs in, Pac
   return support::Unit{};
 }
 
-// When the Relax function does no more than call one kernel with its parameters in order, for one tensor.
-runtime::Kernel* only_kernel(const session::Build& build, std::string_view name) {
-  const auto* f = build.legal ? ir::as<ir::Function>(build.legal->find(name)) : nullptr;
-  if (!f || !f->body || !ir::as<ir::TensorType>(f->body->body->type)) return nullptr;
-  const ir::Expr* result = nullptr;  // what the body has come to
-  const ir::Call* call = nullptr;
-  for (const ir::BindingBlock* block : f->body->blocks)
-    for (const ir::Binding* b : block->bindings) {
-      if (b->is_match_cast()) return nullptr;
-      if (!call && op::is_call_with(b->value, op::Trait::CallTir))
-        call = ir::as<ir::Call>(b->value);
-      else if (!result || b->value != result)
-        return nullptr;
-      result = b->var;
-    }
-  if (!call || f->body->body != result || call->args.size() != 2) return nullptr;
-  const auto* args = ir::as<ir::Tuple>(call->args[1]);
-  const auto* callee = ir::as<ir::GlobalVar>(call->args[0]);
-  if (!args || !callee || !std::equal(args->items.begin(), args->items.end(), f->params.begin(), f->params.end()))
-    return nullptr;
-  return build.program->environment().kernels->find(callee->name);
+runtime::Kernel* kernel_alone(const session::Build& build, std::string_view name) {
+  const std::string_view kernel = only_kernel(build.legal, name);
+  return kernel.empty() ? nullptr : build.program->environment().kernels->find(kernel);
 }
 
 }  // namespace
@@ -187,7 +169,7 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   auto build = module ? session_.build(diagnostics) : nullptr;
   if (!build) return support::Failure(first_error(diagnostics, ErrorKind::Unsupported));
   s.callable = build->program->find_function(name);
-  s.kernel = only_kernel(*build, name);
+  s.kernel = kernel_alone(*build, name);
   s.build = std::move(build);
   return support::Unit{};
 }

@@ -33,15 +33,19 @@ bool Program::link(source::Diagnostics& out) {
 }
 
 std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
-                                          runtime::Output* output, source::Diagnostics& out, std::string_view entry) {
-  relay::PassEnv env{ctx, out, entry};
+                                          runtime::Output* output, source::Diagnostics& out, std::string_view entry,
+                                          const relay::TextNames* names) {
+  relay::TextNames named = names ? *names : relay::TextNames();
+  relay::PassEnv env{ctx, out, entry, &named};
   const relay::Module* prepared = relay::prepare_for_vm(env, m);
   if (!prepared) return nullptr;
-  auto compiled = relay::compile_vm(ctx, prepared, out);
+  auto compiled = relay::compile_vm(ctx, prepared, out, &named);
   if (!compiled) return nullptr;
   std::unique_ptr<Program> program(new Program);
+  program->ctx_ = &ctx;
   program->maker_ = std::make_shared<KernelMaker>(ctx, options, output);
   for (const relay::Kernel& k : compiled->kernels) program->primitives_.set(k.name, program->maker_->primitive(k));
+  program->kernels_ = std::move(compiled->kernels);
   program->exe_ = std::make_shared<const relay_bytecode::Executable>(std::move(compiled->executable));
   return program->link(out) ? std::move(program) : nullptr;
 }
@@ -65,6 +69,7 @@ void Program::primitives_of(const relay_bytecode::Executable& exe) {
       if (!kernel.function) continue;
     }
     primitives_.set(kernel.name, maker_->primitive(kernel));
+    kernels_.push_back(std::move(kernel));
   }
 }
 
@@ -72,6 +77,7 @@ std::unique_ptr<Program> Program::open(relay_bytecode::Executable exe, const ses
                                        runtime::Output* output, source::Diagnostics& out) {
   std::unique_ptr<Program> program(new Program);
   program->own_ = std::make_unique<relay::Context>();
+  program->ctx_ = program->own_.get();
   program->maker_ = std::make_shared<KernelMaker>(*program->own_, options, output);
   program->primitives_of(exe);
   program->primitives_.set_fallback(

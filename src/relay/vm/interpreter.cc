@@ -16,37 +16,37 @@ using runtime::DType;
 using runtime::ErrorKind;
 using runtime::ValueKind;
 
-void Interpreter::push_frame(Machine& m, FunctionIndex function, RegName return_register) {
-  const relay_bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
+void Interpreter::push_frame(FunctionIndex function, RegName return_register) {
+  const relay_bytecode::FunctionEntry& f = program_.executable().functions[std::size_t(function)];
   Frame frame;
   frame.function = function;
   frame.pc = f.start;
-  frame.base = m.registers_.size();
+  frame.base = m_.registers.size();
   frame.size = std::size_t(f.register_file_size);
   frame.return_register = return_register;
-  m.registers_.resize(frame.base + frame.size);
-  m.frames_.push_back(frame);
+  m_.registers.resize(frame.base + frame.size);
+  m_.frames.push_back(frame);
 }
 
-Result<support::Unit> Interpreter::room_for(const Machine& m, FunctionIndex function, bool instead) {
-  const relay_bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
-  const std::size_t frames = m.frames_.size() - (instead ? 1 : 0);
-  const std::size_t registers = m.registers_.size() - (instead ? m.frames_.back().size : 0);
-  if (frames < m.limits_.max_frames && registers + std::size_t(f.register_file_size) <= m.limits_.max_registers)
+Result<support::Unit> Interpreter::room_for(FunctionIndex function, bool instead) const {
+  const relay_bytecode::FunctionEntry& f = program_.executable().functions[std::size_t(function)];
+  const std::size_t frames = m_.frames.size() - (instead ? 1 : 0);
+  const std::size_t registers = m_.registers.size() - (instead ? m_.frames.back().size : 0);
+  if (frames < m_.limits.max_frames && registers + std::size_t(f.register_file_size) <= m_.limits.max_registers)
     return support::Unit{};
-  return support::Failure(vm::stack_overflow(m.frames_.size(), f.name, m.limits_));
+  return support::Failure(vm::stack_overflow(m_.frames.size(), f.name, m_.limits));
 }
 
-Outcome Interpreter::fault(Machine& m, runtime::Error error) {
+Outcome Interpreter::fault(runtime::Error error) {
   Fault f;
   f.error = std::move(error);
-  if (!m.frames_.empty()) {
-    f.function = m.frame().function;
-    f.function_name = m.executable().functions[std::size_t(f.function)].name;
-    f.pc = m.frame().pc;
-    f.instruction = relay_bytecode::instruction_text(m.executable(), f.pc);
+  if (!m_.frames.empty()) {
+    f.function = m_.frames.back().function;
+    f.function_name = program_.executable().functions[std::size_t(f.function)].name;
+    f.pc = m_.frames.back().pc;
+    f.instruction = relay_bytecode::instruction_text(program_.executable(), f.pc);
   }
-  m.fault_ = f;
+  m_.fault = f;
   Outcome o;
   o.kind = Outcome::Kind::Faulted;
   o.fault = std::move(f);
@@ -55,22 +55,22 @@ Outcome Interpreter::fault(Machine& m, runtime::Error error) {
 
 Outcome Interpreter::run(const StopSet* stops, std::uint64_t budget) {
   const auto stopped = [&](StopReason reason) {
-    m_.at_stop_ = reason == StopReason::Hook;
+    m_.at_stop = reason == StopReason::Hook;
     Outcome o;
     o.kind = Outcome::Kind::Stopped;
     o.reason = reason;
     return o;
   };
-  const std::uint64_t limit = m_.limits_.max_instructions;
-  bool ask = !m_.at_stop_;
-  m_.at_stop_ = false;
-  for (;; ++m_.instructions_, --budget) {
+  const std::uint64_t limit = m_.limits.max_instructions;
+  bool ask = !m_.at_stop;
+  m_.at_stop = false;
+  for (;; ++m_.instructions, --budget) {
     if (budget == 0) return stopped(StopReason::Stepped);
-    const Program::Code& code = program_.code_[std::size_t(m_.frames_.back().pc)];
-    if (stops && ask && stops->test(m_.frames_.back().pc)) return stopped(StopReason::Hook);
+    const Program::Code& code = program_.code_[std::size_t(m_.frames.back().pc)];
+    if (stops && ask && stops->test(m_.frames.back().pc)) return stopped(StopReason::Hook);
     ask = true;
-    if (limit > 0 && m_.instructions_ >= limit)
-      return fault(m_, {ErrorKind::TooLong, fmt::format("the run is over its limit of {} instructions", limit), {}});
+    if (limit > 0 && m_.instructions >= limit)
+      return fault({ErrorKind::TooLong, fmt::format("the run is over its limit of {} instructions", limit), {}});
     const Opcode op = code.instruction.op;
     if (op == Opcode::Invoke || op == Opcode::InvokeClosure || op == Opcode::InvokePacked || op == Opcode::Goto) {
       std::atomic<bool>* flag = program_.env_.interrupt;
@@ -80,9 +80,9 @@ Outcome Interpreter::run(const StopSet* stops, std::uint64_t budget) {
       }
     }
     Done done = execute(code);
-    if (!done.ok()) return fault(m_, std::move(done).error());
+    if (!done.ok()) return fault(std::move(done).error());
     if (result_) {
-      ++m_.instructions_;
+      ++m_.instructions;
       Outcome o;
       o.value = *std::move(result_);
       return o;
@@ -103,7 +103,7 @@ Interpreter::Done Interpreter::execute(const Program::Code& code) {
     case Opcode::If:
       return branch(i);
     case Opcode::Goto:
-      m_.frames_.back().pc += i.numbers[0];
+      m_.frames.back().pc += i.numbers[0];
       return support::Unit{};
     case Opcode::Fatal:
       return runtime::fail(ErrorKind::AssertFailed, "the program fell out of a `match?`: VM encountered fatal error");
@@ -130,7 +130,7 @@ Interpreter::Done Interpreter::execute(const Program::Code& code) {
       break;
     }
   }
-  ++m_.frames_.back().pc;
+  ++m_.frames.back().pc;
   return support::Unit{};
 }
 
@@ -143,7 +143,7 @@ Result<Value> Interpreter::compute(const Instruction& i) {
     case Opcode::AllocTensorReg:
       return alloc_tensor_reg(i);
     case Opcode::AllocADT:
-      return make_adt(std::int32_t(i.numbers[0]), list(i.list));
+      return make_adt(std::int32_t(i.numbers[0]), list(i.list), program_.constructors_);
     case Opcode::AllocClosure:
       return program_.closure(FunctionIndex(i.numbers[0]), list(i.list));
     case Opcode::GetField:
@@ -180,15 +180,15 @@ Result<Value> Interpreter::compute(const Instruction& i) {
 }
 
 void Interpreter::give_back(Value result) {
-  const RegName to = m_.frames_.back().return_register;
-  m_.registers_.resize(m_.frames_.back().base);
-  m_.frames_.pop_back();
-  if (m_.frames_.empty()) {
+  const RegName to = m_.frames.back().return_register;
+  m_.registers.resize(m_.frames.back().base);
+  m_.frames.pop_back();
+  if (m_.frames.empty()) {
     result_ = std::move(result);
     return;
   }
   reg(to) = std::move(result);
-  ++m_.frames_.back().pc;
+  ++m_.frames.back().pc;
 }
 
 std::vector<Value> Interpreter::list(std::span<const Word> registers) {
@@ -203,16 +203,16 @@ Interpreter::Done Interpreter::call(FunctionIndex function, std::vector<Value> a
   if (args.size() != f.params.size())
     return runtime::fail(ErrorKind::ArgumentCount,
                          fmt::format("`{}` takes {} arguments, {} are given", f.name, f.params.size(), args.size()));
-  RLDB_TRY_VOID(room_for(m_, function, code.tail));
+  RLDB_TRY_VOID(room_for(function, code.tail));
   RegName return_register = code.instruction.dst;
   if (code.tail) {
     // The frame would only hand the result on: the new one takes its place.
-    return_register = m_.frames_.back().return_register;
-    m_.registers_.resize(m_.frames_.back().base);
-    m_.frames_.pop_back();
+    return_register = m_.frames.back().return_register;
+    m_.registers.resize(m_.frames.back().base);
+    m_.frames.pop_back();
   }
-  push_frame(m_, function, return_register);
-  std::move(args.begin(), args.end(), m_.registers_.begin() + std::ptrdiff_t(m_.frames_.back().base));
+  push_frame(function, return_register);
+  std::move(args.begin(), args.end(), m_.registers.begin() + std::ptrdiff_t(m_.frames.back().base));
   return support::Unit{};
 }
 
@@ -263,7 +263,7 @@ Interpreter::Done Interpreter::invoke_packed(const Instruction& i) {
 Interpreter::Done Interpreter::branch(const Instruction& i) {
   RLDB_TRY(const std::int64_t test, scalar(i.regs[0]));
   RLDB_TRY(const std::int64_t target, scalar(i.regs[1]));
-  m_.frames_.back().pc += std::int32_t(test) == std::int32_t(target) ? i.numbers[0] : i.numbers[1];
+  m_.frames.back().pc += std::int32_t(test) == std::int32_t(target) ? i.numbers[0] : i.numbers[1];
   return support::Unit{};
 }
 

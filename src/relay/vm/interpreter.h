@@ -2,20 +2,23 @@
 #pragma once
 
 #include "rldb/relay/vm/machine.h"
+#include "rldb/vm/instruction_set.h"
 
 namespace rldb::relay_vm {
 
 class Interpreter {
  public:
-  explicit Interpreter(Machine& m) : m_(m), program_(*m.program_) {}
+  // The state of a relay_vm::Machine, or of a vm::Machine that runs a Relay program.
+  using State = vm::MachineState;
+  Interpreter(const Program& program, State state) : m_(state), program_(program) {}
 
   // At most `budget` instructions, to the next one of `stops` (may be null).
   Outcome run(const StopSet* stops, std::uint64_t budget);
 
-  static void push_frame(Machine& m, FunctionIndex function, RegName return_register);
+  void push_frame(FunctionIndex function, RegName return_register);
   // `instead`: in the place of the innermost frame.
-  static Result<support::Unit> room_for(const Machine& m, FunctionIndex function, bool instead);
-  static Outcome fault(Machine& m, runtime::Error error);
+  Result<support::Unit> room_for(FunctionIndex function, bool instead) const;
+  Outcome fault(runtime::Error error);
 
  private:
   // What an instruction came to: go on, or the run is over.
@@ -38,14 +41,14 @@ class Interpreter {
   Result<Value> reshape(const relay_bytecode::Instruction& i);
   Result<Value> copy(const relay_bytecode::Instruction& i);
 
-  Value& reg(RegName r) { return m_.registers_[m_.frames_.back().base + std::size_t(r)]; }
+  Value& reg(RegName r) { return m_.registers[m_.frames.back().base + std::size_t(r)]; }
   std::vector<Value> list(std::span<const relay_bytecode::Word> registers);
   Result<const runtime::Tensor*> tensor(RegName r);
   Result<std::int64_t> scalar(RegName r);
   Result<std::vector<std::int64_t>> dims(RegName r);
   Result<Value> view(RegName storage, RegName offset, std::vector<std::int64_t> shape, runtime::DType dtype);
 
-  Machine& m_;
+  State m_;
   const Program& program_;
   std::optional<Value> result_;  // the outermost frame has returned
 };

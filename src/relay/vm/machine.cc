@@ -43,11 +43,14 @@ Result<support::Unit> Machine::start(const Value& closure, PackedArgs args) {
   instructions_ = 0;
   fault_.reset();
   at_stop_ = false;
-  RLDB_TRY_VOID(Interpreter::room_for(*this, index, false));
-  Interpreter::push_frame(*this, index, bytecode::kVoidRegister);
+  Interpreter interpreter(*program_, state());
+  RLDB_TRY_VOID(interpreter.room_for(index, false));
+  interpreter.push_frame(index, bytecode::kVoidRegister);
   std::move(all.begin(), all.end(), registers_.begin());
   return support::Unit{};
 }
+
+vm::MachineState Machine::state() { return {limits_, frames_, registers_, instructions_, fault_, at_stop_}; }
 
 Outcome Machine::run() { return step(kNoBudget); }
 
@@ -71,13 +74,13 @@ std::optional<Outcome> cannot_go_on(const Machine& m) {
 
 Outcome Machine::step(std::uint64_t count) {
   if (auto over = cannot_go_on(*this)) return *std::move(over);
-  return Interpreter(*this).run(nullptr, count);
+  return Interpreter(*program_, state()).run(nullptr, count);
 }
 
 Outcome Machine::step(std::uint64_t count, const StopSet& stops) {
   if (auto over = cannot_go_on(*this)) return *std::move(over);
   RLDB_CHECK(stops.end() >= executable().end(), "stop set of another executable");
-  return Interpreter(*this).run(&stops, count);
+  return Interpreter(*program_, state()).run(&stops, count);
 }
 
 const Value* Machine::read_register(std::size_t frame, RegName r) const {

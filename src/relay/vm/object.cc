@@ -43,8 +43,8 @@ Closure::Closure(std::string name, int function, std::vector<Value> values) : Fu
 
 Closure::~Closure() { drain(std::move(captured)); }
 
-Value make_adt(std::int32_t tag, std::vector<Value> fields) {
-  return Value(support::Ref<runtime::Tuple>(support::make_ref<Adt>(tag, std::move(fields))));
+Value make_adt(std::int32_t tag, std::vector<Value> fields, std::shared_ptr<const Constructors> constructors) {
+  return Value(support::Ref<runtime::Tuple>(support::make_ref<Adt>(tag, std::move(fields), std::move(constructors))));
 }
 
 std::optional<std::int32_t> tag_of(const Value& v) {
@@ -63,12 +63,14 @@ namespace {
 // Writes values from a stack of what is still to be written: texts and values.
 class Formatter {
  public:
-  explicit Formatter(const relay_bytecode::Executable* exe) : exe_(exe) {}
+  explicit Formatter(const Constructors* constructors, std::size_t width = std::string::npos)
+      : constructors_(constructors), width_(width) {}
 
   std::string run(const Value& v) {
     open_.push_back({v, ""});
     while (!open_.empty()) {
       support::poll();
+      if (out_.size() > width_) return out_ + "...";
       const Item item = std::move(open_.back());
       open_.pop_back();
       if (item.value.is_null()) {
@@ -103,9 +105,9 @@ class Formatter {
 
   const relay_bytecode::ConstructorName* constructor(const Value& v) const {
     const std::int32_t tag = tag_of(v).value_or(0);
-    if (!exe_ || tag == 0) return nullptr;
-    const auto found = exe_->constructors.find(tag);
-    return found == exe_->constructors.end() ? nullptr : &found->second;
+    if (!constructors_ || tag == 0) return nullptr;
+    const auto found = constructors_->find(tag);
+    return found == constructors_->end() ? nullptr : &found->second;
   }
 
   bool is_cell(const Value& v) const {
@@ -153,18 +155,27 @@ class Formatter {
     for (; at.is(ValueKind::Tuple) && is_cell(at); at = Value(at.as_tuple().fields[1])) {
       support::poll();
       elements.push_back(at.as_tuple().fields[0]);
+      if (elements.size() > width_) break;
     }
     out_ += "[";
     push_all(elements, "]");
   }
 
-  const relay_bytecode::Executable* exe_;
+  const Constructors* constructors_;
+  std::size_t width_;
   std::vector<Item> open_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string to_text(const Value& v, const relay_bytecode::Executable* exe) { return Formatter(exe).run(v); }
+std::string to_text(const Value& v, const relay_bytecode::Executable* exe) {
+  return Formatter(exe ? &exe->constructors : nullptr).run(v);
+}
+
+std::string Adt::description(std::size_t width) const {
+  if (tag == 0) return {};
+  return Formatter(constructors.get(), width).run(Value(support::Ref<runtime::Tuple>(const_cast<Adt*>(this))));
+}
 
 }  // namespace rldb::relay_vm

@@ -143,6 +143,7 @@ Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Execu
       program->code_.push_back(code);
     }
   }
+  if (!exe->constructors.empty()) program->constructors_ = std::make_shared<const Constructors>(exe->constructors);
   program->exe_ = std::move(exe);
   program->env_ = std::move(env);
   return std::shared_ptr<const Program>(program);

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rldb/relay/vm/machine.h"
+#include "relay/vm/copy.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay_vm {
@@ -43,6 +43,11 @@ class Copier {
   }
 
  private:
+  Value empty_like(const Value& v) const {
+    const auto* adt = dynamic_cast<const Adt*>(v.object());
+    return make_adt(adt ? adt->tag : 0, {}, adt ? adt->constructors : nullptr);
+  }
+
   static std::vector<Value>& parts(const Value& v) {
     return v.is(ValueKind::Tuple) ? v.as_tuple().fields : v.as_function().captured;
   }
@@ -70,7 +75,7 @@ class Copier {
       RLDB_TRY(Ref<runtime::Storage> s, copy_storage(v.storage_ref()));
       made_.emplace(v.object(), s);
     } else if (v.is(ValueKind::Tuple)) {
-      made_.emplace(v.object(), make_adt(tag_of(v).value_or(0), {}));
+      made_.emplace(v.object(), empty_like(v));
       open_.push_back(v);
     } else if (v.is(ValueKind::Function) && !v.as_function().captured.empty()) {
       made_.emplace(v.object(), program_.closure(FunctionIndex(v.as_function().bytecode_index), {}));
@@ -88,16 +93,22 @@ class Copier {
 
 }  // namespace
 
+Result<support::Unit> copy_values(const Program& program, std::vector<Value>& values) {
+  return Copier(program).copy_all(values);
+}
+
 Result<Machine> Machine::snapshot() const {
   Machine copy(*this);
-  RLDB_TRY_VOID(Copier(*program_).copy_all(copy.registers_));
+  RLDB_TRY_VOID(copy_values(*program_, copy.registers_));
   return copy;
 }
 
-std::size_t Machine::snapshot_bytes() const {
-  const Storages constants = constant_storages(*program_);
+std::size_t Machine::snapshot_bytes() const { return copied_bytes(*program_, registers_); }
+
+std::size_t copied_bytes(const Program& program, std::span<const Value> values) {
+  const Storages constants = constant_storages(program);
   std::unordered_set<const runtime::Object*> seen;
-  std::vector<Value> open(registers_.begin(), registers_.end());
+  std::vector<Value> open(values.begin(), values.end());
   std::size_t total = 0;
   while (!open.empty()) {
     const Value v = std::move(open.back());

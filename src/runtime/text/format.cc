@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/runtime/described.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 #include "runtime/text/number_text.h"
@@ -245,6 +246,12 @@ std::string tensor_body(const Tensor& tensor, const FormatOptions& options) {
   return element_text(tensor.data(), tensor.dtype());
 }
 
+std::string own_description(const Value& v, std::size_t width) {
+  if (!v.is(ValueKind::Tuple)) return {};
+  const auto* described = dynamic_cast<const Described*>(v.object());
+  return described ? described->description(width) : std::string();
+}
+
 // `indent` goes before every line but the first. `left`: fields that may still be shown.
 void append(std::string& out, const Value& v, const FormatOptions& options, std::size_t indent, int depth, int& left) {
   support::poll();
@@ -263,6 +270,11 @@ void append(std::string& out, const Value& v, const FormatOptions& options, std:
   }
   if (!v.is(ValueKind::Tuple)) {
     out += describe(v);
+    return;
+  }
+  constexpr std::size_t kWidth = 10'000;
+  if (const std::string own = own_description(v, kWidth); !own.empty()) {
+    out += own;
     return;
   }
   out += describe(v);
@@ -285,6 +297,8 @@ void append(std::string& out, const Value& v, const FormatOptions& options, std:
 }  // namespace
 
 std::string describe(const Value& v) {
+  constexpr std::size_t kWidth = 100;
+  if (std::string own = own_description(v, kWidth); !own.empty()) return own;
   switch (v.kind()) {
     case ValueKind::Null:
       return "null";

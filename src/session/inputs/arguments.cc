@@ -9,8 +9,9 @@
 #include "rldb/passes/pass.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/session/session.h"
+#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_run.h"
+#include "session/engines.h"
 #include "session/inputs/made_up.h"
 
 namespace rldb::session {
@@ -281,6 +282,21 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
+// As the parameters of a program of the Relay VM want them.
+static bool make_arguments(const Build& build, const Options& options, std::string_view function,
+                           const std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    auto made = relay_machine()->argument(build, options, function, i, given[i] ? arguments[i].value : Value());
+    if (!made.ok()) {
+      out.add({}, source::message(diag::BadInput, arguments[i].parameter, made.error().message));
+      return false;
+    }
+    arguments[i].value = std::move(made).value();
+    arguments[i].generated = !given[i];
+  }
+  return true;
+}
+
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
@@ -345,6 +361,10 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       arguments[i].value = *known;
       given[i] = true;
     }
+  }
+  if (loaded_executable_ && engines_->build && is_on_relay_machine(*engines_->build)) {
+    if (!make_arguments(*engines_->build, options_, function, given, arguments, out)) return std::nullopt;
+    return arguments;
   }
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (!given[i] || !ps[i].type) continue;

@@ -9,7 +9,7 @@ namespace rldb::ui {
 
 int batch_build(const CommandLine& line, Console& console) {
   source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
     return batch_build_relay(*program, of_relay, line, console, false);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
@@ -29,7 +29,7 @@ int batch_disasm(const CommandLine& line, Console& console) {
   if (const auto bytes = relay_executable_bytes(line.files[0]))
     return batch_print_relay_executable(*bytes, line, console);
   source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay(line.files[0], of_relay))
+  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
     return batch_build_relay(*program, of_relay, line, console, true);
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;

@@ -50,16 +50,32 @@ std::unique_ptr<RelayProgram> side(const std::string& path, const CommandLine& l
 
 }  // namespace
 
-std::unique_ptr<RelayProgram> read_relay(const std::string& path, source::Diagnostics& out) {
+namespace {
+
+template <class Parse>
+std::unique_ptr<RelayProgram> read_with(const std::string& path, source::Diagnostics& out, Parse parse) {
   std::string text;
   if (!read_bytes(path, text) || !frontend::is_relay(path, text)) return nullptr;
   auto program = std::make_unique<RelayProgram>();
-  const source::FileId file = program->sources.add(path, std::move(text));
-  program->parsed = frontend::parse_relay(program->ctx, program->sources, file, out);
+  program->parsed = parse(*program, program->sources.add(path, std::move(text)));
   const relay::Module*& module = program->parsed.module;
   if (module && !module->functions.empty() && !relay::infer_types(program->ctx, module, program->typing, out))
     module = nullptr;
   return program;
+}
+
+}  // namespace
+
+std::unique_ptr<RelayProgram> read_relay(const std::string& path, source::Diagnostics& out) {
+  return read_with(path, out, [&](RelayProgram& p, source::FileId file) {
+    return frontend::parse_relay(p.ctx, p.sources, file, out);
+  });
+}
+
+std::unique_ptr<RelayProgram> read_relay_program(const std::string& path, source::Diagnostics& out) {
+  return read_with(path, out, [&](RelayProgram& p, source::FileId file) {
+    return frontend::parse_relay_program(p.ctx, p.sources, file, out);
+  });
 }
 
 std::string relay_roundtrip(const RelayProgram& program) {

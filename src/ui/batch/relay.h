@@ -21,6 +21,8 @@ struct RelayProgram {
 // Null when the file is no Relay text, or cannot be read: then it is the session's to say so. `module` is null after
 // errors.
 std::unique_ptr<RelayProgram> read_relay(const std::string& path, source::Diagnostics& out);
+// The same to be run: on top of the prelude when it wants it.
+std::unique_ptr<RelayProgram> read_relay_program(const std::string& path, source::Diagnostics& out);
 // What goes wrong when the program is printed and read again; empty: nothing.
 std::string relay_roundtrip(const RelayProgram& program);
 

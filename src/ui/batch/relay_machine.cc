@@ -38,7 +38,7 @@ void add_fault(const relay_vm::Fault& fault, const relay_bytecode::Executable& e
   source::Message m = source::message(diag::RunFailed, fault.error.message);
   source::Span span;
   if (fault.pc >= 0) {
-    if (std::size_t(fault.pc) < exe.spans.size()) span = exe.spans[std::size_t(fault.pc)];
+    if (const bytecode::InstructionDebug* debug = exe.debug.instruction(fault.pc)) span = debug->span;
     m.notes.push_back({{}, fmt::format("in function `{}`, at `{}`", fault.function_name, fault.instruction)});
   }
   for (const std::string& note : fault.error.notes) m.notes.push_back({{}, note});

@@ -24,6 +24,8 @@
 #include "ui/repl/entry/state.h"
 #include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
+#include "ui/screen/debug_panes.h"
+#include "ui/term/full_screen.h"
 #include "ui/term/line_editor.h"
 #include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
@@ -75,29 +77,14 @@ bool run_startup(Repl& repl, const CommandLine& line, int& code) {
   return true;
 }
 
-// A line from the terminal; nullopt: its end, or ^C.
-std::optional<std::string> read_answer(Console& console, const std::string& question) {
-  console.pause();
-  console.error(question);
-  std::string answer;
-  char c = 0;
-  bool whole = false;
-  while (!whole && ::read(STDIN_FILENO, &c, 1) == 1) {
-    whole = c == '\n';
-    if (!whole) answer += c;
-  }
-  console.resume();
-  return whole ? std::optional(answer) : std::nullopt;
-}
-
-bool wait_for_enter(Console& console) {
-  const auto answer = read_answer(console, "-- Enter goes on, q ends the tour -- ");
+bool wait_for_enter(ScreenConsole& console) {
+  const auto answer = console.read_line("-- Enter goes on, q ends the tour -- ");
   return answer && !trim(*answer).starts_with('q');
 }
 
 // Yes or no. Anything but a `y` is a no, the end of the input and ^C too.
-bool ask_terminal(Console& console, const std::string& question) {
-  const std::string answer = read_answer(console, question).value_or("");
+bool ask_terminal(ScreenConsole& console, const std::string& question) {
+  const std::string answer = console.read_line(question).value_or("");
   const std::string_view word = trim(answer);
   return word == "y" || word == "yes";
 }
@@ -149,7 +136,38 @@ Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   return status;
 }
 
-int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, bool& ended) {
+// What screen mode consists of, for as long as the session has a terminal for it.
+struct ScreenMode {
+  ScreenMode(Repl& repl, ScreenConsole& console)
+      : console(console),
+        screen(console.color()),
+        panes(repl, screen),
+        full(screen, [this] { (void)run_guarded([this] { panes.fill(); }, 0); }),
+        repl(repl) {
+    repl.screen = &screen;
+    console.set_full_screen(&full);
+  }
+  ~ScreenMode() {
+    full.leave();
+    console.set_full_screen(nullptr);
+    repl.screen = nullptr;
+  }
+  ScreenMode(const ScreenMode&) = delete;
+  ScreenMode& operator=(const ScreenMode&) = delete;
+
+  ScreenConsole& console;
+  Screen screen;
+  DebugPanes panes;
+  FullScreen full;
+  Repl& repl;
+};
+
+void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
+  hooks.screen_key = [&screen](KeyFunction function, std::string_view keys) { return screen.take(function, keys); };
+  hooks.single_key = [&screen](char letter) { return screen.take_single(letter); };
+}
+
+int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
   // An entry that cannot be looked at (a limit is reached, a bug of ours) is plain, complete and has no completions.
   LineEditorHooks hooks;
   hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
@@ -178,7 +196,10 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
     return cleaned;
   };
   const auto clean = hooks.clean;
-  auto editor = make_terminal_editor(std::move(hooks), history_path(), console.color());
+  const bool color = console.color();
+  hooks.suggests = [&repl, color] { return color && repl.suggestions; };
+  if (mode) add_screen_hooks(hooks, mode->screen);
+  auto editor = make_terminal_editor(std::move(hooks), history_path(), color, mode ? &mode->full : nullptr);
   if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
   if (!line.resume) offer_resume(repl);
   SessionSignals signals;
@@ -200,7 +221,7 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
     std::string text = clean(read.text);
     text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
     if (text.empty()) continue;
-    remember(*editor, text, repl);
+    if (read.typed) remember(*editor, text, repl);
     if (execute_all(repl, console, text) == Status::Quit) break;
   }
   return repl.exit_code();
@@ -225,6 +246,8 @@ void begin_journal(Repl& repl, const CommandLine& line) {
 int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenConsole& console, bool& ended) {
   int code = open_files(repl, line);
   if (code != kGood && line.batch) return code;
+  std::optional<ScreenMode> mode;
+  if (interactive && is_screen()) mode.emplace(repl, console);
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
   if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
   if (!line.no_init && !line.batch) read_start_files(repl);
@@ -235,7 +258,7 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
     const int piped = run_pipe(repl, console);
     return code != kGood ? code : piped;
   }
-  return run_interactive(repl, line, console, ended);
+  return run_interactive(repl, line, console, mode ? &*mode : nullptr, ended);
 }
 
 }  // namespace

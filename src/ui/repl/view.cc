@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
+#include "ui/screen/screen.h"
 #include "ui/term/window_size.h"
 
 namespace rldb::ui {
@@ -102,6 +103,20 @@ std::string describe_position(const Repl& repl, const debug::Position& where) {
   return text;
 }
 
+std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame) {
+  if (frame.is_virtual == debug::VirtualFrame::None) return describe_position(repl, frame.where);
+  debug::Position where = frame.where;
+  where.function = frame.is_virtual == debug::VirtualFrame::Fused ? frame.where.kernel : frame.where.written_in;
+  where.written_in.clear();
+  where.kernel.clear();
+  where.group.clear();
+  const std::string note =
+      frame.is_virtual == debug::VirtualFrame::Fused
+          ? fmt::format("virtual: {} of {}", frame.where.part + 1, fmt::join(frame.where.group, " "))
+          : fmt::format("virtual: inlined into {}", frame.where.function);
+  return fmt::format("{}, {}", describe_position(repl, where), note);
+}
+
 // Where there is no text: the instructions.
 static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const vm::Machine* machine = repl.debugger().machine();
@@ -131,6 +146,11 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
   }
 }
 
+bool screen_shows_code(const Repl& repl) {
+  return repl.screen && repl.screen->on &&
+         (repl.screen->is_shown(PaneKind::Code) || repl.screen->is_shown(PaneKind::Instructions));
+}
+
 static constexpr std::string_view kSilent = "silent";  // among a breakpoint's commands, as in gdb
 
 // The points that stopped the run, each with what it saw.
@@ -153,8 +173,15 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
 
 Status Repl::show_stop(const debug::StopReport& stop) {
   const Status status = tell_stop(stop);
+  if (stop.kind == debug::StopKind::Finished && debugger_->return_to_outer()) tell_return();
   if (debugger_->active()) show_displays(*this);
   return status;
+}
+
+// The run that waited for a call from the prompt is the present one again.
+void Repl::tell_return() {
+  frame_ = 0;
+  print("back in the run that is stopped at {}\n", describe_position(*this, debugger_->last_stop().where));
 }
 
 Status Repl::tell_stop(const debug::StopReport& stop) {
@@ -211,7 +238,7 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
     show_kernel_stop(*this);
     return Status::Good;
   }
-  show_source_around(*this, stop.where, list_lines);
+  if (!screen_shows_code(*this)) show_source_around(*this, stop.where, list_lines);
   return Status::Good;
 }
 

@@ -14,6 +14,8 @@ namespace rldb::ui {
 
 // Source lines around a position with an arrow at the current one and marks at breakpoints.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
+// A pane has the text around the stop, so that a stop need not show it again.
+bool screen_shows_code(const Repl& repl);
 void show_breakpoints(Repl& repl);
 void show_displays(Repl& repl);
 // Finds the places of breakpoints anew in a changed program, and says which lost theirs.
@@ -32,6 +34,8 @@ std::size_t show_difference(Repl& repl, std::string_view before, std::string_vie
 // TVMScript, highlighted when the console has colour.
 void show_text(Repl& repl, const std::string& text);
 std::string describe_position(const Repl& repl, const debug::Position& where);
+// The same of a frame, virtual ones included.
+std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame);
 // The checked type and the three kinds of shape, in RFC 0089's words.
 std::vector<std::string> explain_type(const ir::Type* type);
 std::optional<std::uint64_t> parse_count(std::string_view text);

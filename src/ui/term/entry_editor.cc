@@ -48,6 +48,7 @@ void EntryEditor::begin(std::string prompt) {
   mark_ = 0;
   vi_command_ = overwrite_ = killed_ = false;
   request_ = Request::None;
+  typed_ = true;
   macro_keys_ = 0;
   if (!queued_.empty()) run_macro(std::exchange(queued_, {}));
 }
@@ -58,7 +59,7 @@ KeyMode EntryEditor::mode() const {
 
 EntryView EntryEditor::view() const {
   if (search_) return {search_->prompt(), search_->text(), std::min(search_->point(), search_->text().size()), nullptr};
-  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_, true};
+  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_, true, suggested()};
 }
 
 void EntryEditor::replace_text(const std::string& text) {
@@ -70,8 +71,23 @@ void EntryEditor::byte(char c) {
   if (macro_depth_ == 0) macro_keys_ = 0;
   if (paste_) return add_to_paste(c);
   if (search_ && pending_.empty()) return search_byte(c);
+  if (take_single(c)) return;
   pending_ += c;
   resolve(false);
+}
+
+// In single-key mode the letters at an empty entry are commands.
+bool EntryEditor::take_single(char c) {
+  if (!hooks_.single_key || !buffer_.empty() || !pending_.empty() || awaited_ != 0 || request_ != Request::None)
+    return false;
+  const auto entry = hooks_.single_key(c);
+  if (!entry) return false;
+  candidates_.clear();
+  if (entry->empty()) return true;
+  buffer_.replace(0, 0, *entry);
+  typed_ = false;
+  request_ = Request::Accept;
+  return true;
 }
 
 void EntryEditor::no_more_bytes() {
@@ -180,6 +196,12 @@ void EntryEditor::call(KeyFunction function) {
   const KeyFunctionRow* const row = row_of(function);
   if (!row) return;
   candidates_.clear();
+  if (hooks_.screen_key && hooks_.screen_key(function, key_)) {
+    count_.reset();
+    operator_ = 0;
+    last_ = function;
+    return;
+  }
   current_ = function;
   kills_now_ = false;
   const char operation = operator_;
@@ -199,6 +221,7 @@ void EntryEditor::call(KeyFunction function) {
 
 void EntryEditor::type(std::string_view character) {
   candidates_.clear();
+  if (hooks_.screen_key) hooks_.screen_key(KeyFunction::SelfInsert, character);
   if (mode() == KeyMode::ViCommand) {
     bell_ = true;
     return;

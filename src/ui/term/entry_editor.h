@@ -27,6 +27,7 @@ struct EntryView {
   std::size_t point = 0;
   const std::vector<std::string>* candidates = nullptr;  // listed below, when there are any
   bool hints = false;                                    // the text is the entry, so that hints can be shown
+  std::string_view suggested = {};                       // what → would add
 };
 
 class EntryEditor {
@@ -51,6 +52,8 @@ class EntryEditor {
   const std::string& text() const { return buffer_.text(); }
   // From the user's editor.
   void replace_text(const std::string& text);
+  // The entry was typed, not given by a letter of single-key mode.
+  bool typed() const { return typed_; }
   KeyMode mode() const;
 
  private:
@@ -65,12 +68,15 @@ class EntryEditor {
   void end_paste();
   void search_byte(char c);
   bool take_awaited(std::string_view character);
+  bool take_single(char c);
   int count() const { return count_.value_or(1); }
 
 #define RLDB_KEY_FUNCTION(id, name, emacs, vi_insert, vi_command, flags, doc) void do_##id();
 #include "rldb/ui/key_function.def"
 
   // ---- helpers of the functions ----
+  std::string_view suggested() const;
+  bool take_suggested(bool word);
   void kill(std::size_t begin, std::size_t end, KillRing::Join join);
   void copy(std::size_t begin, std::size_t end);
   void change_word(int (*first)(int), int (*rest)(int));
@@ -124,6 +130,7 @@ class EntryEditor {
   bool killed_ = false;  // the last function cut
   bool kills_now_ = false;
   bool bell_ = false;
+  bool typed_ = true;
   int macro_depth_ = 0;
   std::size_t macro_keys_ = 0;
   Request request_ = Request::None;

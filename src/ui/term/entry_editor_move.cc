@@ -7,7 +7,9 @@
 namespace rldb::ui {
 
 void EntryEditor::do_BeginningOfLine() { buffer_.move_to(buffer_.line_start(buffer_.point())); }
-void EntryEditor::do_EndOfLine() { buffer_.move_to(buffer_.line_end(buffer_.point())); }
+void EntryEditor::do_EndOfLine() {
+  if (!take_suggested(false)) buffer_.move_to(buffer_.line_end(buffer_.point()));
+}
 void EntryEditor::do_BeginningOfEntry() { buffer_.move_to(0); }
 void EntryEditor::do_EndOfEntry() { buffer_.move_to(buffer_.size()); }
 
@@ -26,7 +28,36 @@ std::size_t repeat(int times, std::size_t at, Step step) {
 
 }  // namespace
 
+// Of the newest entry that begins with this one, what comes after it on the same line.
+std::string_view EntryEditor::suggested() const {
+  const std::string& text = buffer_.text();
+  if (!hooks_.suggests || text.empty() || buffer_.point() != text.size() || mode() == KeyMode::ViCommand ||
+      operator_ != 0)
+    return {};
+  const std::string* const found = history_.newest_with(text);
+  if (!found || !hooks_.suggests()) return {};
+  const std::string_view rest = std::string_view(*found).substr(text.size());
+  return rest.substr(0, rest.find('\n'));
+}
+
+// The whole entry, or up to the end of a word of it.
+bool EntryEditor::take_suggested(bool word) {
+  const std::string_view shown = suggested();
+  if (shown.empty()) return false;
+  const std::string* const found = history_.newest_with(buffer_.text());
+  std::string rest = found->substr(buffer_.size());
+  if (word) {
+    std::size_t end = 0;
+    while (end < rest.size() && !is_word_character(rest[end])) ++end;
+    while (end < rest.size() && is_word_character(rest[end])) ++end;
+    rest.resize(end);
+  }
+  if (!buffer_.insert(rest)) bell_ = true;
+  return true;
+}
+
 void EntryEditor::do_ForwardChar() {
+  if (take_suggested(false)) return;
   const bool within = mode() == KeyMode::ViCommand;  // vi stays on the line
   const std::size_t to = repeat(count(), buffer_.point(), [&](std::size_t at) {
     return within && at == buffer_.line_end(at) ? at : buffer_.next(at);
@@ -45,6 +76,7 @@ void EntryEditor::do_BackwardChar() {
 }
 
 void EntryEditor::do_ForwardWord() {
+  if (take_suggested(true)) return;
   buffer_.move_to(repeat(count(), buffer_.point(), [&](std::size_t at) { return buffer_.word_end(at); }));
 }
 
@@ -139,6 +171,18 @@ void EntryEditor::search_prefix(bool older) {
 }
 void EntryEditor::do_HistorySearchBackward() { search_prefix(true); }
 void EntryEditor::do_HistorySearchForward() { search_prefix(false); }
+// ---- screen mode: there is none where nobody took these ----
+
+void EntryEditor::do_TuiSwitchMode() { bell_ = true; }
+void EntryEditor::do_DeleteOtherWindows() { bell_ = true; }
+void EntryEditor::do_ChangeWindows() { bell_ = true; }
+void EntryEditor::do_OtherWindow() { bell_ = true; }
+void EntryEditor::do_NextKeymap() { bell_ = true; }
+void EntryEditor::do_EnlargeWindow() { bell_ = true; }
+void EntryEditor::do_ShrinkWindow() { bell_ = true; }
+
+// ---- the edges of the history ----
+
 void EntryEditor::do_BeginningOfHistory() { recall(history_.oldest(buffer_.text())); }
 void EntryEditor::do_EndOfHistory() { recall(history_.newest(buffer_.text())); }
 void EntryEditor::do_ReverseSearchHistory() { begin_search(true); }

@@ -57,6 +57,12 @@ const std::string* EntryHistory::newer(std::string_view prefix, const std::strin
   return nullptr;
 }
 
+const std::string* EntryHistory::newest_with(std::string_view text) const {
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    if (entry->size() > text.size() && entry->starts_with(text)) return &*entry;
+  return nullptr;
+}
+
 const std::string* EntryHistory::oldest(const std::string& now) { return go(0, now); }
 const std::string* EntryHistory::newest(const std::string& now) { return go(entries_.size(), now); }
 

@@ -29,6 +29,8 @@ class EntryHistory {
   const std::string* newer(std::string_view prefix, const std::string& now);
   const std::string* oldest(const std::string& now);
   const std::string* newest(const std::string& now);
+  // The newest entry that begins with the text and is longer. Null: there is none.
+  const std::string* newest_with(std::string_view text) const;
   // The text is an entry of the history as it was entered.
   bool is_recalled(std::string_view text) const { return at_ < entries_.size() && entries_[at_] == text; }
 

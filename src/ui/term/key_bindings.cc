@@ -166,6 +166,12 @@ std::string keys_markdown() {
   for (const KeyFunctionRow& row : key_functions())
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", row.name, key_cell(row.keys[0]), key_cell(row.keys[1]),
                         key_cell(row.keys[2]), row.doc);
+  text +=
+      "\nIn single-key mode of the screen (`include/rldb/ui/single_key.def`) letters at an empty entry are entries:\n\n"
+      "| letter | entry | does |\n|---|---|---|\n";
+#define RLDB_SINGLE_KEY(key, entry, doc) \
+  text += fmt::format("| `{}` | {} | {} |\n", key, *(entry) ? "`" entry "`" : "", doc);
+#include "rldb/ui/single_key.def"
   return text;
 }
 

@@ -9,6 +9,8 @@ namespace rldb::ui {
 
 namespace {
 
+constexpr std::string_view kSuggested = "2";
+
 class Writer {
  public:
   Writer(Frame& frame, int width) : frame_(frame), width_(std::max(1, width)) { frame_.rows.emplace_back(); }
@@ -94,6 +96,7 @@ Frame lay_out(const Entry& entry, int width) {
     i = end;
   }
   if (!placed) frame.cursor = writer.next_place();
+  writer.text(entry.suggested, kSuggested);
   if (entry.below) {
     for (std::size_t i = 0; i < entry.below->size(); ++i) {
       writer.new_line();

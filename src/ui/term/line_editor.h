@@ -4,6 +4,7 @@
 // functions. Two implementations: the editor of a real terminal, and plain lines (a dumb terminal or a pipe).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,8 @@
 
 namespace rldb::ui {
 
+enum class KeyFunction : std::uint8_t;  // key_bindings.h
+
 // Bytes [begin, end) in a style: the numbers of an SGR sequence ("1;34"), static.
 struct TextStyle {
   std::size_t begin = 0;
@@ -20,13 +23,13 @@ struct TextStyle {
   std::string_view code;
 };
 
-// None of them throws. Any may be missing.
 // A line below the entry.
 struct HintLine {
   std::string text;
   enum class Kind { Signature, Type, Problem } kind = Kind::Signature;
 };
 
+// None of them throws. Any may be missing.
 struct LineEditorHooks {
   // Does the text so far want more lines? `last_was_empty`: the last line entered was empty.
   std::function<bool(std::string_view text, bool last_was_empty)> wants_more;
@@ -40,6 +43,12 @@ struct LineEditorHooks {
   std::function<int(std::string_view text)> indent;
   // What of a text that was pasted is meant: without prompts and replies.
   std::function<std::string(std::string_view text)> clean;
+  // Is the newest entry of the history that begins with the text suggested behind it?
+  std::function<bool()> suggests;
+  // Screen mode: true where the key was the screen's. `keys`: its bytes.
+  std::function<bool(KeyFunction function, std::string_view keys)> screen_key;
+  // Single-key mode: the entry that a letter at an empty entry stands for; empty: the letter was taken.
+  std::function<std::optional<std::string_view>(char letter)> single_key;
 };
 
 struct LineResult {
@@ -47,7 +56,10 @@ struct LineResult {
   // gone.
   enum class Kind { Entry, Cancelled, End, Terminated } kind = Kind::Entry;
   std::string text;
+  bool typed = true;  // false: a letter of single-key mode stood for it
 };
+
+class FullScreen;
 
 class LineEditor {
  public:
@@ -59,6 +71,8 @@ class LineEditor {
 
 std::unique_ptr<LineEditor> make_plain_editor(LineEditorHooks hooks);
 // `history_file` may be empty. Falls back to plain lines when the terminal is dumb. Needs SessionSignals.
-std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color);
+// `full` (may be null) has the terminal while screen mode is on.
+std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color,
+                                                 FullScreen* full = nullptr);
 
 }  // namespace rldb::ui

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace rldb::ui {
 
@@ -14,9 +16,15 @@ namespace {
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr std::size_t kCrashCount = sizeof kCrashes / sizeof *kCrashes;
 
-// For the handler: the terminal is one, and so is its raw mode.
-termios g_before;
+constexpr std::string_view kShowAlternate = "\033[?1049h\033[H\033[2J", kLeaveAlternate = "\033[?1049l";
+
+// For the handlers: the terminal is one, and so are its modes.
+termios g_before, g_raw;
+pid_t g_process = 0;  // whose terminal it is; a child that was forked meanwhile leaves it alone
+int g_holders = 0;
 bool g_paste = false;
+bool g_alternate = false;
+volatile std::sig_atomic_t g_screen_lost = 0;
 struct sigaction g_actions[kCrashCount];
 
 void put(std::string_view bytes) {
@@ -30,13 +38,53 @@ void restore() {
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
 
+// Not the actions that were found: those of guarded kernel calls pass a fault on to this one again.
 void on_crash(int signal) {
   const int error = errno;
-  restore();
-  for (std::size_t i = 0; i < kCrashCount; ++i)
-    if (kCrashes[i] == signal) ::sigaction(signal, &g_actions[i], nullptr);
+  restore_terminal();
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(signal, &plain, nullptr);
   ::raise(signal);
   errno = error;
+}
+
+// ^Z while an entry is worked on in screen mode.
+void on_stop(int signal) {
+  if (::getpid() != g_process) return;
+  const int error = errno;
+  restore_terminal();
+  struct sigaction plain {
+  }, mine{};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(signal, &plain, &mine);
+  ::raise(signal);
+  sigset_t stop, before;
+  sigemptyset(&stop);
+  sigaddset(&stop, signal);
+  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::sigaction(signal, &mine, nullptr);
+  if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
+  if (g_alternate) put(kShowAlternate);
+  g_screen_lost = 1;
+  errno = error;
+}
+
+void hold() {
+  g_raw = g_before;
+  g_raw.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | IXON | INPCK | ISTRIP);
+  g_raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN);
+  g_raw.c_oflag |= OPOST | ONLCR;
+  g_raw.c_cc[VMIN] = 1;
+  g_raw.c_cc[VTIME] = 0;
+  g_process = ::getpid();
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  action.sa_flags = SA_ONSTACK;
+  for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &action, &g_actions[i]);
+  // What was typed ahead stays.
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
 }
 
 }  // namespace
@@ -45,34 +93,59 @@ RawMode::RawMode(bool bracketed_paste) : paste_(bracketed_paste) { enter(); }
 RawMode::~RawMode() { leave(); }
 
 void RawMode::enter() {
-  if (on_ || ::tcgetattr(STDIN_FILENO, &g_before) != 0) return;
-  termios raw = g_before;
-  raw.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | IXON | INPCK | ISTRIP);
-  raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN);
-  raw.c_oflag |= OPOST | ONLCR;
-  raw.c_cc[VMIN] = 1;
-  raw.c_cc[VTIME] = 0;
-  g_paste = paste_;
-  struct sigaction action {};
-  action.sa_handler = on_crash;
-  action.sa_flags = SA_ONSTACK;
-  for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &action, &g_actions[i]);
-  // What was typed ahead stays.
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-  if (paste_) put("\033[?2004h");
+  if (on_) return;
+  if (g_holders == 0) {
+    if (::tcgetattr(STDIN_FILENO, &g_before) != 0) return;
+    hold();
+  }
+  ++g_holders;
   on_ = true;
+  g_paste = g_paste || paste_;
+  if (paste_) put("\033[?2004h");
 }
 
 void RawMode::end_pastes() {
-  if (on_ && g_paste) put("\033[?2004l");
+  if (!on_ || !paste_ || !g_paste) return;
+  put("\033[?2004l");
   g_paste = false;
 }
 
 void RawMode::leave() {
   if (!on_) return;
+  on_ = false;
+  if (paste_ && std::exchange(g_paste, false)) put("\033[?2004l");
+  if (--g_holders > 0) return;
   restore();
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
-  on_ = false;
+}
+
+void show_alternate_screen() {
+  if (!std::exchange(g_alternate, true)) put(kShowAlternate);
+}
+
+void leave_alternate_screen() {
+  if (std::exchange(g_alternate, false)) put(kLeaveAlternate);
+}
+
+StopsInWork::StopsInWork() {
+  struct sigaction action {};
+  action.sa_handler = on_stop;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGTSTP, &action, &before_);
+}
+
+StopsInWork::~StopsInWork() { ::sigaction(SIGTSTP, &before_, nullptr); }
+
+bool take_screen_lost() {
+  const bool lost = g_screen_lost != 0;
+  g_screen_lost = 0;
+  return lost;
+}
+
+void restore_terminal() {
+  if (::getpid() != g_process) return;
+  if (g_alternate) put(kLeaveAlternate);
+  if (g_holders > 0) restore();
 }
 
 }  // namespace rldb::ui

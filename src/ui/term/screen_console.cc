@@ -13,6 +13,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/progress.h"
 #include "ui/term/characters.h"
+#include "ui/term/full_screen.h"
 #include "ui/term/raw_mode.h"
 #include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
@@ -25,9 +26,14 @@ constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kBetween{250};
 constexpr std::string_view kClear = "\r\033[K";
 
-bool is_screen() {
-  const char* term = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) && ::isatty(STDIN_FILENO) && term && *term && std::string_view(term) != "dumb";
+std::optional<std::string> read_terminal_line() {
+  std::string answer;
+  char c = 0;
+  while (::read(STDIN_FILENO, &c, 1) == 1) {
+    if (c == '\n') return answer;
+    answer += c;
+  }
+  return std::nullopt;
 }
 
 // Bytes of the escape sequence that begins the text; 1 where there is none.
@@ -39,6 +45,11 @@ std::size_t sequence_length(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_screen() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) && ::isatty(STDIN_FILENO) && term && *term && std::string_view(term) != "dumb";
+}
 
 ScreenConsole::ScreenConsole(Console& to) : to_(to) {
   set_color(to.color());
@@ -63,7 +74,8 @@ ScreenConsole::~ScreenConsole() {
 void ScreenConsole::begin(std::string_view entry, bool paged) {
   if (!watcher_.joinable()) return;
   const std::lock_guard lock(mutex_);
-  paged_ = paged;
+  paged_ = paged && !full_on();
+  if (full_on()) full_->begin_work();
   dropped_ = false;
   rows_left_ = std::max(1, window_size().height - 1);
   column_ = 0;
@@ -77,7 +89,18 @@ void ScreenConsole::begin(std::string_view entry, bool paged) {
 void ScreenConsole::end() {
   const std::lock_guard lock(mutex_);
   clear_progress();
+  if (full_) full_->end_work();
   active_ = paged_ = dropped_ = false;
+}
+
+bool ScreenConsole::full_on() const { return full_ && full_->on(); }
+
+void ScreenConsole::put(std::string_view text, bool error) {
+  if (full_on()) return full_->write(text);
+  if (error)
+    to_.error(text);
+  else
+    to_.write(text);
 }
 
 void ScreenConsole::write(std::string_view text) {
@@ -86,7 +109,7 @@ void ScreenConsole::write(std::string_view text) {
   since_ = std::chrono::steady_clock::now();
   if (!paged_) {
     if (!text.empty()) column_ = text.back() == '\n' ? 0 : 1;
-    return to_.write(text);
+    return put(text, false);
   }
   if (!dropped_) count_and_write(text);
 }
@@ -95,7 +118,7 @@ void ScreenConsole::write(std::string_view text) {
 void ScreenConsole::error(std::string_view text) {
   const std::lock_guard lock(mutex_);
   clear_progress();
-  to_.error(text);
+  put(text, true);
   rows_left_ -= int(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -107,13 +130,33 @@ void ScreenConsole::doing(std::string_view what) {
 void ScreenConsole::pause() {
   const std::lock_guard lock(mutex_);
   clear_progress();
-  ++paused_;
+  if (paused_++ == 0 && full_on()) full_->leave();
 }
 
 void ScreenConsole::resume() {
   const std::lock_guard lock(mutex_);
+  since_ = std::chrono::steady_clock::now();
+  if (--paused_ > 0 || !full_ || !full_->screen().on || full_->on()) return;
+  to_.write("-- Enter goes back to the screen --");
+  (void)read_terminal_line();
+  full_->enter();
+}
+
+std::optional<std::string> ScreenConsole::read_line(std::string_view question) {
+  const bool full = full_on();
+  {
+    const std::lock_guard lock(mutex_);
+    clear_progress();
+    ++paused_;
+    put(question, true);
+    if (full) full_->open_line();
+  }
+  const auto answer = read_terminal_line();
+  const std::lock_guard lock(mutex_);
+  if (full) full_->close_line(answer.value_or(""));
   --paused_;
   since_ = std::chrono::steady_clock::now();
+  return answer;
 }
 
 // Writes up to the end of the screen, waits, and goes on.
@@ -193,8 +236,15 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
 // With the lock held.
 void ScreenConsole::clear_progress() {
   if (!shown_) return;
-  to_.error(kClear);
+  if (!full_on()) to_.error(kClear);
   shown_ = false;
+}
+
+void ScreenConsole::show_progress(const std::string& line) {
+  shown_ = true;
+  if (full_on()) return full_->draw_working(line);
+  const auto width = std::size_t(std::max(10, window_size().width - 1));
+  to_.error(std::string(kClear) + line.substr(0, width));
 }
 
 void ScreenConsole::watch() {
@@ -206,14 +256,16 @@ void ScreenConsole::watch() {
     }
     wake_.wait_for(lock, kBetween);
     const auto quiet = std::chrono::steady_clock::now() - since_;
+    if (!active_ || leaving_ || paused_ > 0 || dropped_) continue;
+    if (full_on() && quiet < kPatience) {
+      full_->draw_working({});
+      continue;
+    }
     // In the middle of a line of the program's there is no place for it.
-    if (!active_ || leaving_ || paused_ > 0 || dropped_ || column_ != 0 || quiet < kPatience) continue;
+    if ((column_ != 0 && !full_on()) || quiet < kPatience) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
     const std::string now = support::doing_now();
-    const std::string line = fmt::format("{}{}{} ... {} s, ^C ends it", what_, now.empty() ? "" : ": ", now, seconds);
-    const auto width = std::size_t(std::max(10, window_size().width - 1));
-    to_.error(std::string(kClear) + line.substr(0, width));
-    shown_ = true;
+    show_progress(fmt::format("{}{}{} ... {} s, ^C ends it", what_, now.empty() ? "" : ": ", now, seconds));
   }
   clear_progress();
 }

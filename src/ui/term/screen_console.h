@@ -1,13 +1,16 @@
 // ScreenConsole: what an entry writes, on a terminal at which somebody sits. After each screenful it waits for a key,
 // and while nothing has been written for a second it says what is being done.
 //
-// Both are for entries that are typed: `begin` and `end` surround one. Outside of them, and where the output is no
+// In screen mode what is written goes to the command line's output, without pages.
+//
+// All of it is for entries that are typed: `begin` and `end` surround one. Outside of them, and where the output is no
 // terminal, everything passes through. Users: the prompt's loop.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -16,10 +19,20 @@
 
 namespace rldb::ui {
 
+class FullScreen;
+
+// Does somebody sit at a terminal whose cursor can be moved?
+bool is_screen();
+
 class ScreenConsole : public Console {
  public:
   explicit ScreenConsole(Console& to);
   ~ScreenConsole() override;
+
+  // Null: there is no screen mode any more.
+  void set_full_screen(FullScreen* full) { full_ = full; }
+  // A line from the terminal; nullopt: its end, or ^C.
+  std::optional<std::string> read_line(std::string_view question);
 
   void begin(std::string_view entry, bool paged);
   void end();
@@ -38,8 +51,12 @@ class ScreenConsole : public Console {
   Answer wait_for_key();
   void watch();
   void clear_progress();
+  void show_progress(const std::string& line);
+  bool full_on() const;
+  void put(std::string_view text, bool error);
 
   Console& to_;
+  FullScreen* full_ = nullptr;
   std::mutex mutex_;
   // pages
   bool paged_ = false;

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "rldb/support/cancel.h"
+#include "ui/term/raw_mode.h"
 
 namespace rldb::ui {
 
@@ -25,6 +26,7 @@ volatile std::sig_atomic_t g_continued = 0;
 
 void on_end(int signal) {
   if (g_ended_by) {  // asked twice: the work does not come back
+    restore_terminal();
     std::signal(signal, SIG_DFL);
     ::raise(signal);
     return;

@@ -12,6 +12,7 @@
 #include "rldb/support/memory.h"
 #include "ui/term/characters.h"
 #include "ui/term/entry_editor.h"
+#include "ui/term/full_screen.h"
 #include "ui/term/history_file.h"
 #include "ui/term/inputrc.h"
 #include "ui/term/layout.h"
@@ -35,8 +36,9 @@ bool input_waits() {
 
 class TerminalEditor : public LineEditor {
  public:
-  TerminalEditor(LineEditorHooks hooks, std::string history_file, bool color)
-      : hooks_(std::move(hooks)),
+  TerminalEditor(LineEditorHooks hooks, std::string history_file, bool color, FullScreen* full)
+      : full_(full),
+        hooks_(std::move(hooks)),
         history_file_(std::move(history_file)),
         color_(color),
         history_(read_history_file(history_file_)),
@@ -50,6 +52,7 @@ class TerminalEditor : public LineEditor {
     PromptSignals signals;
     RawMode raw(keys_.bracketed_paste);
     raw_ = &raw;
+    if (full_ && !full_->follow() && full_->on()) full_->fill();
     begin_row();
     editor_.begin(prompt);
     styled_.reset();
@@ -81,17 +84,11 @@ class TerminalEditor : public LineEditor {
         end(LineResult::Kind::Cancelled);
         break;
       case PromptEvent::Suspend:
-        finish();
-        {
-          const CookedMode cooked(*raw_);
-          signals.stop();
-        }
+        lend_terminal([&] { signals.stop(); });
         show();
         break;
       case PromptEvent::Continue:  // somebody may have had the terminal meanwhile
-        raw_->leave();
-        raw_->enter();
-        begin_row();
+        take_terminal_again();
         show();
         break;
       case PromptEvent::Resize:
@@ -141,8 +138,7 @@ class TerminalEditor : public LineEditor {
         case EntryEditor::Request::End:
           return end(LineResult::Kind::End);
         case EntryEditor::Request::ClearScreen:
-          put("\033[H\033[2J");
-          display_.forget();
+          clear_screen();
           break;
         case EntryEditor::Request::EditInEditor:
           edit_in_editor();
@@ -156,12 +152,13 @@ class TerminalEditor : public LineEditor {
 
   void finish() {
     raw_->end_pastes();
+    if (full_on()) return full_->accept(frame(true));
     put(display_.finish(frame(true), size_.width, size_.height, color_));
   }
 
   void end(LineResult::Kind kind) {
     finish();
-    result_ = {kind, kind == LineResult::Kind::Entry ? editor_.text() : std::string()};
+    result_ = {kind, kind == LineResult::Kind::Entry ? editor_.text() : std::string(), editor_.typed()};
   }
 
   void edit_in_editor() {
@@ -174,9 +171,8 @@ class TerminalEditor : public LineEditor {
     ::close(fd);
     int status = -1;
     if (error == 0) {
-      finish();
-      const CookedMode cooked(*raw_);
-      status = std::system((std::string(editor && *editor ? editor : "vi") + " " + path).c_str());
+      lend_terminal(
+          [&] { status = std::system((std::string(editor && *editor ? editor : "vi") + " " + path).c_str()); });
     }
     auto text = support::read_file(path, EditBuffer::kMostBytes);
     ::unlink(path);
@@ -187,10 +183,54 @@ class TerminalEditor : public LineEditor {
 
   // ---- the screen ----
 
+  bool full_on() const { return full_ && full_->on(); }
+
+  // Somebody else has the terminal as it was.
+  template <class Work>
+  void lend_terminal(Work work) {
+    const bool full = full_on();
+    if (full) {
+      raw_->end_pastes();
+      full_->leave();
+    } else {
+      finish();
+    }
+    {
+      const CookedMode cooked(*raw_);
+      work();
+    }
+    if (full) full_->enter();
+    size_ = window_size();
+  }
+
+  void take_terminal_again() {
+    const bool full = full_on();
+    if (full) full_->leave();
+    raw_->leave();
+    raw_->enter();
+    if (full) full_->enter();
+    begin_row();
+  }
+
+  void clear_screen() {
+    if (full_on()) return full_->lost();
+    put("\033[H\033[2J");
+    display_.forget();
+  }
+
+  // The keys or the entry before have turned screen mode on or off.
+  void follow_screen() {
+    if (!full_ || full_->screen().on == full_->on()) return;
+    if (!full_->on()) put(display_.finish(frame(true), size_.width, size_.height, color_));
+    full_->follow();
+    if (!full_->on()) begin_row();
+  }
+
   // Whatever was written before may have left its last line open. Blanks up to the last column but one stay on an empty
   // row and leave one that is not.
   void begin_row() {
     size_ = window_size();
+    if (full_on()) return;
     put(std::string(std::size_t(std::max(0, size_.width - 1)), ' ') + '\r');
     display_.forget();
   }
@@ -212,7 +252,7 @@ class TerminalEditor : public LineEditor {
   // Made again when the text or the cursor has changed. Nothing where the entry leaves no room for them.
   const std::vector<HintLine>& hints_of(const EntryView& view) {
     constexpr int kLeast = 6;  // rows of a screen that has room
-    if (!hooks_.hints || size_.height < kLeast || size_.width < 4 * kLeast) {
+    if (!hooks_.hints || rows() < kLeast / (full_on() ? 2 : 1) || size_.width < 4 * kLeast) {
       hinted_.lines.clear();
     } else if (hinted_.text != view.text || hinted_.point != view.point) {
       hinted_ = {std::string(view.text), view.point, hooks_.hints(view.text, view.point)};
@@ -231,13 +271,16 @@ class TerminalEditor : public LineEditor {
     return {};
   }
 
+  // Rows of the terminal, or of its part that is the command line.
+  int rows() const { return full_on() ? full_->screen().command_rows() : size_.height; }
+
   // One row of it: what is longer is cut.
-  static std::string cut_to(const std::string& text, int width) {
+  static std::string_view cut_to(std::string_view text, int width) {
     std::size_t at = 0;
     int columns = 0;
     while (at < text.size() && text[at] != '\n') {
       const std::size_t next = next_character(text, at);
-      columns += shown_character(std::string_view(text).substr(at, next - at)).columns;
+      columns += shown_character(text.substr(at, next - at)).columns;
       if (columns > width) break;
       at = next;
     }
@@ -252,14 +295,15 @@ class TerminalEditor : public LineEditor {
       colour(view, final);
       entry.styles = &styled_->styles;
     }
+    if (!final && color_) entry.suggested = cut_to(view.suggested, size_.width - 1);
     std::vector<std::string> below;
     std::vector<std::string_view> below_styles;
     if (!final && view.candidates) {
-      below = in_columns(*view.candidates, size_.width, std::max(1, size_.height - 4));
+      below = in_columns(*view.candidates, size_.width, std::max(1, rows() - (full_on() ? 2 : 4)));
       entry.below = &below;
     } else if (!final && view.hints) {
       for (const HintLine& hint : hints_of(view)) {
-        below.push_back(cut_to(hint.text, size_.width - 1));
+        below.emplace_back(cut_to(hint.text, size_.width - 1));
         below_styles.push_back(style_of(hint.kind));
       }
       entry.below = &below;
@@ -270,6 +314,8 @@ class TerminalEditor : public LineEditor {
 
   void show() {
     if (editor_.take_bell()) ring();
+    follow_screen();
+    if (full_on()) return full_->draw(frame(false), size_);
     put(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
@@ -277,6 +323,7 @@ class TerminalEditor : public LineEditor {
     const WindowSize now = window_size();
     if (now.width == size_.width && now.height == size_.height) return;
     size_ = now;
+    if (full_on()) return full_->draw(frame(false), size_);
     put(display_.redraw(frame(false), size_.width, size_.height, color_));
   }
 
@@ -294,6 +341,7 @@ class TerminalEditor : public LineEditor {
   // What the terminal does not take because it is gone is noticed where keys are read.
   static void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
 
+  FullScreen* full_;
   LineEditorHooks hooks_;
   std::string history_file_;
   bool color_;
@@ -320,11 +368,12 @@ class TerminalEditor : public LineEditor {
 
 }  // namespace
 
-std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color) {
+std::unique_ptr<LineEditor> make_terminal_editor(LineEditorHooks hooks, std::string history_file, bool color,
+                                                 FullScreen* full) {
   const char* term = std::getenv("TERM");
   const bool dumb = !term || !*term || std::string_view(term) == "dumb";
   if (dumb || !::isatty(STDOUT_FILENO)) return make_plain_editor(std::move(hooks));
-  return std::make_unique<TerminalEditor>(std::move(hooks), std::move(history_file), color);
+  return std::make_unique<TerminalEditor>(std::move(hooks), std::move(history_file), color, full);
 }
 
 }  // namespace rldb::ui

@@ -1,12 +1,11 @@
 // The constants and traits made from the rows of ir/op/op.def.
-#include "rldb/ir/op_traits.h"
-
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/op_rule.h"
 
 using namespace rldb;
 using op::Trait;
@@ -68,6 +67,10 @@ TEST_CASE("op: what the traits say is of the right rows") {
         Names{"relax.call_dps_packed", "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"});
   CHECK(names_with(Trait::PureOverride) ==
         Names{"relax.call_inplace_packed", "relax.call_pure_packed", "relax.invoke_pure_closure"});
+  CHECK(names_with(Trait::TakesTuple) == Names{"relax.call_builtin_with_ctx", "relax.invoke_closure",
+                                               "relax.invoke_pure_closure", "relax.make_closure",
+                                               "relax.vm.call_tir_dyn"});
+  CHECK(names_with(Trait::Commutative) == Names{"relax.add", "relax.multiply"});
   for (const std::string& name : names_with(Trait::Inspects)) CHECK(name.starts_with("relax.inspect."));
   CHECK(names_with(Trait::Inspects).size() == 8);
 }
@@ -81,4 +84,16 @@ TEST_CASE("op: a call is asked through its operator") {
   CHECK_FALSE(op::is_call_with(ctx.call_typed(ctx.extern_func("vm.builtin.copy"), {}, ctx.void_type()), Trait::Kills));
   CHECK_FALSE(op::is_call_with(ctx.op(op::VmKillObject), Trait::Kills));
   CHECK_FALSE(op::has("relax.no_such_operator", Trait::Kills));
+}
+
+TEST_CASE("op: a column of rule.def is a table") {
+  using Name = const char*;
+  static constexpr op::RuleTable<Name> kGradients{
+#define RLDB_OP_GRADIENT(Op, function) {op::Id::Op, #function},
+#include "rldb/ir/op/rule.def"
+  };
+  CHECK(std::string(kGradients.find(op::Add)) == "add_grad");
+  CHECK(std::string(kGradients.find(op::Equal)) == "no_gradient");
+  CHECK(kGradients.find(op::CallTir) == nullptr);
+  CHECK(kGradients.find("relax.no_such_operator") == nullptr);
 }

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/bytecode/debug_info.h"
 #include "rldb/relay/bytecode/instruction.h"
 #include "rldb/runtime/error.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/span.h"
 
 namespace rldb::relay_bytecode {
 
@@ -59,7 +59,7 @@ struct Executable {
   std::vector<Word> words;
   // What compiling knows and files do not hold.
   std::map<std::int64_t, ConstructorName> constructors;  // by tag
-  std::vector<source::Span> spans;                       // of each instruction, in the Relay text; or none
+  bytecode::DebugInfo debug;                             // places and names in the Relay text; or nothing
 
   Pc end() const { return Pc(offsets.size()); }
   std::span<const Word> words_of(Pc pc) const;

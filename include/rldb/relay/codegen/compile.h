@@ -36,7 +36,8 @@ struct CompiledModule {
   std::vector<Kernel> kernels;  // by index of the primitive
 };
 
-// Nothing: diagnosed.
-std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out);
+// Nothing: diagnosed. `names`: what the text calls variables, for debug info.
+std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out,
+                                         const TextNames* names = nullptr);
 
 }  // namespace rldb::relay

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/relay/ir/text_names.h"
 #include "rldb/relay/ops/infer.h"
 
 namespace rldb::relay {
@@ -32,6 +33,7 @@ struct PassEnv {
   Context& ctx;
   source::Diagnostics& out;
   std::string_view entry = "main";  // what it does not reach is unused
+  TextNames* names = nullptr;       // kept up by passes that make variables; null: nobody wants them
 };
 
 // Null: diagnosed.

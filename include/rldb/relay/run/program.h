@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/relay/codegen/compile.h"
 #include "rldb/relay/ir/context.h"
 #include "rldb/relay/vm/machine.h"
 #include "rldb/session/session.h"
@@ -20,10 +21,11 @@ class KernelMaker;
 
 class Program {
  public:
-  // Of a module that has types: `entry` and what it reaches. Null: diagnosed. `ctx` outlives the program.
+  // Of a module that has types: `entry` and what it reaches. Null: diagnosed. `ctx` outlives the program. `names`: of
+  // graph variables, for debug info.
   static std::unique_ptr<Program> compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
                                           runtime::Output* output, source::Diagnostics& out,
-                                          std::string_view entry = "main");
+                                          std::string_view entry = "main", const relay::TextNames* names = nullptr);
   // Of an executable from a file. What its primitives do is read off their names (`vm_mod_fused_add`).
   static std::unique_ptr<Program> open(relay_bytecode::Executable exe, const session::Options& options,
                                        runtime::Output* output, source::Diagnostics& out);
@@ -33,6 +35,9 @@ class Program {
 
   const relay_bytecode::Executable& executable() const { return *exe_; }
   const std::shared_ptr<const relay_vm::Program>& linked() const { return linked_; }
+  // Primitives whose functions are known, and where those are kept.
+  const std::vector<relay::Kernel>& kernels() const { return kernels_; }
+  relay::Context& context() const { return *ctx_; }
   relay_vm::Outcome run(std::string_view function, runtime::PackedArgs args) const {
     return relay_vm::call(linked_, function, args);
   }
@@ -42,6 +47,8 @@ class Program {
   bool link(source::Diagnostics& out);
   void primitives_of(const relay_bytecode::Executable& exe);
   std::unique_ptr<relay::Context> own_;  // of an executable
+  relay::Context* ctx_ = nullptr;
+  std::vector<relay::Kernel> kernels_;
   std::shared_ptr<const relay_bytecode::Executable> exe_;
   std::shared_ptr<KernelMaker> maker_;
   relay_vm::PrimitiveTable primitives_;

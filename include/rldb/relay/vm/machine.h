@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "rldb/relay/vm/object.h"
-#include "rldb/vm/machine.h"
+#include "rldb/vm/instruction_set.h"
 
 namespace rldb::relay_vm {
 
@@ -75,6 +75,7 @@ class Program {
   std::vector<Code> code_;
   std::vector<Value> constants_;
   std::vector<const Primitive*> primitives_;
+  std::shared_ptr<const Constructors> constructors_;
 };
 
 class Machine {
@@ -112,7 +113,7 @@ class Machine {
   std::size_t snapshot_bytes() const;  // of tensor data that a snapshot would copy
 
  private:
-  friend class Interpreter;
+  vm::MachineState state();
   std::shared_ptr<const Program> program_;
   Limits limits_;
   std::vector<Frame> frames_;

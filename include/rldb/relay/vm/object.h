@@ -3,19 +3,28 @@
 // come before the arguments.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
 #include "rldb/relay/bytecode/executable.h"
+#include "rldb/runtime/described.h"
 
 namespace rldb::relay_vm {
 
 using runtime::Value;
 
-class Adt : public runtime::Tuple {
+// Constructors by tag: how values are shown.
+using Constructors = std::map<std::int64_t, relay_bytecode::ConstructorName>;
+
+class Adt : public runtime::Tuple, public runtime::Described {
  public:
-  Adt(std::int32_t tag, std::vector<Value> fields) : Tuple(std::move(fields)), tag(tag) {}
-  ~Adt() override;  // not by recursion, also through closures
+  Adt(std::int32_t tag, std::vector<Value> fields, std::shared_ptr<const Constructors> constructors)
+      : Tuple(std::move(fields)), tag(tag), constructors(std::move(constructors)) {}
+  ~Adt() override;                                            // not by recursion, also through closures
+  std::string description(std::size_t width) const override;  // of a tuple: none
   std::int32_t tag;
+  std::shared_ptr<const Constructors> constructors;  // of the program that made it; null: not known
 };
 
 class Closure : public runtime::Function {
@@ -25,7 +34,7 @@ class Closure : public runtime::Function {
 };
 
 // Tag 0 is that of tuples.
-Value make_adt(std::int32_t tag, std::vector<Value> fields);
+Value make_adt(std::int32_t tag, std::vector<Value> fields, std::shared_ptr<const Constructors> constructors = nullptr);
 // Of a tuple (0) or a value of a data type; nothing for other values.
 std::optional<std::int32_t> tag_of(const Value& v);
 

@@ -110,8 +110,8 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
 // Names that the RFC and older texts use for operators of today.
 std::string_view modern_name(std::string_view path) {
   static const std::unordered_map<std::string_view, std::string_view> table = {
-      {"dot", short_op::Matmul},        {"nn.dense", short_op::Matmul},           {"relu", short_op::NnRelu},
-      {"softmax", short_op::NnSoftmax}, {"call_tir_dyn", short_op::VmCallTirDyn}, {"transpose", short_op::PermuteDims},
+#define RLDB_OP_SPELLING(name, Op) {name, short_op::Op},
+#include "rldb/ir/op/rule.def"
   };
   const auto it = table.find(path);
   if (it == table.end() || ops::find(path)) return path;
@@ -253,9 +253,10 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
     type_argument.node = call.node;
     from.push_back(&type_argument);
   }
-  if (name == short_op::CallTir || name == short_op::CallDpsPacked || name == short_op::CallTirWithGrad)
+  if (name == short_op::CallTirInplace)
+    name_inplace_arguments(given);
+  else if (is_out_type_op(name))
     inline_tuple(r, given);
-  if (name == short_op::CallTirInplace) name_inplace_arguments(given);
   if (!ops::find(name)) name_type_arguments(given);
   auto spec = ops::normalize_arguments(r.ctx, name, given);
   if (!spec.ok()) {

@@ -1,160 +1,92 @@
-// Running sums and products, sorting. Relax has these operators, but no code is made of them, so that they become
-// kernels here.
-#include <algorithm>
-
+// Running sums and products, sorting.
 #include "relay/to_relax/translations.h"
 
 namespace rldb::to_relax::translations {
 
 namespace {
 
-using Buffers = std::span<const ir::Buffer* const>;
-using ir::BinaryKind;
-using ir::Stmt;
+// What topk and sorting are asked along; a number below 1 asks for all elements.
+struct Topk {
+  std::int64_t axis = -1;
+  std::int64_t k = 0;
+  std::string_view ret_type;
+  bool ascend = false;
+  DType index;
+};
 
-// A loop over each dim around `body`.
-template <class F>
-const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape, F&& body) {
-  std::vector<const ir::Var*> loops;
-  for (std::size_t i = 0; i < shape.size(); ++i) loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
-  const Stmt* s = body(Dims(loops.begin(), loops.end()));
-  for (std::size_t i = loops.size(); i-- > 0;) s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
-  return s;
+Made topk_call(OpCall& o, const Topk& t) {
+  RLDB_TRY(const ir::TensorType* x, o.tensor(0));
+  RLDB_TRY(const std::size_t axis, o.axis(t.axis, std::size_t(x->ndim)));
+  return o.call(op::Topk, {o.arg(0)},
+                {{"k", o.ctx.attr(t.k < 1 ? std::int64_t(-1) : t.k)},
+                 {"axis", o.ctx.attr(std::int64_t(axis))},
+                 {"ret_type", o.ctx.attr(t.ret_type)},
+                 {"largest", o.ctx.attr(!t.ascend)},
+                 {"dtype", o.ctx.attr(t.index)}});
 }
 
-// Does `a` stand before `b`? NaN is larger than all numbers.
-const Expr* less(ir::Context& ctx, const Expr* a, const Expr* b) {
-  const Expr* smaller = ir::compare(ctx, BinaryKind::LT, a, b);
-  if (!a->dtype().is_float()) return smaller;
-  const auto is_nan = [&](const Expr* e) { return ir::compare(ctx, BinaryKind::NE, e, e); };
-  return ir::logical_or(ctx, smaller, ir::logical_and(ctx, is_nan(b), ir::logical_not(ctx, is_nan(a))));
-}
-
-// How many elements of the axis stand before each; equal ones keep their order.
-te::Tensor ranks(ir::Context& ctx, te::Graph& graph, te::Tensor x, std::size_t axis, bool descending) {
-  const ir::IterVar k = graph.reduce_axis(x->shape[axis]);
-  const std::vector<ir::IterVar> over{k};
-  return graph.reduce(
-      x->shape,
-      [&](te::Indices i) {
-        Dims at(i.begin(), i.end());
-        const Expr* mine = graph.load(x, at);
-        at[axis] = k.var;
-        const Expr* other = graph.load(x, at);
-        const Expr* before = descending ? less(ctx, mine, other) : less(ctx, other, mine);
-        const Expr* behind = descending ? less(ctx, other, mine) : less(ctx, mine, other);
-        const Expr* first =
-            ir::logical_and(ctx, ir::logical_not(ctx, behind), ir::compare(ctx, BinaryKind::LT, k.var, i[axis]));
-        return static_cast<const Expr*>(ctx.cast(DType::Int(64), ir::logical_or(ctx, before, first)));
-      },
-      over, graph.sum_reducer(DType::Int(64)), "T_rank");
-}
-
-enum class Wanted { Values, Indices, Both };
-
-// The first `count` elements in order along an axis, their indices, or both.
-Made ordered(OpCall& o, std::string_view name, std::size_t axis, bool descending, const Expr* count, Wanted wanted,
-             DType index) {
-  RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  ir::Context& ctx = o.ctx;
-  const DType dtype = type->dtype;
-  return o.kernel(name, {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
-    const te::Tensor x = te.in[0];
-    const te::Tensor rank = ranks(ctx, te.graph, x, axis, descending);
-    Dims dims(x->shape.begin(), x->shape.end());
-    if (count) dims[axis] = te.map(count);
-    std::vector<te::Graph::OutputSpec> outputs;
-    if (wanted != Wanted::Indices) outputs.push_back({ctx.list(dims), dtype});
-    if (wanted != Wanted::Values) outputs.push_back({ctx.list(dims), index});
-    const te::Tensor inputs[] = {x, rank};
-    const auto write = [&ctx, axis, wanted, index](Buffers in, Buffers out) -> const Stmt* {
-      return nest(ctx, in[0]->shape, [&](const Dims& i) -> const Stmt* {
-        Dims to = i;
-        to[axis] = ctx.load(in[1], i);
-        std::vector<const Stmt*> stores;
-        if (wanted != Wanted::Indices) stores.push_back(ctx.store(out[0], ctx.load(in[0], i), to));
-        if (wanted != Wanted::Values) stores.push_back(ctx.store(out.back(), ir::cast_to(ctx, index, i[axis]), to));
-        return ctx.if_stmt(ir::compare(ctx, BinaryKind::LT, to[axis], out[0]->shape[axis]), ctx.seq_stmt(stores));
-      });
-    };
-    return te.graph.extern_op(outputs, inputs, write, name);
-  });
-}
-
-ir::Result<std::size_t> sorted_axis(OpCall& o, std::int64_t axis) {
-  RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  return o.axis(axis, std::size_t(t->ndim));
-}
-
-Wanted wanted_of(std::string_view ret_type) {
-  return ret_type == "values" ? Wanted::Values : ret_type == "indices" ? Wanted::Indices : Wanted::Both;
+// The first `count` elements along an axis.
+Made first_of(OpCall& o, const Expr* x, std::size_t axis, const Expr* count) {
+  const Exprs from{o.i64(0)}, to{count}, step{o.i64(1)};
+  return o.emit(op::StridedSlice,
+                {x, o.prims({std::int64_t(axis)}), o.ctx.tuple(from), o.ctx.tuple(to), o.ctx.tuple(step)});
 }
 
 }  // namespace
 
 // Without an axis the data is taken as flat.
-static Made scan(OpCall& o, std::string_view name, BinaryKind kind, double start) {
-  RLDB_TRY(const Dims dims, o.dims(0));
+Made scan(OpCall& o) {
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  const DType dtype = o.dtype("dtype").value_or(type->dtype);
+  RLDB_TRY(const Dims dims, o.dims(0));
   const Expr* x = o.arg(0);
   RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
-  const bool exclusive = o.flag("exclusive");
-  ir::Context& ctx = o.ctx;
-  return o.kernel(name, {x}, [&](Te& te) -> std::vector<te::Tensor> {
-    const te::Graph::OutputSpec outputs[] = {{te.in[0]->shape, dtype}};
-    const auto write = [&ctx, axis, kind, start, exclusive, dtype](Buffers in, Buffers out) -> const Stmt* {
-      return nest(ctx, in[0]->shape, [&](const Dims& i) -> const Stmt* {
-        Dims before = i;
-        before[axis] = ir::sub(ctx, i[axis], ctx.i64(1));
-        const Expr* first = ir::compare(ctx, BinaryKind::EQ, i[axis], ctx.i64(0));
-        const Expr* so_far =
-            ctx.intrin(dtype, ir::Intrinsic::IfThenElse, {first, ctx.literal(dtype, start), ctx.load(out[0], before)});
-        const auto element = [&](const Dims& at) { return ir::cast_to(ctx, dtype, ctx.load(in[0], at)); };
-        const Expr* next = exclusive ? ctx.intrin(dtype, ir::Intrinsic::IfThenElse,
-                                                  {first, ctx.literal(dtype, start), element(before)})
-                                     : element(i);
-        return ctx.store(out[0], ctx.binary(kind, so_far, next), i);
-      });
-    };
-    return te.graph.extern_op(outputs, te.in, write, name);
-  });
+  return o.call(o.target, {o.bind(x)},
+                {{"axis", o.ctx.attr(std::int64_t(axis))},
+                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(type->dtype))},
+                 {"exclusive", o.ctx.attr(o.flag("exclusive"))}});
 }
-Made cumsum(OpCall& o) { return scan(o, "relay_cumsum", BinaryKind::Add, 0); }
-Made cumprod(OpCall& o) { return scan(o, "relay_cumprod", BinaryKind::Mul, 1); }
 
 Made sort(OpCall& o) {
-  RLDB_TRY(const std::size_t axis, sorted_axis(o, o.integer("axis").value_or(-1)));
-  return ordered(o, "relay_sort", axis, !o.flag("is_ascend"), nullptr, Wanted::Values, DType::Int(32));
+  return o.call(
+      op::Sort, {o.arg(0)},
+      {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))}, {"descending", o.ctx.attr(!o.flag("is_ascend"))}});
 }
 
 Made argsort(OpCall& o) {
-  RLDB_TRY(const std::size_t axis, sorted_axis(o, o.integer("axis").value_or(-1)));
-  return ordered(o, "relay_argsort", axis, !o.flag("is_ascend"), nullptr, Wanted::Indices,
-                 o.dtype("dtype").value_or(DType::Int(32)));
+  return o.call(op::Argsort, {o.arg(0)},
+                {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))},
+                 {"descending", o.ctx.attr(!o.flag("is_ascend"))},
+                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
 }
 
-// A number below 1 asks for all.
 Made topk(OpCall& o) {
-  RLDB_TRY(const std::size_t axis, sorted_axis(o, o.integer("axis").value_or(-1)));
-  const std::int64_t k = o.integer("k").value_or(-1);
-  return ordered(o, "relay_topk", axis, !o.flag("is_ascend"), k < 1 ? nullptr : o.i64(k),
-                 wanted_of(o.string("ret_type")), o.dtype("dtype").value_or(DType::Int(32)));
+  return topk_call(o, {o.integer("axis").value_or(-1), o.integer("k").value_or(-1), o.string("ret_type"),
+                       o.flag("is_ascend"), o.dtype("dtype").value_or(DType::Int(32))});
 }
 
+// How many is a value: all are put in order, and the first ones taken.
 Made dyn_topk(OpCall& o) {
   const relay::AttrValue *axis_given = o.attr("axis"), *ascends = o.attr("is_ascend"), *ret_type = o.attr("ret_type");
-  RLDB_TRY(const std::size_t axis, sorted_axis(o, axis_given ? axis_given->integer : -1));
-  const Expr* count = nullptr;
+  Topk wanted{axis_given ? axis_given->integer : -1, 0, ret_type ? ret_type->text : "both",
+              ascends && ascends->integer != 0, o.dtype("dtype").value_or(DType::Int(32))};
   if (const auto literal = o.constant_ints(1); literal && literal->size() == 1) {
-    count = (*literal)[0] < 1 ? nullptr : o.i64((*literal)[0]);
-  } else {
-    RLDB_TRY(const Expr* one, o.reshape(o.arg(1), {o.i64(1)}));
-    RLDB_TRY(const Dims k, o.dims_of_values(one, 1));
-    count = k[0];
+    wanted.k = (*literal)[0];
+    return topk_call(o, wanted);
   }
-  return ordered(o, "relay_topk", axis, !(ascends && ascends->integer != 0), count,
-                 wanted_of(ret_type ? ret_type->text : "both"), o.dtype("dtype").value_or(DType::Int(32)));
+  RLDB_TRY(const ir::TensorType* x, o.tensor(0));
+  RLDB_TRY(const std::size_t axis, o.axis(wanted.axis, std::size_t(x->ndim)));
+  RLDB_TRY(const Expr* one, o.reshape(o.arg(1), {o.i64(1)}));
+  RLDB_TRY(const Dims k, o.dims_of_values(one, 1));
+  RLDB_TRY(const Expr* made, topk_call(o, wanted));
+  const Expr* all = o.bind(made);
+  if (wanted.ret_type != "both") return first_of(o, all, axis, k[0]);
+  Exprs parts;
+  for (std::int64_t i = 0; i < 2; ++i) {
+    RLDB_TRY(const ir::TupleGetItem* part, o.ctx.tuple_get(all, i));
+    RLDB_TRY(const Expr* first, first_of(o, o.bind(part), axis, k[0]));
+    parts.push_back(first);
+  }
+  return static_cast<const Expr*>(o.ctx.tuple(parts));
 }
 
 }  // namespace rldb::to_relax::translations

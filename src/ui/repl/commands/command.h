@@ -24,7 +24,8 @@ enum class Completion : std::uint8_t {
   Pass,
   Engine,
   Command,
-  Option
+  Option,
+  Screen
 };
 enum CommandFlags : unsigned { kRepeat = 1, kBare = 2, kReplay = 4, kOutside = 8, kBlock = 16, kData = 32 };
 

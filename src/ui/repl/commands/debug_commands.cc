@@ -72,11 +72,11 @@ Status select_frame(Repl& repl, int number) {
   repl.frame() = number;
   if (frames[std::size_t(number)].in_kernel) {
     repl.print("#{} {}\n", number, describe_kernel_frame(repl.debugger()));
-    list_kernel(repl);
+    if (!screen_shows_code(repl)) list_kernel(repl);
     return Status::Good;
   }
-  repl.print("#{} {}\n", number, describe_position(repl, frames[std::size_t(number)].where));
-  show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
+  repl.print("#{} {}\n", number, describe_frame(repl, frames[std::size_t(number)]));
+  if (!screen_shows_code(repl)) show_source_around(repl, frames[std::size_t(number)].where, repl.list_lines);
   return Status::Good;
 }
 
@@ -173,8 +173,9 @@ Status command_Until(Repl& repl, std::string_view rest) {
 Status command_Kill(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().active()) return not_stopped(repl);
-  repl.debugger().kill();
+  repl.debugger().kill_one();
   repl.print("run given up\n");
+  if (repl.debugger().active()) repl.tell_return();
   return Status::Good;
 }
 

@@ -21,11 +21,7 @@ constexpr std::size_t kMostRows = 50;
 constexpr std::size_t kValueWidth = 60;
 
 // Where the selected frame of the machine is; in a kernel: its call.
-debug::Position function_frame(Repl& repl) {
-  std::vector<debug::FrameInfo> frames = repl.debugger().frames();
-  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
-  return frames[std::size_t(std::clamp(repl.debugger().machine_frame(repl.frame()), 0, int(frames.size()) - 1))].where;
-}
+debug::Position function_frame(Repl& repl) { return repl.debugger().function_position(repl.frame()); }
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
 Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
@@ -55,7 +51,10 @@ void print_frame(Repl& repl, const debug::FrameInfo& f, bool full) {
                describe_kernel_frame(repl.debugger()));
     return;
   }
-  repl.print("{}#{} {} ({})\n", f.number == repl.frame() ? "=> " : "   ", f.number, describe_position(repl, f.where),
+  const char* mark = f.number == repl.frame() ? "=> " : "   ";
+  if (f.is_virtual != debug::VirtualFrame::None)
+    return repl.print("{}#{} {}\n", mark, f.number, describe_frame(repl, f));
+  repl.print("{}#{} {} ({})\n", mark, f.number, describe_position(repl, f.where),
              cut(arguments_text(repl, f.number), kArguments));
   if (!full) return;
   for (const debug::LocalInfo& local : repl.debugger().locals(f.number))
@@ -84,6 +83,8 @@ Status command_Bt(Repl& repl, std::string_view rest) {
   if (const std::size_t hidden = frames.size() - first - last; hidden > 0)
     repl.print("   ... {} frame{}: `bt N`, `bt -N`, `bt full`\n", hidden, hidden == 1 ? "" : "s");
   for (std::size_t i = frames.size() - last; i < frames.size(); ++i) print_frame(repl, frames[i], full);
+  if (const debug::StopReport* outer = repl.debugger().outer_stop())
+    repl.print("   called from the prompt, stopped at {}\n", describe_position(repl, outer->where));
   return Status::Good;
 }
 

@@ -16,11 +16,8 @@
 namespace rldb::ui {
 
 std::string function_at_hand(Repl& repl) {
-  auto frames = repl.debugger().machine() ? repl.debugger().frames() : std::vector<debug::FrameInfo>{};
-  std::erase_if(frames, [](const debug::FrameInfo& f) { return f.in_kernel; });
-  const auto frame = std::size_t(frames.empty() ? 0 : repl.debugger().machine_frame(repl.frame()));
-  if (frame >= frames.size()) return "main";
-  const debug::Position& where = frames[frame].where;
+  const debug::Position where = repl.debugger().function_position(repl.frame());
+  if (where.pc < 0) return "main";
   return where.written_in.empty() ? where.function : where.written_in;
 }
 
@@ -93,12 +90,20 @@ Status command_Graph(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+static bool show_binding(Repl& repl, const std::string& function, std::string_view name, debug::GraphOf version);
+
 bool show_binding(Repl& repl, std::string_view what) {
   const auto colon = what.find(':');
   const std::string function =
       colon == std::string_view::npos ? function_at_hand(repl) : std::string(what.substr(0, colon));
   const std::string_view name = colon == std::string_view::npos ? what : what.substr(colon + 1);
-  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame());
+  // What a pass fused or folded is known from the text.
+  return show_binding(repl, function, name, debug::GraphOf::Running) ||
+         show_binding(repl, function, name, debug::GraphOf::Written);
+}
+
+static bool show_binding(Repl& repl, const std::string& function, std::string_view name, debug::GraphOf version) {
+  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame(), version);
   if (!graph) return false;
   bool found = false;
   for (const debug::GraphNode& n : graph->nodes) {

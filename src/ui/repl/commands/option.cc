@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "rldb/session/relay_machine.h"
 #include "rldb/support/memory.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/state.h"
@@ -58,6 +59,11 @@ std::string dims_text(Repl& r) {
   for (const auto& [name, value] : of(r).dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text.empty() ? "none" : text;
 }
+bool set_machine(Repl&, std::string_view text) {
+  for (const session::Machine m : {session::Machine::Relax, session::Machine::Relay})
+    if (session::to_string(m) == text) return session::relay_machine()->wanted = m, true;
+  return false;
+}
 std::string diff_layout_name(const std::optional<DiffLayout>& layout) {
   if (!layout) return "auto";
   return *layout == DiffLayout::Unified ? "unified" : "side-by-side";
@@ -107,6 +113,8 @@ const std::vector<Option>& options() {
        [](Repl& r, std::string_view v) { return set_bool(of(r).isolate, v); }, "off"},
       {"list-lines", "a count", "source lines shown at a stop", [](Repl& r) { return fmt::format("{}", r.list_lines); },
        [](Repl& r, std::string_view v) { return set_count(r.list_lines, v); }},
+      {"machine", "relax, relay", "what Relay text is loaded for: translated to Relax, or compiled for the Relay VM",
+       [](Repl&) { return std::string(session::to_string(session::relay_machine()->wanted)); }, set_machine},
       {"max-memory", "a size such as 512M or 4G", "memory for everything, tensors included",
        [](Repl&) { return size_text(support::memory_limit()); },
        [](Repl&, std::string_view v) {
@@ -137,6 +145,9 @@ const std::vector<Option>& options() {
       {"show-types", "on, off", "print annotations that can be inferred",
        [](Repl& r) { return on_off(of(r).print.show_all_ty); },
        [](Repl& r, std::string_view v) { return set_bool(of(r).print.show_all_ty, v); }},
+      {"suggestions", "on, off", "what the history has for the rest of an entry, dimmed behind it",
+       [](Repl& r) { return on_off(r.suggestions); },
+       [](Repl& r, std::string_view v) { return set_bool(r.suggestions, v); }},
       {"syntax", "current, sinfo, rfc", "spelling to print", [](Repl& r) { return syntax_name(of(r).print.syntax); },
        set_syntax},
       {"timeout", "seconds, 0 for none", "time limit of each entry",

@@ -53,7 +53,7 @@ class Report {
     line("\nframes:");
     const std::vector<debug::FrameInfo> all = debugger_.frames();
     for (std::size_t i = 0; i < all.size() && i < kFrames; ++i)
-      line("  #{} {}", all[i].number, describe_position(repl_, all[i].where));
+      line("  #{} {}", all[i].number, describe_frame(repl_, all[i]));
     if (all.size() > kFrames) line("  ... and {} more", all.size() - kFrames);
   }
 

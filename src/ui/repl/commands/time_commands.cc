@@ -83,7 +83,8 @@ Status command_Skip(Repl& repl, std::string_view rest) {
 
 Status command_CallAgain(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  const bool over = repl.debugger().last_stop().kind == debug::StopKind::Finished;
+  if (!repl.debugger().active() && !over) return not_stopped(repl);
   source::Diagnostics diagnostics;
   const debug::StopReport stop = repl.debugger().call_again(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;

@@ -15,6 +15,7 @@
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/hint.h"
 #include "ui/repl/entry/state.h"
+#include "ui/screen/arrange.h"
 
 namespace rldb::ui {
 
@@ -149,6 +150,15 @@ void add_flags(const Command& command, Candidates& out) {
   }
 }
 
+// The words of an argument line that stand for themselves, and the panes where it takes one.
+void add_screen_words(std::string_view arguments, Candidates& out) {
+  for (const std::string& word : split_words(arguments))
+    if (std::islower(static_cast<unsigned char>(word[word.starts_with('[') ? 1 : 0])))
+      out.push_back(word.substr(word.starts_with('[') ? 1 : 0));
+  if (arguments.find("PANE") == std::string_view::npos) return;
+  for (std::size_t i = 0; i < kPaneKinds; ++i) out.emplace_back(name_of(PaneKind(i)));
+}
+
 }  // namespace
 
 void add_arguments(Repl& repl, const Command& command, std::string_view before, std::string_view prefix,
@@ -186,6 +196,8 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
       add_options(before, out);
       if (repl.debugger().active()) add_names(repl, out);
       return;
+    case Completion::Screen:
+      return add_screen_words(command.arguments, out);
   }
 }
 

@@ -114,13 +114,12 @@ void Repl::replace_in_run(std::string_view name) {
   report(diagnostics);
 }
 
-// Breakpoints count for the functions that an entry calls, unless a run is stopped already. `stop`: where it stopped.
+// Breakpoints count for the functions that an entry calls, at a stop, too. `stop`: where it stopped.
 session::Session::EntryRunner Repl::entry_runner(std::optional<debug::StopReport>& stop,
                                                  source::Diagnostics& diagnostics) {
-  if (debugger_->active() || debugger_->breakpoints().empty() || session_->options().engine == session::Engine::Eval)
-    return {};
+  if (debugger_->breakpoints().empty() || session_->options().engine == session::Engine::Eval) return {};
   return [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
-    debug::StopReport r = debugger_->start(std::move(build), function, args, false, diagnostics);
+    debug::StopReport r = debugger_->start_nested(std::move(build), function, args, diagnostics);
     if (r.kind == debug::StopKind::Finished) return r.value;
     if (!diagnostics.has_errors()) stop = std::move(r);
     return std::nullopt;

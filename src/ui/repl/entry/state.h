@@ -31,7 +31,18 @@ struct LastResult {
   std::vector<std::string> errors;  // messages with their notes
   std::string output;               // everything that was written
   bool failed = false;
-  int exit_code = 0;  // how a batch run that stops at it ends
+  bool unreadable = false;  // an expectation that makes no sense
+  int exit_code = 0;        // how a batch run that stops at it ends
+};
+
+// The entry before this one, for `:save-repro`: what it was given, and what is wrong with it.
+struct LastEntry {
+  std::string text;
+  std::string expectation;  // the `:expect` after it, when that failed
+  std::string error;        // the first one's first line
+  std::size_t version = 0;  // of the module before it
+  std::string run;          // the `:run` or `:start` that was stopped before it; empty: none was
+  bool failed = false;
 };
 
 // An expression that is shown at each stop.
@@ -41,6 +52,7 @@ struct Display {
   std::string text;
 };
 
+class Screen;
 // The lines of the text that was shown last with their colours: a stop a step would parse the whole text each time.
 class PaintedSource {
  public:
@@ -83,6 +95,9 @@ class Repl {
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
   const std::vector<std::string>& entered() const { return entered_; }
+  // The entry, with the text of the module that it loads.
+  std::string carried(std::string_view entry) const;
+  const LastEntry& last_entry() const { return last_entry_; }
 
   // ---- for the handlers ----
   template <class... Args>
@@ -115,6 +130,8 @@ class Repl {
   void show_value(const runtime::Value& value, std::string_view name = {});
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
+  // After the run of a call from the prompt: the one that waited for it is the present one again.
+  void tell_return();
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
@@ -130,13 +147,18 @@ class Repl {
   std::function<bool(const std::string&)> ask;
   // Waits for Enter where somebody sits at the terminal; false: enough. Empty: nobody does.
   std::function<bool()> go_on;
+  // Screen mode; null: there is no terminal for it.
+  Screen* screen = nullptr;
   // Of `:alias`: what stands for the first word of an entry.
   std::map<std::string, std::string, std::less<>> aliases;
+  // The script that entries are taken from one by one, not by `run_script`.
+  std::string script_path;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
   bool highlight = true;
-  bool hints = true;  // below an entry that is typed
+  bool hints = true;        // below an entry that is typed
+  bool suggestions = true;  // from the history, behind it
   bool pager = true;
   std::optional<DiffLayout> diff_layout;  // none: as the terminal is wide enough
   std::size_t list_lines = 7;
@@ -215,6 +237,10 @@ class Repl {
   std::vector<std::string> entered_;
   std::string failed_entry_;  // the last one, when it failed: `:expect error` may follow
   void keep_entry(std::string entry, Status result, bool changed) noexcept;
+  LastEntry last_entry_;
+  void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
+  // The folder of the script at hand for `${script}` in the first line of a command; nullopt: there is none.
+  std::optional<std::string> with_script_folder(std::string_view entry) const;
   int frame_ = 0;
   int exit_code_ = 0;
   // The script at hand.

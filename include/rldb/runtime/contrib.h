@@ -1,0 +1,47 @@
+// Packed functions of TVM's runtime: orders (`tvm.contrib.sort`), collectives (`runtime.disco`) of one worker, the
+// cache of keys and values of a decoder.
+//
+// Orders are stable; NaN stands behind all numbers, and in front of them in descending order. The axis may count from
+// the end. Tensors are of any number type.
+// Users: session (registers them by bytecode/runtime_function.def).
+#pragma once
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::runtime {
+
+// (data, out, axis, is_ascend)
+Result<Value> contrib_sort(PackedArgs args);
+// (data, out, axis, is_ascend): the indices in order, in any number type.
+Result<Value> contrib_argsort(PackedArgs args);
+// (data, valid_count, out, axis, is_ascend): only the first valid_count elements of each row are put in order; the
+// indices of the others stay as they are.
+Result<Value> contrib_argsort_nms(PackedArgs args);
+// (data, out..., k, axis, ret_type, is_ascend): ret_type says which outputs there are: "values", "indices", "both".
+Result<Value> contrib_topk(PackedArgs args);
+
+// The number of this worker as a shape: 0.
+Result<Value> disco_worker_id(PackedArgs args);
+// (x, shape of the kind of reduction, in_group, out)
+Result<Value> disco_allreduce(PackedArgs args);
+// (x, in_group, out); an output for several workers is an error.
+Result<Value> disco_allgather(PackedArgs args);
+Result<Value> disco_broadcast(PackedArgs args);
+Result<Value> disco_scatter(PackedArgs args);
+
+// A cache is a tuple: its memory, and the number of rows that are filled. (first rows, shape reserved, fill count)
+Result<Value> kv_cache_create(PackedArgs args);
+// (cache, rows): the cache. Memory doubles when it does not suffice.
+Result<Value> kv_cache_append(PackedArgs args);
+Result<Value> kv_cache_update(PackedArgs args);
+// (cache, shape): a view of what is filled.
+Result<Value> kv_cache_view(PackedArgs args);
+// (tuple of caches) and (tuple of caches, n)
+Result<Value> kv_cache_clear(PackedArgs args);
+Result<Value> kv_cache_pop(PackedArgs args);
+
+// (machine, function, tuple of arguments, index[, shape]) and (machine, function, index): calls of the function.
+Result<Value> cuda_graph_run(PackedArgs args);
+Result<Value> cuda_graph_alloc(PackedArgs args);
+
+}  // namespace rldb::runtime

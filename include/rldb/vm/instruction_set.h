@@ -1,0 +1,46 @@
+// InstructionSet: the door through which a machine runs another machine's program.
+//
+// The state of a run (frames, registers, time, fault) is vm::Machine's whatever it executes, so whoever steps, goes
+// back or looks (debug) knows one machine. A Program that is linked with an instruction set has an executable that is a
+// map of the code: its functions, one instruction for each of the other machine's at the same pc, the registers that it
+// reads and writes, debug info, and the text of each instruction (bytecode::text_note). What an instruction does is
+// asked here. Implemented by relay/vm; used by vm::Machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rldb/vm/machine.h"
+
+namespace rldb::vm {
+
+// The parts of a machine that an instruction changes.
+struct MachineState {
+  const Limits& limits;
+  std::vector<Frame>& frames;
+  std::vector<Value>& registers;
+  std::uint64_t& instructions;
+  std::optional<Fault>& fault;
+  bool& at_stop;
+};
+
+class InstructionSet {
+ public:
+  virtual ~InstructionSet() = default;
+  // At most `budget` instructions, to the next one of `stops` (may be null). Frames and pcs are those of the
+  // executable.
+  virtual Outcome run(MachineState state, const StopSet* stops, std::uint64_t budget) const = 0;
+  // Replaces the values by copies that share nothing mutable with them; aliases stay aliases.
+  virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
+  // Bytes of tensor data that `copy` would copy.
+  virtual std::size_t copied_bytes(std::span<const Value> values) const = 0;
+};
+
+// Program::link for another machine's program.
+Result<std::shared_ptr<const Program>> link_other(std::shared_ptr<const bytecode::Executable> map, Environment env,
+                                                  std::shared_ptr<const InstructionSet> instructions);
+// Null: the program is the Relax VM's.
+const InstructionSet* instructions_of(const Program& program);
+
+}  // namespace rldb::vm

@@ -1,0 +1,406 @@
+// Legalisation: suppression of boxes that overlap better ones. The statements are TVM's, step by step: the order of
+// equal scores and rounding decide which box stays.
+#include "ops/legal/boxes.h"
+#include "rldb/bytecode/runtime_function.h"
+
+namespace rldb::ops::legal {
+
+using namespace boxes;
+using ir::Stmt;
+
+namespace {
+
+struct Nms {
+  std::int64_t max_output, top_k, coord, score, id;
+  double iou, sigma, threshold;
+  bool force, indices;
+};
+
+// One row of boxes: what is in the buffers of the extern, and its steps.
+struct NmsRow {
+  Writer& w;
+  ir::Context& ctx;
+  const Nms& o;
+  const ir::Buffer *data, *order, *valid, *original;
+  const ir::Buffer *boxes, *index, *count;  // count: null when it is not wanted
+  const Expr* i;
+  const ir::Buffer* n;     // how many boxes take part
+  const ir::Buffer* done;  // how many were kept
+
+  DType t() const { return data->dtype; }
+  const Expr* wide(const Expr* e) const { return ir::cast_to(ctx, DType::Int(64), e); }
+  const Expr* field(const Expr* j, std::int64_t k) const { return w.load(boxes, {i, j, ctx.i64(k)}); }
+  const Expr* score(const Expr* j) const { return field(j, o.score); }
+  Box box(const Expr* j) const {
+    return box_of(ctx, [&](int k) { return field(j, o.coord + k); });
+  }
+  const Stmt* each_field(const std::function<const Stmt*(const Expr*)>& body) const {
+    return w.loop("k", boxes->shape[2], body);
+  }
+  // The box is no more.
+  const Stmt* clear(const Expr* j) const {
+    return w.seq({each_field([&](const Expr* k) -> const Stmt* {
+                    return w.store(boxes, number(ctx, t(), kSuppressed), {i, j, k});
+                  }),
+                  w.store(index, ctx.i32(-1), {i, j})});
+  }
+  // Boxes in the order of their scores.
+  const Stmt* start() const {
+    const Expr* all = w.load(valid, {i});
+    const Expr* kept = all;
+    if (o.top_k > 0) kept = ir::min(ctx, all, ctx.i32(std::int32_t(o.top_k)));
+    const Stmt* copy = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
+      const Expr* from = w.load(order, {i, j});
+      const Stmt* take = each_field([&](const Expr* k) -> const Stmt* {
+        return w.store(boxes, w.load(data, {i, wide(from), k}), {i, j, k});
+      });
+      return w.when(ir::compare(ctx, BinaryKind::LT, j, wide(w.get(n))), w.seq({take, w.store(index, from, {i, j})}),
+                    clear(j));
+    });
+    return w.seq(
+        {w.declare(n), w.set(n, ir::max(ctx, kept, ctx.i32(0))), copy, w.declare(done), w.set(done, ctx.i32(0))});
+  }
+  const Expr* room() const {
+    return o.max_output > 0 ? ir::compare(ctx, BinaryKind::LT, w.get(done), ctx.i32(std::int32_t(o.max_output)))
+                            : nullptr;
+  }
+  // Do boxes of these two belong to one class?
+  const Stmt* of_one_class(const Expr* a, const Expr* b, const Stmt* then) const {
+    if (o.force || o.id < 0) return then;
+    return w.when(ir::compare(ctx, BinaryKind::EQ, field(a, o.id), field(b, o.id)), then);
+  }
+  const Stmt* count_one() const { return w.set(done, ir::add(ctx, w.get(done), ctx.i32(1))); }
+
+  const Stmt* hard() const {
+    const Expr* zero = number(ctx, t(), 0);
+    return w.loop("j", w.get(n), [&](const Expr* j) -> const Stmt* {
+      const Stmt* suppress = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
+        const Stmt* drop = w.seq({w.store(boxes, number(ctx, t(), kSuppressed), {i, m, ctx.i64(o.score)}),
+                                  w.store(index, ctx.i32(-1), {i, m})});
+        const Stmt* test = w.when(ge(ctx, overlap(ctx, box(j), box(m)), number(ctx, t(), o.iou)), drop);
+        return w.when(both(ctx, gt(ctx, m, j), gt(ctx, score(m), zero)), of_one_class(j, m, test));
+      });
+      const Expr* alive = gt(ctx, score(j), zero);
+      if (const Expr* more = room()) alive = both(ctx, alive, more);
+      return w.when(alive, w.seq({count_one(), suppress}), clear(j));
+    });
+  }
+
+  const Stmt* swap(const ir::Buffer* best, const ir::Buffer* old_index, const ir::Buffer* old_value) const {
+    const Expr *a = wide(w.get(done)), *b = wide(w.get(best));
+    const Stmt* fields = each_field([&](const Expr* k) -> const Stmt* {
+      return w.seq({w.set(old_value, w.load(boxes, {i, a, k})), w.store(boxes, w.load(boxes, {i, b, k}), {i, a, k}),
+                    w.store(boxes, w.get(old_value), {i, b, k})});
+    });
+    return w.seq({w.set(old_index, w.load(index, {i, a})), w.store(index, w.load(index, {i, b}), {i, a}),
+                  w.store(index, w.get(old_index), {i, b}), fields});
+  }
+
+  // Scores are lowered instead of boxes dropped, so that the best one is looked for again each time.
+  const Stmt* soft() const {
+    const ir::Buffer* best = w.cell("best", DType::Int(32));
+    const ir::Buffer* best_score = w.cell("best_score", t());
+    const ir::Buffer* old_index = w.cell("old_index", DType::Int(32));
+    const ir::Buffer* old_value = w.cell("old_value", t());
+    const Expr* least = number(ctx, t(), o.threshold);
+    const auto open = [&](const Expr* m) { return ge(ctx, w.load(index, {i, m}), ctx.i32(0)); };
+    const Stmt* find = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
+      const Expr* better =
+          both(ctx, both(ctx, ge(ctx, m, wide(w.get(done))), open(m)), gt(ctx, score(m), w.get(best_score)));
+      return w.when(better, w.seq({w.set(best, m), w.set(best_score, score(m))}));
+    });
+    const Stmt* decay = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
+      const Expr* chosen = wide(w.get(done));
+      const Expr* iou = overlap(ctx, box(chosen), box(m));
+      const Expr* power =
+          ir::div(ctx, ir::mul(ctx, ir::mul(ctx, number(ctx, t(), -1), iou), iou), number(ctx, t(), o.sigma));
+      const Expr* lower = ir::mul(ctx, score(m), ctx.intrin(t(), ir::Intrinsic::Exp, {power}));
+      const Expr* limit = number(ctx, t(), o.iou);
+      const Stmt* gone = w.store(index, ctx.i32(-1), {i, m});
+      const Stmt* weaken =
+          w.seq({w.store(boxes, lower, {i, m, ctx.i64(o.score)}),
+                 w.when(ir::compare(ctx, BinaryKind::LE, score(m), least), w.store(index, ctx.i32(-1), {i, m}))});
+      const Stmt* test =
+          w.seq({w.when(ge(ctx, iou, limit), gone), w.when(ir::compare(ctx, BinaryKind::LT, iou, limit), weaken)});
+      const Expr* later = both(ctx, both(ctx, gt(ctx, m, chosen), open(m)), gt(ctx, score(m), least));
+      return w.when(later, of_one_class(chosen, m, test));
+    });
+    const Stmt* step =
+        w.when(ir::compare(ctx, BinaryKind::NE, w.get(best), w.get(done)), swap(best, old_index, old_value));
+    const Stmt* keep = w.when(ge(ctx, w.get(best), ctx.i32(0)), w.seq({step, decay, count_one()}));
+    const Stmt* body = w.seq({w.set(best, ctx.i32(-1)), w.set(best_score, least), find, keep});
+    const Expr* more = room();
+    return w.seq({w.declare(best), w.declare(best_score), w.declare(old_index), w.declare(old_value),
+                  w.loop("j", w.get(n), [&](const Expr*) -> const Stmt* { return more ? w.when(more, body) : body; })});
+  }
+  // Boxes that were chosen stand in front; indices become those that the caller gave.
+  const Stmt* soft_results() const {
+    const Expr* chosen = wide(w.get(done));
+    const Stmt* each = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
+      const Expr* own = w.load(original, {i, wide(w.load(index, {i, j}))});
+      const Stmt* remap = w.store(index, own, {i, j});
+      const Stmt* rest = clear(j);
+      return o.indices ? w.when(ir::compare(ctx, BinaryKind::LT, j, chosen), remap, rest)
+                       : w.when(ge(ctx, j, chosen), rest);
+    });
+    return count ? w.seq({w.store(count, w.get(done), {i, ctx.i64(0)}), each}) : each;
+  }
+  // The indices that the caller gave of the boxes that stay, moved to the front.
+  const Stmt* hard_results() const {
+    const ir::Buffer* to = w.cell("kept", DType::Int(32));
+    const Expr* at = wide(w.get(to));
+    const Stmt* move = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
+      const Expr* mine = w.load(index, {i, j});
+      return w.when(ge(ctx, mine, ctx.i32(0)), w.seq({w.store(index, w.load(original, {i, wide(mine)}), {i, at}),
+                                                      w.set(to, ir::add(ctx, w.get(to), ctx.i32(1)))}));
+    });
+    const Stmt* rest = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
+      return w.when(ge(ctx, j, at), w.store(index, ctx.i32(-1), {i, j}));
+    });
+    return w.seq({w.declare(to), w.set(to, ctx.i32(0)), move, w.store(count, w.get(to), {i, ctx.i64(0)}), rest});
+  }
+};
+
+// Boxes with a score that is not negative, in front.
+Tensor valid_first(Te& te, Tensor boxes, std::int64_t score) {
+  const te::Graph::OutputSpec outputs[] = {{boxes->shape, boxes->dtype}};
+  const Tensor inputs[] = {boxes};
+  const auto write = [&te, score](Buffers in, Buffers out) -> const Stmt* {
+    ir::Context& ctx = te.ctx;
+    Writer w(ctx);
+    const DType t = in[0]->dtype;
+    return w.loop("i", in[0]->shape[0], [&](const Expr* i) -> const Stmt* {
+      const ir::Buffer* to = w.cell("kept", DType::Int(64));
+      const Stmt* move = w.loop("j", in[0]->shape[1], [&](const Expr* j) -> const Stmt* {
+        const Stmt* copy = w.loop("k", in[0]->shape[2], [&](const Expr* k) -> const Stmt* {
+          return w.store(out[0], w.load(in[0], {i, j, k}), {i, w.get(to), k});
+        });
+        return w.when(ge(ctx, w.load(in[0], {i, j, ctx.i64(score)}), number(ctx, t, 0)),
+                      w.seq({copy, w.set(to, ir::add(ctx, w.get(to), ctx.i64(1)))}));
+      });
+      const Stmt* rest = w.loop("j", in[0]->shape[1], [&](const Expr* j) -> const Stmt* {
+        return w.when(ge(ctx, j, w.get(to)), w.loop("k", in[0]->shape[2], [&](const Expr* k) -> const Stmt* {
+          return w.store(out[0], number(ctx, t, kSuppressed), {i, j, k});
+        }));
+      });
+      return w.seq({w.declare(to), w.set(to, ctx.i64(0)), move, rest});
+    });
+  };
+  return te.graph.extern_op(outputs, inputs, write, "rearrange_out")[0];
+}
+
+}  // namespace
+
+Result<const Expr*> non_max_suppression(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  const ir::CallSpec s = spec(c);
+  const Nms o{attr_int(s, "max_output_size"),  attr_int(s, "top_k"),
+              attr_int(s, "coord_start"),      attr_int(s, "score_index"),
+              attr_int(s, "id_index"),         attr_float(s, "iou_threshold"),
+              attr_float(s, "soft_nms_sigma"), attr_float(s, "score_threshold"),
+              attr_bool(s, "force_suppress"),  attr_bool(s, "return_indices")};
+  if (!x->dtype.is_float()) return refuse(c, "the boxes are not floats");
+  const bool soft = o.sigma > 0;
+  return l.call_te("non_max_suppression", c->args, c->type, [&](Te& te) -> Tensors {
+    ir::Context& ctx = te.ctx;
+    const Tensor data = te.in[0];
+    const DType i32 = DType::Int(32);
+    const ExprList two{data->shape[0], data->shape[1]};
+    const Tensor scores = te.graph.compute(
+        two,
+        [&](Indices i) {
+          return te.graph.load(data, {i[0], i[1], ctx.i64(o.score)});
+        },
+        "score_tensor");
+    const te::Graph::OutputSpec sorted[] = {{ctx.list(two), i32}};
+    const Tensor sort_inputs[] = {scores, te.in[1]};
+    const auto sort = [&ctx](Buffers in, Buffers out) -> const Stmt* {
+      Writer w(ctx);
+      const Expr* args[] = {w.whole(in[0]), w.whole(in[1]), w.whole(out[0]), ctx.i32(1), ctx.bool_imm(false)};
+      return w.call_packed(runtime_function::ArgsortNms, args);
+    };
+    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_nms_cpu", kPackedAlignment)[0];
+    std::vector<te::Graph::OutputSpec> outputs{{data->shape, data->dtype}, {ctx.list(two), i32}};
+    if (o.indices) outputs.push_back({ctx.list(ExprList{data->shape[0], ctx.i64(1)}), i32});
+    const Tensor inputs[] = {data, order, te.in[1], te.in[2]};
+    const auto write = [&te, o, soft](Buffers in, Buffers out) -> const Stmt* {
+      Writer w(te.ctx);
+      return w.loop("i", in[0]->shape[0], [&](const Expr* i) -> const Stmt* {
+        const NmsRow row{w,
+                         te.ctx,
+                         o,
+                         in[0],
+                         in[1],
+                         in[2],
+                         in[3],
+                         out[0],
+                         out[1],
+                         out.size() > 2 ? out[2] : nullptr,
+                         i,
+                         w.cell("n", DType::Int(32)),
+                         w.cell("done", DType::Int(32))};
+        if (soft) return w.seq({row.start(), row.soft(), row.soft_results()});
+        return o.indices ? w.seq({row.start(), row.hard(), row.hard_results()}) : w.seq({row.start(), row.hard()});
+      });
+    };
+    const Tensors made = te.graph.extern_op(outputs, inputs, write, "non_max_suppression");
+    if (o.indices) return soft ? made : Tensors{made[1], made[2]};
+    return {attr_bool(spec(c), "invalid_to_bottom") ? valid_first(te, made[0], o.score) : made[0]};
+  });
+}
+
+namespace {
+
+// A number that is an argument: a scalar, or a tensor of one element.
+struct Setting {
+  std::size_t tensor = 0;  // among the kernel's, when `scalar` is null
+  const Expr* scalar = nullptr;
+};
+
+Result<Setting> setting(const ir::Call* c, std::size_t argument, ExprList& tensors) {
+  const Expr* e = c->args[argument];
+  if (ir::as<ir::PrimType>(e->type)) return Setting{0, e};
+  RLDB_TRY(const TensorType* t, known_arg(c, argument));
+  const bool one = t->ndim == 0 || (t->ndim == 1 && is_one(t->shape[0]));
+  if (!one) return refuse(c, "argument " + std::to_string(argument) + " is not one number");
+  tensors.push_back(e);
+  return Setting{tensors.size() - 1, nullptr};
+}
+
+const Expr* value_of(Te& te, Buffers in, const Setting& s, DType t) {
+  if (s.scalar) return ir::cast_to(te.ctx, t, te.map(s.scalar));
+  const ir::Buffer* b = in[s.tensor];
+  const ExprList at(b->shape.size(), te.ctx.i64(0));
+  return ir::cast_to(te.ctx, t, te.ctx.load(b, at));
+}
+
+// What a class of a batch writes of a box that it keeps: `at` boxes of this class were kept before it.
+using KeepBox = std::function<const Stmt*(const Expr* row, const Expr* box, const Expr* score, const Expr* at)>;
+
+struct ClassNms {
+  Writer& w;
+  ir::Context& ctx;
+  const ir::Buffer *boxes, *scores, *order, *live;
+  const Expr *max_boxes, *iou, *threshold, *classes;
+
+  const Expr* box_at(const Expr* row, const Expr* j) const {
+    return ir::cast_to(ctx, DType::Int(64), w.load(order, {row, j}));
+  }
+  Box box(const Expr* row, const Expr* j) const {
+    const Expr* batch = ir::floor_div(ctx, row, classes);
+    return box_of(ctx, [&](int k) { return w.load(boxes, {batch, box_at(row, j), ctx.i64(k)}); });
+  }
+  const Stmt* run(const Expr* row, const ir::Buffer* kept, const KeepBox& keep) const {
+    const DType t = scores->dtype;
+    const Expr* count = order->shape[1];
+    const auto score = [&](const Expr* j) { return w.load(live, {row, j}); };
+    const Stmt* copy = w.loop("j", count, [&](const Expr* j) -> const Stmt* {
+      return w.store(live, w.load(scores, {row, box_at(row, j)}), {row, j});
+    });
+    const Stmt* choose = w.loop("j", count, [&](const Expr* j) -> const Stmt* {
+      const Stmt* suppress = w.loop("m", count, [&](const Expr* m) -> const Stmt* {
+        const Expr* rival =
+            both(ctx, both(ctx, gt(ctx, m, j), gt(ctx, score(m), number(ctx, t, 0))), gt(ctx, score(m), threshold));
+        return w.when(rival, w.when(ge(ctx, overlap(ctx, box(row, j), box(row, m)), iou),
+                                    w.store(live, number(ctx, t, kSuppressed), {row, m})));
+      });
+      const Expr* alive = both(ctx, gt(ctx, score(j), number(ctx, t, kSuppressed)), gt(ctx, score(j), threshold));
+      return w.when(both(ctx, alive, ir::compare(ctx, BinaryKind::LT, w.get(kept), max_boxes)),
+                    w.seq({keep(row, box_at(row, j), score(j), w.get(kept)),
+                           w.set(kept, ir::add(ctx, w.get(kept), ctx.i64(1))), suppress}));
+    });
+    // Without a threshold nothing is chosen, as in TVM.
+    return w.seq({w.set(kept, ctx.i64(0)), copy, w.when(gt(ctx, iou, number(ctx, iou->dtype(), 0)), choose)});
+  }
+};
+
+}  // namespace
+
+Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY(const TensorType* boxes, known_arg(c, 0));
+  RLDB_TRY(const TensorType* scores, known_arg(c, 1));
+  if (!boxes->dtype.is_float() || !scores->dtype.is_float()) return refuse(c, "the boxes or scores are not floats");
+  if (!ir::is_const(boxes->shape[2], 4)) return refuse(c, "a box has four coordinates");
+  const bool onnx = attr_string(spec(c), "output_format") == "onnx";
+  if (!onnx && scores->dtype != DType::Float(32)) return refuse(c, "the scores are written as float32");
+  ExprList tensors{c->args[0], c->args[1]};
+  Setting settings[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    RLDB_TRY(settings[i], setting(c, i + 2, tensors));
+    if (settings[i].scalar) continue;
+    // Behind the boxes, the scores and their order.
+    settings[i].tensor += 1;
+  }
+  return l.call_te("all_class_non_max_suppression", tensors, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    ir::Context& ctx = te.ctx;
+    const Tensor all = te.in[1];
+    const Expr *classes = all->shape[1], *n = all->shape[2], *batches = all->shape[0];
+    const Expr* rows = ir::mul(ctx, batches, classes);
+    const ExprList flat{rows, n};
+    const Tensor by_row = t.reshape(all, flat);
+    const te::Graph::OutputSpec sorted[] = {{ctx.list(flat), DType::Int(32)}};
+    const Tensor sort_inputs[] = {by_row};
+    const auto sort = [&ctx](Buffers in, Buffers out) -> const Stmt* {
+      Writer w(ctx);
+      const Expr* args[] = {w.whole(in[0]), w.whole(out[0]), ctx.i32(1), ctx.bool_imm(false)};
+      return w.call_packed(runtime_function::Argsort, args);
+    };
+    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_cpu", kPackedAlignment)[0];
+    Tensors inputs{te.in[0], by_row, order};
+    inputs.insert(inputs.end(), te.in.begin() + 2, te.in.end());
+    const DType i64 = DType::Int(64);
+    const Expr* each = ir::mul(ctx, classes, n);
+    std::vector<te::Graph::OutputSpec> outputs;
+    if (onnx)
+      outputs = {{ctx.list(ExprList{ir::mul(ctx, rows, n), ctx.i64(3)}), i64}, {ctx.list(ExprList{ctx.i64(1)}), i64}};
+    else
+      outputs = {{ctx.list(ExprList{batches, each, ctx.i64(2)}), i64},
+                 {ctx.list(ExprList{batches, each}), DType::Float(32)},
+                 {ctx.list(ExprList{batches}), i64}};
+    outputs.push_back({ctx.list(flat), scores->dtype});  // what is left of the scores
+    const auto write = [&te, onnx, classes, settings](Buffers in, Buffers out) -> const Stmt* {
+      ir::Context& ctx = te.ctx;
+      Writer w(ctx);
+      const ClassNms nms{w,
+                         ctx,
+                         in[0],
+                         in[1],
+                         in[2],
+                         out.back(),
+                         value_of(te, in, settings[0], DType::Int(64)),
+                         value_of(te, in, settings[1], in[0]->dtype),
+                         value_of(te, in, settings[2], in[1]->dtype),
+                         classes};
+      const Expr* zero = ctx.i64(0);
+      std::vector<const Stmt*> steps;
+      for (const ir::Buffer* b : out.first(out.size() - 1))
+        steps.push_back(nest(ctx, b->shape, [&](const ExprList& i) -> const Stmt* {
+          return ctx.store(b, ctx.literal(b->dtype, 0), i);
+        }));
+      const ir::Buffer* kept = w.cell("kept", DType::Int(64));
+      steps.push_back(w.declare(kept));
+      steps.push_back(w.loop("row", in[2]->shape[0], [&](const Expr* row) -> const Stmt* {
+        const Expr *batch = ir::floor_div(ctx, row, classes), *of = ir::floor_mod(ctx, row, classes);
+        const ir::Buffer* total = onnx ? out[1] : out[2];
+        const Expr* slot = onnx ? zero : batch;
+        const KeepBox keep = [&](const Expr*, const Expr* box, const Expr* score, const Expr* at) -> const Stmt* {
+          const Expr* to = ir::add(ctx, w.load(total, {slot}), at);
+          if (onnx)
+            return w.seq({w.store(out[0], batch, {to, zero}), w.store(out[0], of, {to, ctx.i64(1)}),
+                          w.store(out[0], box, {to, ctx.i64(2)})});
+          return w.seq({w.store(out[0], of, {batch, to, zero}), w.store(out[0], box, {batch, to, ctx.i64(1)}),
+                        w.store(out[1], score, {batch, to})});
+        };
+        return w.seq(
+            {nms.run(row, kept, keep), w.store(total, ir::add(ctx, w.load(total, {slot}), w.get(kept)), {slot})});
+      }));
+      return ctx.seq_stmt(steps);
+    };
+    Tensors made = te.graph.extern_op(outputs, inputs, write, "all_class_nms");
+    made.pop_back();
+    return made;
+  });
+}
+
+}  // namespace rldb::ops::legal

@@ -1,0 +1,120 @@
+// FuseTransposeMatmul: matmul(x, permute_dims(w)) that swaps the last two dims becomes one kernel `NT_matmul`, which
+// reads `w` as it lies.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/transform/call_expander.h"
+#include "rldb/ir/arith.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ops/legalize.h"
+#include "rldb/passes/rewrite_counter.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+const TensorType* matrices(const Expr* e) {
+  const auto* t = as<TensorType>(e->type);
+  return t && t->has_shape && t->shape.size() >= 2 && !t->dtype.is_void() ? t : nullptr;
+}
+
+// The last two of `rank` dims change places and the others stay.
+bool swaps_matrix_dims(const Call* permute, std::size_t rank) {
+  const Attr* axes = find_attr(permute->attrs, "axes");
+  if (!axes || axes->is(AttrKind::None)) return rank == 2;
+  if (axes->items.size() != rank) return false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const Attr* axis = axes->items[i];
+    const auto* literal = axis->is(AttrKind::Expr) ? as<IntImm>(axis->node) : nullptr;
+    std::int64_t at = literal ? literal->value : axis->integer;
+    if (at < 0) at += std::int64_t(rank);
+    const std::size_t wanted = i + 2 < rank ? i : i + 2 == rank ? rank - 1 : rank - 2;
+    if (at != std::int64_t(wanted)) return false;
+  }
+  return true;
+}
+
+class TransposeFuser : public CallExpander {
+ public:
+  TransposeFuser(Context& ctx, ops::Legalizer& legalizer) : CallExpander(ctx), legalizer_(legalizer) {}
+
+ protected:
+  const Expr* expand(const Call* call) override {
+    const Call* matmul = as_call_of(call, op::Matmul);
+    const Call* permute = matmul ? call_of(matmul->args[1], op::PermuteDims) : nullptr;
+    if (!permute) return nullptr;
+    const TensorType *a = matrices(matmul->args[0]), *b = matrices(permute->args[0]), *out = matrices(matmul);
+    if (!a || !b || !out || !swaps_matrix_dims(permute, b->shape.size())) return nullptr;
+    if (!may_rewrite([&] { return std::string("a matmul reads its transposed operand as it lies"); })) return nullptr;
+    BlockBuilder blocks(ctx_);
+    blocks.begin_scope();
+    const Expr* const args[] = {matmul->args[0], permute->args[0]};
+    // Called outside of Legalizer::legalize, which would set the place of extra bindings: there are none.
+    auto made = legalizer_.call_te("NT_matmul", args, matmul->type,
+                                   [&](ops::Legalizer::Te& te) { return std::vector{product(te, out->dtype)}; });
+    blocks.end_scope(call);
+    return made.ok() ? *made : nullptr;
+  }
+
+ private:
+  static te::Tensor product(ops::Legalizer::Te& te, DType dtype) {
+    const te::Tensor a = te.in[0], b = te.in[1];
+    const std::size_t rank = std::max(a->shape.size(), b->shape.size());
+    std::vector<const Expr*> shape;
+    for (std::size_t i = 0; i + 2 < rank; ++i) {
+      const Expr *x = batch_dim(te, a, rank, i), *y = batch_dim(te, b, rank, i);
+      shape.push_back(is_const(x, 1) ? y : x);
+    }
+    shape.push_back(a->shape[a->shape.size() - 2]);
+    shape.push_back(b->shape[b->shape.size() - 2]);
+    const IterVar k = te.graph.reduce_axis(a->shape.back(), "k");
+    return te.graph.reduce(
+        shape,
+        [&](te::Indices i) {
+          const Expr* x = te.graph.load(a, indices(te, a, i, i[rank - 2], k.var));
+          const Expr* y = te.graph.load(b, indices(te, b, i, i[rank - 1], k.var));
+          return mul(te.ctx, cast_to(te.ctx, dtype, x), cast_to(te.ctx, dtype, y));
+        },
+        {&k, 1}, te.graph.sum_reducer(dtype), "NT_matmul");
+  }
+
+  static const Expr* batch_dim(ops::Legalizer::Te& te, te::Tensor t, std::size_t rank, std::size_t i) {
+    const std::size_t missing = rank - t->shape.size();
+    return i < missing ? te.ctx.i64(1) : t->shape[i - missing];
+  }
+
+  static std::vector<const Expr*> indices(ops::Legalizer::Te& te, te::Tensor t, te::Indices at, const Expr* row,
+                                          const Expr* k) {
+    std::vector<const Expr*> out;
+    const std::size_t missing = at.size() - t->shape.size();
+    for (std::size_t i = 0; i + 2 < t->shape.size(); ++i)
+      out.push_back(is_const(t->shape[i], 1) ? static_cast<const Expr*>(te.ctx.i64(0)) : at[missing + i]);
+    out.push_back(row);
+    out.push_back(k);
+    return out;
+  }
+
+  ops::Legalizer& legalizer_;
+};
+
+}  // namespace
+
+Result<const Module*> fuse_transpose_matmul(PassEnv& env, const Module* module, const PassOptions&) {
+  ModuleBuilder builder(env.ctx, *module);
+  ops::Legalizer legalizer(env.ctx, builder);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (!f) continue;
+    const Function* made = TransposeFuser(env.ctx, legalizer).run(f);
+    if (made == f) continue;
+    builder.set(e.name, refine_result(env.ctx, made));
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,117 @@
+// Screen: what stands on the terminal in screen mode, as cells: panes over the stopped program, below them the command
+// line with what was written. Knows neither the debugger, which fills the panes (debug_panes.h), nor the terminal, to
+// which full_screen.h brings the cells: a test reads them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ui/screen/arrange.h"
+#include "ui/screen/scrollback.h"
+#include "ui/term/key_bindings.h"
+#include "ui/term/layout.h"
+
+namespace rldb::ui {
+
+struct PaneLine {
+  std::string text;      // may have colours
+  bool changed = false;  // since the stop before
+};
+
+struct Pane {
+  std::string title;
+  std::string id;                             // another one: another text, which is shown from its start
+  std::size_t count = 0;                      // lines
+  std::function<PaneLine(std::size_t)> line;  // asked for those that are seen
+  std::optional<std::size_t> current;         // the line that the pane follows
+  std::string instead;                        // stands there when there are no lines
+};
+
+struct SingleKey {
+  char key;
+  std::string_view entry, doc;
+};
+const std::vector<SingleKey>& single_keys();
+
+class Screen {
+ public:
+  explicit Screen(bool color) : color_(color) {}
+  bool color() const { return color_; }
+
+  // ---- what is shown ----
+  bool on = false;
+  bool single_key = false;
+  std::string status;  // the title of the command line
+  Pane& pane(PaneKind kind) { return states_[std::size_t(kind)].pane; }
+  // After the panes were filled anew: those whose line has moved follow it again.
+  void panes_changed();
+  // Their lines must not be asked for any more: what they were made from is gone. What stands on the screen stays.
+  void forget_panes();
+  Scrollback& output() { return output_; }
+
+  // ---- what the user arranges ----
+  bool is_shown(PaneKind kind) const { return wanted_.is_shown(kind); }
+  void show(PaneKind kind, bool shown);
+  PaneKind focus() const { return focus_; }
+  void set_focus(PaneKind kind);
+  void focus_next(bool backwards = false);
+  // Of a named layout: `src`, `asm`, `split`. False: there is none of that name.
+  bool set_layout(std::string_view name);
+  void next_layout(bool backwards = false);
+  // Rows of a pane; relative to what it has now.
+  void set_height(PaneKind kind, int rows, bool relative);
+
+  // ---- keys ----
+  // True: the key was the screen's. Else the editor's, which then sees its entry again.
+  bool take(KeyFunction function, std::string_view keys);
+  // The entry that a letter stands for at an empty entry; empty: taken, nothing is to be run.
+  std::optional<std::string_view> take_single(char letter);
+
+  // ---- cells ----
+  Frame compose(const Frame& entry, int width, int height);
+  // While an entry is worked on: what has been written so far, and a line of progress. The panes are those of the last
+  // `compose`, of which it has the size too.
+  Frame working(std::string_view progress);
+  // Rows for the entry and what is listed below it.
+  int command_rows() const;
+
+ private:
+  struct State {
+    Pane pane;
+    std::optional<std::size_t> shown_line;  // `current` of the text before
+    std::string shown_id;
+    std::size_t top = 0;
+    int left = 0, rows = 0;
+    bool following = true;
+  };
+  State& state(PaneKind kind) { return states_[std::size_t(kind)]; }
+  bool toggle(KeyFunction function);
+  bool scroll(KeyFunction function);
+  void scroll_pane(State& state, KeyFunction function);
+  void render(int width, int height);
+  void follow(State& state) const;
+  void render_pane(const PaneBox& box, std::vector<std::vector<Row>>& rows);
+  Row body_row(State& state, std::size_t line, int width) const;
+  Row title_row(const PaneBox& box, std::string_view title) const;
+  Frame with_command(std::vector<Row> entry, ScreenPosition cursor, bool open);
+
+  bool color_;
+  Arrangement wanted_;
+  PaneKind focus_ = PaneKind::Command;
+  std::size_t layout_ = 0;
+  std::array<State, kPaneKinds> states_;
+  Scrollback output_;
+  std::size_t back_ = 0;  // rows that the command line is scrolled back
+  // The panes as they were last rendered.
+  std::vector<PaneBox> boxes_;
+  std::vector<Row> rows_;
+  int width_ = 0, height_ = 0;
+  bool stale_ = true;
+};
+
+}  // namespace rldb::ui

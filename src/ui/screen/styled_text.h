@@ -1,0 +1,23 @@
+// Text with colours as cells: what was written for a terminal (SGR sequences among the characters) as it stands in a
+// pane. Of other escape sequences nothing is shown, so that no output can move the cursor out of its pane.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ui/term/layout.h"
+
+namespace rldb::ui {
+
+// The cells of one line. `style` is the style at its start, and afterwards the one at its end.
+std::vector<Cell> styled_cells(std::string_view line, std::string_view& style);
+// The style at the end of a line that began in `style`.
+std::string_view style_after(std::string_view line, std::string_view style);
+// A row of exactly `width` columns: the cells from column `left` on, then blanks.
+Row clipped(const std::vector<Cell>& cells, int left, int width);
+void append_text(Row& row, std::string_view text, std::string_view style);
+// The other way: the text of a row with its colours.
+std::string text_of(const Row& row);
+
+}  // namespace rldb::ui
