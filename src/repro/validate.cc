@@ -69,8 +69,13 @@ class Borrowed {
   std::optional<FirstDifference> first_difference(const Way& before, const Way& after, std::string_view function,
                                                   const std::vector<Value>& args, std::int64_t dim) {
     set_dim(dim);
-    Program a{before.module, std::string(function), args, before.engine, {}};
-    Program b{after.module, std::string(function), args, after.engine, {}};
+    Program a, b;
+    for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
+      program->module = way->module;
+      program->function = function;
+      program->args = args;
+      program->kernels = way->engine;
+    }
     Tolerances tolerances;
     tolerances.atol = tolerance().atol;
     tolerances.rtol = tolerance().rtol;

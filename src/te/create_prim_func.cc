@@ -44,6 +44,7 @@ class Builder {
   std::vector<Tensor> inputs_of(const Operation* op);
   const ir::Buffer* buffer_of(Tensor t) { return buffers_.at(t); }
   const ir::Buffer* make_buffer(Tensor t);
+  const Stmt* root_around(const std::vector<const Stmt*>& stages, const std::vector<const ir::Buffer*>& local);
   Stmt const* stage(const Operation* op);
   const Stmt* compute(const Operation* op);
   const Stmt* reduce(const Operation* op);
@@ -55,20 +56,27 @@ class Builder {
 
   ir::Context& ctx_;
   std::vector<const Operation*> stages_;
-  std::unordered_map<Tensor, int> alignments_;  // other than the default
+  std::unordered_map<Tensor, int> alignments_;  // 0: the default
   std::unordered_set<const Operation*> seen_;
   std::unordered_map<Tensor, const ir::Buffer*> buffers_;
   Names buffer_names_;
   Names block_names_;
 };
 
+// What an index reads is made before what is read there.
+void collect_inputs(const Expr* e, std::vector<Tensor>& out) {
+  ir::walk(e, [&](const ir::Node* n) {
+    const auto* load = ir::as<ir::ProducerLoad>(n);
+    if (!load) return true;
+    for (const Expr* index : load->indices) collect_inputs(index, out);
+    out.push_back(tensor_of(load));
+    return false;
+  });
+}
+
 std::vector<Tensor> Builder::inputs_of(const Operation* op) {
   std::vector<Tensor> out = op->inputs;
-  for (const Expr* body : op->bodies)
-    ir::walk(body, [&](const ir::Node* n) {
-      if (const auto* load = ir::as<ir::ProducerLoad>(n)) out.push_back(tensor_of(load));
-      return true;
-    });
+  for (const Expr* body : op->bodies) collect_inputs(body, out);
   return out;
 }
 
@@ -77,8 +85,9 @@ void Builder::order(const Operation* op) {
   if (!seen_.insert(op).second) return;
   for (Tensor t : inputs_of(op)) order(t->op);
   stages_.push_back(op);
-  if (op->data_alignment == 0) return;
+  if (op->kind != OperationKind::Extern) return;
   for (Tensor t : op->outputs) alignments_[t] = op->data_alignment;
+  // The last extern that reads a placeholder says.
   for (Tensor t : op->inputs)
     if (t->op->kind == OperationKind::Placeholder) alignments_[t] = op->data_alignment;
 }
@@ -86,7 +95,7 @@ void Builder::order(const Operation* op) {
 const ir::Buffer* Builder::make_buffer(Tensor t) {
   const ir::Buffer* plain = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
   const auto it = alignments_.find(t);
-  if (it == alignments_.end()) return plain;
+  if (it == alignments_.end() || it->second == 0) return plain;
   ir::Buffer aligned = *plain;
   aligned.data_alignment = it->second;
   return ctx_.buffer(aligned);
@@ -237,6 +246,14 @@ const Stmt* Builder::stage(const Operation* op) {
   return nullptr;
 }
 
+const Stmt* Builder::root_around(const std::vector<const Stmt*>& stages, const std::vector<const ir::Buffer*>& local) {
+  ir::SBlock root{};
+  root.name = "root";
+  root.alloc_buffers = ctx_.list(local);
+  root.body = ctx_.seq_stmt(stages);
+  return ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
+}
+
 const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   for (const Param& p : params)
     if (p.tensor) order(p.tensor->op);
@@ -262,11 +279,9 @@ const ir::PrimFunc* Builder::build(std::span<const Param> params) {
   std::vector<const Stmt*> body;
   for (const Operation* op : stages_)
     if (const Stmt* s = stage(op)) body.push_back(s);
-  ir::SBlock root{};
-  root.name = "root";
-  root.alloc_buffers = ctx_.list(local);
-  root.body = ctx_.seq_stmt(body);
-  const Stmt* whole = ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(root));
+  // The block of an extern alone is the root.
+  const auto* only = body.size() == 1 && local.empty() ? ir::as<ir::SBlockRealize>(body[0]) : nullptr;
+  const Stmt* whole = only && only->block->iter_vars.empty() ? only : root_around(body, local);
   ir::NamedAttr attrs[] = {ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
   return ctx_.prim_func(out, ctx_.void_type(), whole, attrs, true);
 }

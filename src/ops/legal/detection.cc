@@ -95,14 +95,13 @@ Result<const Expr*> multibox_transform_loc(Legalizer& l, const ir::Call* c) {
         },
         "multibox_boxes");
     const Tensor likely = softmax_of(t, scores, 1, false);
+    const Tensor over = te.graph.compute(
+        scores->shape, [&](Indices i) { return t.le(lit(threshold), te.graph.load(likely, i)); }, "T_greater_equal");
+    const Tensor kept = t.multiply(likely, t.cast(over, d, "compute"));
+    if (background) return {boxes, kept};
     const Tensor result = te.graph.compute(
-        scores->shape,
-        [&](Indices i) -> const Expr* {
-          const Expr* p = te.graph.load(likely, i);
-          const Expr* kept = ir::mul(ctx, p, ir::cast_to(ctx, d, t.le(lit(threshold), p)));
-          return background ? kept : t.if_else(t.eq(i[1], t.i64(0)), lit(0), kept);
-        },
-        "multibox_scores");
+        scores->shape, [&](Indices i) { return t.if_else(t.eq(i[1], t.i64(0)), lit(0), te.graph.load(kept, i)); },
+        "multibox_scores_bg");
     return {boxes, result};
   });
 }

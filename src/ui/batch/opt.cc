@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
@@ -14,7 +15,7 @@
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
-#include "ui/cache_folder.h"
+#include "ui/batch/save_repro.h"
 #include "ui/memory/memory_view.h"
 #include "ui/page/page.h"
 #include "ui/page/report_page.h"
@@ -60,16 +61,16 @@ class PassObserver {
   // Of records()[first]: what comparing values said.
   const std::vector<std::pair<std::size_t, std::string>>& validations() const { return validations_; }
 
-  // Writes the module that the failing pass was given, and says how to see the failure again.
-  void write_reproducer() {
+  // A pass that failed: as a script that shows it again.
+  void keep_failure(const source::Diagnostics& found) {
     if (records_.empty()) return;
-    const passes::PassRecord& failed = records_.back();
-    ir::PrintOptions print = line_.options.print;
-    print.show_meta = true;
-    const std::string folder = new_report_folder("failed-passes");
-    const std::string path = folder + "/before.py";
-    if (folder.empty() || !support::write_file(path, ir::print(failed.before, print)).ok()) return;
-    console_.print_error("note: `rldb opt {} --passes='{}'` shows it again\n", path, passes::to_string(failed.pass));
+    std::string what = "the pass failed";
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error) {
+        what = d.message;
+        break;
+      }
+    keep(repro_of_failed_pass(line_, session_, records_.back(), what));
   }
 
   void print_times() const {
@@ -140,8 +141,20 @@ class PassObserver {
     const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
     validations_.emplace_back(records_.size() - 1, repro::to_string(result));
     console_.print_error("# validate {}: {}\n", name, validations_.back().second);
-    if (!result.difference.empty()) ok_ = false;
+    if (!result.difference.empty()) {
+      ok_ = false;
+      keep(repro_of_changed_values(line_, session_, record, "values differ: " + result.difference));
+    }
     nothing_ran_ = nothing_ran_ || result.compared.empty();
+  }
+
+  // The first fault, to the file of the line, or to a folder that nobody named.
+  void keep(const ReproFile& repro) {
+    if (std::exchange(kept_, true)) return;
+    if (line_.save_repro.empty())
+      keep_repro("failed-passes", repro, console_);
+    else
+      ok_ = write_repro(line_.save_repro, repro, console_) && ok_;
   }
 
   const CommandLine& line_;
@@ -151,6 +164,7 @@ class PassObserver {
   std::vector<std::pair<std::size_t, std::string>> validations_;
   int announced_ = 0;
   bool ok_ = true;
+  bool kept_ = false;         // a script was written
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
@@ -270,7 +284,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   if (line.time_passes) observer.print_times();
   const bool told = line.html.empty() || write_html(line, *session, loaded, observer, diagnostics, !ok, console);
   if (!ok) {
-    observer.write_reproducer();
+    observer.keep_failure(diagnostics);
     return kFailed;
   }
   ir::PrintOptions print = line.options.print;

@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
-#include "rldb/repro/compare.h"
-#include "rldb/repro/validate.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -13,18 +11,13 @@
 #include "ui/diff_stat.h"
 #include "ui/draw/table.h"
 #include "ui/repl/data/data.h"
+#include "ui/repl/commands/versions.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
 
 namespace {
-
-std::string version_name(const passes::History& history, std::size_t version) {
-  if (version == 0) return "version 0 (loaded)";
-  if (history.is_edit(version)) return fmt::format("version {} (edited)", version);
-  return fmt::format("version {} ({})", version, passes::to_string(history.record(version).pass));
-}
 
 void print_difference(Repl& repl, const ir::Module* before, const ir::Module* after, const std::string& before_name,
                       const std::string& after_name, const std::optional<DiffLayout>& layout) {
@@ -97,16 +90,6 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
     resolve_and_tell(repl);
   }
   return ok ? Status::Good : Status::Failed;
-}
-
-std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
-  const passes::History& history = repl.session().history();
-  for (const auto& [name, version] : history.bookmarks())
-    if (name == text) return version;
-  const auto number = parse_count(text);
-  if (number && *number < history.size()) return std::size_t(*number);
-  repl.fail(source::message(diag::NoSuchVersion, text));
-  return std::nullopt;
 }
 
 }  // namespace
@@ -194,29 +177,6 @@ Status command_History(Repl& repl, std::string_view rest) {
   }
   return Status::Good;
 }
-
-namespace {
-
-// `[VERSION [VERSION]]`: the one before against the current one, unless given. None: diagnosed, or too many words.
-std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
-  const passes::History& history = repl.session().history();
-  if (words.size() > 2) return std::nullopt;
-  if (history.size() == 0) {
-    repl.fail(source::message(diag::NoProgram));
-    return std::nullopt;
-  }
-  std::optional<std::size_t> before, after = history.position();
-  if (words.empty())
-    before = history.position() > 0 ? history.position() - 1 : 0;
-  else
-    before = version_of(repl, words[0]);
-  if (words.size() == 2) after = version_of(repl, words[1]);
-  if (!before || !after) return std::nullopt;
-  return std::pair(*before, *after);
-}
-
-}  // namespace
 
 namespace {
 
@@ -324,52 +284,6 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   } else {
     print_steps(repl, request->kernel, f, result);
   }
-  return Status::Good;
-}
-
-Status command_Compare(Repl& repl, std::string_view rest) {
-  const auto versions = two_versions(repl, rest);
-  if (!versions) return split_words(rest).size() > 2 ? Status::Usage : Status::Failed;
-  session::Session& session = repl.session();
-  const passes::History& history = session.history();
-  source::Diagnostics diagnostics;
-  auto arguments = session.arguments("main", {}, diagnostics);
-  repl.report(diagnostics);
-  if (!arguments) return Status::Failed;
-  repro::Program a;
-  a.module = history.module_at(versions->first);
-  a.function = "main";
-  a.kernels = session.options().engine;
-  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
-  repro::Program b = a;
-  b.module = history.module_at(versions->second);
-  repro::Tolerances tolerances;
-  tolerances.atol = session.options().tolerance.atol;
-  tolerances.rtol = session.options().tolerance.rtol;
-  const repro::Comparison c = repro::compare(session, a, b, tolerances);
-  const std::string text =
-      repro::to_string(c, version_name(history, versions->first), version_name(history, versions->second));
-  using Verdict = repro::Comparison::Verdict;
-  if (repl.wants_json()) repl.give(Json::parse(repro::to_json(c)));
-  if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
-  if (!repl.wants_json()) repl.print("{}\n", text);
-  return c.verdict == Verdict::Equal ? Status::Good : Status::Failed;
-}
-
-Status command_Validate(Repl& repl, std::string_view rest) {
-  passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
-  std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
-  if (!rest.empty()) before = version_of(repl, std::string(rest));
-  if (!before) return Status::Failed;
-  const repro::Validation result =
-      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
-  const std::string name = version_name(history, *before);
-  if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesDiffer, name, result.difference));
-  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
-  if (!result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
-  if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
-  repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;
 }
 

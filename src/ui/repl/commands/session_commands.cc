@@ -195,12 +195,19 @@ Status command_Source(Repl& repl, std::string_view rest) {
   return status;
 }
 
+// What was opened on the command line, as entries.
+static std::string opened_files(Repl& repl) {
+  std::string text;
+  for (const std::string& file : repl.line().files) text += repl.carried(":load " + file) + "\n";
+  return text;
+}
+
 Status command_SaveScript(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  std::string text = "# rldb script\n";
+  std::string text = "# rldb script\n" + opened_files(repl);
   for (const std::string& entry : repl.entered()) {
     if (entry.starts_with(":save-script")) continue;
-    text += entry + "\n";
+    text += repl.carried(entry) + "\n";
   }
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
   repl.print("wrote {} ({} entries)\n", rest, repl.entered().size());

@@ -5,16 +5,19 @@
 
 #include <cstdlib>
 
+#include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/relay/run/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/repro_file/repro_file.h"
 
 namespace rldb::ui {
 
@@ -98,6 +101,7 @@ Status Repl::execute(std::string_view entry) {
   if (console_->lost()) return Status::Quit;  // nobody is there to read
   std::string meant;
   if (!aliases.empty()) entry = meant = without_alias(entry);
+  if (auto placed = with_script_folder(entry)) entry = meant = std::move(*placed);
   struct OnRecord {
     OnRecord(Repl& repl, std::string_view entry) : repl(repl) {
       const support::MemoryLimitExempt exempt;  // nothing catches that yet
@@ -113,6 +117,8 @@ Status Repl::execute(std::string_view entry) {
 }
 
 Status Repl::execute_recorded(std::string_view entry) {
+  const std::size_t version = session_->history().position();
+  const bool active = debugger_->active();
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
   if (!checks) {
@@ -139,7 +145,44 @@ Status Repl::execute_recorded(std::string_view entry) {
     last_.failed = status == Status::Failed || status == Status::Usage;
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
+  note_entry(entry, version, active, status);
   return status;
+}
+
+void Repl::note_entry(std::string_view entry, std::size_t version, bool active, Status status) {
+  const support::MemoryLimitExempt exempt;
+  if (entry.starts_with(":save-repro")) return;
+  if (entry.starts_with(":expect")) {
+    if (status != Status::Good && last_entry_.expectation.empty()) last_entry_.expectation = std::string(entry);
+    if (status == Status::Good && entry.starts_with(":expect error")) last_entry_.failed = false;
+    return;
+  }
+  std::string run = active ? std::move(last_entry_.run) : std::string();
+  const Target target = target_of(entry);
+  const std::string_view name = target.command ? target.command->name : std::string_view();
+  if (name == "run" || name == "start") run = fmt::format(":run {}", target.rest);
+  last_entry_ = {std::string(entry), {}, {}, version, std::move(run), last_.failed};
+  if (!last_.errors.empty()) last_entry_.error = last_.errors[0].substr(0, last_.errors[0].find('\n'));
+}
+
+std::optional<std::string> Repl::with_script_folder(std::string_view entry) const {
+  constexpr std::string_view kFolder = "${script}";
+  const auto at = entry.find(kFolder);
+  if (at == std::string_view::npos || entry.front() != ':' || entry.find('\n') < at) return std::nullopt;
+  const std::string& path = script_.depth > 0 ? script_.name : script_path;
+  if (path.empty()) return std::nullopt;
+  const auto slash = path.rfind('/');
+  std::string out(entry);
+  return out.replace(at, kFolder.size(), slash == std::string::npos ? "." : path.substr(0, slash));
+}
+
+std::string Repl::carried(std::string_view entry) const {
+  const Target target = target_of(entry);
+  const bool loads = target.kind == Target::Kind::Command && target.command->name == "load";
+  if (!loads || target.rest.find("<<") != std::string_view::npos) return std::string(entry);
+  auto text = support::read_file(std::string(target.rest), source::kMaxBytes);
+  if (!text.ok() || bytecode::is_executable_file(*text)) return std::string(entry);
+  return with_document(fmt::format(":load {} ", target.rest), *text);
 }
 
 // What a script repeats: what went well, and what failed as an `:expect error` says, or failed and still changed

@@ -31,7 +31,18 @@ struct LastResult {
   std::vector<std::string> errors;  // messages with their notes
   std::string output;               // everything that was written
   bool failed = false;
-  int exit_code = 0;  // how a batch run that stops at it ends
+  bool unreadable = false;  // an expectation that makes no sense
+  int exit_code = 0;        // how a batch run that stops at it ends
+};
+
+// The entry before this one, for `:save-repro`: what it was given, and what is wrong with it.
+struct LastEntry {
+  std::string text;
+  std::string expectation;  // the `:expect` after it, when that failed
+  std::string error;        // the first one's first line
+  std::size_t version = 0;  // of the module before it
+  std::string run;          // the `:run` or `:start` that was stopped before it; empty: none was
+  bool failed = false;
 };
 
 // An expression that is shown at each stop.
@@ -84,6 +95,9 @@ class Repl {
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
   const std::vector<std::string>& entered() const { return entered_; }
+  // The entry, with the text of the module that it loads.
+  std::string carried(std::string_view entry) const;
+  const LastEntry& last_entry() const { return last_entry_; }
 
   // ---- for the handlers ----
   template <class... Args>
@@ -137,6 +151,8 @@ class Repl {
   Screen* screen = nullptr;
   // Of `:alias`: what stands for the first word of an entry.
   std::map<std::string, std::string, std::less<>> aliases;
+  // The script that entries are taken from one by one, not by `run_script`.
+  std::string script_path;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
@@ -221,6 +237,10 @@ class Repl {
   std::vector<std::string> entered_;
   std::string failed_entry_;  // the last one, when it failed: `:expect error` may follow
   void keep_entry(std::string entry, Status result, bool changed) noexcept;
+  LastEntry last_entry_;
+  void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
+  // The folder of the script at hand for `${script}` in the first line of a command; nullopt: there is none.
+  std::optional<std::string> with_script_folder(std::string_view entry) const;
   int frame_ = 0;
   int exit_code_ = 0;
   // The script at hand.
