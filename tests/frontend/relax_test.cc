@@ -295,6 +295,23 @@ def loose(x: R.Tensor(ndim=2, dtype="float32")) -> R.Tensor((2, 3), "float32"):
   CHECK(ir::print_type(r.function("loose")->ret_type) == "R.Tensor((2, 3), dtype=\"float32\")");
 }
 
+TEST_CASE("a variable without parts is returned as R.tuple()") {
+  const Reading r(R"(
+@R.function(pure=False)
+def f(x: R.Tensor((2,), "float32")):
+    y = R.print(x, format="{}")
+    return y
+
+@R.function
+def g(x: R.Tensor((2,), "float32")):
+    y = (x,)
+    return y
+)");
+  REQUIRE_MESSAGE(r.result.ok, r.rendered());
+  CHECK(ir::isa<ir::Tuple>(r.function("f")->body->body));
+  CHECK(ir::isa<ir::Var>(r.function("g")->body->body));
+}
+
 TEST_CASE("what once came back different comes back the same") {
   for (const char* text : {
            // a void variable that is read
