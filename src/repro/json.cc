@@ -49,6 +49,15 @@ json of(const FirstDifference& d) {
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
 
+json of(const Shadow& s) {
+  using Verdict = Shadow::Verdict;
+  const char* verdict = s.verdict == Verdict::Rounding      ? "rounding"
+                        : s.verdict == Verdict::FirstIsOff  ? "first is off"
+                        : s.verdict == Verdict::SecondIsOff ? "second is off"
+                                                            : "cannot tell";
+  return {{"verdict", verdict}, {"why", s.why}, {"errors", {number(s.error_a), number(s.error_b)}}};
+}
+
 json of(const Comparison& c) {
   using Verdict = Comparison::Verdict;
   const char* verdict = c.verdict == Verdict::Equal     ? "equal"
@@ -58,6 +67,8 @@ json of(const Comparison& c) {
           {"why", c.why},
           {"result", c.result ? of(*c.result) : json()},
           {"first", c.first ? of(*c.first) : json()},
+          {"shadow", c.shadow ? of(*c.shadow) : json()},
+          {"results_only", c.results_only},
           {"reaches_result", c.first.has_value() && c.result.has_value()},
           {"tensors", {c.tensors_a, c.tensors_b}},
           {"matched", c.matched}};
@@ -67,6 +78,7 @@ json of(const Finding& f) {
   return {{"what", to_string(f)},       {"function", f.function},
           {"reader", f.reader},         {"tensor", f.tensor},
           {"writer", f.writer},         {"storage", f.storage},
+          {"planner", f.planner},       {"element", f.element},
           {"allocation", f.allocation}, {"writer_allocation", f.writer_allocation}};
 }
 
@@ -103,6 +115,24 @@ json of(const PassBisection& b) {
   return out;
 }
 
+json of(const KernelBisection& b) {
+  using Verdict = KernelBisection::Verdict;
+  using Part = KernelBisection::Part;
+  json out = {{"why", b.why}, {"kernels", b.kernels}};
+  out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
+  if (b.verdict != Verdict::Found) return out;
+  out["kernel"] = b.kernel;
+  out["index"] = b.index;
+  out["alone"] = b.alone;
+  out["difference"] = b.difference;
+  out["part"] = b.part == Part::Schedule ? json("schedule") : b.part == Part::Code ? json("code") : json();
+  out["step"] = b.step;
+  json steps = json::array();
+  for (const schedule::Step& s : b.steps) steps.push_back({{"name", schedule::info_of(s.id).name}, {"block", s.block}});
+  out["steps"] = steps;
+  return out;
+}
+
 }  // namespace
 
 std::string to_json(const Comparison& c) { return of(c).dump(2); }
@@ -112,5 +142,6 @@ std::string to_json(const FolderBisection& b) {
   return json{{"first", of(b.first)}, {"second", of(b.second)}, {"both", both}}.dump(2);
 }
 std::string to_json(const PassBisection& b) { return of(b).dump(2); }
+std::string to_json(const KernelBisection& b) { return of(b).dump(2); }
 
 }  // namespace rldb::repro

@@ -9,6 +9,7 @@
 #include "repro/values.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/progress.h"
 
 namespace rldb::repro {
 
@@ -68,8 +69,13 @@ class Borrowed {
   std::optional<FirstDifference> first_difference(const Way& before, const Way& after, std::string_view function,
                                                   const std::vector<Value>& args, std::int64_t dim) {
     set_dim(dim);
-    Program a{before.module, std::string(function), args, before.engine, {}};
-    Program b{after.module, std::string(function), args, after.engine, {}};
+    Program a, b;
+    for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
+      program->module = way->module;
+      program->function = function;
+      program->args = args;
+      program->kernels = way->engine;
+    }
     Tolerances tolerances;
     tolerances.atol = tolerance().atol;
     tolerances.rtol = tolerance().rtol;
@@ -156,6 +162,10 @@ std::span<const std::int64_t> dims_for(const ir::Function* f, std::span<const st
   return open ? dims : dims.first(1);
 }
 
+support::Doing running(const Way& way, std::string_view name, std::int64_t dim) {
+  return support::Doing(fmt::format("{} {}, dims {}", name, way.text, dim));
+}
+
 // What one way gives at each of the dims; nothing when inputs cannot be made up.
 std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& way, std::string_view name,
                                                  std::span<const std::int64_t> dims) {
@@ -163,6 +173,7 @@ std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& w
   session.set_engine(way.engine);
   for (const std::int64_t dim : dims) {
     session.set_dim(dim);
+    const support::Doing doing = running(way, name, dim);
     auto args = session.arguments(way.module, name);
     if (!args) return std::nullopt;
     Case c{dim, std::move(*args), {}};
@@ -179,6 +190,7 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
   session.set_engine(way.engine);
   for (const Case& c : cases) {
     session.set_dim(c.dim);
+    const support::Doing doing = running(way, name, c.dim);
     Side side;
     if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
     const Verdict verdict = compare_case(c, side, session.tolerance());

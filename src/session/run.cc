@@ -138,10 +138,12 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
   PassKernels kernels(*this);
   eval::EvalEnv env = evaluation_of(legal);
   env.watcher = &watcher;
-  if (options_.engine == Engine::Jit)
-    env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs kernel_args) {
-      return kernels.try_call(f, name, kernel_args);
-    };
+  env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name,
+                       runtime::PackedArgs kernel_args) -> std::optional<runtime::Result<Value>> {
+    const auto own = options_.kernel_engines.find(name);
+    if ((own == options_.kernel_engines.end() ? options_.engine : own->second) != Engine::Jit) return std::nullopt;
+    return kernels.try_call(f, name, kernel_args);
+  };
   return run_in(env, function, args, out);
 }
 

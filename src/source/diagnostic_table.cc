@@ -8,6 +8,7 @@
 #include "rldb/source/diagnostic_library.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_screen.h"
 #include "rldb/source/diagnostic_script.h"

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <vector>
 
 #include "rldb/support/file.h"
 
@@ -26,6 +29,24 @@ std::string cache_folder(std::string_view kind) {
   return home && *home == '/' ? fmt::format("{}/.cache/rldb/{}", home, kind) : std::string();
 }
 
+namespace {
+
+constexpr std::size_t kMostReports = 50;  // of a kind
+
+// Names begin with the time, so that the oldest come first. What cannot be removed stays.
+void drop_old_reports(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::vector<fs::path> reports;
+  for (fs::directory_iterator it(folder, ignored), end; it != end && !ignored; it.increment(ignored))
+    if (it->is_directory(ignored) && it->path().filename().string().starts_with("20")) reports.push_back(it->path());
+  if (reports.size() < kMostReports) return;
+  std::sort(reports.begin(), reports.end());
+  for (std::size_t i = 0; i + kMostReports <= reports.size(); ++i) fs::remove_all(reports[i], ignored);
+}
+
+}  // namespace
+
 std::string new_report_folder(std::string_view kind) {
   std::string folder = cache_folder(kind);
   if (folder.empty()) folder = fmt::format("/tmp/rldb/{}", kind);
@@ -35,6 +56,7 @@ std::string new_report_folder(std::string_view kind) {
   ::localtime_r(&now, &parts);
   std::strftime(when, sizeof when, "%Y-%m-%dT%H-%M-%S", &parts);
   if (!make_folders(folder)) return {};
+  drop_old_reports(folder);
   for (int i = 0; i < 1000; ++i) {
     std::string path = fmt::format("{}/{}-{}{}", folder, when, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
     if (::mkdir(path.c_str(), 0700) == 0) return path;

@@ -10,7 +10,7 @@ namespace rldb::ui {
 std::string cache_folder(std::string_view kind);
 
 // A new folder below that one, named by the time; below /tmp when there is no cache folder. `kind`: `internal-errors`,
-// `failed-passes`. Empty when no folder could be made.
+// `failed-passes`, `faults`. Of a kind the last 50 are kept. Empty when no folder could be made.
 std::string new_report_folder(std::string_view kind);
 
 // Makes a folder and those above it, for this user alone. False: one of them cannot be made.

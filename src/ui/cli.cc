@@ -11,6 +11,7 @@
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/version.h"
 
 namespace rldb::ui {
 
@@ -152,6 +153,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--memory-report{-}", c.memory_report,
                "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
       ->type_name("[=FILE]");
+  app.add_option("--html", c.html, "write a page about the pipeline: passes, times, changes side by side, memory plan")
+      ->type_name("FILE");
   app.add_option("--rewriter", c.rewriters, "apply the rewrite rules of a file, before the passes")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -175,6 +178,11 @@ void add_inputs(CLI::App& app, CommandLine& c) {
       ->type_name("VALUE");
 }
 
+void add_save_repro(CLI::App& app, CommandLine& c) {
+  app.add_option("--save-repro", c.save_repro, "write a script that shows the fault again, for `rldb test`")
+      ->type_name("FILE.session");
+}
+
 // The oracle to look for, and the option that names the pipeline.
 CLI::Option* add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
@@ -186,8 +194,7 @@ CLI::Option* add_oracle(CLI::App& app, CommandLine& c) {
   app.add_option("--test", c.test_command, "a command that is given the module's file: 0 means that it shows the fault")
       ->type_name("COMMAND");
   app.add_option("--expected-output", c.expected_output, "the right result: f.npy or f.npz")->type_name("FILE");
-  app.add_option("--save-repro", c.save_repro, "write a script that shows the fault again, for `rldb test`")
-      ->type_name("FILE.session");
+  add_save_repro(app, c);
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
@@ -205,6 +212,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Check:
       files(0);
       app.add_flag("--roundtrip", c.roundtrip, "also print, reparse and compare");
+      add_save_repro(app, c);
       break;
     case Subcommand::Print:
       files(1);
@@ -220,6 +228,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
+      add_save_repro(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Build:
@@ -253,11 +262,15 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("WHAT,...");
       app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
       app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
+      add_save_repro(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
       add_to_relax(app, c);
-      app.add_option("files", c.files, "one module or two")->required()->expected(1, 2)->type_name("FILE");
+      app.add_option("files", c.files, "one program or two: modules, or executables (.rlvm)")
+          ->required()
+          ->expected(1, 2)
+          ->type_name("FILE");
       app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
           ->type_name("PIPELINE");
       app.add_option_function<std::string>(
@@ -265,6 +278,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "what runs the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
+      app.add_flag("--shadow", c.shadow,
+                   "run the first program in float64 too: is the difference more than another order of summing?");
+      add_save_repro(app, c);
       add_inputs(app, c);
       add_tolerances(app, c);
       add_run_options(app, c);
@@ -278,6 +294,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
+      app.add_option_function<std::string>(
+             "--by", [&c](const std::string& word) { c.by_kernel = word == "kernel"; },
+             "pass (default), or kernel: which kernel the JIT gets wrong, and which step of its schedule")
+          ->check(CLI::IsMember({"pass", "kernel"}))
+          ->type_name("WHAT")
+          ->excludes(trace);
       break;
     }
     case Subcommand::Reduce:
@@ -294,6 +316,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->check(CLI::NonNegativeNumber);
       app.add_option("--programs", c.programs, "so many programs, and no more");
       app.add_option("-o,--output", c.output, "write a script for `rldb test` of each finding there")->type_name("DIR");
+      add_save_repro(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Test:
@@ -303,6 +326,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                    "the same, but only in files whose expectations (`:expect`) all hold");
       app.add_option("-j", c.jobs, "files that are run at once")->check(CLI::Range(1, 256));
       add_trust_scripts(app, c);
+      app.add_flag("--git-bisect", c.git_bisect,
+                   "exit codes for `git bisect run`: 1 the fault is there, 0 it is not, 125 cannot tell");
+      app.add_option(
+             "--test", c.test_command,
+             "with --git-bisect, of another program: it is given the module's file; 0 means that it shows the fault")
+          ->type_name("COMMAND");
       add_run_options(app, c);
       break;
   }
@@ -389,7 +418,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       "       rldb COMMAND [ARGUMENTS]   a batch command",
       "rldb");
   app.footer(footer());
-  app.set_version_flag("--version", "rldb 0.1.0");
+  app.set_version_flag("--version", std::string("rldb ") + kVersion);
   app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
   app.add_option_function<std::string>(
          "-x", [](const std::string&) {}, "run the commands of a file")

@@ -61,6 +61,7 @@ struct CommandLine {
   bool time_passes = false;
   // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
   std::string memory_report;
+  std::string html;                    // a report of the pipeline; empty: none
   std::vector<std::string> rewriters;  // files of rewrite rules, applied before the passes
   // build
   bool optimise = false;
@@ -76,11 +77,14 @@ struct CommandLine {
   unsigned jobs = 1;
   double seconds = 0;        // for all of the work; 0: no limit
   std::size_t programs = 0;  // of fuzz
-  std::string save_repro;
+  std::string save_repro;    // a script that shows the fault again
+  bool by_kernel = false;    // bisect: the kernel that the JIT gets wrong
+  bool shadow = false;       // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
   bool update_only_output = false;
+  bool git_bisect = false;  // exit codes for `git bisect run`
 };
 
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).

@@ -18,6 +18,8 @@ class Session;
 
 namespace rldb::ui {
 
+struct CommandLine;
+
 // How work ended that did not return.
 struct Abandoned {
   source::Message message;
@@ -34,9 +36,9 @@ std::optional<Abandoned> run_guarded(const std::function<void()>& work, double s
 // loads the session's module as it is now, names its values and repeats the entry. Its path; empty when it could not be
 // written.
 std::string write_internal_error(session::Session& session, const std::string& what, const std::string& entry);
-// The same of a batch command: the command, and copies of the files that it read.
-std::string write_internal_error(const std::vector<std::string>& files, const std::string& what,
-                                 const std::string& command);
+// The same of a batch command: what the prompt does instead of it, with the module's text; where there is no such
+// entry, the command and copies of the files that it read.
+std::string write_internal_error(const CommandLine& line, const std::string& what, const std::string& command);
 
 // ^C requests cancellation. In a batch command a second ^C ends the process.
 void install_interrupt(bool second_ends);

@@ -1,11 +1,13 @@
 // The report of a bug of rldb's: one script that shows it again, with the values it needs beside it.
 #include <fmt/format.h>
 
+#include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
+#include "ui/batch/save_repro.h"
 #include "ui/cache_folder.h"
 #include "ui/guarded.h"
 
@@ -67,6 +69,22 @@ std::string file_lines(const std::vector<std::string>& files, const std::string&
   return text;
 }
 
+// What the prompt does instead of a batch command on one text; empty: it has no such entry, or there is no such text.
+std::string entries_of(const CommandLine& line, const std::string& what) {
+  const std::string entry = prompt_entry(line);
+  if (entry.empty() || line.files.size() != 1) return {};
+  auto text = support::read_file(line.files[0], kMostValueBytes);
+  if (!text.ok() || bytecode::is_executable_file(*text)) return {};
+  ReproFile repro;
+  repro.seen = what;
+  repro.settings = settings_of(line.options);
+  repro.module = std::move(*text);
+  for (std::size_t i = 0; i < line.inputs.size(); ++i) repro.seen += "\ninput: " + line.inputs[i];
+  repro.entry = entry;
+  repro.expectations = {not_error(what), ":expect success"};
+  return script_of(repro);
+}
+
 // Writes the head and what `more` gives for the report's folder. What breaks rldb may break `more` too: the head alone
 // is worth having.
 template <class More>
@@ -94,10 +112,11 @@ std::string write_internal_error(session::Session& session, const std::string& w
   return write_report(what, entry, [&](const std::string& folder) { return session_script(session, folder, entry); });
 }
 
-std::string write_internal_error(const std::vector<std::string>& files, const std::string& what,
-                                 const std::string& command) {
-  return write_report(what, commented(command),
-                      [&](const std::string& folder) { return file_lines(files, folder, command); });
+std::string write_internal_error(const CommandLine& line, const std::string& what, const std::string& command) {
+  return write_report(what, commented(command), [&](const std::string& folder) {
+    const std::string entries = entries_of(line, what);
+    return entries.empty() ? file_lines(line.files, folder, command) : commented(command) + entries;
+  });
 }
 
 }  // namespace rldb::ui

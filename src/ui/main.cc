@@ -60,7 +60,7 @@ int run_command_line(const CommandLine& line, Console& console, const std::strin
   diagnostics.add({}, abandoned->message);
   console.diagnose(diagnostics, {});
   if (abandoned->internal)
-    if (const std::string path = write_internal_error(line.files, abandoned->message.text, command); !path.empty())
+    if (const std::string path = write_internal_error(line, abandoned->message.text, command); !path.empty())
       console.error("written: " + path + "\n");
   return abandoned->exit_code;
 }

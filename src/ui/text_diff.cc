@@ -1,4 +1,4 @@
-// Unified diffs by Myers' algorithm, common ends cut off first.
+// Edit scripts by Myers' algorithm, common ends cut off first; hunks, and the unified layout.
 #include "ui/text_diff.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rldb/support/cancel.h"
+#include "ui/diff_rows.h"
 
 namespace rldb::ui {
 
@@ -24,19 +25,20 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
+// A DiffLine whose text is not copied yet.
 struct Line {
-  char mark;  // ' ', '-', '+'
+  char mark;
   std::string_view text;
-  std::size_t before;  // 0-based line numbers that this line stands at
-  std::size_t after;
+  std::size_t before, after;
 };
 
 // More edits than this are shown as one replacement: nobody reads such a diff, and Myers keeps a row per edit.
 constexpr std::int64_t kMaxEdits = 4000;
 
-// The edit script of a[...] to b[...] as kept pairs (i, j), by Myers' greedy algorithm.
-std::vector<std::pair<std::size_t, std::size_t>> matches(const std::vector<std::uint32_t>& a,
-                                                         const std::vector<std::uint32_t>& b) {
+}  // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> kept_pairs(const std::vector<std::uint32_t>& a,
+                                                            const std::vector<std::uint32_t>& b) {
   const auto n = std::int64_t(a.size());
   const auto m = std::int64_t(b.size());
   const std::int64_t most = std::min(n + m, kMaxEdits);
@@ -80,6 +82,8 @@ std::vector<std::pair<std::size_t, std::size_t>> matches(const std::vector<std::
   return kept;
 }
 
+namespace {
+
 std::vector<Line> edit_script(const std::vector<std::string_view>& before, const std::vector<std::string_view>& after) {
   std::size_t head = 0;
   while (head < before.size() && head < after.size() && before[head] == after[head]) ++head;
@@ -104,7 +108,7 @@ std::vector<Line> edit_script(const std::vector<std::string_view>& before, const
     for (; j < end_j; ++j) lines.push_back({'+', after[j], i, j});
   };
   while (i < head) keep();
-  for (const auto& [x, y] : matches(a, b)) {
+  for (const auto& [x, y] : kept_pairs(a, b)) {
     upto(head + x, head + y);
     keep();
   }
@@ -113,34 +117,70 @@ std::vector<Line> edit_script(const std::vector<std::string_view>& before, const
   return lines;
 }
 
-void write_hunk(std::string& out, const std::vector<Line>& lines, std::size_t begin, std::size_t end, bool color) {
-  std::size_t removed = 0, added = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    removed += lines[i].mark != '+';
-    added += lines[i].mark != '-';
+// Changed parts of a line in reverse video, as git's diff-highlight shows them.
+void write_line(std::string& out, const DiffSide& side, bool color) {
+  const DiffLine& line = *side.line;
+  const bool paint = color && line.mark != ' ';
+  const char* base = line.mark == '-' ? "\033[31m" : "\033[32m";
+  if (paint) out += base;
+  out += line.mark;
+  std::size_t at = 0;
+  if (paint)
+    for (const ByteRange& r : side.changed) {
+      out += line.text.substr(at, r.begin - at);
+      out += "\033[7m" + line.text.substr(r.begin, r.end - r.begin) + "\033[27m";
+      at = r.end;
+    }
+  out += line.text.substr(at);
+  if (paint) out += "\033[0m";
+  out += '\n';
+}
+
+void write_hunk(std::string& out, const DiffHunk& hunk, bool color) {
+  out += color ? "\033[36m" + hunk.head() + "\033[0m\n" : hunk.head() + "\n";
+  if (!color) {
+    for (const DiffLine& line : hunk.lines) write_line(out, {&line, {}}, false);
+    return;
   }
-  const std::string head = fmt::format("@@ -{},{} +{},{} @@", lines[begin].before + (removed ? 1 : 0), removed,
-                                       lines[begin].after + (added ? 1 : 0), added);
-  out += color ? "\033[36m" + head + "\033[0m\n" : head + "\n";
-  for (std::size_t i = begin; i < end; ++i) {
-    const bool paint = color && lines[i].mark != ' ';
-    if (paint) out += lines[i].mark == '-' ? "\033[31m" : "\033[32m";
-    out += lines[i].mark;
-    out += lines[i].text;
-    if (paint) out += "\033[0m";
-    out += '\n';
+  const std::vector<DiffRow> rows = diff_rows(hunk);
+  for (std::size_t i = 0; i < rows.size();) {
+    if (rows[i].left.line && rows[i].left.line->mark == ' ') {
+      write_line(out, rows[i++].left, color);
+      continue;
+    }
+    std::size_t end = i;
+    while (end < rows.size() && !(rows[end].left.line && rows[end].left.line->mark == ' ')) ++end;
+    for (std::size_t k = i; k < end; ++k)
+      if (rows[k].left.line) write_line(out, rows[k].left, color);
+    for (std::size_t k = i; k < end; ++k)
+      if (rows[k].right.line) write_line(out, rows[k].right, color);
+    i = end;
   }
+}
+
+DiffHunk make_hunk(const std::vector<Line>& lines, std::size_t begin, std::size_t end) {
+  DiffHunk hunk;
+  for (std::size_t i = begin; i < end; ++i)
+    hunk.lines.push_back({lines[i].mark, std::string(lines[i].text), lines[i].before, lines[i].after});
+  return hunk;
 }
 
 }  // namespace
 
-std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
-                         std::string_view after_name, const DiffOptions& options) {
-  if (before == after) return {};
-  const auto context = std::size_t(options.context);
+std::string DiffHunk::head() const {
+  std::size_t removed = 0, added = 0;
+  for (const DiffLine& line : lines) {
+    removed += line.mark != '+';
+    added += line.mark != '-';
+  }
+  return fmt::format("@@ -{},{} +{},{} @@", lines[0].before + (removed ? 1 : 0), removed,
+                     lines[0].after + (added ? 1 : 0), added);
+}
+
+std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after, std::size_t context) {
+  std::vector<DiffHunk> hunks;
+  if (before == after) return hunks;
   const std::vector<Line> lines = edit_script(split_lines(before), split_lines(after));
-  std::string out = fmt::format("--- {}\n+++ {}\n", before_name, after_name);
-  const std::string empty = out;
   for (std::size_t i = 0; i < lines.size();) {
     while (i < lines.size() && lines[i].mark == ' ') ++i;
     if (i == lines.size()) break;
@@ -149,18 +189,38 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
     for (std::size_t k = i; k < lines.size() && k <= last + 2 * context + 1; ++k)
       if (lines[k].mark != ' ') last = k;
     const std::size_t end = std::min(lines.size(), last + context + 1);
-    write_hunk(out, lines, begin, end, options.color);
+    hunks.push_back(make_hunk(lines, begin, end));
     i = end;
   }
-  return out == empty ? std::string() : out;  // they differ in a final line break only
+  return hunks;
+}
+
+std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view before_name, std::string_view after_name,
+                      const DiffOptions& options) {
+  if (hunks.empty()) return {};
+  if (options.layout == DiffLayout::SideBySide)
+    return side_by_side(hunks, before_name, after_name, options.width, options.color);
+  std::string out = fmt::format("--- {}\n+++ {}\n", before_name, after_name);
+  for (const DiffHunk& hunk : hunks) write_hunk(out, hunk, options.color);
+  return out;
+}
+
+std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
+                         std::string_view after_name, const DiffOptions& options) {
+  return show_diff(diff_hunks(before, after, options.context), before_name, after_name, options);
 }
 
 DiffCount count_diff(std::string_view before, std::string_view after) {
+  return count_diff(diff_hunks(before, after, 0));
+}
+
+DiffCount count_diff(const std::vector<DiffHunk>& hunks) {
   DiffCount count;
-  for (const Line& line : edit_script(split_lines(before), split_lines(after))) {
-    count.added += line.mark == '+';
-    count.removed += line.mark == '-';
-  }
+  for (const DiffHunk& hunk : hunks)
+    for (const DiffLine& line : hunk.lines) {
+      count.added += line.mark == '+';
+      count.removed += line.mark == '-';
+    }
   return count;
 }
 

@@ -1,25 +1,55 @@
-// Unified diffs of texts by line (Myers' O(ND) algorithm, with common ends cut off first). For `:diff`, `rldb diff`,
-// `--print-changed=diff` and failed expectations.
+// Diffs of texts by line (Myers' O(ND) algorithm, with common ends cut off first). For `:diff`, `rldb diff`,
+// `--print-changed=diff`, failed expectations and pages.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace rldb::ui {
 
+struct DiffLine {
+  char mark = ' ';         // '-' only before, '+' only after, ' ' in both
+  std::string text;        // without its line break
+  std::size_t before = 0;  // 0-based numbers of the lines that it stands at
+  std::size_t after = 0;
+};
+
+// Changed lines and the lines around them; in each change the removed lines come first.
+struct DiffHunk {
+  std::vector<DiffLine> lines;
+  // `@@ -2,7 +2,7 @@`
+  std::string head() const;
+};
+// None: the texts are equal but for a line break at the end.
+std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after, std::size_t context = 3);
+
+enum class DiffLayout : std::uint8_t { Unified, SideBySide };
 struct DiffOptions {
-  int context = 3;
-  bool color = false;
+  std::size_t context = 3;
+  bool color = false;  // marked with colours, the changed words of a line more than the rest
+  DiffLayout layout = DiffLayout::Unified;
+  std::size_t width = 140;  // columns for the two texts side by side
 };
 // Empty when the texts are equal.
 std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
                          std::string_view after_name, const DiffOptions& options = {});
+// The same in the layout of the options.
+std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view before_name, std::string_view after_name,
+                      const DiffOptions& options);
 
 // Lines that are in one text only.
 struct DiffCount {
   std::size_t added = 0, removed = 0;
 };
 DiffCount count_diff(std::string_view before, std::string_view after);
+DiffCount count_diff(const std::vector<DiffHunk>& hunks);
+
+// Pairs (i, j) of equal items that an edit script of a to b keeps.
+std::vector<std::pair<std::size_t, std::size_t>> kept_pairs(const std::vector<std::uint32_t>& a,
+                                                            const std::vector<std::uint32_t>& b);
 
 }  // namespace rldb::ui

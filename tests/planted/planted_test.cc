@@ -122,3 +122,22 @@ TEST_CASE("planted: a schedule drops what a split leaves over") {
   CHECK(found.bisection.pass.id == passes::PassId::DefaultSchedule);
   CHECK(found.bisection.rewrite > 0);
 }
+
+TEST_CASE("planted: the kernel that the JIT gets wrong, and the step of its schedule") {
+  Quiet quiet;
+  session::Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text(
+      "m.py", chain("(11, 11)", [](int i) { return i == 150 ? "R.sum(v149, axis=[0], keepdims=True)" : ""; }), d));
+  const repro::KernelBisection right = repro::bisect_kernels(s, s.module(), {});
+  CHECK(right.verdict == repro::KernelBisection::Verdict::None);
+  const Planted planted(Bug::LostRest);
+  const repro::KernelBisection found = repro::bisect_kernels(s, s.module(), {});
+  REQUIRE(found.verdict == repro::KernelBisection::Verdict::Found);
+  CHECK(found.kernel.starts_with("sum"));
+  CHECK(found.alone);
+  CHECK(found.part == repro::KernelBisection::Part::Schedule);
+  CHECK(found.step >= 1);
+  CHECK(found.with != found.without);
+  MESSAGE(repro::to_string(found));
+}

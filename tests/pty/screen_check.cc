@@ -86,6 +86,7 @@ struct Session {
   bool as_before() const { return same_modes(terminal.modes(), terminal.first_modes()); }
   bool leaves_with(int code) {
     const auto status = terminal.ended(30);
+    terminal.read_for(0.2);  // what it said last
     return status && WIFEXITED(*status) && WEXITSTATUS(*status) == code && as_before();
   }
 
@@ -175,6 +176,7 @@ void check_ends(const std::string& program) {
     s.terminal.forget();
     s.terminal.signal(signal);
     const auto status = s.terminal.ended();
+    s.terminal.read_for(0.2);  // what it said last
     check(status.has_value(), "a signal ends it");
     check(holds(s.terminal.said(), kLeave) && s.as_before(), "and the terminal is as it was", s.terminal.said());
   }
@@ -204,6 +206,7 @@ void check_work(const std::string& program) {
   s.terminal.forget();
   s.terminal.signal(SIGABRT);
   const auto status = s.terminal.ended();
+  s.terminal.read_for(0.2);
   check(status && WIFSIGNALED(*status) && holds(s.terminal.said(), kLeave) && s.as_before(),
         "a crash in work leaves the terminal as it was", s.terminal.said());
 }

@@ -247,3 +247,47 @@ class Module:
   CHECK(run.findings[1].reader == "b");
   CHECK(run.findings[1].statement.find("out of bounds") != std::string::npos);
 }
+
+namespace {
+
+// A sum of many numbers in two orders; `wrong` leaves one of them out.
+std::string two_sums(bool split, bool wrong) {
+  std::string text = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4096,), "float32")) -> R.Tensor((), "float32"):
+        with R.dataflow():
+            s = )";
+  const std::string whole = "R.multiply(x, R.const(3.1, \"float32\"))";
+  if (!split) return text + whole + "\n            t = R.sum(s)\n            R.output(t)\n        return t\n";
+  text += whole + "\n            a = R.reshape(s, R.shape([64, 64]))\n            b = R.sum(a, axis=[0])\n";
+  if (wrong) text += "            c = R.strided_slice(b, axes=[0], begin=[0], end=[63])\n            t = R.sum(c)\n";
+  if (!wrong) text += "            t = R.sum(b)\n";
+  return text + "            R.output(t)\n        return t\n";
+}
+
+repro::Comparison shadowed(Two& two, const ir::Module* a, const ir::Module* b) {
+  repro::Tolerances exact;
+  exact.exact = true;
+  return repro::compare(two.session(), two.of(a), two.of(b), exact, true);
+}
+
+}  // namespace
+
+TEST_CASE("another order of summing is told from a wrong sum") {
+  Two two;
+  const ir::Module* one = two.load(two_sums(false, false));
+  const ir::Module* other = two.load(two_sums(true, false));
+  const ir::Module* wrong = two.load(two_sums(true, true));
+  using Verdict = repro::Shadow::Verdict;
+  const auto rounding = shadowed(two, one, other);
+  REQUIRE(rounding.result);
+  REQUIRE(rounding.shadow);
+  CHECK(rounding.shadow->why == "");
+  CHECK(rounding.shadow->verdict == Verdict::Rounding);
+  const auto second = shadowed(two, one, wrong);
+  REQUIRE(second.shadow);
+  CHECK(second.shadow->verdict == Verdict::SecondIsOff);
+  const auto equal = shadowed(two, one, one);
+  CHECK_FALSE(equal.shadow);
+}

@@ -286,11 +286,14 @@ TEST_CASE("a journal is read up to its damage, wherever that is") {
 TEST_CASE("a report of an internal error that cannot be written is none") {
   Folder folder;
   std::string path;
-  with_each_fault([&] { path = write_internal_error(std::vector<std::string>{kModule}, "a test", "rldb check"); },
+  CommandLine line;
+  line.subcommand = Subcommand::Check;
+  line.files = {kModule};
+  with_each_fault([&] { path = write_internal_error(line, "a test", "rldb check"); },
                   [&](FileSystemFault::Call, int) {
                     if (!path.empty()) CHECK(text_of(path).find("a test") != std::string::npos);
                     CHECK(temporaries(folder.path) == 0);
                   });
-  path = write_internal_error(std::vector<std::string>{kModule}, "a test", "rldb check");
-  CHECK(text_of(path).find("a test") != std::string::npos);
+  path = write_internal_error(line, "a test", "rldb check");
+  CHECK(text_of(path).find(":expect not error \"a test\"") != std::string::npos);
 }

@@ -13,6 +13,7 @@
 #include "rldb/repro/dump.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
+#include "rldb/schedule/schedule.h"
 
 namespace rldb::repro {
 
@@ -24,6 +25,7 @@ struct TraceBisection {
   std::string function;
   std::int64_t dim = 0;               // of the symbolic dims that nobody gave
   Comparison comparison;              // of these two
+  Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions
   std::vector<std::string> notes;     // where the comparison began anew, and why
@@ -62,6 +64,28 @@ struct PassBisection {
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question);
 std::string to_string(const PassBisection& b);
 std::string to_json(const PassBisection& b);
+
+// Which kernel makes the difference when the JIT runs it instead of the evaluator, and which step of its schedule.
+struct KernelBisection {
+  enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;
+  std::string kernel;
+  std::size_t index = 0, kernels = 0;  // in the order of their first calls, and how many there are
+  bool alone = false;                  // it is wrong when all others are evaluated
+  std::string difference;
+  // Schedule: a step of it is wrong on the evaluator. Code: the steps are right, and what is made of one is not; step
+  // 0: of the kernel as it is. Unknown: neither shows it.
+  enum class Part { Unknown, Schedule, Code } part = Part::Unknown;
+  std::size_t step = 0;  // from 1
+  std::vector<schedule::Step> steps;
+  const ir::PrimFunc* without = nullptr;  // the step
+  const ir::PrimFunc* with = nullptr;
+};
+
+// `question.passes` are applied first; what the program is asked for is its values.
+KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question);
+std::string to_string(const KernelBisection& b);
+std::string to_json(const KernelBisection& b);
 
 // Several lines, without the last line's end.
 std::string to_string(const TraceBisection& b, std::string_view folder);

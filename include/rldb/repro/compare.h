@@ -16,6 +16,7 @@ namespace rldb::repro {
 // One program with what runs it.
 struct Program {
   const ir::Module* module = nullptr;
+  std::string executable;  // a file, in place of a module: its results alone can be compared
   std::string function;
   std::vector<runtime::Value> args;
   session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator
@@ -46,11 +47,21 @@ struct FirstDifference {
   bool inputs_agree() const;
 };
 
+// Both results against a run of the first program in float64: is the difference more than another order of summing?
+struct Shadow {
+  enum class Verdict { Rounding, FirstIsOff, SecondIsOff, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;                  // it cannot be told
+  double error_a = 0, error_b = 0;  // the largest
+};
+std::string to_string(const Shadow& s);
+
 struct Comparison {
   enum class Verdict { Equal, Differs, CannotTell } verdict = Verdict::CannotTell;
   std::string why;                         // it cannot be told
   std::optional<TensorDifference> result;  // of the results
   std::optional<FirstDifference> first;    // may be there although the results agree
+  std::optional<Shadow> shadow;            // when it was asked for, and the results differ
+  bool results_only = false;               // a side has no bindings: an executable
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 
@@ -62,7 +73,9 @@ Trace record(session::Session& session, const Program& program, Recorder& record
 std::size_t memory_for_copies();
 // The binding-grain comparison of two runs.
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
-Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances);
+// `shadow`: a difference is looked at in float64.
+Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
+                   bool shadow = false);
 
 // Several lines, without the last line's end: what a user reads. `a` and `b`: what the sides are called.
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b);

@@ -29,6 +29,8 @@ struct FuzzFinding {
   std::string text;        // pass, rewrite and difference
   Symptom symptom;
   const ir::Module* module = nullptr;  // reduced
+  Question question;                   // that shows it: with the passes and inputs that are left
+  std::int64_t default_dim = 0;        // with symbolic dims like this
   std::size_t programs = 1;            // that have it: a diagnostic that comes again is one finding
 };
 
@@ -36,6 +38,7 @@ struct FuzzReport {
   std::size_t programs = 0, compared = 0;  // compared: 0 with no findings says nothing about the passes
   std::size_t operators = 0;               // that programs are made of
   std::vector<FuzzFinding> findings;
+  std::string wrong_option;  // a pass wants another option than it was given, or one more: nothing was looked at
 };
 
 // A well-typed module with the function `main`; the same for the same seed. Null: the front end refuses its text.

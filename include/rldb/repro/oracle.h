@@ -22,6 +22,9 @@ enum class OracleKind : std::uint8_t {
 };
 std::optional<OracleKind> parse_oracle(std::string_view word);
 
+// Runs a command on a file with this text: its exit code. None: a signal ended it, or it could not be started.
+std::optional<int> run_test_command(const std::string& command, std::string_view text);
+
 struct Question {
   OracleKind kind = OracleKind::Any;
   std::string passes;  // the pipeline

@@ -25,6 +25,7 @@ struct Sanitizers {
 };
 // `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the word that is none of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
+std::string to_string(const Sanitizers& which);
 
 struct Finding {
   enum class Kind { Storage, Unwritten, Nan, Bounds, Overflow } kind{};
@@ -37,6 +38,7 @@ struct Finding {
   std::string writer_callee;
   std::string writer_text;
   std::string storage;
+  std::string planner;     // the pass that made the storages; empty: not known
   std::string allocation;  // the two tensors as they were allocated in the storage
   std::string writer_allocation;
   std::vector<std::int64_t> element;  // Nan; Overflow: that is written

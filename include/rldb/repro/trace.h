@@ -45,7 +45,8 @@ struct Trace {
   std::string error_function;    // where
   const ir::Binding* error_binding = nullptr;
   runtime::ErrorKind error_kind{};
-  std::string incomplete;  // why events are missing; empty: none are
+  bool results_only = false;  // the program has no bindings to look at
+  std::string incomplete;     // why events are missing; empty: none are
 };
 
 class Recorder : public eval::Watcher {

@@ -2,8 +2,7 @@
 // that LiftTransformParams can run the first one once.
 //
 // Such a step is a nest of the kernel's root whose block has the annotation `meta_schedule.layout_rewrite_preproc`. It
-// reads one parameter that `layout_free_buffers` names and nobody else reads, and writes a buffer of the root. What is
-// different stays as it is.
+// reads one parameter that nobody else reads, and writes a buffer of the root. What is different stays as it is.
 #include <algorithm>
 #include <unordered_map>
 
@@ -64,9 +63,6 @@ class KernelSplitter {
     } else {
       parts_ = {root_->body};
     }
-    const Attr* free = find_attr(f_->attrs, fn_attr::kLayoutFreeBuffers);
-    if (!free) return false;
-    for (const Attr* a : free->items) free_.push_back(a->is(AttrKind::Expr) ? as<IntImm>(a->node)->value : a->integer);
     for (const Stmt* s : parts_) {
       const SBlockRealize* block = block_of(s);
       if (!block || !find_attr(block->block->annotations, kPreproc)) continue;
@@ -109,9 +105,7 @@ class KernelSplitter {
     const auto at = std::size_t(param - f_->params.begin());
     const Buffer* result = block->writes[0].buffer;
     const auto& allocs = root_->alloc_buffers;
-    if (param == f_->params.end() || std::find(free_.begin(), free_.end(), std::int64_t(at)) == free_.end() ||
-        std::find(allocs.begin(), allocs.end(), result) == allocs.end())
-      return false;
+    if (param == f_->params.end() || std::find(allocs.begin(), allocs.end(), result) == allocs.end()) return false;
     for (const Stmt* s : parts_)
       if (s != nest && mentions(s, param->buffer)) return false;
     steps.push_back({nest, at, result});
@@ -146,7 +140,6 @@ class KernelSplitter {
   const SBlockRealize* realize_ = nullptr;
   const SBlock* root_ = nullptr;
   std::vector<const Stmt*> parts_;
-  std::vector<std::int64_t> free_;
 };
 
 class CallSplitter : public Rewriter {

@@ -9,6 +9,7 @@
 #include "repro/borrow.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/repro/planner.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -188,6 +189,8 @@ class TraceBisector {
     const Trace bad = record(session_, program);
     out_.comparison = compare(session_.context(), good, bad, tolerances_);
     out_.memory = memory_of(bad, true);
+    out_.good_program = at_.program;
+    out_.bad_program = program;
     return true;
   }
 
@@ -224,6 +227,8 @@ class TraceBisector {
       out_.good = order_[k];
       out_.bad = bad;
       out_.function = last.function;
+      out_.good_program = at.program;
+      out_.bad_program = last;
       if (step == Step::Agrees) out_.comparison = compare(session_, at.program, last, tolerances_);
       return;
     }
@@ -244,6 +249,7 @@ TraceBisection bisect_stages(session::Session& session, TraceBisection out, cons
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
   TraceBisector(session, tolerances, out).run();
+  name_planners(out.memory, out.stages);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "repro/borrow.h"
 #include "repro/compare/match.h"
+#include "repro/compare/shadow.h"
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
@@ -162,7 +163,33 @@ bool FirstDifference::inputs_agree() const {
 
 std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
 
+namespace {
+
+// On the machine: an executable has no bindings.
+Trace record_executable(session::Session& session, const Program& program) {
+  auto before = session.snapshot();
+  session.mute(true);
+  session.options().engine = program.kernels;
+  Trace trace;
+  trace.results_only = true;
+  source::Diagnostics found;
+  if (session.load_file(program.executable, found)) {
+    const session::RunResult run = session.run(program.function, copies(program.args), found);
+    support::poll_cause();
+    if (run.ok) trace.result = run.value;
+    if (run.fault) trace.error_kind = run.fault->error.kind;
+  }
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
+  session.mute(false);
+  session.restore(std::move(before));
+  return trace;
+}
+
+}  // namespace
+
 Trace record(session::Session& session, const Program& program) {
+  if (!program.executable.empty()) return record_executable(session, program);
   Recorder recorder(memory_for_copies());
   return record(session, program, recorder);
 }
@@ -193,6 +220,8 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   c.result = difference_of_results(a, b, tolerances, leaf, c.why);
   if (!c.result && !c.why.empty()) return c;
   c.verdict = c.result ? Comparison::Verdict::Differs : Comparison::Verdict::Equal;
+  c.results_only = a.results_only || b.results_only;
+  if (c.results_only) return c;
   const Matcher matcher(ctx, a, b, tolerances);
   c.matched = std::size_t(
       std::count_if(matcher.equal().begin(), matcher.equal().end(), [](std::size_t i) { return i != kNoEvent; }));
@@ -201,10 +230,13 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   return c;
 }
 
-Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances) {
+Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
+                   bool shadow) {
   const Trace first = record(session, a);
   const Trace second = record(session, b);
-  return compare(session.context(), first, second, tolerances);
+  Comparison c = compare(session.context(), first, second, tolerances);
+  if (shadow && c.result) c.shadow = against_shadow(session, a.module ? a : b, first.result, second.result);
+  return c;
 }
 
 }  // namespace rldb::repro

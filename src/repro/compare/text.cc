@@ -49,10 +49,14 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
   if (c.verdict == Verdict::CannotTell) return fmt::format("cannot tell whether {} and {} agree: {}", a, b, c.why);
   std::string text;
   if (c.verdict == Verdict::Equal) {
-    text = fmt::format("equal: {} and {} ({} of {} tensors matched)\n", a, b, c.matched, c.tensors_b);
+    const std::string how =
+        c.results_only ? std::string("results alone") : fmt::format("{} of {} tensors matched", c.matched, c.tensors_b);
+    text = fmt::format("equal: {} and {} ({})\n", a, b, how);
     if (c.first) text += "differs on the way, and does not reach the result: ";
   } else {
     text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
+    if (c.shadow) text += to_string(*c.shadow) + "\n";
+    if (c.results_only) text += "an executable has no bindings: results alone were compared\n";
     if (c.first) text += "first difference: ";
   }
   if (c.first) {

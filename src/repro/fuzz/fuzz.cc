@@ -11,6 +11,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -52,7 +53,7 @@ class Fuzzer {
 
   void run() {
     Random seeds(options_.seed);
-    while (!is_over()) {
+    while (!is_over() && out_.wrong_option.empty()) {
       support::poll();
       look_at(seeds.next());
       if (options_.progress) options_.progress(out_.programs, out_.findings.size());
@@ -81,6 +82,10 @@ class Fuzzer {
     for (const std::int64_t dim : kDims) {
       session_.options().default_dim = dim;
       const PassBisection b = bisect_passes(session_, module, question());
+      if (b.verdict == PassBisection::Verdict::Found && is_about_options(b.symptom)) {
+        out_.wrong_option = b.symptom.text;
+        return;
+      }
       compared = compared || b.verdict != PassBisection::Verdict::CannotTell;
       if (b.verdict == PassBisection::Verdict::Found && lasts(module, b)) {
         add(seed, module, b);
@@ -90,6 +95,9 @@ class Fuzzer {
     out_.compared += compared;
     if (compared) look_at_engines(seed, module);
   }
+
+  // Not the pass is wrong then, but what it was told.
+  static bool is_about_options(const Symptom& s) { return s.id == diag::PassOptionValue.name; }
 
   // Values that differ with these inputs and with others.
   bool lasts(const ir::Module* module, const PassBisection& b) {
@@ -113,13 +121,16 @@ class Fuzzer {
     f.passes = options_.passes;
     f.symptom = b.symptom;
     f.text = to_string(b);
+    f.question = question();
+    f.default_dim = session_.options().default_dim;
     if (options_.reduce) {
       ReduceOptions reduction;
       reduction.seconds = options_.reduce_seconds;
       const Reduction r = reduce(session_, module, question(), reduction);
       if (r.module) {
         f.module = r.module;
-        f.passes = r.passes;
+        f.passes = f.question.passes = r.passes;
+        f.question.inputs = r.inputs;
       }
     }
     out_.findings.push_back(std::move(f));
@@ -132,7 +143,13 @@ class Fuzzer {
     if (v.difference.empty()) return;
     session_.options().seed ^= kOtherInputs;
     if (validate_engines(session_).difference.empty()) return;
-    out_.findings.push_back({seed, {}, "engines: " + v.difference, {"values", {}, {}, v.difference}, module});
+    FuzzFinding f;
+    f.seed = seed;
+    f.text = "engines: " + v.difference;
+    f.symptom = {"values", {}, {}, v.difference};
+    f.module = module;
+    f.default_dim = session_.options().default_dim;
+    out_.findings.push_back(std::move(f));
   }
 
   session::Session& session_;

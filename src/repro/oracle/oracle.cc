@@ -151,19 +151,23 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
   return look(version);
 }
 
-std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
+std::optional<int> run_test_command(const std::string& command, std::string_view text) {
   std::string folder = (std::filesystem::temp_directory_path() / "rldb-XXXXXX").string();
   if (!::mkdtemp(folder.data())) return std::nullopt;
   const std::string path = folder + "/module.py";
-  ir::PrintOptions print = session_.options().print;
-  print.show_meta = true;
   int status = -1;
-  if (support::write_file(path, ir::print(version, print), support::Durable::No).ok())
-    status = std::system((question_.command + " '" + path + "'").c_str());
+  if (support::write_file(path, text, support::Durable::No).ok())
+    status = std::system((command + " '" + path + "'").c_str());
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   support::poll();
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return status != -1 && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
+}
+
+std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
+  ir::PrintOptions print = session_.options().print;
+  print.show_meta = true;
+  if (run_test_command(question_.command, ir::print(version, print)) != 0) return std::nullopt;
   return Symptom{"command", {}, {}, "the command says so"};
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "repro/sanitize/overflow.h"
 #include "rldb/ir/printer.h"
@@ -111,28 +113,38 @@ std::string allocated_as(const std::string& name, const std::string& allocation)
 
 }  // namespace
 
+namespace {
+
+constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {{"storage", &Sanitizers::storage},
+                                                                      {"uninit", &Sanitizers::unwritten},
+                                                                      {"nan", &Sanitizers::nan},
+                                                                      {"bounds", &Sanitizers::bounds},
+                                                                      {"overflow", &Sanitizers::overflow}};
+
+}  // namespace
+
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong) {
   Sanitizers out;
   while (!text.empty()) {
     const auto comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    if (word == "storage") {
-      out.storage = true;
-    } else if (word == "uninit") {
-      out.unwritten = true;
-    } else if (word == "nan") {
-      out.nan = true;
-    } else if (word == "bounds") {
-      out.bounds = true;
-    } else if (word == "overflow") {
-      out.overflow = true;
-    } else {
+    const auto* row =
+        std::find_if(std::begin(kWords), std::end(kWords), [&](const auto& r) { return r.first == word; });
+    if (row == std::end(kWords)) {
       wrong = word;
       return std::nullopt;
     }
+    out.*row->second = true;
   }
   return out;
+}
+
+std::string to_string(const Sanitizers& which) {
+  std::string text;
+  for (const auto& [word, member] : kWords)
+    if (which.*member) text += (text.empty() ? "" : ",") + std::string(word);
+  return text;
 }
 
 std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which) { return Scan(trace, which).run(); }
@@ -166,6 +178,7 @@ std::string to_string(const Finding& f) {
                                      allocated_as(f.tensor, f.allocation), allocated_as(f.writer, f.writer_allocation));
       if (!f.writer_callee.empty()) text += fmt::format(" by `{}`", f.writer_callee);
       if (!f.storage.empty()) text += fmt::format(": both lie in storage `{}`", f.storage);
+      if (!f.planner.empty()) text += fmt::format(", planned by `{}`", f.planner);
       return text;
     }
     case Finding::Kind::Unwritten:

@@ -4,17 +4,44 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
+#include "ui/kernel_step.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 namespace {
+
+// The two stages that part, in one script. False: diagnosed.
+bool save_stages(const repro::TraceBisection& found, const CommandLine& line, session::Session& session,
+                 Console& console) {
+  const repro::Program &good = found.good_program, &bad = found.bad_program;
+  const bool same_call = good.module && bad.module && good.function == bad.function &&
+                         good.args.size() == bad.args.size() && good.outputs == 0 && bad.outputs == 0;
+  const auto* f = same_call ? ir::as<ir::Function>(good.module->find(good.function)) : nullptr;
+  if (!f || f->params.size() != good.args.size()) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(diag::StagesCalledDifferently, found.stages[found.good].file,
+                                        found.stages[found.bad].file));
+    report(diagnostics, session, line, console);
+    return false;
+  }
+  CommandLine plain = line;
+  plain.function = good.function;
+  std::vector<session::Argument> values;
+  for (std::size_t i = 0; i < good.args.size(); ++i)
+    values.push_back({std::string(f->params[i]->name), good.args[i], false});
+  const std::string seen = repro::to_string(found, line.traces[0]);
+  return write_repro(line.save_repro, repro_of_comparison(plain, session, good, bad.module, values, seen), console);
+}
 
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
@@ -23,6 +50,8 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
   if (line.traces.size() == 1) {
     const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances);
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
+    if (found.verdict == Verdict::Found && !line.save_repro.empty() && !save_stages(found, line, session, console))
+      return kUsage;
     verdict = found.verdict;
   } else {
     const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances);
@@ -75,6 +104,26 @@ void print_rewrite(const repro::PassBisection& found, const CommandLine& line, C
                              "with", options));
 }
 
+int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
+  using Verdict = repro::KernelBisection::Verdict;
+  const ir::Module* module = module_of(line, session, "bisect", console);
+  if (!module) return kBadText;
+  const auto question = question_of(line, session, console);
+  if (!question) return kUsage;
+  const repro::KernelBisection found = repro::bisect_kernels(session, module, *question);
+  if (line.format == Format::Json) {
+    console.print("{}\n", repro::to_json(found));
+  } else {
+    console.print("{}\n", repro::to_string(found));
+    console.write(kernel_step_diff(found, line.options.print, console.color()));
+  }
+  if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
+      !write_repro(line.save_repro, repro_of_kernel(line, session, module, *question, repro::to_string(found)),
+                   console))
+    return kUsage;
+  return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
+}
+
 int bisect_pipeline(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::PassBisection::Verdict;
   const ir::Module* module = module_of(line, session, "bisect", console);
@@ -88,9 +137,11 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     console.print("{}\n", repro::to_string(found));
     print_rewrite(found, line, console);
   }
-  if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
-      !save_repro(line, module, passes::to_string(found.pass), repro::to_string(found), console))
-    return kUsage;
+  if (found.verdict == Verdict::Found && !line.save_repro.empty()) {
+    // All of the pipeline: values are what they were before its first pass.
+    const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
+    if (!write_repro(line.save_repro, repro, console)) return kUsage;
+  }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -100,6 +151,7 @@ int batch_bisect(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
+  if (!line.files.empty() && line.by_kernel) return bisect_by_kernel(line, *session, console);
   if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NothingToBisect));
@@ -117,8 +169,11 @@ int batch_reduce(const CommandLine& line, Console& console) {
   repro::ReduceOptions options;
   options.jobs = line.jobs;
   options.seconds = line.seconds;
+  const auto start = std::chrono::steady_clock::now();
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
-    if (!move.empty()) console.print_error("{} after {} tries ({})\n", repro::to_string(size), tried, move);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!move.empty())
+      console.print_error("{} after {} tries, {:.1f} s ({})\n", repro::to_string(size), tried, seconds, move);
   };
   const repro::Reduction r = repro::reduce(*session, module, *question, options);
   if (!r.module) {
@@ -130,11 +185,15 @@ int batch_reduce(const CommandLine& line, Console& console) {
   console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
-  CommandLine simpler = line;
-  if (!r.inputs.empty()) simpler.inputs = r.inputs;
-  if (!line.save_repro.empty() &&
-      !save_repro(simpler, r.module, r.passes, "symptom: " + r.symptom.kind + ": " + r.symptom.text, console))
-    return kUsage;
+  if (!line.save_repro.empty()) {
+    repro::Question simpler = *question;
+    simpler.passes =
+        question->command.empty() ? r.passes : std::string();  // the command is asked about the module itself
+    simpler.inputs = r.inputs;
+    const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
+    if (!write_repro(line.save_repro, repro_of_pipeline(line, *session, r.module, simpler, seen), console))
+      return kUsage;
+  }
   ir::PrintOptions print = line.options.print;
   print.show_meta = true;
   return write_output(line.output, ir::print(r.module, print) + "\n", console) ? kGood : kUsage;

@@ -3,9 +3,11 @@
 
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
+#include "ui/batch/save_repro.h"
 #include "ui/guarded.h"
 
 namespace rldb::ui {
@@ -69,8 +71,33 @@ void guarded_check(const std::string& path, const CommandLine& line, Console& co
   check.what = abandoned->message.text;
   check.diagnostics.add({}, abandoned->message);
   if (!abandoned->internal) return;
-  const std::string report = write_internal_error({path}, abandoned->message.text, "rldb check " + path);
+  CommandLine alone = line;
+  alone.files = {path};
+  const std::string report = write_internal_error(alone, abandoned->message.text, "rldb check " + path);
   if (!report.empty()) console.error("written: " + report + "\n");
+}
+
+// The first file that fails, as a script: its own text, for it may not even read.
+void keep_check(const std::string& path, const FileCheck& check, const CommandLine& line, Console& console) {
+  auto text = support::read_file(path, source::kMaxBytes);
+  if (!text.ok() || check.relay || check.machine_functions) return;
+  ReproFile repro;
+  repro.seen = check.what;
+  for (const source::Diagnostic& d : check.diagnostics.all())
+    if (d.severity == source::Severity::Error && repro.expectations.empty()) {
+      repro.seen += "\n" + d.message;
+      repro.expectations.push_back(not_error(d.message));
+    }
+  const bool reads = check.code == kFailed;
+  if (reads) {
+    repro.module = std::move(*text);
+    repro.entry = ":verify --roundtrip";
+    repro.expectations = {":expect not error \"does not read back\""};
+  } else {
+    repro.entry = with_document(":load ", *text);
+  }
+  repro.expectations.emplace_back(":expect success");
+  (void)write_repro(line.save_repro, repro, console);  // diagnosed; the files are what the exit code is about
 }
 
 // The exit code that tells most about what is wrong.
@@ -106,6 +133,7 @@ int batch_check(const CommandLine& line, Console& console) {
       else
         console.print("FAIL  {}: {}\n", path, check.what);
     }
+    if (!ok && worst == kGood && !line.save_repro.empty()) keep_check(path, check, line, console);
     if (is_worse(check.code, worst)) worst = check.code;
     if (support::cancel_cause() == support::CancelCause::Interrupt) break;
   }

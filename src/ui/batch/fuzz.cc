@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
 
@@ -15,12 +16,35 @@ namespace {
 
 constexpr double kSeconds = 60;
 
-bool save(const repro::FuzzFinding& f, const CommandLine& line, Console& console) {
-  std::error_code error;
-  std::filesystem::create_directories(line.output, error);
-  CommandLine one = line;
-  one.save_repro = (std::filesystem::path(line.output) / fmt::format("fuzz-{:016x}.session", f.seed)).string();
-  return save_repro(one, f.module, f.passes, f.text, console);
+ReproFile repro_of_finding(const repro::FuzzFinding& f, session::Session& session, const CommandLine& line) {
+  const session::Options before = session.options();
+  session.options().default_dim = f.default_dim;
+  ReproFile repro;
+  if (f.passes.empty()) {  // the engines disagree on the program as it is
+    repro = repro_of(line, session.options(), f.module);
+    repro.seen = f.text;
+    repro.entry = ":validate";
+    repro.expectations = {":expect not error \"values differ from\"", ":expect success"};
+  } else {
+    repro = repro_of_pipeline(line, session, f.module, f.question, f.text);
+  }
+  session.options() = before;
+  return repro;
+}
+
+// Each finding to the folder of the line, the first one to its file. False: diagnosed.
+bool save(const repro::FuzzReport& found, session::Session& session, const CommandLine& line, Console& console) {
+  std::error_code ignored;  // a folder that is not there is diagnosed when the first file is written
+  if (!line.output.empty()) std::filesystem::create_directories(line.output, ignored);
+  for (std::size_t i = 0; i < found.findings.size(); ++i) {
+    const repro::FuzzFinding& f = found.findings[i];
+    const ReproFile repro = repro_of_finding(f, session, line);
+    const std::string name = fmt::format("fuzz-{:016x}.session", f.seed);
+    if (!line.output.empty() && !write_repro((std::filesystem::path(line.output) / name).string(), repro, console))
+      return false;
+    if (i == 0 && !line.save_repro.empty() && !write_repro(line.save_repro, repro, console)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -46,10 +70,14 @@ int batch_fuzz(const CommandLine& line, Console& console) {
     told = findings;
   };
   const repro::FuzzReport found = repro::fuzz(*session, options);
+  if (!found.wrong_option.empty()) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(diag::WrongPassOptions, options.passes, found.wrong_option));
+    report(diagnostics, *session, line, console);
+    return kUsage;
+  }
   console.print("{}\n", repro::to_string(found));
-  if (!line.output.empty())
-    for (const repro::FuzzFinding& f : found.findings)
-      if (!save(f, line, console)) return kUsage;
+  if (!save(found, *session, line, console)) return kUsage;
   if (!found.findings.empty()) return kFailed;
   if (found.compared > 0) return kGood;
   source::Diagnostics nothing;

@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
-#include "ui/cache_folder.h"
+#include "ui/batch/save_repro.h"
 #include "ui/memory/memory_view.h"
+#include "ui/page/page.h"
+#include "ui/page/report_page.h"
+#include "ui/repl/data/data.h"
 #include "ui/rewrite_file.h"
 #include "ui/text_diff.h"
 
@@ -52,19 +57,24 @@ class PassObserver {
     if (line_.validate_each && changed) validate(record, name);
   }
 
-  // Writes the module that the failing pass was given, and says how to see the failure again.
-  void write_reproducer() {
+  const std::vector<passes::PassRecord>& records() const { return records_; }
+  // Of records()[first]: what comparing values said.
+  const std::vector<std::pair<std::size_t, std::string>>& validations() const { return validations_; }
+
+  // A pass that failed: as a script that shows it again.
+  void keep_failure(const source::Diagnostics& found) {
     if (records_.empty()) return;
-    const passes::PassRecord& failed = records_.back();
-    ir::PrintOptions print = line_.options.print;
-    print.show_meta = true;
-    const std::string folder = new_report_folder("failed-passes");
-    const std::string path = folder + "/before.py";
-    if (folder.empty() || !support::write_file(path, ir::print(failed.before, print)).ok()) return;
-    console_.print_error("note: `rldb opt {} --passes='{}'` shows it again\n", path, passes::to_string(failed.pass));
+    std::string what = "the pass failed";
+    for (const source::Diagnostic& d : found.all())
+      if (d.severity == source::Severity::Error) {
+        what = d.message;
+        break;
+      }
+    keep(repro_of_failed_pass(line_, session_, records_.back(), what));
   }
 
   void print_times() const {
+    if (line_.format == Format::Json) return print_times_as_json();
     std::uint64_t total = 0;
     for (const passes::PassRecord& r : records_) total += r.nanoseconds;
     console_.error("# pass times\n");
@@ -75,6 +85,16 @@ class PassObserver {
   }
 
  private:
+  void print_times_as_json() const {
+    Json passes = Json::array();
+    std::uint64_t total = 0;
+    for (const passes::PassRecord& r : records_) {
+      total += r.nanoseconds;
+      passes.push_back(pass_record_json(r, line_.options.print));
+    }
+    console_.error(Json{{"passes", std::move(passes)}, {"nanoseconds", total}}.dump(2) + "\n");
+  }
+
   static bool is_named(const std::vector<std::string>& names, const passes::PassInvocation& pass) {
     const std::string_view name = passes::info(pass.id).name;
     return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return n == "*" || n == name; });
@@ -119,17 +139,32 @@ class PassObserver {
 
   void validate(const passes::PassRecord& record, const std::string& name) {
     const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
-    console_.print_error("# validate {}: {}\n", name, repro::to_string(result));
-    if (!result.difference.empty()) ok_ = false;
+    validations_.emplace_back(records_.size() - 1, repro::to_string(result));
+    console_.print_error("# validate {}: {}\n", name, validations_.back().second);
+    if (!result.difference.empty()) {
+      ok_ = false;
+      keep(repro_of_changed_values(line_, session_, record, "values differ: " + result.difference));
+    }
     nothing_ran_ = nothing_ran_ || result.compared.empty();
+  }
+
+  // The first fault, to the file of the line, or to a folder that nobody named.
+  void keep(const ReproFile& repro) {
+    if (std::exchange(kept_, true)) return;
+    if (line_.save_repro.empty())
+      keep_repro("failed-passes", repro, console_);
+    else
+      ok_ = write_repro(line_.save_repro, repro, console_) && ok_;
   }
 
   const CommandLine& line_;
   session::Session& session_;
   Console& console_;
   std::vector<passes::PassRecord> records_;
+  std::vector<std::pair<std::size_t, std::string>> validations_;
   int announced_ = 0;
   bool ok_ = true;
+  bool kept_ = false;         // a script was written
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
@@ -169,6 +204,33 @@ bool write_memory_report(const CommandLine& line, session::Session& session, Con
   return write_output(line.memory_report, render_memory(*functions, memory_format(line.memory_report), view), console);
 }
 
+MemoryPlan memory_plan(const CommandLine& line, session::Session& session, const ir::Module* module) {
+  source::Diagnostics diagnostics;
+  passes::PassEnv env{session.context(), diagnostics};
+  auto functions = passes::memory_of(env, module, line.options.dims);
+  if (functions.ok()) return {*std::move(functions), {}};
+  return {{}, functions.error().text};
+}
+
+// False: diagnosed.
+bool write_html(const CommandLine& line, session::Session& session, const ir::Module* before,
+                const PassObserver& observer, const source::Diagnostics& diagnostics, bool failed, Console& console) {
+  PipelineReport report;
+  report.file = line.files[0];
+  report.pipeline = line.passes;
+  report.before = before;
+  report.after = session.module();
+  report.failed = failed;
+  report.records = observer.records();
+  report.validations = observer.validations();
+  report.diagnostics = source::render(diagnostics, session.sources(), {});
+  report.memory_before = memory_plan(line, session, before);
+  report.memory_after = memory_plan(line, session, session.module());
+  report.memory_view = memory_view(session, MemoryView().width);
+  report.print = line.options.print;
+  return write_output(line.html, report_page(report, made_by()), console);
+}
+
 // `--print-ir-before=X` of a pass that there is not would print nothing, as if X did not run.
 bool names_passes(const CommandLine& line, source::Message& wrong) {
   for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
@@ -185,6 +247,11 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 
 int batch_opt(const CommandLine& line, Console& console) {
   source::Diagnostics of_relay;
+  if (!line.html.empty() && !line.to_relax && is_relay_file(line.files[0])) {
+    of_relay.add({}, source::message(diag::NotForRelay, "--html", line.files[0]));
+    console.diagnose(of_relay, {});
+    return kUsage;
+  }
   if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
     return batch_opt_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
@@ -200,6 +267,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   }
   if (const int code = rewrite(line, *session, console); code != kGood) return code;
   PassObserver observer(line, *session, console);
+  const ir::Module* const loaded = session->module();
   passes::RunOptions run;
   run.verify_each = line.verify_each;
   run.bisect_limit = line.bisect_limit.value_or(-1);
@@ -214,14 +282,16 @@ int batch_opt(const CommandLine& line, Console& console) {
   if (run.bisect_limit >= 0)
     for (std::size_t i = std::size_t(run.bisect_limit); i < pipeline->size(); ++i) observer.left_out((*pipeline)[i]);
   if (line.time_passes) observer.print_times();
+  const bool told = line.html.empty() || write_html(line, *session, loaded, observer, diagnostics, !ok, console);
   if (!ok) {
-    observer.write_reproducer();
+    observer.keep_failure(diagnostics);
     return kFailed;
   }
   ir::PrintOptions print = line.options.print;
   print.show_meta = !line.output.empty();
   if (!write_output(line.output, ir::print(session->module(), print), console)) return kUsage;
   if (!line.memory_report.empty() && !write_memory_report(line, *session, console)) return kFailed;
+  if (!told) return kUsage;
   if (!observer.ok()) return kFailed;
   return observer.could_tell() ? kGood : kCannotTell;
 }

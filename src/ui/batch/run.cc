@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "rldb/repro/compare.h"
+#include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
@@ -13,6 +14,7 @@
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
+#include "ui/batch/save_repro.h"
 #include "ui/tensor_output.h"
 
 namespace rldb::ui {
@@ -90,8 +92,52 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
   return diagnostics.has_errors() ? kFailed : kGood;
 }
 
+// What a run of a module was, and what is wrong with it.
+struct WrongRun {
+  const std::vector<session::Argument>& arguments;
+  std::string entry;
+  std::string seen;
+  std::string expectation;
+};
+
+// As a script, to the file of the line; an access out of bounds also unasked, to a folder that nobody named.
+void keep(const WrongRun& run, bool unasked, const session::Session& session, const CommandLine& line,
+          Console& console) {
+  if (!session.module() || (line.save_repro.empty() && !unasked)) return;
+  ReproFile repro = repro_of(line, session.options(), session.module());
+  repro.seen = run.seen;
+  repro.values = run.arguments;
+  repro.entry = run.entry;
+  repro.expectations = {run.expectation, ":expect success"};
+  if (line.save_repro.empty())
+    keep_repro("faults", repro, console);
+  else
+    (void)write_repro(line.save_repro, repro, console);  // diagnosed; the run is what the exit code is about
+}
+
+std::string first_error(const source::Diagnostics& found) {
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) return d.message;
+  return "the run failed";
+}
+
+// The result is not the expected one: that goes into the script too.
+void keep_unexpected(const std::vector<session::Argument>& arguments, const session::Session& session,
+                     const CommandLine& line, Console& console) {
+  source::Diagnostics ignored;  // it has been read before
+  const auto expected = read_expected(line.expected_output, ignored);
+  if (line.save_repro.empty() || !expected || expected->empty()) return;
+  std::vector<Value> leaves;
+  for (const auto& [name, value] : *expected) leaves.push_back(value);
+  std::vector<session::Argument> values = arguments;
+  values.push_back({"expected_result", leaves.size() == 1 ? leaves[0] : Value::of_tuple(leaves), false});
+  keep({values, ":run " + function_of(line), "the result is not the expected one", ":expect value ~= expected_result"},
+       false, session, line, console);
+}
+
 // A run that is written down, and what no correct program does.
-int run_sanitized(session::Session& session, const std::string& function, const std::vector<Value>& values,
+int run_sanitized(session::Session& session, const std::string& function,
+                  const std::vector<session::Argument>& arguments, const std::vector<Value>& values,
                   const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   if (!session.module()) {
@@ -104,12 +150,18 @@ int run_sanitized(session::Session& session, const std::string& function, const 
   program.function = function;
   program.args = values;
   program.kernels = line.options.engine;
-  const auto [trace, findings] = repro::run_sanitized(session, program, line.sanitizers);
+  auto [trace, findings] = repro::run_sanitized(session, program, line.sanitizers);
+  repro::name_planners(findings, session, line.files[0]);
   for (const repro::Finding& f : findings) diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
   if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
   const bool failed = diagnostics.has_errors();
   if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
   if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (failed) {
+    const std::string seen = first_error(diagnostics);
+    const std::string entry = fmt::format(":sanitize {} {}", repro::to_string(line.sanitizers), function);
+    keep({arguments, entry, seen, not_error(seen)}, false, session, line, console);
+  }
   if (failed || diagnostics.has_errors()) return failed ? kFailed : kCannotTell;
   console.print("{}\n", runtime::format_value(trace.result));
   return kGood;
@@ -148,7 +200,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (line.format == Format::Text) note_arguments(*arguments, console);
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
-  if (line.sanitizers.any()) return run_sanitized(*session, function, values, line, console);
+  if (line.sanitizers.any()) return run_sanitized(*session, function, *arguments, values, line, console);
   const session::RunResult result = session->run(function, values, diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));
@@ -156,6 +208,11 @@ int batch_run(const CommandLine& line, Console& console) {
     return kTimeout;
   }
   if (!result.ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (result.fault) {
+    const bool unasked = result.fault->error.kind == runtime::ErrorKind::OutOfBounds;
+    const std::string seen = first_error(diagnostics);
+    keep({*arguments, ":run " + function, seen, not_error(seen)}, unasked, *session, line, console);
+  }
   if (!result.ok) return result.fault ? kFailed : diagnostics.has_errors() ? kFailed : 128 + SIGINT;
 
   if (line.output.empty() && line.expected_output.empty()) {
@@ -171,7 +228,9 @@ int batch_run(const CommandLine& line, Console& console) {
     report(diagnostics, *session, line, console);
     return kUsage;
   }
-  return give_tensors(tensors, *session, line, console);
+  const int code = give_tensors(tensors, *session, line, console);
+  if (code == kFailed) keep_unexpected(*arguments, *session, line, console);
+  return code;
 }
 
 }  // namespace rldb::ui

@@ -1,70 +1,176 @@
+// Scripts of what batch commands found: the entry, the values and the expectations of each.
 #include "ui/batch/save_repro.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "rldb/ir/printer.h"
 #include "ui/batch/batch.h"
-#include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
 
 namespace {
 
-// What a reader of the file wants to know first, as comments.
-std::string comments(const std::string& seen) {
-  std::string out;
-  for (std::size_t at = 0; at < seen.size();) {
-    const auto end = std::min(seen.find('\n', at), seen.size());
-    out += "# " + seen.substr(at, end - at) + "\n";
-    at = end + 1;
+constexpr std::string_view kSuccess = ":expect success";
+// The value that a right program gives; no parameter is called that by the printer.
+constexpr std::string_view kExpected = "expected_result";
+
+std::string_view word_of(repro::OracleKind kind) {
+  using repro::OracleKind;
+  switch (kind) {
+    case OracleKind::Values:
+      return "values";
+    case OracleKind::Nan:
+      return "nan";
+    case OracleKind::Diagnostic:
+      return "diagnostic";
+    case OracleKind::Any:
+    case OracleKind::Command:
+      break;
   }
-  return out;
+  return {};
 }
 
-// An entry with what it replies now.
-std::string with_reply(Repl& repl, CapturedConsole& console, const std::string& entry) {
-  repl.execute(entry);
-  std::string out = entry + "\n";
-  const std::string reply = console.take();
-  for (std::size_t at = 0; at < reply.size();) {
-    const auto end = std::min(reply.find('\n', at), reply.size());
-    out += end == at ? "#|\n" : "#| " + reply.substr(at, end - at) + "\n";
-    at = end + 1;
-  }
-  return out;
+std::string oracle_flags(const repro::Question& q) {
+  std::string text;
+  if (const auto word = word_of(q.kind); !word.empty()) text += fmt::format(" --oracle={}", word);
+  if (!q.command.empty()) text += " " + quoted_word("--test=" + q.command);
+  if (!q.expected.empty()) text += fmt::format(" --expected={}", kExpected);
+  return text + tolerance_flags(q.tolerances);
 }
 
-// What the run depends on besides the module.
-std::vector<std::string> settings(const session::Options& options) {
-  std::vector<std::string> out{fmt::format(":engine {}", session::to_string(options.engine))};
-  if (options.seed != 0) out.push_back(fmt::format(":set seed {}", options.seed));
-  for (const auto& [name, value] : options.dims) out.push_back(fmt::format(":set dim {}={}", name, value));
-  return out;
+std::string with_function(std::string entry, const std::string& function) {
+  return function == "main" ? entry : entry + " " + function;
+}
+
+void add_expected(ReproFile& repro, const std::vector<runtime::Value>& leaves) {
+  if (leaves.empty()) return;
+  repro.values.push_back(
+      {std::string(kExpected), leaves.size() == 1 ? leaves[0] : runtime::Value::of_tuple(leaves), false});
 }
 
 }  // namespace
 
-bool save_repro(const CommandLine& line, const ir::Module* module, const std::string& passes, const std::string& seen,
-                Console& console) {
-  ir::PrintOptions print = line.options.print;
-  print.show_meta = true;
-  CapturedConsole captured;
-  CommandLine plain = line;
-  plain.files.clear();
-  Repl repl(plain, captured);
-  std::string text =
-      "# `rldb test` of this file fails as long as the fault is there. What was seen:\n" + comments(seen);
-  for (const std::string& entry : settings(line.options)) text += with_reply(repl, captured, entry);
-  text += with_reply(repl, captured, ":load <<END\n" + ir::print(module, print) + "\nEND");
-  text += ":bisect " + passes;
-  const std::string function = line.function.empty() ? "main" : line.function;
-  if (function != "main" || !line.inputs.empty()) text += " " + function;
-  for (const std::string& input : line.inputs) text += " " + input;
-  auto pipeline = passes::parse_pipeline(passes);
-  text += fmt::format("\n#| none of {} passes brings the symptom\n", pipeline.ok() ? pipeline->size() : 0);
-  return write_output(line.save_repro, text, console);
+std::string quoted_word(const std::string& word) {
+  if (word.find_first_of(" \t'\"") == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
+  return out + "'";
+}
+
+std::string function_of(const CommandLine& line) { return line.function.empty() ? "main" : line.function; }
+
+ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module) {
+  ReproFile repro;
+  repro.settings = settings_of(options);
+  for (const std::string& plugin : line.plugins) repro.settings.push_back(":plugin " + plugin);
+  repro.module = module_text(module, line.options.print);
+  return repro;
+}
+
+void add_values(ReproFile& repro, session::Session& session, const ir::Module* module, const std::string& function,
+                const std::vector<std::string>& inputs) {
+  auto before = session.snapshot();
+  session.history().start(module);
+  source::Diagnostics ignored;  // values that cannot be made are what the script will say, too
+  if (auto made = session.arguments(function, inputs, ignored))
+    repro.values.insert(repro.values.end(), made->begin(), made->end());
+  session.restore(std::move(before));
+}
+
+ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
+                            const repro::Question& question, const std::string& seen) {
+  ReproFile repro = repro_of(line, session.options(), module);
+  repro.seen = seen;
+  const bool runs = question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic;
+  if (runs) add_values(repro, session, module, question.function, question.inputs);
+  add_expected(repro, question.expected);
+  if (!question.passes.empty()) {
+    repro.entry = with_function(":bisect " + quoted_word(question.passes), question.function) + oracle_flags(question);
+    repro.expectations = {":expect not error \"introduces the fault\"", std::string(kSuccess)};
+  } else if (!question.expected.empty()) {
+    repro.entry = with_function(":run", question.function);
+    repro.expectations = {fmt::format(":expect value ~= {}", kExpected)};
+  } else {  // wrong as it is, and only a command knows: it is asked by `rldb test --git-bisect --test=COMMAND`
+    repro.seen += "\nasked: rldb test --git-bisect --test=" + quoted_word(question.command) + " THIS_FILE";
+    repro.entry = ":verify";
+    repro.expectations = {std::string(kSuccess)};
+  }
+  return repro;
+}
+
+ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
+                          const repro::Question& question, const std::string& seen) {
+  ReproFile repro = repro_of(line, session.options(), module);
+  repro.seen = seen;
+  add_values(repro, session, module, question.function, question.inputs);
+  repro.entry = with_function(":bisect --by=kernel", question.function) + tolerance_flags(question.tolerances);
+  if (!question.passes.empty()) repro.entry += " " + quoted_word("--passes=" + question.passes);
+  repro.expectations = {":expect not error \"is wrong when the JIT compiles it\"", std::string(kSuccess)};
+  return repro;
+}
+
+ReproFile repro_of_comparison(const CommandLine& line, const session::Session& session, const repro::Program& a,
+                              const ir::Module* other, const std::vector<session::Argument>& values,
+                              const std::string& seen) {
+  ReproFile repro = repro_of(line, session.options(), a.module);
+  repro.seen = seen;
+  repro.values = values;
+  std::string entry = ":compare";
+  if (a.function != "main") entry += " --function=" + a.function;
+  if (!line.passes.empty()) entry += " " + quoted_word("--passes=" + line.passes);
+  if (line.other_engine) entry += fmt::format(" --other-engine={}", session::to_string(*line.other_engine));
+  if (line.shadow) entry += " --shadow";
+  entry += tolerance_flags(line.tolerances);
+  repro.entry = other ? with_document(entry + " ", module_text(other, line.options.print)) : entry;
+  repro.expectations = {":expect not output \"differs:\"", ":expect success"};
+  return repro;
+}
+
+ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,
+                               const passes::PassRecord& record, const std::string& seen) {
+  ReproFile repro = repro_of(line, session.options(), record.before);
+  repro.seen = seen;
+  repro.entry = ":run-pass " + passes::to_string(record.pass);
+  repro.expectations = {not_error(seen), std::string(kSuccess)};
+  return repro;
+}
+
+ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
+                                  const passes::PassRecord& record, const std::string& seen) {
+  ReproFile repro = repro_of(line, session.options(), record.before);
+  repro.seen = seen;
+  repro.before = {":run-pass " + passes::to_string(record.pass)};
+  repro.entry = ":validate";
+  repro.expectations = {":expect not error \"values differ from\"", std::string(kSuccess)};
+  return repro;
+}
+
+std::string prompt_entry(const CommandLine& line) {
+  const std::string passes = quoted_word(line.passes);
+  switch (line.subcommand) {
+    case Subcommand::Check:
+      return line.roundtrip ? ":verify --roundtrip" : ":verify";
+    case Subcommand::Print:
+      return ":show";
+    case Subcommand::Opt:
+      return line.passes.empty() ? std::string() : ":pipeline " + passes;
+    case Subcommand::Build:
+    case Subcommand::Disasm:
+      return ":disasm";
+    case Subcommand::Run:
+      return ":run " + function_of(line);
+    case Subcommand::Compare:
+      return line.passes.empty() ? std::string() : ":compare --passes=" + passes;
+    case Subcommand::Bisect:
+      return line.passes.empty() ? std::string() : ":bisect " + passes;
+    case Subcommand::Reduce:
+      return line.passes.empty() ? std::string() : ":reduce " + passes;
+    case Subcommand::Repl:
+    case Subcommand::Diff:
+    case Subcommand::Fuzz:
+    case Subcommand::Test:
+      return {};
+  }
+  return {};
 }
 
 }  // namespace rldb::ui

@@ -1,15 +1,46 @@
-// A script that shows a fault again: module, inputs, pipeline, and what a right pipeline would answer.
+// What batch commands found, as a script that shows it again: module, values, pipeline, options (ui/repro_file).
 #pragma once
 
 #include <string>
 
+#include "rldb/passes/pass.h"
+#include "rldb/repro/compare.h"
+#include "rldb/repro/oracle.h"
 #include "ui/cli.h"
 #include "ui/console.h"
+#include "ui/repro_file/repro_file.h"
 
 namespace rldb::ui {
 
-// To the file that the line names. `seen`: what was found, for the reader. False: diagnosed.
-bool save_repro(const CommandLine& line, const ir::Module* module, const std::string& passes, const std::string& seen,
-                Console& console);
+// Settings and module; nothing of what is run.
+ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module);
+// The values that the session gives to the function of this module, as `--input` and the seed have it.
+void add_values(ReproFile& repro, session::Session& session, const ir::Module* module, const std::string& function,
+                const std::vector<std::string>& inputs);
+
+// A word of an entry, quoted where blanks or quotes want it.
+std::string quoted_word(const std::string& word);
+
+// A program that a pipeline makes wrong, or that is wrong as it is.
+ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
+                            const repro::Question& question, const std::string& seen);
+// The first module, the entry that compares it with the other one, and the values of both. `other`: a module of its
+// own; null: the first one after passes, or by another engine.
+ReproFile repro_of_comparison(const CommandLine& line, const session::Session& session, const repro::Program& a,
+                              const ir::Module* other, const std::vector<session::Argument>& values,
+                              const std::string& seen);
+// A kernel that the JIT gets wrong.
+ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
+                          const repro::Question& question, const std::string& seen);
+// A pass that fails, or leaves what does not verify; and one after which values differ.
+ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,
+                               const passes::PassRecord& record, const std::string& seen);
+ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
+                                  const passes::PassRecord& record, const std::string& seen);
+// `main` or another function of the line.
+std::string function_of(const CommandLine& line);
+
+// What the prompt would be told to do what the command line does; empty: it has no such entry.
+std::string prompt_entry(const CommandLine& line);
 
 }  // namespace rldb::ui

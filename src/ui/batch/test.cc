@@ -9,14 +9,17 @@
 #include <csignal>
 #include <deque>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/child_work.h"
+#include "ui/batch/git_bisect.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/text_diff.h"
@@ -25,11 +28,14 @@ namespace rldb::ui {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct SessionResult {
   std::string blessed;   // the file as it should be
   std::string failures;  // rendered
   bool expectations_hold = true;
   bool interrupted = false;
+  bool seen = false;  // an `:expect not` failed: what was seen once is there again
 };
 
 std::vector<std::string> split_output(std::string_view text) {
@@ -52,6 +58,40 @@ void copy_lines(std::string& out, const std::vector<std::string_view>& lines, st
   for (std::size_t i = begin; i < end && i < lines.size(); ++i) out += std::string(lines[i]) + "\n";
 }
 
+// A line `...` stands for any number of lines.
+bool replies_match(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
+  constexpr std::string_view kAny = "...";
+  std::size_t e = 0, g = 0;
+  std::optional<std::pair<std::size_t, std::size_t>> retry;  // behind the last `...`, and the line that it takes next
+  while (g < got.size()) {
+    if (e < expected.size() && expected[e] == kAny) {
+      retry = {++e, g};
+    } else if (e < expected.size() && expected[e] == got[g]) {
+      ++e, ++g;
+    } else if (retry) {
+      e = retry->first;
+      g = ++retry->second;
+    } else {
+      return false;
+    }
+  }
+  while (e < expected.size() && expected[e] == kAny) ++e;
+  return e == expected.size();
+}
+
+bool expects_not(std::string_view entry) {
+  const std::vector<std::string> words = split_words(trim(entry));
+  return words.size() > 1 && words[0] == ":expect" && words[1] == "not";
+}
+
+// Does the script say what the fault looks like? Anything else that goes wrong is not the fault then.
+bool names_fault(std::string_view text) {
+  ScriptReader reader(text);
+  while (const auto entry = reader.next())
+    if (expects_not(entry->text)) return true;
+  return false;
+}
+
 bool interrupted() { return support::cancel_cause() == support::CancelCause::Interrupt; }
 
 SessionResult run_session(const CommandLine& line, const std::string& path, std::string_view text) {
@@ -59,6 +99,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
   CommandLine quiet = line;
   quiet.files.clear();
   Repl repl(quiet, captured);
+  repl.script_path = path;
   SessionResult result;
   ScriptReader reader(text);
   std::size_t copied = 0;  // lines of the file that are in `blessed`
@@ -66,11 +107,14 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
     const Status status = repl.execute(entry->text);
     const std::vector<std::string> got = split_output(captured.take());
     copy_lines(result.blessed, reader.lines(), copied, entry->end_line);
-    for (const std::string& g : got) result.blessed += g.empty() ? "#|\n" : "#| " + g + "\n";
+    const bool matches = replies_match(entry->expected, got);
+    for (const std::string& g : matches ? entry->expected : got)
+      result.blessed += g.empty() ? "#|\n" : "#| " + g + "\n";
     copied = entry->expected_end;
     const bool expectation = trim(entry->text).starts_with(":expect");
     if (expectation && status != Status::Good) result.expectations_hold = false;
-    if (got != entry->expected)
+    if (status != Status::Good && expects_not(entry->text)) result.seen = true;
+    if (!matches)
       result.failures += fmt::format("{}:{}: the reply to this entry differs\n{}", path, entry->line,
                                      unified_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
     else if (expectation && status != Status::Good)
@@ -84,19 +128,21 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
 
 // A result as bytes and back: the child process that runs a file has nothing in common with this one.
 std::string to_bytes(const SessionResult& r) {
-  return fmt::format("{}{}{} {}{}", r.expectations_hold ? '1' : '0', r.interrupted ? '1' : '0', r.blessed.size(),
+  const auto flag = [](bool v) { return v ? '1' : '0'; };
+  return fmt::format("{}{}{}{} {}{}", flag(r.expectations_hold), flag(r.interrupted), flag(r.seen), r.blessed.size(),
                      r.blessed, r.failures);
 }
 
 std::optional<SessionResult> from_bytes(const std::string& bytes) {
   SessionResult r;
   const auto blank = bytes.find(' ');
-  if (blank == std::string::npos || blank < 3) return std::nullopt;
+  if (blank == std::string::npos || blank < 4) return std::nullopt;
   std::size_t size = 0;
-  const auto parsed = std::from_chars(bytes.data() + 2, bytes.data() + blank, size);
+  const auto parsed = std::from_chars(bytes.data() + 3, bytes.data() + blank, size);
   if (parsed.ec != std::errc() || blank + 1 + size > bytes.size()) return std::nullopt;
   r.expectations_hold = bytes[0] == '1';
   r.interrupted = bytes[1] == '1';
+  r.seen = bytes[2] == '1';
   r.blessed = bytes.substr(blank + 1, size);
   r.failures = bytes.substr(blank + 1 + size);
   return r;
@@ -117,20 +163,37 @@ class Tests {
     std::size_t next = 0;
     while (next < line_.files.size() || !running_.empty()) {
       while (next < line_.files.size() && at_work() < line_.jobs)
-        if (!start(line_.files[next++])) return kUsage;
+        if (!start(line_.files[next++])) return line_.git_bisect ? kCannotTell : kUsage;
       wait();
       while (!running_.empty() && running_.front().ended) {
         if (const int code = finish(running_.front()); code != kGood) return code;
         running_.pop_front();
       }
     }
-    if (failed_ > 0 && !line_.bless && !line_.update_only_output)
-      console_.print_error("run `rldb test --bless` to accept the new replies\n");
+    if (json()) {
+      console_.print("{}\n", rows_.dump(2, ' ', false, Json::error_handler_t::replace));
+      return failed_ == 0 ? kGood : kFailed;
+    }
+    const bool replies = !line_.bless && !line_.update_only_output && !line_.git_bisect;
+    if (failed_ > 0 && replies) console_.print_error("run `rldb test --bless` to accept the new replies\n");
     console_.print("{} passed, {} failed\n", passed_, failed_);
+    if (line_.git_bisect) return faults_ > 0 ? kFailed : failed_ > 0 ? kCannotTell : kGood;
     return failed_ == 0 ? kGood : kFailed;
   }
 
  private:
+  bool json() const { return line_.format == Format::Json; }
+
+  void tell_failure(const std::string& path, const std::string& failures) {
+    ++failed_;
+    if (json()) {
+      rows_.push_back({{"file", path}, {"ok", false}, {"failures", failures}});
+      return;
+    }
+    console_.error(failures);
+    console_.print("FAIL  {}\n", path);
+  }
+
   std::size_t at_work() const {
     return std::size_t(std::count_if(running_.begin(), running_.end(), [](const Running& r) { return !r.ended; }));
   }
@@ -167,9 +230,12 @@ class Tests {
     const auto bytes = r.child->result();
     const std::optional<SessionResult> result = bytes ? from_bytes(*bytes) : std::nullopt;
     if (!result) {
-      ++failed_;
-      tell(source::message(diag::SessionProcessEnded, r.path, r.child->ended_by()));
-      console_.print("FAIL  {}\n", r.path);
+      faults_ += !names_fault(r.text);
+      source::Diagnostics d;
+      d.add({}, source::message(diag::SessionProcessEnded, r.path, r.child->ended_by()));
+      source::RenderOptions options;
+      options.color = console_.color() && !json();
+      tell_failure(r.path, source::render(d, {}, options));
       return kGood;
     }
     if (result->interrupted) {
@@ -179,15 +245,15 @@ class Tests {
     const bool rewrite = line_.bless || (line_.update_only_output && result->expectations_hold);
     if (rewrite && result->blessed != r.text) {
       if (!write_output(r.path, result->blessed, console_)) return kUsage;
-      console_.print("blessed {}\n", r.path);
+      if (!json()) console_.print("blessed {}\n", r.path);
     }
     // Blessing accepts replies, never a failed expectation.
     if (result->failures.empty() || (rewrite && result->expectations_hold)) {
       ++passed_;
+      rows_.push_back({{"file", r.path}, {"ok", true}, {"failures", ""}});
     } else {
-      ++failed_;
-      console_.error(result->failures);
-      console_.print("FAIL  {}\n", r.path);
+      faults_ += result->seen || !names_fault(r.text);
+      tell_failure(r.path, result->failures);
     }
     return kGood;
   }
@@ -202,10 +268,19 @@ class Tests {
   Console& console_;
   std::deque<Running> running_;  // references to its elements stay good
   std::size_t passed_ = 0, failed_ = 0;
+  Json rows_ = Json::array();
+  std::size_t faults_ = 0;  // of the failed ones: those that show the fault they were written for
 };
 
 }  // namespace
 
-int batch_test(const CommandLine& line, Console& console) { return Tests(line, console).run(); }
+int batch_test(const CommandLine& line, Console& console) {
+  if (line.test_command.empty()) return Tests(line, console).run();
+  if (line.git_bisect) return git_bisect(line, console);
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::TestWantsGitBisect));
+  console.diagnose(diagnostics, {});
+  return kUsage;
+}
 
 }  // namespace rldb::ui

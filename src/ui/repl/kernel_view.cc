@@ -37,6 +37,7 @@ void show_kernel_stop(Repl& repl) {
 }
 
 void list_kernel(Repl& repl) {
+  const Repl::Kind source(repl, OutputKind::Source);
   for (const Debugger::KernelLine& line : repl.debugger().kernel_lines(repl.list_lines))
     repl.print("{} {:>5}  {}\n", line.current ? "=>" : "  ", line.number, line.text);
 }

@@ -29,6 +29,7 @@
 #include "ui/term/line_editor.h"
 #include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
+#include "ui/version.h"
 
 namespace rldb::ui {
 
@@ -199,7 +200,7 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
   hooks.suggests = [&repl, color] { return color && repl.suggestions; };
   if (mode) add_screen_hooks(hooks, mode->screen);
   auto editor = make_terminal_editor(std::move(hooks), history_path(), color, mode ? &mode->full : nullptr);
-  if (!line.quiet) console.write("rldb 0.1.0: a REPL and debugger for Relax IR. `:help` lists the commands.\n");
+  if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
   if (!line.resume) offer_resume(repl);
   SessionSignals signals;
   while (true) {

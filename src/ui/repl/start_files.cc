@@ -11,6 +11,7 @@
 
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/file.h"
+#include "rldb/support/hash.h"
 #include "ui/cache_folder.h"
 #include "ui/repl/entry/state.h"
 
@@ -33,17 +34,10 @@ std::string text_of(const std::string& path) {
   return text.ok() ? std::move(text).value() : std::string();
 }
 
-// FNV-1a: a change of the text is noticed; nobody is kept out who can write the list itself.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 std::string trusted_line(const std::string& text) {
   char folder[PATH_MAX];
   if (!::getcwd(folder, sizeof folder)) return {};
-  return fmt::format("{:016x} {}/{}\n", hash_of(text), folder, kProjectFile);
+  return fmt::format("{:016x} {}/{}\n", support::fnv1a(text), folder, kProjectFile);
 }
 
 bool write_private(const std::string& path, const std::string& text, std::string& why) {

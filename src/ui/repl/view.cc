@@ -12,6 +12,7 @@
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/screen/screen.h"
+#include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
@@ -60,7 +61,31 @@ std::vector<std::string> explain_type(const ir::Type* type) {
   return {};
 }
 
+static DiffOptions diff_options(Repl& repl) {
+  constexpr std::size_t kWide = 140;  // columns from which on two texts are shown side by side
+  DiffOptions options;
+  options.color = repl.console().color();
+  options.width = repl.ask ? std::size_t(window_size().width) : kWide;
+  const DiffLayout fitting = repl.ask && options.width >= kWide ? DiffLayout::SideBySide : DiffLayout::Unified;
+  options.layout = repl.diff_layout.value_or(fitting);
+  return options;
+}
+
+std::size_t show_difference(Repl& repl, std::string_view before, std::string_view after, const std::string& before_name,
+                            const std::string& after_name, const DifferenceView& view) {
+  DiffOptions options = diff_options(repl);
+  if (view.layout) options.layout = *view.layout;
+  OutputPiece piece{OutputKind::Diff, {}, diff_hunks(before, after, options.context), before_name, after_name};
+  const std::string text = show_diff(piece.hunks, before_name, after_name, options);
+  if (text.empty()) return 0;
+  std::size_t end = 0, lines = 0;
+  for (; end < text.size() && lines < view.most_lines; ++lines) end = text.find('\n', end) + 1;
+  repl.show(std::string_view(text).substr(0, end), std::move(piece));
+  return std::size_t(std::count(text.begin() + std::ptrdiff_t(end), text.end(), '\n'));
+}
+
 void show_text(Repl& repl, const std::string& text) {
+  const Repl::Kind script(repl, OutputKind::Script);
   repl.console().write(repl.console().color() && repl.highlight ? paint_script(text) : text);
   if (!text.ends_with('\n')) repl.console().write("\n");
 }
@@ -113,8 +138,12 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
   const auto half = std::uint32_t(lines / 2);
   const std::uint32_t first = current > half ? current - half : 1;
   const std::uint32_t last = std::min(buffer->line_count(), first + std::uint32_t(lines) - 1);
-  for (std::uint32_t n = first; n <= last; ++n)
-    repl.print("{} {:>5}  {}\n", n == current ? "=>" : "  ", n, buffer->line(n));
+  const bool paint = repl.console().color() && repl.highlight;
+  const Repl::Kind source(repl, OutputKind::Source);
+  for (std::uint32_t n = first; n <= last; ++n) {
+    const std::string text = paint ? repl.painted.line(where.span.file, *buffer, n) : std::string(buffer->line(n));
+    repl.print("{} {:>5}  {}\n", n == current ? (paint ? "\033[1;33m=>\033[0m" : "=>") : "  ", n, text);
+  }
 }
 
 bool screen_shows_code(const Repl& repl) {

@@ -24,6 +24,13 @@ void resolve_and_tell(Repl& repl);
 std::string_view kind_name(const debug::Breakpoint& b);
 void show_operator(Repl& repl, const ops::OpInfo& op);
 void show_program(Repl& repl);
+struct DifferenceView {
+  std::optional<DiffLayout> layout = {};  // none: that of `:set diff`
+  std::size_t most_lines = std::size_t(-1);
+};
+// The difference of two texts; nothing where they are equal. How many lines of it were left out.
+std::size_t show_difference(Repl& repl, std::string_view before, std::string_view after, const std::string& before_name,
+                            const std::string& after_name, const DifferenceView& view = {});
 // TVMScript, highlighted when the console has colour.
 void show_text(Repl& repl, const std::string& text);
 std::string describe_position(const Repl& repl, const debug::Position& where);

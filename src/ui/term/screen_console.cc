@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/progress.h"
 #include "ui/term/characters.h"
 #include "ui/term/full_screen.h"
 #include "ui/term/raw_mode.h"
@@ -263,7 +264,8 @@ void ScreenConsole::watch() {
     // In the middle of a line of the program's there is no place for it.
     if ((column_ != 0 && !full_on()) || quiet < kPatience) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
-    show_progress(fmt::format("{} ... {} s, ^C ends it", what_, seconds));
+    const std::string now = support::doing_now();
+    show_progress(fmt::format("{}{}{} ... {} s, ^C ends it", what_, now.empty() ? "" : ": ", now, seconds));
   }
   clear_progress();
 }

@@ -22,6 +22,7 @@
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
+#include "rldb/support/progress.h"
 
 namespace rldb::codegen {
 
@@ -115,6 +116,7 @@ class JitKernel : public runtime::Kernel {
       code_ = it->second;
       stats.from_cache = true;
     } else if (!load_cached(key)) {
+      const support::Doing doing(fmt::format("compiling kernel {}", signature_.name));
       RLDB_TRY(const Artefact made, codegen::compile(emitted_, signature_, shared_->compile_options()));
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));

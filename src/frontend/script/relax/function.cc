@@ -244,6 +244,12 @@ bool returns_inside(Node body) {
 
 }  // namespace
 
+// A variable without parts is written as what it is: R.tuple(), TVM's normal form.
+static const ir::Expr* normal_result(ir::Context& ctx, const ir::Expr* e) {
+  const auto* t = ir::as<ir::TupleType>(e->type);
+  return ir::isa<ir::Var>(e) && t && t->fields.empty() ? ctx.tuple({}) : e;
+}
+
 const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_global) {
   FunctionState& fn = *s.state;
   FunctionState* const before = std::exchange(r.fn, &fn);
@@ -271,7 +277,7 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
     // As in TVM, what the body says in more detail is what the function returns.
     const bool finer = s.may_refine && inferred == value_type && ret != inferred;
     if (!ret || (finer && ir::is_base_of(r.ctx, ret, value_type))) ret = inferred;
-    made = r.ctx.function(s.params, body.finish(result.value), ret, s.options.pure, fn.attrs);
+    made = r.ctx.function(s.params, body.finish(normal_result(r.ctx, result.value)), ret, s.options.pure, fn.attrs);
     r.at(made, function);
   }
   fn.body = nullptr;

@@ -8,6 +8,7 @@
 #include "ui/draw/storage_plan.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
@@ -69,6 +70,7 @@ Status command_Bt(Repl& repl, std::string_view rest) {
   const auto given = full || rest.empty() ? std::nullopt : parse_count(outermost ? rest.substr(1) : rest);
   if (!full && !rest.empty() && (!given || *given == 0)) return Status::Usage;
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  if (repl.wants_json()) return repl.give(frames_json(repl, full));
   constexpr std::size_t kFirst = 20, kLast = 5;
   std::size_t first = frames.size(), last = 0;  // frames shown from either end
   if (given && outermost)
@@ -112,7 +114,10 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
   if (!repl.debugger().machine()) return not_stopped(repl);
-  if (repl.frame() == 0 && repl.debugger().kernel_position()) {
+  const auto kernel = repl.frame() == 0 ? repl.debugger().kernel_position() : std::nullopt;
+  if (repl.wants_json())
+    return repl.give(kernel ? kernel_json(*kernel, repl.print_format.max_elements) : locals_json(repl, repl.frame()));
+  if (kernel) {
     show_kernel_locals(repl);
     return Status::Good;
   }
@@ -146,6 +151,7 @@ Status command_Registers(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
   if (!is_stopped(repl)) return not_stopped(repl);
+  if (repl.wants_json()) return repl.give(registers_json(repl));
   const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
   Table table({"reg", "name", "value", "storage", "shared", "state"});
   for (std::size_t i = 0; i < registers.size() && (all || i < kMostRows); ++i) {
@@ -161,6 +167,7 @@ Status command_Registers(Repl& repl, std::string_view rest) {
 Status command_Heap(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().machine()) return not_stopped(repl);
+  if (repl.wants_json()) return repl.give(heap_json(repl));
   const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
   if (slots.empty()) {
     repl.print("no shape heap in this frame\n");
@@ -226,12 +233,14 @@ Status command_Storage(Repl& repl, std::string_view rest) {
   const auto plan = debug::storage_plan(repl.debugger(), repl.session(), function);
   if (!plan) return repl.fail(source::message(diag::NoSuchThing, "bytecode function", function));
   if (!options.file.empty()) return write_drawing(repl, options.file, storage_svg(*plan, now));
+  if (repl.wants_json()) return repl.give(storage_json(*plan));
   std::size_t tensors = 0;
   for (const debug::PlannedStorage& s : plan->storages) tensors += s.tenants.size();
   repl.print("{}: {} storage{}, {} tensor{}, instructions *{} to *{}\n", function, plan->storages.size(),
              plan->storages.size() == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s", plan->begin, plan->end - 1);
   if (plan->storages.empty()) return Status::Good;
-  repl.print("{}{}", plan_table(*plan).text(), storage_text(*plan, now, draws_ascii(options)));
+  repl.print("{}", plan_table(*plan).text());
+  repl.show(storage_text(*plan, now, draws_ascii(options)), {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});
   return Status::Good;
 }
 

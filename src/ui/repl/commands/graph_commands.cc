@@ -8,6 +8,7 @@
 #include "ui/draw/graph.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/commands/draw_options.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -71,6 +72,7 @@ Status command_Graph(Repl& repl, std::string_view rest) {
   const std::string function = rest.empty() ? function_at_hand(repl) : std::string(rest);
   const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame());
   if (!graph) return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
+  if (repl.wants_json() && options.file.empty()) return repl.give(graph_json(*graph));
   if (options.file.ends_with(".dot")) return write_drawing(repl, options.file, graph_dot(*graph));
   if (options.file.ends_with(".svg")) return write_drawing(repl, options.file, graph_svg(*graph));
   if (!options.file.empty())
@@ -78,7 +80,13 @@ Status command_Graph(Repl& repl, std::string_view rest) {
   std::string parameters;
   for (const debug::GraphNode& n : graph->nodes)
     if (n.parameter) parameters += (parameters.empty() ? "" : ", ") + n.name;
-  repl.print("{}({})\n{}", function, parameters, graph_text(*graph, draws_ascii(options)));
+  repl.print("{}({})\n", function, parameters);
+  const std::string text = graph_text(*graph, draws_ascii(options));
+  constexpr std::size_t kMostDrawn = 200;  // nodes: laying out more takes longer than a text should
+  if (graph->nodes.size() <= kMostDrawn)
+    repl.show(text, {OutputKind::Picture, graph_svg(*graph), {}, {}, {}});
+  else
+    repl.print("{}", text);
   return Status::Good;
 }
 
@@ -101,6 +109,10 @@ static bool show_binding(Repl& repl, const std::string& function, std::string_vi
   for (const debug::GraphNode& n : graph->nodes) {
     if (n.name != name) continue;
     found = true;
+    if (repl.wants_json()) {
+      repl.give(binding_json(*graph, n));
+      continue;
+    }
     repl.print("{} of {}{}: {}\n", n.parameter ? "parameter " + n.name : n.name, function,
                n.line > 0 ? fmt::format(", line {}", n.line) : "", n.type);
     if (!n.parameter) repl.print("value: {}\n", n.value);
@@ -116,6 +128,13 @@ static bool show_binding(Repl& repl, const std::string& function, std::string_vi
 bool show_frame_name(Repl& repl, std::string_view what) {
   const std::string_view kind = frame_name_kind(repl, what);
   if (kind.empty()) return false;
+  if (repl.wants_json()) {
+    source::Diagnostics none;
+    const auto now = repl.debugger().evaluate(what, repl.frame(), none);
+    const std::int64_t most = repl.print_format.max_elements;
+    repl.give({{"name", what}, {"kind", kind}, {"value", now ? value_json(*now, most) : Json()}});
+    return true;
+  }
   repl.print("{} of {}\n", kind, function_at_hand(repl));
   print_value_now(repl, what);
   return true;

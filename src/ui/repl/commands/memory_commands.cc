@@ -4,6 +4,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/memory/memory_view.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -49,8 +50,10 @@ Status command_Mem(Repl& repl, std::string_view rest) {
   auto functions = passes::memory_of(env, module, session.options().dims, function);
   if (!functions.ok()) return repl.fail(std::move(functions).error());
   const MemoryView view = memory_view(session, repl.ask ? window_size().width : MemoryView().width);
+  if (repl.wants_json() && name.empty()) return repl.give(Json::parse(memory_json(*functions, view)));
   if (name.empty()) {
     repl.console().write(memory_text(*functions, view));
+    repl.keep({OutputKind::Picture, memory_svg(*functions, view), {}, {}, {}});
     return Status::Good;
   }
   if (!show_sharing(repl, *functions, name, view))

@@ -7,12 +7,15 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
@@ -98,20 +101,13 @@ Status command_Load(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   if (!repl.may_end_run("loading a program")) return Status::Failed;
   source::Diagnostics diagnostics;
-  const auto first_end = rest.find('\n');
-  const std::string_view first = rest.substr(0, first_end);
-  const auto mark_at = first.rfind("<<");
-  if (mark_at == std::string_view::npos) {
+  const auto document = here_document(rest);
+  if (!document) {
     const bool ok = repl.session().load_file(std::string(rest), diagnostics);
     return loaded(repl, ok, diagnostics);
   }
-  // Lines after the first, without the closing mark.
-  const std::string_view mark = trim(first.substr(mark_at + 2));
-  std::string_view body = first_end == std::string_view::npos ? std::string_view() : rest.substr(first_end + 1);
-  const auto last = body.rfind('\n');
-  const std::string_view last_line = last == std::string_view::npos ? body : body.substr(last + 1);
-  if (trim(last_line) == mark) body.remove_suffix(last_line.size());
-  const bool ok = repl.session().load_text("<here>", std::string(body), diagnostics);
+  const std::string name(document->first.empty() ? "<here>" : document->first);
+  const bool ok = repl.session().load_text(name, std::string(document->body), diagnostics);
   return loaded(repl, ok, diagnostics);
 }
 
@@ -214,18 +210,26 @@ Status command_Uses(Repl& repl, std::string_view rest) {
 }
 
 Status command_Verify(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
+  const bool roundtrip = rest == "--roundtrip";
+  if (!rest.empty() && !roundtrip) return Status::Usage;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().verify(diagnostics);
   repl.report(diagnostics);
   if (!ok) return Status::Failed;
   repl.print("well-formed\n");
+  if (!roundtrip) return Status::Good;
+  source::Diagnostics of_reading;
+  const std::string what = repro::roundtrip(repl.session(), repl.session().options().print, of_reading);
+  repl.report(of_reading);
+  if (!what.empty()) return repl.fail(source::message(diag::NotRoundTripped, what));
+  repl.print("reads back as it was printed\n");
   return Status::Good;
 }
 
 Status command_Info(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty() || std::string_view("program").starts_with(words[0])) {
+    if (repl.wants_json()) return repl.give(program_json(repl));
     show_program(repl);
     return Status::Good;
   }
@@ -235,15 +239,18 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
   if (const ops::OpInfo* op = ops::find(what)) {
+    if (repl.wants_json()) return repl.give(operator_json(*op));
     show_operator(repl, *op);
     return Status::Good;
   }
   if (is("breakpoints") || what == "b") {
+    if (repl.wants_json()) return repl.give(breakpoints_json(repl));
     show_breakpoints(repl);
     return Status::Good;
   }
   if (is("functions")) {
     if (!repl.session().module()) return no_module(repl);
+    if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
     list_functions(repl);
     return Status::Good;
   }
@@ -256,6 +263,8 @@ Status command_Info(Repl& repl, std::string_view rest) {
   if (show_frame_name(repl, what)) return Status::Good;
   if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
   if (const runtime::Value* v = repl.session().find_value(what)) {
+    if (repl.wants_json())
+      return repl.give({{"name", what}, {"value", value_json(*v, repl.print_format.max_elements)}});
     repl.print("{}: {}\n", what, runtime::describe(*v));
     return Status::Good;
   }

@@ -64,6 +64,16 @@ bool set_machine(Repl&, std::string_view text) {
     if (session::to_string(m) == text) return session::relay_machine()->wanted = m, true;
   return false;
 }
+std::string diff_layout_name(const std::optional<DiffLayout>& layout) {
+  if (!layout) return "auto";
+  return *layout == DiffLayout::Unified ? "unified" : "side-by-side";
+}
+bool set_diff_layout(Repl& r, std::string_view text) {
+  for (const std::optional<DiffLayout>& layout :
+       {std::optional<DiffLayout>(), std::optional(DiffLayout::Unified), std::optional(DiffLayout::SideBySide)})
+    if (diff_layout_name(layout) == text) return r.diff_layout = layout, true;
+  return false;
+}
 template <class T>
 bool set_count(T& target, std::string_view text) {
   const auto value = parse_count(text);
@@ -85,6 +95,8 @@ const std::vector<Option>& options() {
       {"default-dim", "a count", "value of the other symbolic dimensions",
        [](Repl& r) { return fmt::format("{}", of(r).default_dim); },
        [](Repl& r, std::string_view v) { return set_count(of(r).default_dim, v); }},
+      {"diff", "auto, unified, side-by-side", "layout of differences; auto: side by side where 140 columns are there",
+       [](Repl& r) { return diff_layout_name(r.diff_layout); }, set_diff_layout},
       {"fp", "strict, fast", "fast: reductions may be reassociated",
        [](Repl& r) { return std::string(of(r).fast_math ? "fast" : "strict"); },
        [](Repl& r, std::string_view v) {

@@ -4,60 +4,50 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
-#include "rldb/repro/compare.h"
-#include "rldb/repro/validate.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/diff_stat.h"
 #include "ui/draw/table.h"
+#include "ui/repl/commands/versions.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
-#include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 namespace {
 
-std::string version_name(const passes::History& history, std::size_t version) {
-  if (version == 0) return "version 0 (loaded)";
-  if (history.is_edit(version)) return fmt::format("version {} (edited)", version);
-  return fmt::format("version {} ({})", version, passes::to_string(history.record(version).pass));
-}
-
 void print_difference(Repl& repl, const ir::Module* before, const ir::Module* after, const std::string& before_name,
-                      const std::string& after_name) {
-  DiffOptions options;
-  options.color = repl.console().color();
+                      const std::string& after_name, const std::optional<DiffLayout>& layout) {
   const ir::PrintOptions& print = repl.session().options().print;
-  const std::string text =
-      unified_diff(ir::print(before, print), ir::print(after, print), before_name, after_name, options);
-  repl.console().write(text.empty() ? "no difference\n" : text);
+  const std::string a = ir::print(before, print), b = ir::print(after, print);
+  if (a == b) repl.print("no difference\n");
+  show_difference(repl, a, b, before_name, after_name, {.layout = layout});
 }
 
 // Lines added and removed in each function, and the first lines of the difference, where all of it would be long.
 void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) {
-  constexpr std::ptrdiff_t kMost = 60, kFirst = 30;
-  DiffOptions options;
-  options.color = repl.console().color();
+  constexpr std::size_t kMost = 60, kFirst = 30;
   const ir::PrintOptions& print = repl.session().options().print;
   const std::string name = passes::to_string(r.pass);
-  const std::string text =
-      unified_diff(ir::print(r.before, print), ir::print(r.after, print), "before " + name, "after " + name, options);
-  const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
-  if (lines <= kMost) return repl.console().write(text.empty() ? "no difference\n" : text);
-  Table table({"function", "added", "removed"});
-  for (const std::string& f : r.changed) {
-    const ir::Expr* before = r.before->find(f);
-    const ir::Expr* after = r.after->find(f);
-    const DiffCount count = count_diff(before ? ir::print_function(f, before, print) : std::string(),
-                                       after ? ir::print_function(f, after, print) : std::string());
-    table.add({f, fmt::format("+{}", count.added), fmt::format("-{}", count.removed)});
+  const std::string before = ir::print(r.before, print), after = ir::print(r.after, print);
+  if (before == after) repl.print("no difference\n");
+  std::size_t lines = 2;  // of the names
+  for (const DiffHunk& hunk : diff_hunks(before, after)) lines += hunk.lines.size() + 1;
+  const bool is_long = lines > kMost;
+  if (is_long) {
+    Table table({"function", "added", "removed"});
+    for (const DiffStat& stat : diff_stat(r.before, r.after, r.changed, print))
+      table.add({stat.function, fmt::format("+{}", stat.count.added), fmt::format("-{}", stat.count.removed)});
+    repl.print("{}", table.text());
   }
-  std::size_t end = 0;
-  for (std::ptrdiff_t i = 0; i < kFirst; ++i) end = text.find('\n', end) + 1;
-  repl.print("{}{}... {} more lines: `:diff {} {}` shows them all\n", table.text(), text.substr(0, end), lines - kFirst,
-             version - 1, version);
+  const std::size_t left = show_difference(repl, before, after, "before " + name, "after " + name,
+                                           {.most_lines = is_long ? kFirst : std::size_t(-1)});
+  // A page has them all.
+  if (left > 0)
+    repl.show(fmt::format("... {} more lines: `:diff {} {}` shows them all\n", left, version - 1, version), {});
 }
 
 Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
@@ -78,6 +68,12 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
     repl.session().history().rewind(version);
     return Status::Failed;
   }
+  if (repl.wants_json()) {
+    Json applied = Json::array();
+    for (const passes::PassRecord& r : records) applied.push_back(pass_record_json(r, repl.session().options().print));
+    repl.give(applied);
+    records.clear();
+  }
   // Each pass has made a version; the last one is the present one.
   std::size_t made =
       repl.session().history().position() - std::min(records.size(), repl.session().history().position());
@@ -96,20 +92,11 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   return ok ? Status::Good : Status::Failed;
 }
 
-std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
-  const passes::History& history = repl.session().history();
-  for (const auto& [name, version] : history.bookmarks())
-    if (name == text) return version;
-  const auto number = parse_count(text);
-  if (number && *number < history.size()) return std::size_t(*number);
-  repl.fail(source::message(diag::NoSuchVersion, text));
-  return std::nullopt;
-}
-
 }  // namespace
 
 Status command_Passes(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(passes_json(passes::all_passes()));
     for (const passes::PassInfo& p : passes::all_passes()) repl.print("{:<28} {}\n", p.name, p.doc);
     return Status::Good;
   }
@@ -122,6 +109,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
     if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
   }
+  if (repl.wants_json()) return repl.give(passes_json({*p}));
   repl.print("{}: {}\n", p->name, p->doc);
   repl.print("  options: {}\n", p->options.empty() ? "none" : p->options);
   return Status::Good;
@@ -166,6 +154,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return run_and_show(repl, rest, false);
+  if (repl.wants_json()) return repl.give(pipelines_json());
   for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
   return Status::Good;
 }
@@ -174,6 +163,7 @@ Status command_History(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   const passes::History& history = repl.session().history();
   if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
+  if (repl.wants_json()) return repl.give(history_json(repl));
   for (std::size_t v = 0; v < history.size(); ++v) {
     std::string marks;
     for (const auto& [name, version] : history.bookmarks())
@@ -190,34 +180,28 @@ Status command_History(Repl& repl, std::string_view rest) {
 
 namespace {
 
-// `[VERSION [VERSION]]`: the one before against the current one, unless given. None: diagnosed, or too many words.
-std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
-  const passes::History& history = repl.session().history();
-  if (words.size() > 2) return std::nullopt;
-  if (history.size() == 0) {
-    repl.fail(source::message(diag::NoProgram));
-    return std::nullopt;
-  }
-  std::optional<std::size_t> before, after = history.position();
-  if (words.empty())
-    before = history.position() > 0 ? history.position() - 1 : 0;
-  else
-    before = version_of(repl, words[0]);
-  if (words.size() == 2) after = version_of(repl, words[1]);
-  if (!before || !after) return std::nullopt;
-  return std::pair(*before, *after);
+// `--side-by-side` or `--unified` at the beginning of a text.
+std::optional<DiffLayout> take_layout(std::string_view& rest) {
+  for (const auto& [word, layout] : {std::pair<std::string_view, DiffLayout>{"--side-by-side", DiffLayout::SideBySide},
+                                     std::pair<std::string_view, DiffLayout>{"--unified", DiffLayout::Unified}})
+    if (rest.substr(0, rest.find_first_of(" \t")) == word) {
+      rest = trim(rest.substr(word.size()));
+      return layout;
+    }
+  return std::nullopt;
 }
 
 }  // namespace
 
 Status command_Diff(Repl& repl, std::string_view rest) {
-  if (split_words(rest).size() > 2) return Status::Usage;
+  const std::optional<DiffLayout> layout = take_layout(rest);
+  if (rest.starts_with("-") || split_words(rest).size() > 2) return Status::Usage;
   const auto versions = two_versions(repl, rest);
   if (!versions) return Status::Failed;
   const passes::History& history = repl.session().history();
+  if (repl.wants_json()) return repl.give(diff_json(repl, versions->first, versions->second));
   print_difference(repl, history.module_at(versions->first), history.module_at(versions->second),
-                   version_name(history, versions->first), version_name(history, versions->second));
+                   version_name(history, versions->first), version_name(history, versions->second), layout);
   return Status::Good;
 }
 
@@ -260,8 +244,6 @@ std::optional<ScheduleRequest> read_schedule(std::string_view rest) {
 
 void print_steps(Repl& repl, const std::string& kernel, const ir::PrimFunc* f, const schedule::Result& result) {
   const ir::PrintOptions& print = repl.session().options().print;
-  DiffOptions options;
-  options.color = repl.console().color();
   std::string before = ir::print_function(kernel, f, print), before_name = "as it is";
   for (std::size_t i = 0; i < result.steps.size(); ++i) {
     const schedule::Step& step = result.steps[i];
@@ -269,7 +251,7 @@ void print_steps(Repl& repl, const std::string& kernel, const ir::PrimFunc* f, c
     const std::string after = ir::print_function(kernel, step.after, print);
     const std::string name = fmt::format("after step {}", i + 1);
     repl.print("step {}: {} of `{}`: {}\n", i + 1, info.name, step.block, info.doc);
-    repl.console().write(unified_diff(before, after, before_name, name, options));
+    show_difference(repl, before, after, before_name, name);
     before = after;
     before_name = name;
   }
@@ -302,51 +284,6 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   } else {
     print_steps(repl, request->kernel, f, result);
   }
-  return Status::Good;
-}
-
-Status command_Compare(Repl& repl, std::string_view rest) {
-  const auto versions = two_versions(repl, rest);
-  if (!versions) return split_words(rest).size() > 2 ? Status::Usage : Status::Failed;
-  session::Session& session = repl.session();
-  const passes::History& history = session.history();
-  source::Diagnostics diagnostics;
-  auto arguments = session.arguments("main", {}, diagnostics);
-  repl.report(diagnostics);
-  if (!arguments) return Status::Failed;
-  repro::Program a;
-  a.module = history.module_at(versions->first);
-  a.function = "main";
-  a.kernels = session.options().engine;
-  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
-  repro::Program b = a;
-  b.module = history.module_at(versions->second);
-  repro::Tolerances tolerances;
-  tolerances.atol = session.options().tolerance.atol;
-  tolerances.rtol = session.options().tolerance.rtol;
-  const repro::Comparison c = repro::compare(session, a, b, tolerances);
-  const std::string text =
-      repro::to_string(c, version_name(history, versions->first), version_name(history, versions->second));
-  using Verdict = repro::Comparison::Verdict;
-  if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
-  repl.print("{}\n", text);
-  return c.verdict == Verdict::Equal ? Status::Good : Status::Failed;
-}
-
-Status command_Validate(Repl& repl, std::string_view rest) {
-  passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
-  std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
-  if (!rest.empty()) before = version_of(repl, std::string(rest));
-  if (!before) return Status::Failed;
-  const repro::Validation result =
-      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
-  const std::string name = version_name(history, *before);
-  if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesDiffer, name, result.difference));
-  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
-  if (!result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
-  if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
-  repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;
 }
 

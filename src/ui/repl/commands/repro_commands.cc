@@ -1,27 +1,45 @@
-// Commands that find out what is wrong with a program, and make it small.
+// Commands that find out what is wrong with a program, make it small, and write it down.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/planner.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/repro/sanitize.h"
+#include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/kernel_step.h"
+#include "ui/repl/commands/repro_flags.h"
+#include "ui/repl/commands/versions.h"
+#include "ui/repl/data/data.h"
+#include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 namespace {
 
-// `PASSES [FUNCTION [VALUE...]]`
-std::optional<repro::Question> question_of(Repl& repl, std::string_view rest) {
+// `PASSES [FUNCTION [VALUE...]]`, with options among the words. None: there is no word, or diagnosed.
+std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> words, bool& usage) {
+  const auto flags = take_repro_flags(repl, words);
+  usage = flags && words.empty();
+  if (!flags || usage) return std::nullopt;
   repro::Question q;
-  const std::vector<std::string> words = split_words(rest);
-  if (words.empty()) return std::nullopt;
+  q.kind = flags->test.empty() ? flags->oracle : repro::OracleKind::Command;
+  q.command = flags->test;
+  q.expected = flags->expected;
+  q.tolerances = flags->tolerances;
+  q.function = flags->function;
   q.passes = words[0];
   if (words.size() > 1) q.function = words[1];
   for (std::size_t i = 2; i < words.size(); ++i) q.inputs.push_back(words[i]);
-  q.tolerances = repl.line().tolerances;
   return q;
 }
 
@@ -36,37 +54,205 @@ bool can_ask(Repl& repl, const repro::Question& q) {
   return pipeline.ok();
 }
 
-}  // namespace
-
-Status command_Bisect(Repl& repl, std::string_view rest) {
-  const auto q = question_of(repl, rest);
-  if (!q) return Status::Usage;
-  if (!can_ask(repl, *q)) return Status::Failed;
-  const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q);
-  if (found.verdict != repro::PassBisection::Verdict::CannotTell) repl.print("{}\n", repro::to_string(found));
+void print_rewrite(Repl& repl, const repro::PassBisection& found) {
   const ir::Module* without = found.rewrite > 0 ? found.without : found.before;
   const ir::Module* with = found.rewrite > 0 ? found.with : found.after;
-  if (found.verdict == repro::PassBisection::Verdict::Found && without && with) {
-    DiffOptions options;
-    options.color = repl.console().color();
-    const ir::PrintOptions& print = repl.session().options().print;
-    repl.console().write(unified_diff(ir::print(without, print), ir::print(with, print), "without", "with", options));
+  if (!without || !with) return;
+  const ir::PrintOptions& print = repl.session().options().print;
+  show_difference(repl, ir::print(without, print), ir::print(with, print), "without", "with");
+}
+
+// The module of the lines behind `<<END`, as a version of its own would be; null: diagnosed.
+const ir::Module* read_beside(Repl& repl, std::string_view text) {
+  session::Session& session = repl.session();
+  source::Diagnostics diagnostics;
+  auto before = session.snapshot();
+  const bool ok = session.load_text("<here>", std::string(text), diagnostics);
+  const ir::Module* module = ok ? session.module() : nullptr;
+  session.restore(std::move(before));
+  repl.report(diagnostics);
+  return module;
+}
+
+// What passes make of a module, the versions left as they are; null: diagnosed.
+const ir::Module* after_passes(Repl& repl, const ir::Module* module, const std::string& passes) {
+  session::Session& session = repl.session();
+  source::Diagnostics diagnostics;
+  const passes::History before = session.history();
+  session.history().start(module);
+  const bool ok = session.run_passes(passes, diagnostics);
+  const ir::Module* made = ok ? session.module() : nullptr;
+  session.history() = before;
+  repl.report(diagnostics);
+  return made;
+}
+
+// The two sides of `:compare`, but for their arguments. False: diagnosed, or `usage`.
+bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string>& words, std::string_view document,
+              repro::Program& a, repro::Program& b, bool& usage) {
+  session::Session& session = repl.session();
+  const passes::History& history = session.history();
+  const bool own = flags.passes.empty() && !flags.other_engine && document.empty();
+  usage = words.size() > 2 || (!own && words.size() > 1);
+  if (usage) return false;
+  if (history.size() == 0) {
+    repl.fail(source::message(diag::NoProgram));
+    return false;
   }
+  std::optional<std::size_t> first = history.position(), second = first;
+  if (own) {
+    const auto versions = two_versions(repl, fmt::format("{}", fmt::join(words, " ")));
+    if (!versions) return false;
+    std::tie(first, second) = std::pair(versions->first, versions->second);
+  } else if (!words.empty()) {
+    first = second = version_of(repl, words[0]);
+  }
+  if (!first) return false;
+  a.function = flags.function;
+  a.kernels = session.options().engine;
+  b = a;
+  a.module = history.module_at(*first);
+  b.module = history.module_at(*second);
+  a.label = version_name(history, *first);
+  b.label = version_name(history, *second);
+  if (!document.empty()) {
+    b.module = read_beside(repl, document);
+    b.label = "the given module";
+  }
+  if (b.module && !flags.passes.empty()) {
+    b.module = after_passes(repl, b.module, flags.passes);
+    b.label += " after " + flags.passes;
+  }
+  if (flags.other_engine) {
+    b.kernels = *flags.other_engine;
+    b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
+  }
+  return b.module != nullptr;
+}
+
+}  // namespace
+
+Status command_Compare(Repl& repl, std::string_view rest) {
+  const auto document = here_document(rest);
+  std::vector<std::string> words = split_words(document ? document->first : rest);
+  const auto flags = take_repro_flags(repl, words);
+  if (!flags) return Status::Failed;
+  repro::Program a, b;
+  bool usage = false;
+  if (!sides_of(repl, *flags, words, document ? document->body : std::string_view(), a, b, usage))
+    return usage ? Status::Usage : Status::Failed;
+  source::Diagnostics diagnostics;
+  auto arguments = repl.session().arguments(a.function, {}, diagnostics);
+  repl.report(diagnostics);
+  if (!arguments) return Status::Failed;
+  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
+  b.args = a.args;
+  const repro::Comparison c = repro::compare(repl.session(), a, b, flags->tolerances, flags->shadow);
+  using Verdict = repro::Comparison::Verdict;
+  if (repl.wants_json()) repl.give(Json::parse(repro::to_json(c)));
+  if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
+  if (!repl.wants_json()) repl.print("{}\n", repro::to_string(c, a.label, b.label));
+  const bool rounding = c.shadow && c.shadow->verdict == repro::Shadow::Verdict::Rounding;
+  return c.verdict == Verdict::Equal || rounding ? Status::Good : Status::Failed;
+}
+
+Status command_Validate(Repl& repl, std::string_view rest) {
+  passes::History& history = repl.session().history();
+  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
+  std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
+  if (!rest.empty()) before = version_of(repl, std::string(rest));
+  if (!before) return Status::Failed;
+  const repro::Validation result =
+      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
+  const std::string name = version_name(history, *before);
+  if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesChanged, name, result.difference));
+  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
+  if (!result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
+  if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
+  repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
+  return Status::Good;
+}
+
+// `--by=kernel [FUNCTION [VALUE...]]`
+static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words, const ReproFlags& flags) {
+  repro::Question q;
+  q.tolerances = flags.tolerances;
+  q.passes = flags.passes;
+  q.function = words.empty() ? flags.function : words[0];
+  for (std::size_t i = 1; i < words.size(); ++i) q.inputs.push_back(words[i]);
+  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
+  const repro::KernelBisection found = repro::bisect_kernels(repl.session(), repl.session().module(), q);
+  using Verdict = repro::KernelBisection::Verdict;
+  if (repl.wants_json()) repl.give(Json::parse(repro::to_json(found)));
+  if (found.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, found.why));
+  if (!repl.wants_json()) repl.print("{}\n", repro::to_string(found));
+  if (found.verdict == Verdict::None) return Status::Good;
+  if (!repl.wants_json())
+    repl.console().write(kernel_step_diff(found, repl.session().options().print, repl.console().color()));
+  return repl.fail(source::message(diag::KernelBringsFault, found.kernel, found.difference));
+}
+
+Status command_Bisect(Repl& repl, std::string_view rest) {
+  std::vector<std::string> words = split_words(rest);
+  if (std::find(words.begin(), words.end(), "--by=kernel") != words.end()) {
+    const auto flags = take_repro_flags(repl, words);
+    return flags ? bisect_by_kernel(repl, words, *flags) : Status::Failed;
+  }
+  bool usage = false;
+  const auto q = question_of(repl, std::move(words), usage);
+  if (!q) return usage ? Status::Usage : Status::Failed;
+  if (!can_ask(repl, *q)) return Status::Failed;
+  const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q);
   using Verdict = repro::PassBisection::Verdict;
-  if (found.verdict == Verdict::Found)
+  if (repl.wants_json())
+    repl.give(Json::parse(repro::to_json(found)));
+  else if (found.verdict != Verdict::CannotTell)
+    repl.print("{}\n", repro::to_string(found));
+  if (found.verdict == Verdict::Found) {
+    if (!repl.wants_json()) print_rewrite(repl, found);
     return repl.fail(source::message(diag::PassBringsFault, passes::to_string(found.pass), found.symptom.text));
+  }
   return found.verdict == Verdict::None ? Status::Good : repl.fail(source::message(diag::CannotTell, found.why));
 }
 
 Status command_Reduce(Repl& repl, std::string_view rest) {
-  const auto q = question_of(repl, rest);
-  if (!q) return Status::Usage;
+  bool usage = false;
+  const auto q = question_of(repl, split_words(rest), usage);
+  if (!q) return usage ? Status::Usage : Status::Failed;
   if (!can_ask(repl, *q)) return Status::Failed;
   const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, {});
   if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));
   repl.session().set_module(r.module);
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
              r.symptom.kind, r.symptom.text, r.passes);
+  return Status::Good;
+}
+
+Status command_Sanitize(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.empty()) return Status::Usage;
+  std::string wrong;
+  const auto which = repro::parse_sanitizers(words[0], wrong);
+  if (!which)
+    return repl.fail(source::message(diag::BadOption, wrong, "sanitize")
+                         .with_hint("values: storage, uninit, nan, bounds, overflow"));
+  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
+  repro::Program program;
+  program.module = repl.session().module();
+  program.function = words.size() > 1 ? words[1] : "main";
+  program.kernels = repl.session().options().engine;
+  source::Diagnostics diagnostics;
+  const std::vector<std::string> values(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());
+  const auto arguments = repl.session().arguments(program.function, values, diagnostics);
+  if (!arguments) return repl.report(diagnostics);
+  for (const session::Argument& a : *arguments) program.args.push_back(a.value);
+  auto [trace, findings] = repro::run_sanitized(repl.session(), program, *which);
+  repro::name_planners(findings, repl.session().history());
+  for (const repro::Finding& f : findings) diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
+  if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
+  if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  repl.print("nothing was found\n");
   return Status::Good;
 }
 

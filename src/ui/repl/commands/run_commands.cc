@@ -8,6 +8,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -93,6 +94,7 @@ Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText
 
 Status command_Input(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(session_values_json(repl));
     if (repl.session().values().empty()) repl.print("no values\n");
     for (const session::NamedValue& v : repl.session().values())
       repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));

@@ -11,9 +11,12 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
+#include "ui/page/page.h"
+#include "ui/page/session_page.h"
 #include "ui/repl/commands/command_docs.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
@@ -152,6 +155,7 @@ static Status save_option(Repl& repl, std::string_view rest) {
 
 Status command_Set(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(options_json(repl));
     for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
     return Status::Good;
   }
@@ -191,15 +195,31 @@ Status command_Source(Repl& repl, std::string_view rest) {
   return status;
 }
 
+// What was opened on the command line, as entries.
+static std::string opened_files(Repl& repl) {
+  std::string text;
+  for (const std::string& file : repl.line().files) text += repl.carried(":load " + file) + "\n";
+  return text;
+}
+
 Status command_SaveScript(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  std::string text = "# rldb script\n";
+  std::string text = "# rldb script\n" + opened_files(repl);
   for (const std::string& entry : repl.entered()) {
     if (entry.starts_with(":save-script")) continue;
-    text += entry + "\n";
+    text += repl.carried(entry) + "\n";
   }
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
   repl.print("wrote {} ({} entries)\n", rest, repl.entered().size());
+  return Status::Good;
+}
+
+Status command_Html(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const std::string page = session_page(repl.recorded(), repl.session().program_path(), made_by());
+  if (const auto written = support::write_file(std::string(rest), page); !written.ok())
+    return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
+  repl.print("wrote {} ({} entries)\n", rest, ended_entries(repl.recorded()));
   return Status::Good;
 }
 

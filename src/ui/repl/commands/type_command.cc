@@ -5,6 +5,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_command.h"
 #include "ui/repl/commands/binding_info.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -15,6 +16,10 @@ namespace {
 
 void print_type(Repl& repl, const ir::Type* type) {
   repl.last().type = type;
+  if (repl.wants_json()) {
+    repl.give(type_json(type));
+    return;
+  }
   repl.print("{}\n", ir::print_type(type));
   for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
 }
@@ -54,6 +59,7 @@ Status command_Type(Repl& repl, std::string_view rest) {
   if (const ir::Type* type = stopped || !known ? binding_type(repl, rest) : nullptr) {
     print_type(repl, type);
     source::Diagnostics none;  // a value that is not there yet is no error here
+    if (repl.wants_json()) return Status::Good;
     const auto value = stopped && is_one_name(rest) ? repl.debugger().evaluate(rest, repl.frame(), none) : std::nullopt;
     if (value && !value->is_null()) repl.print("  now: {}\n", runtime::describe(*value));
     return Status::Good;

@@ -11,6 +11,7 @@
 #include "ui/draw/plot.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/print_format.h"
 #include "ui/repl/view.h"
@@ -62,6 +63,10 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   const auto value = evaluate(repl, e->text, &notes);
   if (!value) return Status::Failed;
   repl.last().value = *value;
+  if (repl.wants_json()) {
+    const std::int64_t most = repl.print_format.max_elements;
+    return repl.give({{"expression", e->text}, {"value", value_json(*value, most)}, {"notes", notes}});
+  }
   if (with_name)
     print_named(repl, e->text, shown(repl, *value, *e));
   else
@@ -136,6 +141,7 @@ Status command_Stats(Repl& repl, std::string_view rest) {
   if (!found.ok()) return repl.fail(source::message(diag::RunFailed, found.error().message));
   const debug::Statistics& s = *found;
   repl.last().value = *value;
+  if (repl.wants_json()) return repl.give(statistics_json(rest, *value, s));
   repl.print("{}: {}, {} element{}\n", rest, runtime::describe(*value), s.count, s.count == 1 ? "" : "s");
   repl.print("finite {}, zero {}, negative {}, NaN {}, inf {}, -inf {}\n", s.finite, s.zero, s.negative, s.nan,
              s.positive_inf, s.negative_inf);
@@ -181,8 +187,9 @@ Status command_Plot(Repl& repl, std::string_view rest) {
   if (!tensor) return Status::Failed;
   if (!kind) kind = plot_kind_of(**tensor);
   if (!options.file.empty()) return write_drawing(repl, options.file, plot_svg(*tensor, *kind, rest));
-  repl.print("{}: {}\n{}", rest, runtime::describe(Value(*tensor)),
-             plot_text(*tensor, *kind, {64, 24, draws_ascii(options)}));
+  repl.print("{}: {}\n", rest, runtime::describe(Value(*tensor)));
+  repl.show(plot_text(*tensor, *kind, {64, 24, draws_ascii(options)}),
+            {OutputKind::Picture, plot_svg(*tensor, *kind, rest), {}, {}, {}});
   return Status::Good;
 }
 
@@ -236,7 +243,10 @@ Status command_CompareValue(Repl& repl, std::string_view rest) {
   const auto found = debug::differences(fields[0], fields[1], repl.session().options().tolerance);
   if (!found.ok()) return repl.fail(source::message(diag::RunFailed, found.error().message));
   repl.last().value = fields[0];
-  print_differences(repl, *found);
+  if (repl.wants_json())
+    repl.give(differences_json(*found));
+  else
+    print_differences(repl, *found);
   return found->outside == 0 ? Status::Good
                              : repl.fail(source::message(diag::ValuesOutside, found->outside, found->count));
 }

@@ -93,11 +93,33 @@ std::string paint_script(std::string_view text) {
   std::size_t at = 0;
   for (const TextStyle& style : styles_of(frontend::highlight(text))) {
     painted += text.substr(at, style.begin - at);
-    painted += fmt::format("\033[{}m{}\033[0m", style.code, text.substr(style.begin, style.end - style.begin));
+    std::string_view part = text.substr(style.begin, style.end - style.begin);
+    while (!part.empty()) {
+      const std::size_t end = std::min(part.find('\n'), part.size());
+      if (end > 0) painted += fmt::format("\033[{}m{}\033[0m", style.code, part.substr(0, end));
+      if (end < part.size()) painted += '\n';
+      part.remove_prefix(std::min(end + 1, part.size()));
+    }
     at = style.end;
   }
   painted += text.substr(at);
   return painted;
+}
+
+const std::string& PaintedSource::line(source::FileId file, const source::Buffer& buffer, std::uint32_t number) {
+  const std::size_t hash = std::hash<std::string_view>()(buffer.text());
+  if (lines_.empty() || !(file_ == file) || hash_ != hash) {
+    lines_.clear();
+    const std::string all = paint_script(buffer.text());
+    for (std::size_t at = 0; at <= all.size();) {
+      const std::size_t end = std::min(all.find('\n', at), all.size());
+      lines_.push_back(all.substr(at, end - at));
+      at = end + 1;
+    }
+    file_ = file, hash_ = hash;
+  }
+  static const std::string none;
+  return number >= 1 && number <= lines_.size() ? lines_[number - 1] : none;
 }
 
 std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,

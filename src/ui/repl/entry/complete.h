@@ -17,7 +17,7 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
 // Colours of bytes [begin, end) of an entry by the grammar's highlight query; commands are told apart.
 std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
                                     std::size_t end);
-// TVMScript with ANSI colours.
+// TVMScript with ANSI colours. No colour goes on over the end of a line.
 std::string paint_script(std::string_view text);
 
 }  // namespace rldb::ui

@@ -8,6 +8,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -18,7 +19,10 @@ using runtime::ValueKind;
 
 namespace {
 
-Status bad(Repl& repl, std::string_view why) { return repl.fail(source::message(diag::BadExpect, why)); }
+Status bad(Repl& repl, std::string_view why) {
+  repl.last().unreadable = true;
+  return repl.fail(source::message(diag::BadExpect, why));
+}
 Status differs(Repl& repl, std::string_view expected, std::string_view found) {
   return repl.fail(source::message(diag::ExpectFailed, expected, found));
 }
@@ -177,12 +181,33 @@ Status expect_text(Repl& repl, std::string_view what, const std::string& text, s
   return differs(repl, fmt::format("{} with `{}`", what, wanted), text.empty() ? "there was none" : "it was: " + text);
 }
 
+// `not FORM ...`: what was seen once is not there. Nothing about it is told unless it is.
+Status expect_not(Repl& repl, std::string_view rest) {
+  if (rest.starts_with("not")) return bad(repl, "`not` stands once");
+  repl.last().unreadable = false;
+  const LastResult last = repl.last();
+  repl.mute(true);
+  const Status seen = command_Expect(repl, rest);
+  repl.mute(false);
+  const bool bad_form = seen == Status::Failed && repl.last().unreadable;
+  repl.last() = last;
+  if (bad_form) return command_Expect(repl, rest);
+  return seen == Status::Good ? repl.fail(source::message(diag::SeenAgain, rest)) : Status::Good;
+}
+
+Status expect_success(Repl& repl) {
+  if (!repl.last().failed) return Status::Good;
+  return differs(repl, "success", repl.last().errors.empty() ? "it failed" : "the error was: " + repl.last().errors[0]);
+}
+
 }  // namespace
 
 Status command_Expect(Repl& repl, std::string_view rest) {
   const auto blank = rest.find_first_of(" \t");
   const std::string_view form = rest.substr(0, blank);
   const std::string_view argument = blank == std::string_view::npos ? std::string_view() : trim(rest.substr(blank));
+  if (form == "not") return expect_not(repl, argument);
+  if (form == "success") return expect_success(repl);
   if (form == "value") return expect_value(repl, argument);
   if (form == "error") return expect_error(repl, argument);
   if (form == "stop") return expect_stop(repl, argument);
@@ -190,7 +215,7 @@ Status command_Expect(Repl& repl, std::string_view rest) {
   if (form == "output") return expect_text(repl, "output", repl.last().output, argument);
   if (form == "type")
     return expect_text(repl, "a type", repl.last().type ? ir::print_type(repl.last().type) : std::string(), argument);
-  return bad(repl, fmt::format("`{}` is not one of value, error, stop, slot, output, type", form));
+  return bad(repl, fmt::format("`{}` is not one of not, success, value, error, stop, slot, output, type", form));
 }
 
 }  // namespace rldb::ui

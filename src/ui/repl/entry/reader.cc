@@ -70,6 +70,19 @@ std::string_view here_document_mark(std::string_view first_line) {
   return mark;
 }
 
+std::optional<HereDocument> here_document(std::string_view entry) {
+  const auto first_end = entry.find('\n');
+  const std::string_view first = entry.substr(0, first_end);
+  const auto mark_at = first.rfind("<<");
+  if (mark_at == std::string_view::npos) return std::nullopt;
+  const std::string_view mark = trim(first.substr(mark_at + 2));
+  std::string_view body = first_end == std::string_view::npos ? std::string_view() : entry.substr(first_end + 1);
+  const auto last = body.rfind('\n');
+  const std::string_view last_line = last == std::string_view::npos ? body : body.substr(last + 1);
+  if (trim(last_line) == mark) body.remove_suffix(last_line.size());
+  return HereDocument{trim(first.substr(0, mark_at)), body};
+}
+
 bool wants_more(std::string_view text, bool last_was_empty) {
   if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
   switch (frontend::completeness(text)) {

@@ -36,6 +36,12 @@ class ScriptReader {
 bool wants_more(std::string_view text, bool last_was_empty);
 // `:load <<END`: the mark, or empty.
 std::string_view here_document_mark(std::string_view first_line);
+// An entry with lines of its own: its first line up to the `<<`, and those lines without the closing mark. None: it has
+// none.
+struct HereDocument {
+  std::string_view first, body;
+};
+std::optional<HereDocument> here_document(std::string_view entry);
 // Without the prompt that it begins with, ours or Python's.
 std::string_view strip_prompt(std::string_view line);
 // What of a pasted text is meant: prompts, lines `#| ` and, when its first line has a prompt, the replies between the

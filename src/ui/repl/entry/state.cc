@@ -5,32 +5,42 @@
 
 #include <cstdlib>
 
+#include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/relay/run/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
 #include "rldb/support/memory.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/repro_file/repro_file.h"
 
 namespace rldb::ui {
 
 // Passes everything on and keeps a copy, for `:expect output`.
 class Repl::Tee : public Console {
  public:
-  explicit Tee(Console& to) : to_(to) { set_color(to.color()); }
+  Tee(Console& to, SessionRecord& record) : to_(to), record_(record) { set_color(to.color()); }
   void write(std::string_view text) override {
-    keep(text);
+    if (diverted) {
+      *diverted += text;
+      return;
+    }
+    keep(text, kind);
     if (!muted) to_.write(text);
   }
   void error(std::string_view text) override {
-    keep(text);
+    keep(text, OutputKind::Error);
     if (!muted) to_.error(text);
   }
   bool muted = false;
+  bool recorded = true;
+  std::string* diverted = nullptr;
+  OutputKind kind = OutputKind::Text;
   bool lost() const override { return to_.lost(); }
   void doing(std::string_view what) override { to_.doing(what); }
   void pause() override { to_.pause(); }
@@ -40,16 +50,18 @@ class Repl::Tee : public Console {
  private:
   // A program that prints for hours must not fill the memory.
   static constexpr std::size_t kMost = std::size_t(16) << 20;
-  void keep(std::string_view text) {
+  void keep(std::string_view text, OutputKind as) {
     if (text_.size() < kMost) text_ += text;
+    if (recorded) record_.write(as, text);
   }
   Console& to_;
+  SessionRecord& record_;
   std::string text_;
 };
 
 Repl::Repl(const CommandLine& line, Console& console)
     : line_(line),
-      tee_(std::make_unique<Tee>(console)),
+      tee_(std::make_unique<Tee>(console, record_)),
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
@@ -59,6 +71,22 @@ Repl::Repl(const CommandLine& line, Console& console)
 }
 
 Repl::~Repl() = default;
+
+void Repl::divert(std::string* to) { tee_->diverted = to; }
+
+Repl::Kind::Kind(Repl& repl, OutputKind kind) : repl_(repl), before_(std::exchange(repl.tee_->kind, kind)) {}
+Repl::Kind::~Kind() { repl_.tee_->kind = before_; }
+
+void Repl::show(std::string_view text, OutputPiece piece) {
+  struct Unrecorded {
+    explicit Unrecorded(Tee& tee) : tee(tee) { tee.recorded = false; }
+    ~Unrecorded() { tee.recorded = true; }
+    Tee& tee;
+  };
+  record_.add(std::move(piece));
+  const Unrecorded scope(*tee_);
+  console_->write(text);
+}
 
 std::string Repl::prompt() const {
   if (!debugger_->active()) return "rldb> ";
@@ -73,6 +101,24 @@ Status Repl::execute(std::string_view entry) {
   if (console_->lost()) return Status::Quit;  // nobody is there to read
   std::string meant;
   if (!aliases.empty()) entry = meant = without_alias(entry);
+  if (auto placed = with_script_folder(entry)) entry = meant = std::move(*placed);
+  struct OnRecord {
+    OnRecord(Repl& repl, std::string_view entry) : repl(repl) {
+      const support::MemoryLimitExempt exempt;  // nothing catches that yet
+      repl.record_.begin(repl.prompt(), entry);
+    }
+    ~OnRecord() { repl.record_.end(failed); }
+    Repl& repl;
+    bool failed = true;
+  } on_record(*this, entry);
+  const Status status = execute_recorded(entry);
+  on_record.failed = status == Status::Failed || status == Status::Usage;
+  return status;
+}
+
+Status Repl::execute_recorded(std::string_view entry) {
+  const std::size_t version = session_->history().position();
+  const bool active = debugger_->active();
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
   if (!checks) {
@@ -99,7 +145,44 @@ Status Repl::execute(std::string_view entry) {
     last_.failed = status == Status::Failed || status == Status::Usage;
     if (last_.failed && last_.exit_code == kGood) last_.exit_code = kFailed;
   }
+  note_entry(entry, version, active, status);
   return status;
+}
+
+void Repl::note_entry(std::string_view entry, std::size_t version, bool active, Status status) {
+  const support::MemoryLimitExempt exempt;
+  if (entry.starts_with(":save-repro")) return;
+  if (entry.starts_with(":expect")) {
+    if (status != Status::Good && last_entry_.expectation.empty()) last_entry_.expectation = std::string(entry);
+    if (status == Status::Good && entry.starts_with(":expect error")) last_entry_.failed = false;
+    return;
+  }
+  std::string run = active ? std::move(last_entry_.run) : std::string();
+  const Target target = target_of(entry);
+  const std::string_view name = target.command ? target.command->name : std::string_view();
+  if (name == "run" || name == "start") run = fmt::format(":run {}", target.rest);
+  last_entry_ = {std::string(entry), {}, {}, version, std::move(run), last_.failed};
+  if (!last_.errors.empty()) last_entry_.error = last_.errors[0].substr(0, last_.errors[0].find('\n'));
+}
+
+std::optional<std::string> Repl::with_script_folder(std::string_view entry) const {
+  constexpr std::string_view kFolder = "${script}";
+  const auto at = entry.find(kFolder);
+  if (at == std::string_view::npos || entry.front() != ':' || entry.find('\n') < at) return std::nullopt;
+  const std::string& path = script_.depth > 0 ? script_.name : script_path;
+  if (path.empty()) return std::nullopt;
+  const auto slash = path.rfind('/');
+  std::string out(entry);
+  return out.replace(at, kFolder.size(), slash == std::string::npos ? "." : path.substr(0, slash));
+}
+
+std::string Repl::carried(std::string_view entry) const {
+  const Target target = target_of(entry);
+  const bool loads = target.kind == Target::Kind::Command && target.command->name == "load";
+  if (!loads || target.rest.find("<<") != std::string_view::npos) return std::string(entry);
+  auto text = support::read_file(std::string(target.rest), source::kMaxBytes);
+  if (!text.ok() || bytecode::is_executable_file(*text)) return std::string(entry);
+  return with_document(fmt::format(":load {} ", target.rest), *text);
 }
 
 // What a script repeats: what went well, and what failed as an `:expect error` says, or failed and still changed
@@ -271,6 +354,9 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
 void Repl::mute(bool on) { tee_->muted = on; }
 
 Status Repl::run_command(const Command& command, std::string_view rest) {
+  bool json = false;
+  if (!choose_format(command, rest, json)) return Status::Failed;
+  if (json) return run_for_json(command, rest);
   const Status status = command.run(*this, rest);
   if (status == Status::Usage) {
     source::Message m = source::message(diag::CommandUsage, command.name, command.arguments);
@@ -308,7 +394,7 @@ Status Repl::run_shell(std::string_view command) {
 
 Status Repl::report(const source::Diagnostics& diagnostics) {
   if (diagnostics.all().empty()) return Status::Good;
-  console_->diagnose(diagnostics, session_->sources());
+  tell(diagnostics);
   for (const source::Diagnostic& d : diagnostics.all()) {
     if (d.severity != source::Severity::Error) continue;
     std::string text = d.message;
@@ -316,6 +402,11 @@ Status Repl::report(const source::Diagnostics& diagnostics) {
     last_.errors.push_back(std::move(text));
   }
   return diagnostics.has_errors() ? Status::Failed : Status::Good;
+}
+
+void Repl::tell(const source::Diagnostics& diagnostics) {
+  if (!json_) return console_->diagnose(diagnostics, session_->sources());
+  keep_for_json(diagnostics);
 }
 
 Status Repl::fail(source::Message message) {

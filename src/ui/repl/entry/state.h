@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "ui/console.h"
 #include "ui/repl/commands/command.h"
 #include "ui/repl/entry/journal.h"
+#include "ui/repl/entry/record.h"
 
 namespace rldb::ui {
 
@@ -29,7 +31,18 @@ struct LastResult {
   std::vector<std::string> errors;  // messages with their notes
   std::string output;               // everything that was written
   bool failed = false;
-  int exit_code = 0;  // how a batch run that stops at it ends
+  bool unreadable = false;  // an expectation that makes no sense
+  int exit_code = 0;        // how a batch run that stops at it ends
+};
+
+// The entry before this one, for `:save-repro`: what it was given, and what is wrong with it.
+struct LastEntry {
+  std::string text;
+  std::string expectation;  // the `:expect` after it, when that failed
+  std::string error;        // the first one's first line
+  std::size_t version = 0;  // of the module before it
+  std::string run;          // the `:run` or `:start` that was stopped before it; empty: none was
+  bool failed = false;
 };
 
 // An expression that is shown at each stop.
@@ -40,6 +53,16 @@ struct Display {
 };
 
 class Screen;
+// The lines of the text that was shown last with their colours: a stop a step would parse the whole text each time.
+class PaintedSource {
+ public:
+  const std::string& line(source::FileId file, const source::Buffer& buffer, std::uint32_t number);
+
+ private:
+  source::FileId file_{};
+  std::size_t hash_ = 0;  // of the text: another may have taken its place
+  std::vector<std::string> lines_;
+};
 
 class Repl {
  public:
@@ -72,12 +95,35 @@ class Repl {
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
   const std::vector<std::string>& entered() const { return entered_; }
+  // The entry, with the text of the module that it loads.
+  std::string carried(std::string_view entry) const;
+  const LastEntry& last_entry() const { return last_entry_; }
 
   // ---- for the handlers ----
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
     console_->write(fmt::format(format, std::forward<Args>(args)...));
   }
+  // `--format=json`: a command with kData gives what it would show, instead of writing it.
+  bool wants_json() const { return json_ != nullptr; }
+  Status give(const nlohmann::ordered_json& data);
+  // Writes `text`; a page shows `piece` in its place.
+  void show(std::string_view text, OutputPiece piece);
+  // For pages alone.
+  void keep(OutputPiece piece) { record_.add(std::move(piece)); }
+  const SessionRecord& recorded() const { return record_; }
+  // What is written until the end of the scope is of this kind.
+  class Kind {
+   public:
+    Kind(Repl& repl, OutputKind kind);
+    ~Kind();
+    Kind(const Kind&) = delete;
+    Kind& operator=(const Kind&) = delete;
+
+   private:
+    Repl& repl_;
+    OutputKind before_;
+  };
   // Writes the diagnostics and remembers them for `:expect error`. Failed when there was an error.
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
@@ -105,6 +151,8 @@ class Repl {
   Screen* screen = nullptr;
   // Of `:alias`: what stands for the first word of an entry.
   std::map<std::string, std::string, std::less<>> aliases;
+  // The script that entries are taken from one by one, not by `run_script`.
+  std::string script_path;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
   // Options of `:set`.
@@ -112,9 +160,11 @@ class Repl {
   bool hints = true;        // below an entry that is typed
   bool suggestions = true;  // from the history, behind it
   bool pager = true;
+  std::optional<DiffLayout> diff_layout;  // none: as the terminal is wide enough
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
   runtime::FormatOptions print_format;
+  PaintedSource painted;
   std::vector<Display> displays;
   int next_display = 1;
 
@@ -137,6 +187,8 @@ class Repl {
     std::size_t version, values;
     bool operator==(const Moment&) const = default;
   };
+  // `execute` of an entry that is not empty, when it is on record.
+  Status execute_recorded(std::string_view entry);
   // The entry with the text of an alias for its first word.
   std::string without_alias(std::string_view entry) const;
   Target target_of(std::string_view entry) const;
@@ -149,6 +201,13 @@ class Repl {
   Before before() const;
   void go_back(Before& before);
   Status run_command(const Command& command, std::string_view rest);
+  // Takes `--format=FORMAT` off the text. False: diagnosed.
+  bool choose_format(const Command& command, std::string_view& rest, bool& json);
+  void tell(const source::Diagnostics& diagnostics);
+  // What is written goes there instead; null: to the console again.
+  void divert(std::string* to);
+  void keep_for_json(const source::Diagnostics& diagnostics);
+  Status run_for_json(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
   void replace_in_run(std::string_view name);
   session::Session::EntryRunner entry_runner(std::optional<debug::StopReport>& stop, source::Diagnostics& diagnostics);
@@ -161,6 +220,7 @@ class Repl {
   Status run_shell(std::string_view command);
 
   CommandLine line_;
+  SessionRecord record_;
   std::unique_ptr<Tee> tee_;
   Console* console_;
   std::unique_ptr<session::Session> session_;
@@ -168,6 +228,8 @@ class Repl {
   std::unique_ptr<Journal> journal_;
   LastResult last_;
   std::string repeatable_;
+  struct JsonReply;
+  JsonReply* json_ = nullptr;       // of the command at hand; null: it writes text
   bool forced_ = false;             // the command at hand was given with a `!`
   std::vector<std::string> to_do_;  // commands of the breakpoints that have just stopped the run
   bool doing_ = false;              // they are being carried out
@@ -175,6 +237,10 @@ class Repl {
   std::vector<std::string> entered_;
   std::string failed_entry_;  // the last one, when it failed: `:expect error` may follow
   void keep_entry(std::string entry, Status result, bool changed) noexcept;
+  LastEntry last_entry_;
+  void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
+  // The folder of the script at hand for `${script}` in the first line of a command; nullopt: there is none.
+  std::optional<std::string> with_script_folder(std::string_view entry) const;
   int frame_ = 0;
   int exit_code_ = 0;
   // The script at hand.

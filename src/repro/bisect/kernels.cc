@@ -1,0 +1,194 @@
+// KernelBisector: the kernel that makes the difference when the JIT runs it instead of the evaluator, and of that
+// kernel the step of its schedule.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "repro/borrow.h"
+#include "repro/values.h"
+#include "rldb/ir/module.h"
+#include "rldb/repro/bisect.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using runtime::Value;
+using session::Engine;
+
+class KernelBisector {
+ public:
+  KernelBisector(session::Session& session, const Question& question, KernelBisection& out)
+      : session_(session), question_(question), out_(out) {}
+
+  void run(const ir::Module* module) {
+    module_ = with_kernels(module);
+    if (!module_ || !make_reference()) return;
+    const auto all = difference_with(module_, kernels_.size(), {});
+    if (!out_.why.empty()) return;
+    if (!all) {
+      out_.verdict = KernelBisection::Verdict::None;
+      return;
+    }
+    find_kernel(*all);
+    find_step();
+  }
+
+ private:
+  // The program after its pipeline, its operators made kernels that have names. Null: `why`.
+  const ir::Module* with_kernels(const ir::Module* module) {
+    session_.history().start(module);
+    for (const std::string& passes : {question_.passes, std::string("LegalizeOps")}) {
+      source::Diagnostics found;
+      if (passes.empty() || session_.run_passes(passes, found)) continue;
+      for (const source::Diagnostic& d : found.all())
+        if (d.severity == source::Severity::Error && out_.why.empty()) out_.why = d.message;
+      return nullptr;
+    }
+    return session_.module();
+  }
+
+  // The result by the evaluator, and the kernels in the order of their first calls.
+  bool make_reference() {
+    session_.history().start(module_);
+    source::Diagnostics found;
+    auto made = session_.arguments(question_.function, question_.inputs, found);
+    if (made)
+      for (const session::Argument& a : *made) arguments_.push_back(a.value);
+    else
+      out_.why = found.all().empty() ? "there are no arguments" : found.all()[0].message;
+    if (!made) return false;
+    Program program;
+    program.module = module_;
+    program.function = question_.function;
+    program.args = arguments_;
+    program.kernels = Engine::Eval;
+    const Trace trace = record(session_, program);
+    if (!trace.error.empty()) {
+      out_.why = "the program cannot be run by the evaluator: " + trace.error;
+      return false;
+    }
+    flatten(trace.result, reference_);
+    for (const Event& e : trace.events)
+      if (ir::as<ir::PrimFunc>(module_->find(e.callee)) &&
+          std::find(kernels_.begin(), kernels_.end(), e.callee) == kernels_.end())
+        kernels_.push_back(e.callee);
+    out_.kernels = kernels_.size();
+    return true;
+  }
+
+  // What differs when the JIT runs the first so many kernels, or one alone.
+  std::optional<std::string> difference_with(const ir::Module* module, std::size_t first, const std::string& alone) {
+    support::poll();
+    session_.options().engine = Engine::Eval;
+    auto& engines = session_.options().kernel_engines;
+    engines.clear();
+    for (std::size_t i = 0; i < first; ++i) engines[kernels_[i]] = Engine::Jit;
+    if (!alone.empty()) engines[alone] = Engine::Jit;
+    eval::Watcher nobody;
+    source::Diagnostics found;
+    const session::RunResult run = session_.run_watched(module, question_.function, copies(arguments_), nobody, found);
+    support::poll_cause();
+    if (!run.ok) return "it fails: " + (found.all().empty() ? std::string("it does not end") : found.all()[0].message);
+    std::vector<Value> leaves;
+    flatten(run.value, leaves);
+    if (leaves.size() != reference_.size()) return fmt::format("{} results, not {}", leaves.size(), reference_.size());
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (!is_opaque(leaves[i]))
+        if (const auto d = difference(reference_[i], leaves[i], question_.tolerances)) return to_string(*d);
+    return std::nullopt;
+  }
+
+  void find_kernel(const std::string& all) {
+    std::size_t good = 0, bad = kernels_.size();
+    std::string seen = all;
+    while (bad - good > 1) {
+      const std::size_t middle = good + (bad - good) / 2;
+      const auto d = difference_with(module_, middle, {});
+      if (d) seen = *d;
+      (d ? bad : good) = middle;
+    }
+    out_.verdict = KernelBisection::Verdict::Found;
+    out_.kernel = kernels_[bad - 1];
+    out_.index = bad - 1;
+    const auto alone = difference_with(module_, 0, out_.kernel);
+    out_.alone = alone.has_value();
+    out_.difference = alone.value_or(seen);
+  }
+
+  const ir::Module* with(const ir::PrimFunc* kernel) {
+    ir::ModuleBuilder builder(session_.context(), *module_);
+    builder.set(out_.kernel, kernel);
+    return builder.build();
+  }
+
+  // The first step with whose function the evaluator gives something else. When there is none the steps are right: then
+  // the first whose machine code is wrong.
+  void find_step() {
+    if (!out_.alone) return;  // its schedule alone says nothing then
+    const auto* f = ir::as<ir::PrimFunc>(module_->find(out_.kernel));
+    schedule::Options options;
+    options.require_proof = session_.options().check_bounds;
+    options.record = true;
+    if (session_.options().schedule && !schedule::is_scheduled(f))
+      out_.steps = schedule::default_schedule(session_.context(), f, options).steps;
+    for (std::size_t i = 0; i < out_.steps.size(); ++i)
+      if (difference_with(with(out_.steps[i].after), 0, {})) return set_step(KernelBisection::Part::Schedule, i + 1, f);
+    session_.options().schedule = false;
+    for (std::size_t i = 0; i <= out_.steps.size(); ++i) {
+      const ir::PrimFunc* form = i == 0 ? f : out_.steps[i - 1].after;
+      if (difference_with(with(form), 0, out_.kernel)) return set_step(KernelBisection::Part::Code, i, f);
+    }
+  }
+
+  void set_step(KernelBisection::Part part, std::size_t step, const ir::PrimFunc* f) {
+    out_.part = part;
+    out_.step = step;
+    out_.without = step < 2 ? f : out_.steps[step - 2].after;
+    out_.with = step == 0 ? f : out_.steps[step - 1].after;
+  }
+
+  session::Session& session_;
+  const Question& question_;
+  KernelBisection& out_;
+  const ir::Module* module_ = nullptr;
+  std::vector<Value> arguments_, reference_;
+  std::vector<std::string> kernels_;  // in the order of their first calls
+};
+
+}  // namespace
+
+KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question) {
+  KernelBisection out;
+  const Borrow borrow(session);
+  KernelBisector(session, question, out).run(module);
+  return out;
+}
+
+std::string to_string(const KernelBisection& b) {
+  using Part = KernelBisection::Part;
+  using Verdict = KernelBisection::Verdict;
+  if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
+  if (b.verdict == Verdict::None)
+    return fmt::format("the JIT runs each of {} kernels as the evaluator does", b.kernels);
+  std::string text = fmt::format("kernel: {} ({} of {} in the order of their calls){}\n", b.kernel, b.index + 1,
+                                 b.kernels, b.alone ? "" : ", only together with kernels before it");
+  text += "symptom: " + b.difference;
+  if (b.part == Part::Schedule) {
+    const schedule::Step& step = b.steps[b.step - 1];
+    const schedule::StepInfo& info = schedule::info_of(step.id);
+    return text + fmt::format("\nschedule: step {} of {} is wrong on the evaluator too: {} of `{}`: {}", b.step,
+                              b.steps.size(), info.name, step.block, info.doc);
+  }
+  if (b.part == Part::Code && b.step == 0) return text + "\ncode: of the kernel as it is, without a schedule";
+  if (b.part == Part::Code)
+    return text + fmt::format(
+                      "\ncode: each of {} steps of the schedule is right on the evaluator; the machine code is "
+                      "wrong from step {} on: {} of `{}`",
+                      b.steps.size(), b.step, schedule::info_of(b.steps[b.step - 1].id).name,
+                      b.steps[b.step - 1].block);
+  return text;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,51 @@
+#include "ui/batch/git_bisect.h"
+
+#include "rldb/repro/oracle.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_repro.h"
+#include "rldb/support/file.h"
+#include "ui/batch/batch.h"
+#include "ui/repl/entry/reader.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// The module that a script carries, or the text itself when it is no script. None: diagnosed.
+std::optional<std::string> module_of(const std::string& path, source::Diagnostics& out) {
+  auto text = support::read_file(path, source::kMaxBytes);
+  if (!text.ok()) {
+    out.add({}, source::message(diag::FileNotFound, path, text.error().reason));
+    return std::nullopt;
+  }
+  if (!path.ends_with(".session")) return std::move(*text);
+  ScriptReader reader(*text);
+  while (const auto entry = reader.next())
+    if (const auto document = here_document(entry->text); document && document->first.starts_with(":load"))
+      return std::string(document->body);
+  out.add({}, source::message(diag::NoModuleInScript, path));
+  return std::nullopt;
+}
+
+}  // namespace
+
+int git_bisect(const CommandLine& line, Console& console) {
+  bool unknown = false;
+  for (const std::string& path : line.files) {
+    source::Diagnostics diagnostics;
+    const auto text = module_of(path, diagnostics);
+    console.diagnose(diagnostics, {});
+    const std::optional<int> code = text ? repro::run_test_command(line.test_command, *text) : std::nullopt;
+    if (code == 0) {
+      console.print("FAIL  {}: the command shows the fault\n", path);
+      return kFailed;
+    }
+    // A shell's 126 and 127: the command could not be run.
+    if (!code || *code >= kCannotTell) unknown = true;
+    console.print("{}  {}\n", !code || *code >= kCannotTell ? "?   " : "ok  ", path);
+  }
+  return unknown ? kCannotTell : kGood;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,24 @@
+// How much two versions of a module differ, function by function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rldb/ir/printer.h"
+#include "ui/text_diff.h"
+
+namespace rldb::ui {
+
+struct DiffStat {
+  std::string function;
+  DiffCount count;  // lines of its text
+  bool added = false, removed = false;
+};
+std::vector<DiffStat> diff_stat(const ir::Module* before, const ir::Module* after,
+                                const std::vector<std::string>& functions, const ir::PrintOptions& print);
+// Names of the functions that are not the same in both.
+std::vector<std::string> changed_functions(const ir::Module* before, const ir::Module* after);
+// A function's text; empty: the module has none of that name.
+std::string function_text(const ir::Module* module, const std::string& name, const ir::PrintOptions& print);
+
+}  // namespace rldb::ui

@@ -1,0 +1,14 @@
+// The step of a kernel's schedule that is to blame, as a diff. Users: `rldb bisect --by=kernel`, `:bisect --by=kernel`.
+#pragma once
+
+#include <string>
+
+#include "rldb/ir/printer.h"
+#include "rldb/repro/bisect.h"
+
+namespace rldb::ui {
+
+// Empty: no step is.
+std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print, bool color);
+
+}  // namespace rldb::ui

@@ -1,0 +1,28 @@
+// Options of the commands that find out what is wrong: `--oracle=nan`, `--rtol=1e-3`, among the words of an entry.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/repro/oracle.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+struct ReproFlags {
+  repro::Tolerances tolerances;
+  repro::OracleKind oracle = repro::OracleKind::Any;
+  std::string test;
+  std::vector<runtime::Value> expected;  // leaf by leaf
+  std::string function = "main";
+  std::string passes;
+  std::optional<session::Engine> other_engine;
+  bool by_kernel = false;
+  bool shadow = false;
+};
+
+// Takes the options out of the words, and the tolerances from `:set` where none is given. None: diagnosed.
+std::optional<ReproFlags> take_repro_flags(Repl& repl, std::vector<std::string>& words);
+
+}  // namespace rldb::ui

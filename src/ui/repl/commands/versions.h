@@ -1,0 +1,20 @@
+// The versions of the module, as commands name them. Users: the commands about passes and about faults.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+// `version 3 (FuseOps)`
+std::string version_name(const passes::History& history, std::size_t version);
+// A number or a bookmark. None: diagnosed.
+std::optional<std::size_t> version_of(Repl& repl, const std::string& text);
+// `[VERSION [VERSION]]`: the one before against the current one, unless given. None: diagnosed, or too many words.
+std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std::string_view rest);
+
+}  // namespace rldb::ui

@@ -1,0 +1,60 @@
+// What commands show, as data: the JSON form of their replies (`--format=json`, docs/json.md).
+//
+// One function a kind of thing. Texts are cut and aligned for a reader, data never is: all rows, all numbers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "rldb/debug/facts.h"
+#include "rldb/debug/graph.h"
+#include "rldb/debug/storage.h"
+#include "rldb/ops/op_info.h"
+#include "ui/repl/entry/state.h"
+
+namespace rldb::ui {
+
+using Json = nlohmann::ordered_json;
+
+// ---- values and types ----
+
+// A number; "nan", "inf" and "-inf", which JSON has no numbers for.
+Json number_json(double x);
+// Elements of a tensor are given up to `max_elements`, else null; the shape says how many there are.
+Json value_json(const runtime::Value& v, std::int64_t max_elements);
+// null: no type is known.
+Json type_json(const ir::Type* type);
+Json statistics_json(std::string_view expression, const runtime::Value& v, const debug::Statistics& s);
+Json differences_json(const debug::Differences& d);
+
+// ---- the program ----
+
+Json program_json(Repl& repl);
+Json functions_json(const ir::Module* module);
+Json operator_json(const ops::OpInfo& op);
+Json binding_json(const debug::BindingGraph& graph, const debug::GraphNode& node);
+Json graph_json(const debug::BindingGraph& graph);
+Json session_values_json(Repl& repl);
+Json options_json(Repl& repl);
+
+// ---- passes and versions ----
+
+Json passes_json(const std::vector<passes::PassInfo>& rows);
+Json pipelines_json();
+Json pass_record_json(const passes::PassRecord& record, const ir::PrintOptions& print);
+Json history_json(Repl& repl);
+Json diff_json(Repl& repl, std::size_t before, std::size_t after);
+
+// ---- the stopped run ----
+
+Json position_json(Repl& repl, const debug::Position& where);
+Json breakpoints_json(Repl& repl);
+Json frames_json(Repl& repl, bool with_locals);
+Json locals_json(Repl& repl, int frame);
+Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_elements);
+Json registers_json(Repl& repl);
+Json heap_json(Repl& repl);
+Json storage_json(const debug::StoragePlan& plan);
+
+}  // namespace rldb::ui
