@@ -161,9 +161,9 @@ Result<support::Unit> form::cubic_size(ir::Context& ctx, BoundCall& call) {
   return support::Unit{};
 }
 
-// memory.view(data, shape, dtype, offset): a view without a dtype says so by R.null_value(), as TVM's has it; what else is
-// left out is an empty tuple, at the end too. A list of dims is a shape; the row takes any value there, because a shape
-// may also be absent: R.memory.view(x, [128]).
+// memory.view(data, shape, dtype, offset): a view without a dtype says so by R.null_value(), as TVM's has it; what else
+// is left out is an empty tuple, at the end too. A list of dims is a shape; the row takes any value there, because a
+// shape may also be absent: R.memory.view(x, [128]).
 Result<support::Unit> form::complete_view(ir::Context& ctx, BoundCall& call) {
   constexpr std::size_t kDType = 2;
   if (call.values.size() > kDType && !call.values[kDType])

@@ -1,3 +1,4 @@
+// The plan of RewriteCUDAGraph: what is static, where regions begin and end.
 #include "passes/lowering/cuda_graph_plan.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kSymbolHints = "relax.rewrite_cuda_graph.capture_symbolic_vars";
 constexpr std::string_view kBuiltinPrefix = "vm.builtin";
 
 template <class T>
@@ -84,7 +84,7 @@ class Planner {
  private:
   void parameters(const Function* f) {
     std::unordered_set<std::string_view> hints;
-    if (const Attr* names = find_attr(f->attrs, kSymbolHints))
+    if (const Attr* names = find_attr(f->attrs, attr_name::CaptureSymbolicVars))
       for (const Attr* n : names->items) hints.insert(n->string);
     const std::size_t inputs = input_count(f);
     for (std::size_t i = 0; i < f->params.size(); ++i) {
@@ -173,7 +173,8 @@ class Planner {
   bool is_kernel(const Call* call) const {
     const auto* op = as<Op>(call->callee);
     if (!op) return true;
-    return !op->name.starts_with("relax.memory.") && !op->name.starts_with("relax.builtin.") &&
+    const auto space = [](std::string_view name) { return name.substr(0, name.rfind('.')); };
+    return space(op->name) != space(op::MemoryView) && space(op->name) != space(op::BuiltinAllocTensor) &&
            op->name != op::Reshape && op->name != op::NullValue && op->name != op::CallBuiltinWithCtx;
   }
 

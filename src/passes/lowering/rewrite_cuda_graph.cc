@@ -9,6 +9,7 @@
 
 #include "passes/fusion/function_table.h"
 #include "passes/lowering/cuda_graph_plan.h"
+#include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -19,10 +20,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-// Functions of a machine that has CUDA graphs; this one has none.
-constexpr std::string_view kCachedAlloc = "vm.builtin.cuda_graph.get_cached_alloc";
-constexpr std::string_view kRunOrCapture = "vm.builtin.cuda_graph.run_or_capture";
 
 // Bindings as a function of their own, with variables of its own.
 class Lifter : public Rewriter {
@@ -159,7 +156,9 @@ class Launcher : public Rewriter {
     }
     const Call* call =
         op_call(ctx_, op::CallBuiltinWithCtx,
-                {ctx_.extern_func(is_alloc ? kCachedAlloc : kRunOrCapture), ctx_.tuple(args)}, type, {type});
+                {ctx_.extern_func(is_alloc ? runtime_function::CudaGraphAlloc : runtime_function::CudaGraphRun),
+                 ctx_.tuple(args)},
+                type, {type});
     ctx_.set_origin(call, at->value);
     out.push_back(bind_new(ctx_, is_void(type) ? "_" : "gv", call, at));
     const Var* result = out.back()->var;

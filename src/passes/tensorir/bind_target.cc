@@ -8,6 +8,7 @@
 #include "passes/fusion/inline_kernel.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 
@@ -16,8 +17,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-constexpr std::string_view kIsHostFunc = "tirx.is_host_func";
 
 using Names = std::unordered_set<std::string_view>;
 
@@ -80,9 +79,9 @@ Result<const Module*> bind_target(PassEnv& env, const Module* module, const Pass
     const auto bind = [&](const Attr* t) { builder.set(e.name, with_attr(ctx, f, kTargetAttr, t)); };
     if (const Attr* has = find_attr(f->attrs, kTargetAttr)) {
       if (own_host && !host_of(ctx, has) && !f->is_private()) bind(with_host(ctx, has, own_host));
-    } else if (is_set(f->attrs, kIsHostFunc)) {
+    } else if (is_set(f->attrs, attr_name::IsHostFunc)) {
       builder.set(e.name, with_attrs(ctx, f,
-                                     ctx.with_attr(ctx.with_attr(f->attrs, kIsHostFunc, nullptr), kTargetAttr,
+                                     ctx.with_attr(ctx.with_attr(f->attrs, attr_name::IsHostFunc, nullptr), kTargetAttr,
                                                    with_host(ctx, host, host))));
     } else if (!f->is_private()) {
       bind(target);

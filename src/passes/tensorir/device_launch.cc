@@ -1,3 +1,4 @@
+// Kernels that device code is launched as, and the calls of them in host code.
 #include "passes/tensorir/device_launch.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -19,7 +21,6 @@ namespace {
 
 constexpr std::string_view kCallingConv = "calling_conv";
 constexpr std::string_view kLaunchParams = "tirx.kernel_launch_params";
-constexpr std::string_view kIsGlobalFunc = "tirx.is_global_func";
 constexpr std::string_view kDynamicMemory = "tirx.use_dyn_shared_memory";
 constexpr std::string_view kDynamicScope = "shared.dyn";
 constexpr std::int64_t kDeviceKernelLaunch = 2;  // TVM's CallingConv
@@ -152,7 +153,7 @@ Result<const PrimFunc*> as_kernel(Context& ctx, const Launch& launch, const Prim
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kDeviceKernelLaunch));
   attrs = ctx.with_attr(attrs, kLaunchParams, ctx.attr_list(tags));
   attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(launch.symbol));
-  attrs = ctx.with_attr(attrs, kIsGlobalFunc, ctx.attr(true));
+  attrs = ctx.with_attr(attrs, attr_name::IsGlobalFunc, ctx.attr(true));
   const PrimFunc* made = ctx.prim_func(f->params, ctx.void_type(), body, attrs, f->s_tir);
   ctx.set_origin(made, f);
   return made;
@@ -179,7 +180,7 @@ Result<const Module*> lower_device_launches(PassEnv& env, const Module* module) 
   }
   for (const std::string_view name : calls.by_symbol) {
     const auto* f = as<PrimFunc>(builder.find(name));
-    Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kIsGlobalFunc, ctx.attr(true));
+    Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::IsGlobalFunc, ctx.attr(true));
     if (f->is_private()) attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(name));
     builder.set(name, with_attrs(ctx, f, attrs));
   }

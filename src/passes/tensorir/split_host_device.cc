@@ -12,6 +12,7 @@
 #include "passes/tensorir/device_launch.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -121,8 +122,8 @@ class Splitter : public Rewriter {
     stmts.push_back(inside.rewrite(body));
     const bool on_cpu = !is_gpu(target);
     if (on_cpu) stmts.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), Intrinsic::Ret, {ctx_.i32(0)})));
-    const NamedAttr attrs[] = {ctx_.named("target", target), ctx_.named("tirx.is_global_func", ctx_.attr(true)),
-                               ctx_.named("tirx.noalias", ctx_.attr(true))};
+    const NamedAttr attrs[] = {ctx_.named("target", target), ctx_.named(attr_name::IsGlobalFunc, ctx_.attr(true)),
+                               ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
     const Type* result = on_cpu ? static_cast<const Type*>(ctx_.prim(DType::Int(32))) : ctx_.void_type();
     const PrimFunc* kernel = ctx_.prim_func(params, result, ctx_.seq_stmt(stmts), attrs, f_->s_tir);
     ctx_.set_origin(kernel, f_);

@@ -1,3 +1,4 @@
+// Targets read from attributes, and what passes ask about them.
 #include "passes/tensorir/target.h"
 
 #include <algorithm>

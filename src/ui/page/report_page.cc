@@ -1,3 +1,4 @@
+// The report of a pipeline, section by section.
 #include "ui/page/report_page.h"
 
 #include <fmt/format.h>

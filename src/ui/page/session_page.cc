@@ -1,3 +1,4 @@
+// Entries of a session and their outputs as parts of a page.
 #include "ui/page/session_page.h"
 
 #include <fmt/format.h>

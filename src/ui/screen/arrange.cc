@@ -1,3 +1,4 @@
+// The rectangles of the panes for each width and height.
 #include "ui/screen/arrange.h"
 
 #include <algorithm>

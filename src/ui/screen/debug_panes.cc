@@ -1,3 +1,4 @@
+// The lines of each pane, and where a pane is scrolled to at a stop.
 #include "ui/screen/debug_panes.h"
 
 #include <fmt/format.h>

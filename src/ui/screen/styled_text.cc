@@ -1,3 +1,4 @@
+// Escape sequences of colours read into cells, the rest dropped.
 #include "ui/screen/styled_text.h"
 
 #include <algorithm>

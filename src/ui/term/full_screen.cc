@@ -1,3 +1,4 @@
+// Cells written to the terminal where they differ from what it shows.
 #include "ui/term/full_screen.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Terminal attributes set and put back, by signal handlers as well.
 #include "ui/term/raw_mode.h"
 
 #include <signal.h>

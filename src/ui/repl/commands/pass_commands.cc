@@ -10,8 +10,8 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/diff_stat.h"
 #include "ui/draw/table.h"
-#include "ui/repl/data/data.h"
 #include "ui/repl/commands/versions.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 

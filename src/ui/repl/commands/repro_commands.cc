@@ -13,13 +13,13 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
-#include "ui/repl/data/data.h"
-#include "ui/repl/entry/state.h"
-#include "ui/repl/view.h"
 #include "ui/kernel_step.h"
 #include "ui/repl/commands/repro_flags.h"
 #include "ui/repl/commands/versions.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
+#include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
@@ -187,7 +187,8 @@ static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words
   if (found.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, found.why));
   if (!repl.wants_json()) repl.print("{}\n", repro::to_string(found));
   if (found.verdict == Verdict::None) return Status::Good;
-  if (!repl.wants_json()) repl.console().write(kernel_step_diff(found, repl.session().options().print, repl.console().color()));
+  if (!repl.wants_json())
+    repl.console().write(kernel_step_diff(found, repl.session().options().print, repl.console().color()));
   return repl.fail(source::message(diag::KernelBringsFault, found.kernel, found.difference));
 }
 
