@@ -130,8 +130,8 @@ struct Document::State {
   std::unique_ptr<script::Reader> reader;      // of the last whole reading, and all after it
   std::unique_ptr<source::Buffer> whole_text;  // that it read: names are views into it
   cst::Tree whole_tree;
-  std::size_t reader_texts = 0, reader_trees = 0;
-  std::size_t whole_bytes = 0;  // of `ctx` after it
+  script::InnerTexts::Mark whole_texts;  // what it kept
+  std::size_t whole_bytes = 0;           // of `ctx` after it
   cst::LiveTree::Place surroundings;
 
   ParseResult result;
@@ -222,13 +222,11 @@ void Document::State::read_whole() {
   live_follows = true;
   whole_tree = live.copy(file, tree_options());
   cst::report_damage(whole_tree, found);
-  reader.reset(new script::Reader{*ctx, sources, file, found, options});
-  reader->text = buffer().text();
+  reader = std::make_unique<script::Reader>(*ctx, sources, file, found, options, nullptr);
   reader->remember = true;
   result = script::read_file(*reader, whole_tree);
   result.ok = !found.has_errors();
-  reader_texts = reader->texts.size();
-  reader_trees = reader->trees.size();
+  whole_texts = reader->texts.mark();
   divide();
   // Without parts, what is known of the whole is enough.
   if (!in_parts) {
@@ -244,7 +242,7 @@ void Document::State::read_whole() {
 bool Document::State::can_be_divided() {
   if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
   if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
-  if (!reader->file_scope.names().empty()) return false;
+  if (!reader->names.scope.names().empty()) return false;
   return found.all().size() < source::Diagnostics::kMaxDiagnostics && !is_too_deep(found) && !module().members.empty();
 }
 
@@ -391,8 +389,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
       cst::Tree tree = live.copy_node(file, kind, begin, tree_options());
       if (tree.rows.empty() || tree.rows[0].end != end) return cst::Node();
-      reader->trees.push_back(std::move(tree));
-      return cst::Node(&reader->trees.back(), 0);
+      return cst::Node(&reader->texts.keep(std::move(tree)), 0);
     };
   }
   const cst::Tree tree = live.copy_node(file, m.kind, m.span.begin, copying);
@@ -401,8 +398,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
   cst::report_damage(tree, found);
   script::read_again(*reader, m, cst::Node(&tree, 0), edit != nullptr);
   if (m.memo) m.memo->reload = nullptr;
-  while (reader->texts.size() > reader_texts) reader->texts.pop_back();
-  while (reader->trees.size() > reader_trees) reader->trees.pop_back();
+  reader->texts.back_to(whole_texts);
   if (m.cyclic || is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
   std::vector<source::Span> places;
   for (const source::Diagnostic& d : found.all()) {

@@ -27,9 +27,7 @@ ParseResult with_reader(ir::Context& ctx, const source::SourceManager& sources, 
   const cst::Tree tree = cst::parse_tree(file, buffer.text(), tree_options);
   source::Diagnostics mine;
   cst::report_damage(tree, mine);
-  script::Reader reader{ctx, sources, file, mine, options};
-  reader.text = buffer.text();
-  reader.env = env;
+  script::Reader reader(ctx, sources, file, mine, options, env);
   ParseResult result = read(reader, tree);
   result.ok = !mine.has_errors();
   if (!mine.all().empty()) add_without_echoes(mine.all(), functions_of(tree), buffer.text(), out);

@@ -1,18 +1,16 @@
-// What the passes share: their prototypes (from pass.def), options, and small builders over Relax bodies.
+// What the passes share besides rldb/passes/helpers.h: attributes, results of functions, small builders over bodies.
 //
 // Nodes are made with the type that the lowering knows (Context::call_typed), so a pass needs no operator row to
 // succeed. `origin` arguments record provenance: the new node came from that one. Inside src/passes only.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
-#include "rldb/ir/context.h"
-#include "rldb/passes/pass.h"
+#include "rldb/passes/helpers.h"
 
 namespace rldb::passes {
 
@@ -27,17 +25,7 @@ inline constexpr std::string_view kLayoutFreeBuffers = "layout_free_buffers";  /
 inline constexpr std::string_view kOpPattern = "op_pattern";
 }  // namespace fn_attr
 
-#define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
-  ir::Result<const ir::Module*> Fn(PassEnv& env, const ir::Module* module, const PassOptions& options);
-#include "rldb/passes/pass.def"
-
-// ---- options (checked against the row already) ----
-// The option of that name, or the positional one at `index`; null when not given.
-const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name);
-std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback);
-bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback);
-// `[a, "b"]` or `a`: the names without quotes.
-std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name);
+// ---- texts of options ----
 std::string_view unquote(std::string_view text);
 // The items of `a, f(b, c), [d, e]` at its commas outside of brackets and quotes, trimmed; empty ones are left out.
 std::vector<std::string_view> split_items(std::string_view text);
@@ -49,10 +37,6 @@ struct KeyValue {
 std::optional<std::vector<KeyValue>> split_dict(std::string_view text);
 
 // ---- modules and functions ----
-using FunctionFn = std::function<ir::Result<const ir::Function*>(std::string_view, const ir::Function*)>;
-// Maps the Relax functions; shares the module when none changed.
-ir::Result<const ir::Module*> map_functions(PassEnv& env, const ir::Module* module, const FunctionFn& f);
-const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir::SeqExpr* body);
 // The attribute is there and says yes: True, a number other than 0.
 bool is_set(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
@@ -81,14 +65,11 @@ const ir::Function* bundle_params(ir::Context& ctx, const ir::Function* f, std::
 inline constexpr std::string_view kModelParams = "model_params";  // the name of the tuple
 // How many of the parameters are known only when the function is called: `num_input`; all where it does not say.
 std::size_t input_count(const ir::Function* f);
-// The same binding with another variable or value.
-const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
 
 // A function type, or a tuple that holds one.
 bool mentions_function(const ir::Type* t);
 
 // ---- expressions ----
-const ir::Call* as_call_of(const ir::Expr* e, std::string_view op);  // full operator name
 const ir::Call* op_call(ir::Context& ctx, std::string_view op, std::initializer_list<const ir::Expr*> args,
                         const ir::Type* type, std::initializer_list<const ir::Type*> ty_args = {});
 // A call of a packed function by name.
@@ -100,8 +81,6 @@ const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::init
 const ir::Var* killed_by(const ir::Expr* value);
 // The variables that a function kills itself. Another name of one is not it: the name outlives the kill.
 std::unordered_set<const ir::Var*> killed_variables(const ir::Function* f);
-// A binding of a new variable of the value's type.
-const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::Expr* value, const ir::Node* origin);
 // The values of a shape argument: of an R.shape(...), or of the type of a variable; nullopt when not known.
 std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
 bool all_int_literals(ir::Span<const ir::Expr*> values);

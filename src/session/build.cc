@@ -5,6 +5,7 @@
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"

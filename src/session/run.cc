@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "rldb/eval/eval.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 

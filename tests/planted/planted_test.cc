@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "rldb/ir/printer.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 

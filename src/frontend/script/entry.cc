@@ -11,8 +11,8 @@ namespace rldb::frontend::script {
 namespace {
 
 void define_environment(Reader& r) {
-  for (const ir::Var* v : r.env->symbols) r.file_scope.define(v->name, Val::of(v), {});
-  for (const NamedValue& v : r.env->values) r.file_scope.define(v.name, Val::of(v.value), {});
+  for (const ir::Var* v : r.env->symbols) r.names.scope.define(v->name, Val::of(v), {});
+  for (const NamedValue& v : r.env->values) r.names.scope.define(v.name, Val::of(v.value), {});
 }
 
 class EntryReader {
@@ -130,10 +130,10 @@ class EntryReader {
   }
 
   void binding(Node s) {
-    const std::size_t errors = r_.out.error_count();
+    const ErrorsSince errors = r_.errors();
     with_body([&](Body& body) {
       read_prompt_statement(r_, s);
-      const bool broken = r_.out.error_count() != errors || s.damaged();
+      const bool broken = errors.any() || s.damaged();
       const ir::SeqExpr* all = body.finish(r_.ctx.tuple({}));
       add_bindings(s, all, broken);
       if (broken && all->blocks.empty()) {
@@ -195,12 +195,12 @@ class EntryReader {
 
   void expression(Node s) {
     const Node value = s.child(Field::Value);
-    const std::size_t errors = r_.out.error_count();
+    const ErrorsSince errors = r_.errors();
     with_body([&](Body& body) {
       const Path p = value.is(Kind::Call) ? path_of(r_, value.child(Field::Function)) : Path();
       if (p.space == Space::Relax && (p.rest == "match_cast" || p.rest == "match_shape")) {
         read_prompt_statement(r_, s);
-        add_bindings(s, body.finish(r_.ctx.tuple({})), r_.out.error_count() != errors);
+        add_bindings(s, body.finish(r_.ctx.tuple({})), errors.any());
         return;
       }
       ParsedItem item{};
@@ -208,7 +208,7 @@ class EntryReader {
       item.span = s.span();
       const Val v = eval(r_, value);
       const ir::Expr* e = v.is(ValKind::Nothing) ? nullptr : to_relax(r_, v, value);
-      item.broken = r_.out.error_count() != errors || s.damaged() || !e;
+      item.broken = errors.any() || s.damaged() || !e;
       if (e) item.value = body.finish(e);
       out_.items.push_back(std::move(item));
     });

@@ -48,12 +48,12 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
 
 Val call_macro(Reader& r, Node macro, const CallNode& call) {
   if (!r.fn) return r.error(call.node, diag::NeedsPython, call.shown());
-  if (r.depth >= kMaxInnerDepth) return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
+  if (r.nesting.is_full()) return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
   if (!may_expand(r, macro, call.shown(), call.node)) return {};
   Scope& scope = r.fn->scope;
   scope.enter(ScopeKind::Block);
   Val result = Val::nothing();
-  ++r.depth;
+  const Nesting::Level level(r.nesting);
   if (bind_parameters(r, macro, call, scope)) {
     if (r.in_tir()) {
       read_tir_statements(r, macro.child(Field::Body));
@@ -62,7 +62,6 @@ Val call_macro(Reader& r, Node macro, const CallNode& call) {
       if (b.value) result = Val::of(b.value);
     }
   }
-  --r.depth;
   scope.leave();
   return result;
 }

@@ -139,7 +139,8 @@ bool decode(Reader& r) {
 }
 
 const ir::Type* expected_type(Reader& r, Node at) {
-  return r.expected && r.expected_at == at.index() ? r.expected : r.ctx.any();
+  const ir::Type* type = r.expected.at(at);
+  return type ? type : r.ctx.any();
 }
 
 }  // namespace

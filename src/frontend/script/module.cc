@@ -59,9 +59,9 @@ void read_relax_member(Reader& r, Member& m) {
   ensure_signature(r, m);
   m.state = Member::State::Reading;
   m.signature->may_refine = m.var == nullptr;
-  const std::size_t errors = r.out.error_count();
+  const ErrorsSince errors = r.errors();
   const ir::Function* f = read_member_body(r, m);
-  const bool clean = r.out.error_count() == errors;
+  const bool clean = !errors.any();
   // A cycle of functions without return annotations: its first reading took the result to be anything.
   if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any()) {
     const ir::Type* learnt = f->ret_type;
@@ -79,9 +79,9 @@ void read_relax_member(Reader& r, Member& m) {
 
 void read_member(Reader& r, Member& m) {
   if (m.state != Member::State::Waiting) return;
-  const std::size_t errors = r.out.error_count();
+  const ErrorsSince errors = r.errors();
   FunctionState* const before = std::exchange(r.fn, nullptr);
-  const ir::Type* const expected = std::exchange(r.expected, nullptr);
+  const Expected::Scope none(r.expected);
   auto noted = std::exchange(r.noted_ops, {});
   ++r.module->reading_depth;
   r.module->reading.push_back(&m);
@@ -132,9 +132,8 @@ void read_member(Reader& r, Member& m) {
   --r.module->reading_depth;
   r.module->reading.pop_back();
   r.fn = before;
-  r.expected = expected;
   r.noted_ops = std::move(noted);
-  m.broken = r.out.error_count() != errors || m.node.damaged();
+  m.broken = errors.any() || m.node.damaged();
   m.state = m.function ? Member::State::Done : Member::State::Failed;
 }
 
@@ -229,7 +228,7 @@ Val value_of_path(Reader& r, const Val& path) {
 void define_macro(Reader& r, Node function) {
   Val v = Val::of(ValKind::Lambda);
   v.cst = function;
-  Scope& scope = r.fn ? r.fn->scope : r.file_scope;
+  Scope& scope = r.scope();
   scope.define(function.child(Field::Name).text(), v, function.child(Field::Name).span());
 }
 
@@ -303,7 +302,7 @@ void collect_type_var(Reader& r, Node s) {
   const Node value = s.child(Field::Value);
   if (value.is(Kind::Call) && value.child(Field::Function).text().ends_with("TypeVar")) {
     const Node target = s.child(Field::Target);
-    if (target.is(Kind::Identifier)) r.type_vars.insert(target.text());
+    if (target.is(Kind::Identifier)) r.names.type_vars.insert(target.text());
   }
 }
 
@@ -334,7 +333,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
         return add_member(r, m, target.text(), target, value);
       if (target.is(Kind::Identifier)) {
         const Val v = eval(r, value);
-        r.file_scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
+        r.names.scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
         return;
       }
       r.error(target, diag::BadTarget);
@@ -491,7 +490,7 @@ void set_default_spaces(Reader& r) {
                                     {"I", Space::Ir},
                                     {"ir", Space::Ir},
                                     {"tvm", Space::Tvm}})
-    r.spaces[name] = space;
+    r.imports.add(name, space);
 }
 
 namespace {
@@ -506,14 +505,14 @@ void read_import(Reader& r, Node s) {
     if (from &&
         (module == "tvm.script" || module == "tvm" || module == "tvm.script.parser" || module.ends_with("script"))) {
       const Space space = space_of_module(name.text());
-      if (space != Space::Other) r.spaces[alias.text()] = space;
-      if (name.text() == "tirx" && n.is(Kind::AliasedImport)) r.tirx_header = true;
-      if (name.text() == "tir" && n.is(Kind::AliasedImport)) r.old_header = true;
+      if (space != Space::Other) r.imports.add(alias.text(), space);
+      if (name.text() == "tirx" && n.is(Kind::AliasedImport)) r.imports.note_tirx();
+      if (name.text() == "tir" && n.is(Kind::AliasedImport)) r.imports.note_tir();
     } else if (!from) {
       const std::string_view root = name.text().substr(0, name.text().find('.'));
       if (n.is(Kind::AliasedImport)) {
         if (const Space space = space_of_module(name.text()); root == "tvm" && space != Space::Other)
-          r.spaces[alias.text()] = space;
+          r.imports.add(alias.text(), space);
       }
     }
   }
@@ -522,8 +521,8 @@ void read_import(Reader& r, Node s) {
 // The header that TVM prints is a comment: `# from tvm.script import tirx as T`.
 void read_comment_header(Reader& r) {
   const std::string_view head = r.text.substr(0, std::min<std::size_t>(r.text.size(), std::size_t(1) << 20));
-  if (head.find("import tirx as T") != std::string_view::npos) r.tirx_header = true;
-  if (head.find("import tir as T") != std::string_view::npos) r.old_header = true;
+  if (head.find("import tirx as T") != std::string_view::npos) r.imports.note_tirx();
+  if (head.find("import tir as T") != std::string_view::npos) r.imports.note_tir();
 }
 
 // A value of a Python line at file level that is plain enough to read; anything else is left alone.
@@ -546,13 +545,13 @@ void read_file_binding(Reader& r, Node s, std::vector<const ir::Var*>* symbols) 
   if (target.text() == "metadata") return note_metadata(r, value);
   if (const auto dtype = symbol_declaration(r, value)) {
     const ir::Var* v = r.at(r.ctx.var(target.text(), r.ctx.prim(*dtype)), target);
-    r.file_scope.define(v->name, Val::of(v), target.span());
+    r.names.scope.define(v->name, Val::of(v), target.span());
     if (symbols) symbols->push_back(v);
     return;
   }
   if (!is_plain_value(r, value)) return;
   const Val v = eval(r, value);
-  r.file_scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
+  r.names.scope.define(target.text(), within_limits(r, v, target.text(), target) ? v : Val(), target.span());
 }
 
 }  // namespace

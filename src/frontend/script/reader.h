@@ -18,10 +18,10 @@
 #include "frontend/cst/parser.h"
 #include "frontend/script/body.h"
 #include "frontend/script/memo.h"
+#include "frontend/script/reader_parts.h"
 #include "frontend/script/scope.h"
 #include "frontend/script/value/value.h"
 #include "rldb/frontend/parse.h"
-#include "rldb/support/arena.h"
 
 namespace rldb::frontend::script {
 
@@ -103,36 +103,42 @@ struct ModuleState {
 struct Metadata;
 
 struct Reader {
+  Reader(ir::Context& context, const source::SourceManager& manager, source::FileId id, source::Diagnostics& to,
+         const ParseOptions& parse_options, const Environment* environment)
+      : ctx(context),
+        sources(manager),
+        file(id),
+        out(to),
+        options(parse_options),
+        text(manager.get(id).text()),
+        env(environment) {}
+
+  // ---- what is read, and where it goes ----
   ir::Context& ctx;
   const source::SourceManager& sources;
-  source::FileId file;
+  const source::FileId file;
   source::Diagnostics& out;
-  ParseOptions options;
+  const ParseOptions options;
+  std::string_view text;         // of the whole file; a document changes it
+  const Environment* const env;  // at the prompt; else null
 
-  support::Arena scratch;
-  std::deque<cst::Tree> trees;    // of strings that were read as expressions
-  std::deque<std::string> texts;  // their unescaped texts
+  // ---- of the file ----
+  InnerTexts texts;
+  Imports imports;                     // import lines: module.cc
+  FileNames names;                     // module.cc, entry.cc
+  std::shared_ptr<Metadata> metadata;  // metadata.cc
+  std::deque<ModuleState> modules;     // its classes: module.cc
+  bool remember = false;               // fill memos: edits are to follow
 
-  std::string_view text;             // of the whole file
-  const Environment* env = nullptr;  // at the prompt
+  // ---- where reading is: module.cc, and the readers of functions ----
   ModuleState* module = nullptr;
   FunctionState* fn = nullptr;
-  std::deque<ModuleState> modules;                     // the classes of the file
-  bool remember = false;                               // fill memos: edits are to follow
-  bool missed_member = false;                          // a member was asked for that is not there
-  BodyMemo* memo = nullptr;                            // of the function whose body is being read
-  Scope file_scope;                                    // names of the file: meta values, TypeVars
-  std::unordered_map<std::string_view, Space> spaces;  // R, T, I, relax, ...
-  std::unordered_set<std::string_view> type_vars;      // n = TypeVar("n")
-  std::unordered_set<std::string_view> noted_ops;      // unknown operators already noted in this function
-  std::shared_ptr<Metadata> metadata;
-  bool tirx_header = false;            // `tirx as T`
-  bool old_header = false;             // `tir as T`
-  std::optional<bool> rfc;             // does the file use RFC 0089's spelling
-  const ir::Type* expected = nullptr;  // annotation of the binding whose value is being read
-  std::uint32_t expected_at = 0;       // index of that value's node
-  int depth = 0;
-  std::size_t expanded = 0;  // rows of the tree that were read in calls of macros
+  BodyMemo* memo = nullptr;                        // of the function whose body is being read
+  std::unordered_set<std::string_view> noted_ops;  // unknown operators already noted in this function
+  bool missed_member = false;                      // a member was asked for that is not there
+  Expected expected;
+  Nesting nesting;
+  std::size_t expanded = 0;  // rows of the tree that were read in calls of macros: limits.cc
 
   // ---- reporting ----
   void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }
@@ -148,11 +154,8 @@ struct Reader {
   }
 
   // ---- memory ----
-  std::span<const Val> keep(const std::vector<Val>& items) { return scratch.copy(items); }
-  std::string_view keep(std::string text_) {
-    texts.push_back(std::move(text_));
-    return texts.back();
-  }
+  std::span<const Val> keep(const std::vector<Val>& items) { return texts.keep(items); }
+  std::string_view keep(std::string unescaped) { return texts.keep(std::move(unescaped)); }
   template <class T>
   const T* at(const T* node, Node where) {
     if (node && where) ctx.spans().set(node->id, where.span());
@@ -162,9 +165,12 @@ struct Reader {
   ir::DType default_int() const { return fn && fn->dialect == Dialect::Tir ? ir::DType::Int(32) : ir::DType::Int(64); }
   bool in_tir() const { return fn && fn->dialect == Dialect::Tir; }
   bool rfc_spelling();
-};
+  // Where a name is defined that is given a value here.
+  Scope& scope() { return fn ? fn->scope : names.scope; }
+  ErrorsSince errors() const { return ErrorsSince(out); }
 
-// Nesting of C++ calls on behalf of the text is bounded by the tree's depth times the depth of inner strings.
-inline constexpr int kMaxInnerDepth = 20;
+ private:
+  std::optional<bool> rfc_;  // does the file use RFC 0089's spelling
+};
 
 }  // namespace rldb::frontend::script

@@ -33,12 +33,11 @@ const ir::Var* declare_symbol(Reader& r, std::string_view name, Node at) {
 }
 
 Val with_inner_tree(Reader& r, const Val& string, Node at, const std::function<Val(Node)>& f) {
-  if (r.depth >= kMaxInnerDepth) return r.error(at, diag::NestedTooDeep, kMaxInnerDepth);
+  if (r.nesting.is_full()) return r.error(at, diag::NestedTooDeep, kMaxInnerDepth);
   const std::string_view text = string.text;
   cst::TreeOptions options;
   options.max_depth = 200;
-  r.trees.push_back(cst::parse_tree(r.file, text, options));
-  cst::Tree& tree = r.trees.back();
+  cst::Tree& tree = r.texts.keep(cst::parse_tree(r.file, text, options));
   // Offsets map one by one when the value is a piece of the file.
   const std::less_equal<const char*> le;
   if (le(r.text.data(), text.data()) && le(text.data() + text.size(), r.text.data() + r.text.size())) {
@@ -52,10 +51,8 @@ Val with_inner_tree(Reader& r, const Val& string, Node at, const std::function<V
   const Node statement = root.first();
   if (!statement.is(Kind::ExpressionStatement) || root.count() != 1)
     return r.error(at, diag::StringNotExpression, text);
-  ++r.depth;
-  const Val v = f(statement.child(Field::Value));
-  --r.depth;
-  return v;
+  const Nesting::Level level(r.nesting);
+  return f(statement.child(Field::Value));
 }
 
 Val eval_inner(Reader& r, const Val& string, Node at) {
@@ -102,7 +99,7 @@ void collect(Reader& r, Node n, bool bare) {
     return;
   }
   if (n.is(Kind::Identifier)) {
-    const bool type_var = r.type_vars.count(n.text()) > 0;
+    const bool type_var = r.names.type_vars.count(n.text()) > 0;
     const Val* known = find_name(r, n.text());
     if (known && known->expr()) return;
     if (type_var || (bare && n.text() != "_")) declare_symbol(r, n.text(), n);

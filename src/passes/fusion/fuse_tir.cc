@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "passes/fusion/fused_kernel.h"
+#include "passes/pass_functions.h"
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/passes/rewrite_counter.h"

@@ -11,6 +11,7 @@
 #include "passes/fusion/block_reads.h"
 #include "passes/fusion/codegen_name.h"
 #include "passes/fusion/group_bindings.h"
+#include "passes/pass_functions.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"

@@ -1,5 +1,7 @@
 // The table behind pass.h: rows of pass.def, other spellings of their names, named pipelines.
 #include "passes/common.h"
+#include "passes/pass_functions.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/passes/register.h"
 #include "rldb/support/check.h"
 

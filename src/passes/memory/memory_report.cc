@@ -11,6 +11,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {

@@ -2,6 +2,7 @@
 // the attribute `layout_free_buffers`: a schedule may choose how those lie in memory. Each set of such buffers has a
 // copy of the kernel; kernels that nobody calls any more go.
 #include "passes/fusion/function_table.h"
+#include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"

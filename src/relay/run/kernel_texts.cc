@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rldb/ir/op_traits.h"
-#include "rldb/passes/pass.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/support/cancel.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/walk.h"
-#include "rldb/passes/pass.h"
+#include "rldb/passes/pass_id.h"
 
 namespace rldb::repro {
 

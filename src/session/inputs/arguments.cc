@@ -6,7 +6,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
-#include "rldb/passes/pass.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/relay_machine.h"

@@ -80,10 +80,10 @@ void BodyReader::binding(Node s) {
   }
   const Node annotation = s.child(Field::Annotation);
   const ir::Type* type = annotation ? read_type(r_, annotation) : nullptr;
-  r_.expected = type;
-  r_.expected_at = value.index();
-  Val v = eval(r_, value);
-  r_.expected = nullptr;
+  const Val v = [&] {
+    const Expected::Scope expected(r_.expected, type, value);
+    return eval(r_, value);
+  }();
   assign(s, target, v, value, type, annotation);
 }
 

@@ -18,7 +18,7 @@ BodyReader::Branch BodyReader::branch(const std::function<void()>& read, Node bl
   b.block = block;
   fn_.scope.enter(ScopeKind::Branch);
   body_.begin_branch();
-  const std::size_t errors = r_.out.error_count();
+  const ErrorsSince errors = r_.errors();
   const std::size_t broken = broken_definitions_;
   read();
   const ir::Expr* value = nullptr;
@@ -37,7 +37,7 @@ BodyReader::Branch BodyReader::branch(const std::function<void()>& read, Node bl
     // A branch that ends in a dataflow block: its last output.
     if (const ir::Binding* last = body_.last_output()) value = b.var = last->var;
   }
-  b.poisoned = r_.out.error_count() != errors || broken_definitions_ != broken;
+  b.poisoned = errors.any() || broken_definitions_ != broken;
   b.seq = body_.end_branch(value ? value : r_.ctx.tuple({}));
   fn_.scope.leave();
   return b;

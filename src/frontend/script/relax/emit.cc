@@ -214,7 +214,7 @@ const ir::Expr* bind_inner_calls(Reader& r, const ir::Expr* e, Node at) {
 
 // `self` is the object of x.astype(...), which is its first argument.
 Val operator_call(Reader& r, const CallNode& call, const Val* self) {
-  const ir::Type* annotation = r.expected_at == call.node.index() ? r.expected : nullptr;
+  const ir::Type* annotation = r.expected.at(call.node);
   const std::string_view name = modern_name(call.path);
   Arguments args(r, call);
   std::vector<ops::CallArg> given;

@@ -253,12 +253,12 @@ static const ir::Expr* normal_result(ir::Context& ctx, const ir::Expr* e) {
 const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_global) {
   FunctionState& fn = *s.state;
   FunctionState* const before = std::exchange(r.fn, &fn);
-  const ir::Type* const expected = std::exchange(r.expected, nullptr);
+  std::optional<Expected::Scope> none(std::in_place, r.expected);
   Body body(r.ctx);
   fn.body = &body;
   const BlockResult result = read_relax_statements(r, function.child(Field::Body));
   r.fn = before;
-  r.expected = expected;
+  none.reset();
   add_global_symbol(r, function, s, is_global);
   const ir::Function* made = nullptr;
   if (!result.returned && !function.child(Field::Body).damaged() && !returns_inside(function.child(Field::Body)))
@@ -302,7 +302,7 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
     for (const ir::Var* p : s.params) params.push_back(p->type);
     const ir::Type* ret = s.ret ? s.ret : assumed ? assumed : r.ctx.void_type();
     const ir::Var* self = variable(r.ctx.func_type(params, ret, s.options.pure));
-    const std::size_t errors = r.out.error_count();
+    const ErrorsSince errors = r.errors();
     s.state->scope.define(name.text(), Val::of(self), name.span());
     for (std::size_t i = 0; i < s.params.size(); ++i)
       if (s.params[i]->name == name.text()) s.state->scope.define(name.text(), Val::of(s.params[i]), name.span());
@@ -316,7 +316,7 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
       recursive = recursive || n == self;
       return !recursive;
     });
-    const bool learnt = recursive && !s.ret && round == 0 && f->ret_type != ret && r.out.error_count() == errors;
+    const bool learnt = recursive && !s.ret && round == 0 && f->ret_type != ret && !errors.any();
     if (learnt && outer->second_readings >= kMaxSecondReadings) {
       r.error(name, diag::RecursionsNested, name.text(), kMaxSecondReadings);
       r.fn->scope.define(name.text(), Val(), name.span());

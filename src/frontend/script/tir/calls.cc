@@ -425,7 +425,7 @@ const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at) {
     return nullptr;
   }
   std::vector<const ir::Var*> params;
-  Scope& scope = r.fn ? r.fn->scope : r.file_scope;
+  Scope& scope = r.scope();
   scope.enter(ScopeKind::Block);
   // Index maps count in int64 in Relax, in int32 in TensorIR.
   const ir::Type* type = r.ctx.prim(r.default_int());
@@ -490,7 +490,7 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
     a.used = true;
     values.push_back(args.value(&a));
   }
-  Scope& scope = r.fn ? r.fn->scope : r.file_scope;
+  Scope& scope = r.scope();
   scope.enter(ScopeKind::Block);
   std::size_t i = 0;
   for (Node p : f.child(Field::Parameters).children())
@@ -498,13 +498,12 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
       const Val& value = values[i++];
       scope.define(n.text(), within_limits(r, value, n.text(), call.node) ? value : Val(), n.span());
     }
-  if (++r.depth > kMaxInnerDepth) {
-    --r.depth;
+  if (r.nesting.is_full()) {
     scope.leave();
     return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
   }
+  const Nesting::Level level(r.nesting);
   const Val v = eval(r, f.child(Field::Body));
-  --r.depth;
   scope.leave();
   return v;
 }

@@ -51,17 +51,17 @@ class FunctionReader {
     const bool new_blocks = text.find("T.sblock") != std::string_view::npos;
     const bool uses_old =
         text.find("T.block") != std::string_view::npos || text.find("with T.grid") != std::string_view::npos;
-    tir_.old_blocks = !new_blocks && (uses_old || r_.old_header);
-    tir_.mutable_names = !tir_.old_blocks && !r_.old_header &&
-                         (options_.s_tir || r_.tirx_header || new_blocks || (r_.module && r_.module->s_tir));
+    tir_.old_blocks = !new_blocks && (uses_old || r_.imports.has_tir());
+    tir_.mutable_names = !tir_.old_blocks && !r_.imports.has_tir() &&
+                         (options_.s_tir || r_.imports.has_tirx() || new_blocks || (r_.module && r_.module->s_tir));
     if (options_.s_tir) {
       tir_.s_tir = *options_.s_tir;
     } else if (r_.module && r_.module->s_tir) {
       tir_.s_tir = true;
-    } else if (r_.tirx_header) {
+    } else if (r_.imports.has_tirx()) {
       tir_.s_tir = new_blocks;
     } else {
-      tir_.s_tir = r_.old_header || uses_old || new_blocks || r_.rfc_spelling() ||
+      tir_.s_tir = r_.imports.has_tir() || uses_old || new_blocks || r_.rfc_spelling() ||
                    text.find(attr_name::NoAliasOld) != std::string_view::npos;
     }
   }

@@ -19,11 +19,11 @@
 namespace rldb::frontend::script {
 
 bool Reader::rfc_spelling() {
-  if (!rfc) {
+  if (!rfc_) {
     const auto has = [&](std::string_view s) { return text.find(s) != std::string_view::npos; };
-    rfc = has("R.Tensor[") || has("R.outputs(") || has("R.match_shape(");
+    rfc_ = has("R.Tensor[") || has("R.outputs(") || has("R.match_shape(");
   }
-  return *rfc;
+  return *rfc_;
 }
 
 const Val* find_name(Reader& r, std::string_view name) {
@@ -31,7 +31,7 @@ const Val* find_name(Reader& r, std::string_view name) {
     if (r.memo && r.memo->function() == f) r.memo->looked_up(name);
     if (const Val* v = f->scope.find(name)) return v;
   }
-  return r.file_scope.find(name);
+  return r.names.scope.find(name);
 }
 
 namespace {
@@ -65,7 +65,7 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
   std::vector<std::string_view> names;
   for (FunctionState* f = r.fn; f; f = f->outer)
     for (std::string_view s : f->scope.names()) names.push_back(s);
-  for (std::string_view s : r.file_scope.names()) names.push_back(s);
+  for (std::string_view s : r.names.scope.names()) names.push_back(s);
   if (r.module) {
     for (const Member& m : r.module->members) names.push_back(m.name);
     names.push_back(r.module->name);
@@ -112,14 +112,14 @@ Val unknown_name(Reader& r, std::string_view name, Node at) {
 Val lookup(Reader& r, std::string_view name, Node at) {
   if (const Val* v = find_name(r, name)) return *v;
   if (Val v = module_name(r, name, at); !v.is(ValKind::Nothing)) return v;
-  if (const auto it = r.spaces.find(name); it != r.spaces.end()) {
+  if (const Space* space = r.imports.find(name)) {
     Val v = Val::of(ValKind::Path);
-    v.space = it->second;
+    v.space = *space;
     v.cst = at;
     return v;
   }
   if (r.fn && r.fn->in_signature) {
-    const bool declared = r.type_vars.count(name) || (r.in_tir() && r.fn->symbol_dtypes.count(name));
+    const bool declared = r.names.type_vars.count(name) || (r.in_tir() && r.fn->symbol_dtypes.count(name));
     if (declared || r.fn->declare_bare) return Val::of(declare_symbol(r, name, at));
   }
   return unknown_name(r, name, at);
@@ -140,10 +140,10 @@ Path path_of(Reader& r, Node n) {
   Node root = n;
   while (root.is(Kind::Attribute)) root = root.child(Field::Object);
   if (!root.is(Kind::Identifier)) return {};
-  const auto it = r.spaces.find(root.text());
-  if (it == r.spaces.end() || find_name(r, root.text())) return {};
+  const Space* root_space = r.imports.find(root.text());
+  if (!root_space || find_name(r, root.text())) return {};
   std::string_view rest = n.text().substr(root.text().size());
-  if (rest.empty()) return {it->second, {}};
+  if (rest.empty()) return {*root_space, {}};
   if (rest[0] != '.') {  // blanks or a line break inside the dotted name
     std::string clean;
     for (const char c : rest)
@@ -151,7 +151,7 @@ Path path_of(Reader& r, Node n) {
     rest = r.keep(std::move(clean));
   }
   rest.remove_prefix(1);
-  Space space = it->second;
+  Space space = *root_space;
   // tvm.script.ir_module, tvm.tir.x, tvm.relax.x
   if (space == Space::Tvm) {
     for (const auto& [prefix, to] : {std::pair<std::string_view, Space>{"script.tirx.", Space::Tir},
@@ -415,7 +415,7 @@ Val eval_comprehension(Reader& r, Node n) {
   } else {
     return r.error(clause.child(Field::Iterator), diag::NotParseTime, describe(r, over));
   }
-  Scope& scope = r.fn ? r.fn->scope : r.file_scope;
+  Scope& scope = r.scope();
   std::vector<Val> items;
   for (const Val& v : values) {
     scope.enter(ScopeKind::Loop);
