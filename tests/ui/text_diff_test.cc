@@ -91,9 +91,8 @@ TEST_CASE("side by side: numbers on both sides, long lines go on below") {
         "before               | after\n"
         "@@ -1,3 +1,4 @@\n"
         "    1  a             |     1  a\n"
-        "    2 -short         |\n"
-        "                     |     2 +short and mu\n"
-        "                     |       +ch longer\n"
+        "    2 -short         |     2 +short and muc\n"
+        "                     |       +h longer\n"
         "                     |     3 +new\n"
         "    3  z             |     4  z\n");
 }
