@@ -67,7 +67,9 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
 // Null: it cannot be made, for `reasons`.
 runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons) {
   std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
-  if (!kernel) kernel = session_.make_kernel(f, name, session_.options_.engine, reasons);
+  const auto own = session_.options_.kernel_engines.find(name);
+  const Engine engine = own == session_.options_.kernel_engines.end() ? session_.options_.engine : own->second;
+  if (!kernel) kernel = session_.make_kernel(f, name, engine, reasons);
   return kernel.get();
 }
 

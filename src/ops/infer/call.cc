@@ -114,8 +114,8 @@ bool exceeds(ir::Context& ctx, const Expr* want, const Expr* have) {
 
 // What a view leaves out is an empty tuple or, of any type, R.null_value().
 bool is_given(const ir::CallSpec& call, std::size_t i) {
-  return call.args.size() > i && !ir::as<ir::TupleType>(call.args[i]->type) &&
-         call.args[i]->type->kind != ir::TypeKind::Any;
+  if (call.args.size() <= i || ir::as<ir::TupleType>(call.args[i]->type)) return false;
+  return ir::isa<ir::DTypeImm>(call.args[i]) || call.args[i]->type->kind != ir::TypeKind::Any;
 }
 
 // The end of the view behind the end of the data, in words; empty when the view may fit.
