@@ -1,5 +1,8 @@
 // FlattenBuffer: buffers of several dims become buffers of one, over the same memory; accesses compute the place of
 // their element. Parameters keep their shape, and a flat buffer is declared over each that needs one.
+#include <algorithm>
+#include <unordered_set>
+
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -17,6 +20,7 @@ class Flattener : public Rewriter {
   bool has_block = false;
 
   const Stmt* run(const PrimFunc* f) {
+    find_open_strides(f);
     std::vector<const Stmt*> parts;
     for (const PrimParam& p : f->params) {
       if (!p.buffer || !is_folded(p.buffer)) continue;
@@ -64,7 +68,26 @@ class Flattener : public Rewriter {
   }
 
  private:
-  static bool is_folded(const Buffer* b) {
+  // Strides that only their declaration names: nothing gives them a value, so no place can be computed with them.
+  void find_open_strides(const PrimFunc* f) {
+    std::vector<const Var*> given;
+    for (const PrimParam& p : f->params) {
+      given.push_back(p.var);
+      if (!p.buffer) continue;
+      for (const Span<const Expr*> parts : {p.buffer->shape, p.buffer->strides})
+        for (const Expr* e : parts)
+          if (const auto* v = as<Var>(e)) given.push_back(v);
+    }
+    walk(f->body, [&](const Node* n) {
+      if (const auto* decl = as<DeclBuffer>(n))
+        for (const Expr* e : decl->buffer->strides)
+          if (const auto* v = as<Var>(e); v && std::find(given.begin(), given.end(), v) == given.end()) open_.insert(v);
+      return true;
+    });
+  }
+  bool is_folded(const Buffer* b) const {
+    for (const Expr* e : b->strides)
+      if (const auto* v = as<Var>(e); v && open_.contains(v)) return false;
     return (b->shape.size() != 1 || !b->strides.empty()) && b->axis_separators.empty();
   }
 
@@ -101,6 +124,8 @@ class Flattener : public Rewriter {
       return ctx_.ramp(mul(ctx_, ramp->base, by), mul(ctx_, ramp->stride, by), ramp->lanes);
     return mul(ctx_, e, widened(by, e));
   }
+
+  std::unordered_set<const Var*> open_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/screen/screen.h"
 
 namespace rldb::ui {
 
@@ -44,6 +45,18 @@ Status with_count(Repl& repl, std::string_view rest, Verb verb) {
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   return repl.show_stop((repl.debugger().*verb)(*count));
+}
+
+// Behind a stop of a verb that goes by instructions: the one that comes next, unless instructions were listed anyway.
+Status show_instruction(Repl& repl, Status shown) {
+  const debug::StopReport& stop = repl.debugger().last_stop();
+  const bool has_text = repl.session().sources().find(stop.where.span.file) != nullptr;
+  if (repl.screen && repl.screen->on && repl.screen->is_shown(PaneKind::Instructions)) return shown;
+  if (shown != Status::Good || !repl.debugger().active() || stop.in_kernel || stop.where.pc < 0 || !has_text)
+    return shown;
+  const bytecode::Executable& exe = repl.debugger().machine()->executable();
+  repl.print("=> *{}  {}\n", stop.where.pc, bytecode::instruction_text(exe, stop.where.pc));
+  return shown;
 }
 
 template <class Verb>
@@ -114,8 +127,12 @@ class DisasmDecorator : public bytecode::Decorator {
 
 Status command_Step(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step); }
 Status command_Next(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next); }
-Status command_Stepi(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::step_instruction); }
-Status command_Nexti(Repl& r, std::string_view rest) { return with_count(r, rest, &Debugger::next_instruction); }
+Status command_Stepi(Repl& r, std::string_view rest) {
+  return show_instruction(r, with_count(r, rest, &Debugger::step_instruction));
+}
+Status command_Nexti(Repl& r, std::string_view rest) {
+  return show_instruction(r, with_count(r, rest, &Debugger::next_instruction));
+}
 Status command_Stept(Repl& repl, std::string_view rest) {
   if (rest.empty() || parse_count(rest)) return with_count(repl, rest, &Debugger::step_statement);
   if (!repl.debugger().active()) return not_stopped(repl);
@@ -133,7 +150,7 @@ Status command_ReverseNext(Repl& r, std::string_view rest) {
   return reverse_with_count(r, rest, &Debugger::reverse_next);
 }
 Status command_ReverseStepi(Repl& r, std::string_view rest) {
-  return reverse_with_count(r, rest, &Debugger::reverse_step_instruction);
+  return show_instruction(r, reverse_with_count(r, rest, &Debugger::reverse_step_instruction));
 }
 Status command_Finish(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
