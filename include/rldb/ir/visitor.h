@@ -53,15 +53,12 @@ class ExprMutator : public Rewriter {
   // given back as it is. Hooks may also return nested calls: their operands are bound in the same way.
   // No hint: lv in a dataflow block, else gv.
   const Expr* emit(const Expr* value, std::string_view hint = {});
-  // The binding that is being visited is part of a dataflow block.
-  bool in_dataflow() const { return dataflow_; }
   // What a variable is bound to, after rewriting; the expression itself when it is not bound yet (a parameter) or is no
   // variable.
   const Expr* value_of(const Expr* e) const;
 
   // A class that overrides one of these calls it for what it does not treat itself.
   std::vector<const Binding*> visit_binding(const Binding* b) override;
-  const BindingBlock* visit_block(const BindingBlock* b) override;
   const SeqExpr* visit_seq(const SeqExpr* s) override;
 
  private:
@@ -69,7 +66,6 @@ class ExprMutator : public Rewriter {
 
   std::vector<std::vector<const Binding*>> pending_;  // what was emitted, by binding that is being visited
   std::unordered_map<const Var*, const Expr*> values_;
-  bool dataflow_ = false;
 };
 
 }  // namespace rldb::ir

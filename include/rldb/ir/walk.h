@@ -66,12 +66,16 @@ class Rewriter {
   // A variable where it is defined: made again, and remapped, when its type changed (or is given).
   const Var* define_var(const Var* v, const Type* type = nullptr);
 
+  // The binding that is being visited is part of a dataflow block.
+  bool in_dataflow() const { return dataflow_; }
+
   // From now on uses of `from` become `to` (also inside types).
   void remap(const Var* from, const Expr* to) { vars_[from] = to; }
   const Expr* lookup(const Var* v) const;
   void remap_buffer(const Buffer* from, const Buffer* to) { buffers_[from] = to; }
 
   Context& ctx_;
+  bool dataflow_ = false;  // see in_dataflow()
   VarMap vars_;
   std::unordered_map<const Buffer*, const Buffer*> buffers_;
 

@@ -1,4 +1,6 @@
 // Rewriter over Relax and scalar expressions; statements are in rewriter_stmt.cc, types in rewriter_type.cc.
+#include <utility>
+
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
@@ -274,6 +276,7 @@ std::vector<const Binding*> Rewriter::default_binding(const Binding* b) {
 }
 
 const BindingBlock* Rewriter::default_block(const BindingBlock* b) {
+  const bool outer = std::exchange(dataflow_, b->is_dataflow());
   std::vector<const Binding*> out;
   out.reserve(b->bindings.size());
   bool changed = false;
@@ -286,6 +289,7 @@ const BindingBlock* Rewriter::default_block(const BindingBlock* b) {
       out.push_back(m);
     }
   }
+  dataflow_ = outer;
   return changed ? ctx_.block(out, b->is_dataflow()) : b;
 }
 

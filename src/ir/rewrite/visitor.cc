@@ -146,13 +146,6 @@ std::vector<const Binding*> ExprMutator::visit_binding(const Binding* b) {
   return out;
 }
 
-const BindingBlock* ExprMutator::visit_block(const BindingBlock* b) {
-  const bool outer = std::exchange(dataflow_, b->is_dataflow());
-  const BindingBlock* made = default_block(b);
-  dataflow_ = outer;
-  return made;
-}
-
 // What the result needs is bound in a block of its own, after the others.
 const SeqExpr* ExprMutator::visit_seq(const SeqExpr* s) {
   const bool outer = std::exchange(dataflow_, false);

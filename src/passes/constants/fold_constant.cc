@@ -51,13 +51,6 @@ class ConstantFolder : public Rewriter {
       : Rewriter(env.ctx), env_(env), module_(module), scratch_(env.ctx), legalizer_(env.ctx, scratch_) {}
 
  protected:
-  const BindingBlock* visit_block(const BindingBlock* b) override {
-    const bool outer = std::exchange(dataflow_, b->is_dataflow());
-    const BindingBlock* made = default_block(b);
-    dataflow_ = outer;
-    return made;
-  }
-
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> made = default_binding(b);
     if (b->is_match_cast() || made.size() != 1) return made;
@@ -111,7 +104,7 @@ class ConstantFolder : public Rewriter {
   const Expr* fold(const Call* call) {
     support::poll();
     if (as_call_of(call, op::CallTir)) return fold_call_tir(call, as<PrimFunc>(module_->find(callee_of(call))));
-    if (!dataflow_ || !isa<Op>(call->callee)) return nullptr;
+    if (!in_dataflow() || !isa<Op>(call->callee)) return nullptr;
     if (as_call_of(call, op::TensorToShape)) return shape_of_constant(call->args[0]);
     if (as_call_of(call, op::ShapeToTensor)) return tensor_of_shape(call->args[0]);
     if (!is_worth_folding(call) || !ops::Legalizer::has_body(call)) return nullptr;
@@ -198,7 +191,6 @@ class ConstantFolder : public Rewriter {
   ModuleBuilder scratch_;  // kernels of operators that are folded: no part of the program
   ops::Legalizer legalizer_;
   std::unordered_map<const Var*, const Expr*> shapes_;  // variables that are bound to a shape
-  bool dataflow_ = false;
   bool failing_ = false;
 };
 

@@ -47,14 +47,6 @@ class OpLegalizer : public Rewriter {
       : Rewriter(env.ctx), env_(env), legalizer_(legalizer), memo_(memo), options_(options) {}
 
  protected:
-  const BindingBlock* visit_block(const BindingBlock* b) override {
-    const bool outer = dataflow_;
-    dataflow_ = b->is_dataflow();
-    const BindingBlock* made = default_block(b);
-    dataflow_ = outer;
-    return made;
-  }
-
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out;
     for (const Binding* made : default_binding(b)) legalize(made, out, 0);
@@ -75,9 +67,9 @@ class OpLegalizer : public Rewriter {
     }
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
-    if (dataflow_) blocks.begin_dataflow();
+    if (in_dataflow()) blocks.begin_dataflow();
     Result<const Expr*> value = legalizer_.legalize(call, blocks);
-    if (dataflow_) blocks.end_dataflow();
+    if (in_dataflow()) blocks.end_dataflow();
     if (!value.ok()) {
       blocks.end_scope(b->var);
       if (value.error().id == diag::CodeTooLarge) return refuse(b, std::move(value).error(), out);
@@ -140,7 +132,6 @@ class OpLegalizer : public Rewriter {
   ops::Legalizer& legalizer_;
   LegalMemo& memo_;
   const LegalizeOptions& options_;
-  bool dataflow_ = false;
 };
 
 }  // namespace

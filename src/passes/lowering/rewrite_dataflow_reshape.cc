@@ -103,17 +103,9 @@ class ReshapeRewriter : public Rewriter {
       : Rewriter(ctx), module_(module), known_(known) {}
 
  protected:
-  const BindingBlock* visit_block(const BindingBlock* b) override {
-    const bool outer = dataflow_;
-    dataflow_ = b->is_dataflow();
-    const BindingBlock* made = default_block(b);
-    dataflow_ = outer;
-    return made;
-  }
-
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     const Call* call = as_call_of(b->value, op::CallTir);
-    if (dataflow_ && b->var->is_dataflow() && !b->is_match_cast() && call) {
+    if (in_dataflow() && b->var->is_dataflow() && !b->is_match_cast() && call) {
       const Call* made = reshape(call);
       if (made && may_rewrite([&] { return fmt::format("`{}` becomes a view", b->var->name); }))
         return {remake_binding(ctx_, b, b->var, made)};
@@ -144,7 +136,6 @@ class ReshapeRewriter : public Rewriter {
 
   const Module* module_;
   std::unordered_map<const PrimFunc*, int>& known_;
-  bool dataflow_ = false;
 };
 
 }  // namespace

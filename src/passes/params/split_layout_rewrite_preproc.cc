@@ -149,13 +149,6 @@ class CallSplitter : public Rewriter {
       : Rewriter(env.ctx), module_(module), builder_(builder) {}
 
  protected:
-  const BindingBlock* visit_block(const BindingBlock* b) override {
-    const bool outer = std::exchange(dataflow_, b->is_dataflow());
-    const BindingBlock* made = default_block(b);
-    dataflow_ = outer;
-    return made;
-  }
-
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out = default_binding(b);
     if (out.size() != 1 || out[0]->is_match_cast()) return out;
@@ -185,7 +178,7 @@ class CallSplitter : public Rewriter {
 
   const Var* bound(const Expr* value, const Binding* from, std::vector<const Binding*>& out) {
     const Var* v =
-        dataflow_ ? static_cast<const Var*>(ctx_.dataflow_var("lv", value->type)) : ctx_.var("lv", value->type);
+        in_dataflow() ? static_cast<const Var*>(ctx_.dataflow_var("lv", value->type)) : ctx_.var("lv", value->type);
     out.push_back(ctx_.binding(v, value));
     ctx_.set_origin(out.back(), from);
     ctx_.set_origin(value, from->value);
@@ -218,7 +211,6 @@ class CallSplitter : public Rewriter {
   const Module* module_;
   ModuleBuilder& builder_;
   std::unordered_map<std::string_view, Split> splits_;
-  bool dataflow_ = false;
 };
 
 }  // namespace

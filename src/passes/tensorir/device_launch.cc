@@ -20,8 +20,6 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kCallingConv = "calling_conv";
-constexpr std::string_view kLaunchParams = "tirx.kernel_launch_params";
-constexpr std::string_view kDynamicMemory = "tirx.use_dyn_shared_memory";
 constexpr std::string_view kDynamicScope = "shared.dyn";
 constexpr std::int64_t kDeviceKernelLaunch = 2;  // TVM's CallingConv
 
@@ -64,7 +62,7 @@ Launch launch_of(Context& ctx, std::string_view name, const PrimFunc* f) {
     return true;
   });
   if (memory) {
-    launch.tags.push_back(kDynamicMemory);
+    launch.tags.push_back(attr_name::UseDynSharedMemory);
     launch.sizes.push_back(memory);
   }
   return launch;
@@ -151,7 +149,7 @@ Result<const PrimFunc*> as_kernel(Context& ctx, const Launch& launch, const Prim
   std::vector<const Attr*> tags;
   for (const std::string_view t : launch.tags) tags.push_back(ctx.attr(t));
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kDeviceKernelLaunch));
-  attrs = ctx.with_attr(attrs, kLaunchParams, ctx.attr_list(tags));
+  attrs = ctx.with_attr(attrs, attr_name::KernelLaunchParams, ctx.attr_list(tags));
   attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(launch.symbol));
   attrs = ctx.with_attr(attrs, attr_name::IsGlobalFunc, ctx.attr(true));
   const PrimFunc* made = ctx.prim_func(f->params, ctx.void_type(), body, attrs, f->s_tir);

@@ -36,12 +36,13 @@ class CallExpander : public ir::Rewriter {
   }
   const ir::Expr* emit_value(const ir::Expr* value) {
     const ir::Var* v =
-        dataflow_ ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", value->type)) : ctx_.var("lv", value->type);
+        in_dataflow() ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", value->type)) : ctx_.var("lv", value->type);
     pending_.push_back(ctx_.binding(v, value));
     return v;
   }
   const ir::Var* emit_match_cast(const ir::Expr* value, const ir::Type* type) {
-    const ir::Var* v = dataflow_ ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", type)) : ctx_.var("lv", type);
+    const ir::Var* v =
+        in_dataflow() ? static_cast<const ir::Var*>(ctx_.dataflow_var("lv", type)) : ctx_.var("lv", type);
     pending_.push_back(ctx_.match_cast(v, value, type));
     return v;
   }
@@ -59,10 +60,7 @@ class CallExpander : public ir::Rewriter {
   }
 
   const ir::BindingBlock* visit_block(const ir::BindingBlock* b) override {
-    const bool outer = dataflow_;
-    dataflow_ = b->is_dataflow();
     const ir::BindingBlock* made = default_block(b);
-    dataflow_ = outer;
     // What the variables of a dataflow block were bound to may name others that end with it.
     if (b->is_dataflow()) bound_.clear();
     return made;
@@ -101,7 +99,6 @@ class CallExpander : public ir::Rewriter {
     if (!b->is_match_cast()) bound_[b->var] = value_of(b->value);
   }
 
-  bool dataflow_ = false;
   bool expanded_ = false;
   std::vector<const ir::Binding*> pending_;
   std::unordered_map<const ir::Var*, const ir::Expr*> bound_;
