@@ -367,7 +367,7 @@ runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view tex
     if (const runtime::Value* known = session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
   };
-  return evaluate_expression(text, lookup, script_calls(session));
+  return evaluate_expression(text, lookup, script_calls(session, {}));
 }
 
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,

@@ -59,9 +59,8 @@ const ir::Type* parse_type(ir::Context& ctx, const source::SourceManager& source
 }
 
 bool is_syntax(std::string_view text) {
-  cst::LiveTree tree;
-  tree.reset(text);
-  return cst::within_limits(text) && !tree.has_error();
+  source::Diagnostics found;
+  return cst::within_limits(text) && !cst::report_damage(cst::parse_tree({}, text), found);
 }
 
 Completeness completeness(std::string_view text) { return cst::completeness(text); }

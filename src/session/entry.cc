@@ -250,7 +250,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
 }
 
 std::optional<Value> Session::evaluate_with(std::string_view text, std::span<const std::pair<std::string, Value>> scope,
-                                            Diagnostics& out) {
+                                            Diagnostics& out, const EntryRunner& run) {
   std::vector<NamedValue> values = values_;
   for (const auto& [name, value] : scope) put(*ctx_, values, name, value);
   const source::FileId file = sources_.add("<expression>", std::string(text));
@@ -260,7 +260,7 @@ std::optional<Value> Session::evaluate_with(std::string_view text, std::span<con
     out.add({file, 0, std::uint32_t(text.size())}, source::message(diag::NoSuchThing, "expression", text));
     return std::nullopt;
   }
-  return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, {}, out);
+  return evaluate(parsed.items[0].value, module(), values, parsed.items[0].span, run, out);
 }
 
 const ir::Type* Session::type_of(std::string_view text, Diagnostics& out) {

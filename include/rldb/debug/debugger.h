@@ -229,8 +229,13 @@ class Debugger {
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
   // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
+  // `run` executes the functions of the module that it calls; one that stops gives the evaluation up.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
-                                         std::vector<std::string>* notes = nullptr) const;
+                                         std::vector<std::string>* notes = nullptr,
+                                         const session::Session::EntryRunner& run = {}) const;
+  // One whose calls are runs of this debugger (start_nested), for as long as there are breakpoints and an engine that
+  // stops at them; else empty. `stop`: where one stopped. Both must outlive the runner.
+  session::Session::EntryRunner call_runner(std::optional<StopReport>& stop, source::Diagnostics& out);
   // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
   std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
   // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it. Of one

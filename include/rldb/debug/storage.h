@@ -63,8 +63,12 @@ struct RegisterInfo {
 };
 // Of a frame of a stopped run; empty: no such frame.
 std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame);
-// Names of the frame's bindings that are not reached yet, in the order of the code.
-std::vector<std::string> names_ahead(const Debugger& debugger, session::Session& session, int frame);
+// Names of the frame's bindings without a register of their own, each once, in the order of the code.
+struct OtherNames {
+  std::vector<std::string> ahead;     // not reached yet
+  std::vector<std::string> not_kept;  // fused or merged with others, and done: the evaluator computes them
+};
+OtherNames other_names(const Debugger& debugger, session::Session& session, int frame);
 // The arguments of a frame with the values that their registers hold now.
 std::vector<std::pair<std::string, runtime::Value>> arguments_of(const Debugger& debugger, int frame);
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,12 +87,20 @@ union KernelWord {
 struct KernelFault {
   std::int64_t code = 0;        // 0: none; index + 1 into KernelCode::fault_texts otherwise
   std::int64_t values[8] = {};  // indices and loop variables, as the text's `{}` places want
+  std::int64_t noted = 0;       // nonzero: it wrote a number of those that it was to look for
 };
 // The value behind that word, null when the signature has no result.
 Value result_of(const KernelSignature& signature, const KernelFault& done);
 
 // The bare entry. Returns nonzero when `fault` was filled.
 using KernelEntry = std::int32_t (*)(const KernelWord* params, const std::int64_t* variables, KernelFault* fault);
+
+// Numbers that catchpoints look for in what kernels write.
+enum class NumericEvent : std::uint8_t { NaN, Inf, Denormal };
+using NumericEvents = std::uint8_t;  // a set of them
+constexpr NumericEvents bit(NumericEvent e) { return NumericEvents(1u << unsigned(e)); }
+// The least normal number of a floating-point format; what is closer to zero is denormal.
+double smallest_normal(DType t);
 
 class Kernel {
  public:
@@ -101,6 +110,10 @@ class Kernel {
   virtual void prepare() {}
   // Runs with arguments that bind_arguments has accepted. The scalar that it returns, null when it returns none.
   virtual Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
+  // Runs from now on look for these numbers among those that they write, if the kernel can do so for (nearly) nothing.
+  virtual void look_for(NumericEvents) {}
+  // False: the last run wrote none of them. True: perhaps it did. Nothing: the kernel did not look.
+  virtual std::optional<bool> may_have_written() const { return std::nullopt; }
 };
 
 // Checks count, kinds, ranks, dtypes, dims; fills `variables` (resized to the signature). The Error names the

@@ -189,7 +189,7 @@ class Session {
   // Nothing of the session changes.
   std::optional<runtime::Value> evaluate_with(std::string_view text,
                                               std::span<const std::pair<std::string, runtime::Value>> scope,
-                                              Diagnostics& out);
+                                              Diagnostics& out, const EntryRunner& run = {});
 
   // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
   std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,

@@ -62,7 +62,7 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
     for (const ir::ModuleEntry& entry : written_) {
       const auto* f = ir::as<ir::Function>(entry.function);
       if (!f) continue;
-      for (const ir::Var* p : f->params) user_variables_[p->id] = p->name;
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p;
       collect(entry.name, f->body, 0);
     }
     map_instructions();
@@ -119,7 +119,7 @@ void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int d
   by_node_[b->id] = index;
   by_node_[b->var->id] = index;
   by_variable_[b->var->id] = index;
-  user_variables_[b->var->id] = b->var->name;
+  user_variables_[b->var->id] = b->var;
   note_values(b->value, index, function, depth);
 }
 
@@ -138,7 +138,7 @@ void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view f
   for (const ir::Node* n : inner) {
     const auto* f = ir::as<ir::Function>(n);
     if (f)
-      for (const ir::Var* p : f->params) user_variables_[p->id] = p->name;
+      for (const ir::Var* p : f->params) user_variables_[p->id] = p;
     collect(function, f ? f->body : ir::as<ir::SeqExpr>(n), depth + 1);
   }
 }
@@ -392,16 +392,53 @@ Position CodeMap::position(Pc pc, int part) const {
   return p;
 }
 
-std::pair<std::string_view, std::uint32_t> CodeMap::user_name(const bytecode::VariableRange& v) const {
-  if (v.name == "_") return {};
-  if (!build_->source || v.node == 0) return {v.name, 0};
+namespace {
+
+// How the printed type of a register begins that can hold a value of the type; empty: any may.
+std::string_view kind_of(const ir::Type* type) {
+  return ir::as<ir::TensorType>(type)  ? "R.Tensor("
+         : ir::as<ir::ShapeType>(type) ? "R.Shape("
+         : ir::as<ir::TupleType>(type) ? "R.Tuple("
+                                       : "";
+}
+
+}  // namespace
+
+const ir::Var* CodeMap::written_variable(const bytecode::VariableRange& v) const {
   std::vector<std::uint32_t> queue{v.node};
   for (std::size_t i = 0; i < queue.size() && queue.size() < kMaxOrigins; ++i) {
-    if (const auto it = user_variables_.find(queue[i]); it != user_variables_.end()) return {it->second, it->first};
+    if (const auto it = user_variables_.find(queue[i]); it != user_variables_.end()) return it->second;
     for (const std::uint32_t id : session_.context().origins().get(queue[i])) queue.push_back(id);
   }
-  if (v.is_parameter) return {v.name, 0};
-  return {};
+  return nullptr;
+}
+
+Pc CodeMap::filled_at(const bytecode::VariableRange& v, int binding) const {
+  Pc begin = v.begin;
+  const auto serves = [&](Pc pc) {
+    const std::vector<int>& group = group_of(pc);
+    return std::find(group.begin(), group.end(), binding) != group.end();
+  };
+  for (Pc pc = v.begin; pc < v.end && serves(pc); ++pc) {
+    const Instruction i = executable().instruction(pc);
+    for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
+      if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
+  }
+  return begin;
+}
+
+std::optional<UserVariable> CodeMap::user_variable(const bytecode::VariableRange& v) const {
+  if (v.name == "_") return std::nullopt;
+  if (!build_->source || v.node == 0) return UserVariable{v.name, 0, &v, v.begin};
+  const ir::Var* written = written_variable(v);
+  if (!written) return v.is_parameter ? std::optional(UserVariable{v.name, 0, &v, v.begin}) : result_variable(v);
+  UserVariable made{std::string(written->name), written->id, &v, v.begin};
+  if (written->id == v.node || v.is_parameter) return made;
+  // Lowering made it for the variable: its value, or a shape or storage on the way to it.
+  const std::string_view kind = kind_of(written->type);
+  if (!kind.empty() && !v.type.starts_with(kind)) return std::nullopt;
+  made.begin = filled_at(v, binding_of_variable(written));
+  return made;
 }
 
 // The tensor, tuple or shape that lowered code makes for a binding's result under a name of its own.
@@ -410,24 +447,9 @@ std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRan
   const std::vector<int> from = by_provenance(v.node, 0);
   const int b = from.empty() ? -1 : from.front();
   if (b < 0 || !binding(b).binding || binding(b).name == "_") return std::nullopt;
-  const ir::Type* type = binding(b).binding->var->type;
-  const std::string_view kind = ir::as<ir::TensorType>(type)  ? "R.Tensor("
-                                : ir::as<ir::ShapeType>(type) ? "R.Shape("
-                                : ir::as<ir::TupleType>(type) ? "R.Tuple("
-                                                              : "";
+  const std::string_view kind = kind_of(binding(b).binding->var->type);
   if (kind.empty() || !v.type.starts_with(kind)) return std::nullopt;
-  // It holds the result once the last call of the binding that gets it has run.
-  Pc begin = v.begin;
-  const auto serves = [&](Pc pc) {
-    const std::vector<int>& group = group_of(pc);
-    return std::find(group.begin(), group.end(), b) != group.end();
-  };
-  for (Pc pc = v.begin; pc < v.end && serves(pc); ++pc) {
-    const Instruction i = executable().instruction(pc);
-    for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a)
-      if (i.arg(a) == bytecode::Arg::reg(v.reg)) begin = pc + 1;
-  }
-  return UserVariable{binding(b).name, binding(b).binding->var->id, &v, begin};
+  return UserVariable{binding(b).name, binding(b).binding->var->id, &v, filled_at(v, b)};
 }
 
 void CodeMap::name_variables() {
@@ -438,12 +460,10 @@ void CodeMap::name_variables() {
     if (!debug) continue;
     std::unordered_map<std::string_view, std::uint32_t> ids;  // of a program that has no module: names tell them apart
     for (const bytecode::VariableRange& v : debug->variables) {
-      if (const auto [name, id] = user_name(v); !name.empty())
-        variables_[f].push_back(
-            {std::string(name),
-             build_->source ? id : ids.try_emplace(name, std::uint32_t(ids.size() + 1)).first->second, &v, v.begin});
-      else if (auto made = result_variable(v))
-        variables_[f].push_back(*std::move(made));
+      auto made = user_variable(v);
+      if (!made) continue;
+      if (!build_->source) made->id = ids.try_emplace(v.name, std::uint32_t(ids.size() + 1)).first->second;
+      variables_[f].push_back(*std::move(made));
     }
   }
 }

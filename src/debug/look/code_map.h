@@ -97,17 +97,21 @@ class CodeMap {
   void map_locations();
   void mark_starts();
   void name_variables();
-  // As the user knows it: name and id; no name: it is none of the user's variables.
-  std::pair<std::string_view, std::uint32_t> user_name(const bytecode::VariableRange& v) const;
+  // A register as the user knows it; nothing: it holds none of the user's variables.
+  std::optional<UserVariable> user_variable(const bytecode::VariableRange& v) const;
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
+  // The variable as written that a lowered one comes from, itself included; null: there is none.
+  const ir::Var* written_variable(const bytecode::VariableRange& v) const;
+  // Where a register holds the binding's result: after the last call of the binding that gets it.
+  Pc filled_at(const bytecode::VariableRange& v, int binding) const;
   const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
 
   std::shared_ptr<const session::Build> build_;
   session::Session& session_;
   std::vector<UserBinding> bindings_;
   std::unordered_map<std::uint32_t, int> by_node_;
-  std::unordered_map<std::uint32_t, std::string_view> user_variables_;  // names of parameters and bound variables
-  std::unordered_map<std::uint32_t, int> by_variable_;                  // bindings by the variable's id
+  std::unordered_map<std::uint32_t, const ir::Var*> user_variables_;  // parameters and bound variables
+  std::unordered_map<std::uint32_t, int> by_variable_;                // bindings by the variable's id
   std::vector<ir::ModuleEntry> written_;
   mutable const ir::Module* written_module_ = nullptr;
   std::vector<FunctionIndex> functions_;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "debug/kernel/written.h"
 #include "rldb/debug/graph.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
@@ -91,8 +92,21 @@ void add_tensors(const ir::Type* type, std::vector<const ir::Type*>& out) {
   }
 }
 
+// `cls.kernel(x, out)`, as lowered code has it: what it writes is among the arguments.
+std::optional<KernelCall> direct_call(const ir::Module* module, const ir::Expr* e) {
+  const auto* call = ir::as<ir::Call>(e);
+  const auto* callee = call ? ir::as<ir::GlobalVar>(call->callee) : nullptr;
+  const auto* kernel = callee ? ir::as<ir::PrimFunc>(module->find(callee->name)) : nullptr;
+  if (!kernel) return std::nullopt;
+  KernelCall found{callee->name, kernel, {}, {}};
+  const std::vector<bool> writes = written_parameters(kernel);
+  for (std::size_t i = 0; i < call->args.size(); ++i)
+    add_tensors(call->args[i]->type, i < writes.size() && writes[i] ? found.results : found.arguments);
+  return found;
+}
+
 std::optional<KernelCall> kernel_call(const ir::Module* module, const ir::Expr* e) {
-  if (!op::is_call_with(e, op::Trait::CallTir)) return std::nullopt;
+  if (!op::is_call_with(e, op::Trait::CallTir)) return direct_call(module, e);
   const auto* call = ir::as<ir::Call>(e);
   const auto* callee = call->args.size() < 2 ? nullptr : ir::as<ir::GlobalVar>(call->args[0]);
   const auto* kernel = callee ? ir::as<ir::PrimFunc>(module->find(callee->name)) : nullptr;

@@ -230,7 +230,8 @@ bool looks_like_script(std::string_view text) {
 }  // namespace
 
 std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source::Diagnostics& out,
-                                        std::vector<std::string>* notes) const {
+                                        std::vector<std::string>* notes,
+                                        const session::Session::EntryRunner& run) const {
   const Impl& d = *impl_;
   std::size_t index = 0;
   std::optional<ValueFinder> finder;
@@ -246,7 +247,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   };
   const auto parsed = parse_expression(text);
   const bool ours = parsed.ok() && !is_script(*parsed);
-  auto simple = ours ? debug::evaluate(*parsed, lookup, script_calls(d.session))
+  auto simple = ours ? debug::evaluate(*parsed, lookup, script_calls(d.session, run))
                 : parsed.ok()
                     ? runtime::Result<Value>(runtime::fail(runtime::ErrorKind::Unsupported, std::string(text)))
                     : runtime::Result<Value>(support::Failure(parsed.error()));
@@ -262,7 +263,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
       if (auto value = lookup(word); value.ok() && word != "R" && word != "T" && word != "I")
         scope.emplace_back(word, std::move(value).value());
     if (finder && notes) *notes = finder->notes();
-    auto value = d.session.evaluate_with(text, scope, script);
+    auto value = d.session.evaluate_with(text, scope, script, run);
     if (value) return value;
     if (looks_like_script(text)) {
       for (const source::Diagnostic& diagnostic : script.all()) out.add(diagnostic);

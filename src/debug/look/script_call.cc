@@ -66,11 +66,12 @@ class Spelling {
   }
 };
 
-Result<Value> call_function_of_module(session::Session& session, const std::string& text, std::vector<Value> operands) {
+Result<Value> call_function_of_module(session::Session& session, const std::string& text, std::vector<Value> operands,
+                                      const session::Session::EntryRunner& run) {
   std::vector<std::pair<std::string, Value>> scope;
   for (std::size_t i = 0; i < operands.size(); ++i) scope.emplace_back(ir::operand_name(i), std::move(operands[i]));
   source::Diagnostics found;
-  if (auto value = session.evaluate_with(text, scope, found)) return *std::move(value);
+  if (auto value = session.evaluate_with(text, scope, found, run)) return *std::move(value);
   support::poll_cause();
   for (const source::Diagnostic& d : found.all())
     if (d.severity == source::Severity::Error) return runtime::fail(ErrorKind::Unsupported, d.message);
@@ -79,13 +80,13 @@ Result<Value> call_function_of_module(session::Session& session, const std::stri
 
 }  // namespace
 
-CallHook script_calls(session::Session& session) {
-  return [&session](std::string_view name, std::span<const CallArgument> arguments) -> Result<Value> {
+CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run) {
+  return [&session, &run](std::string_view name, std::span<const CallArgument> arguments) -> Result<Value> {
     Spelling spelling;
     RLDB_TRY(const std::string text, spelling.call(name, arguments));
     const runtime::PackedInfo* operators = session.registry().find(builtin::CallOperator);
     if (!name.starts_with("R.") || !operators)
-      return call_function_of_module(session, text, std::move(spelling.operands));
+      return call_function_of_module(session, text, std::move(spelling.operands), run);
     std::vector<Value> all{Value::of_string(text)};
     all.insert(all.end(), spelling.operands.begin(), spelling.operands.end());
     return operators->function->native(all);

@@ -8,6 +8,7 @@
 namespace rldb::debug {
 
 // Operators are typed over the arguments' values and built once for each combination of types.
-CallHook script_calls(session::Session& session);
+// `run`, which must outlive the hook, executes functions of the module in place of the session.
+CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run);
 
 }  // namespace rldb::debug

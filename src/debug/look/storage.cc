@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "debug/impl.h"
@@ -296,20 +297,46 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
   return rows;
 }
 
-std::vector<std::string> names_ahead(const Debugger& debugger, session::Session& session, int frame) {
+OtherNames other_names(const Debugger& debugger, session::Session& session, int frame) {
   const vm::Machine* machine = debugger.machine();
   std::size_t index = 0;
   if (!machine || !frame_index(*machine, debugger.machine_frame(frame), index)) return {};
   const vm::Frame& f = machine->frames()[index];
-  std::vector<std::pair<Pc, std::string>> ahead;
   const auto map = code_seen(debugger, session);
   if (!map || &map->executable() != &machine->executable()) return {};
-  for (const UserVariable& v : map->variables(f.function))
-    if (v.begin > f.pc) ahead.emplace_back(v.begin, v.name);
-  std::stable_sort(ahead.begin(), ahead.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> names;
-  for (auto& [begin, name] : ahead) names.push_back(std::move(name));
-  return names;
+  const int part_now = debugger.function_position(frame).part;
+  struct Name {
+    Site site;
+    std::string name;
+    bool done;
+  };
+  std::vector<Name> names;
+  std::set<std::string_view> kept;
+  for (const UserVariable& v : map->variables(f.function)) {
+    if (v.begin <= f.pc) kept.insert(v.name);
+    if (v.begin > f.pc) names.push_back({{v.begin, 0}, v.name, false});
+  }
+  const bytecode::FunctionEntry& entry = machine->executable().functions[std::size_t(f.function)];
+  for (Pc pc = entry.start; pc < entry.end; ++pc) {
+    const std::vector<int>& group = map->group_of(pc);
+    const bool here = &group == &map->group_of(f.pc);
+    const bool passed = !here && pc < f.pc;
+    // A binding that has the code for itself has a register as well, once it is executed.
+    if (!map->starts().test(pc) || (passed && (group.size() < 2 || !map->runs_before(pc, f.pc)))) continue;
+    for (std::size_t part = 0; part < group.size(); ++part) {
+      const std::string& name = map->binding(group[part]).name;
+      if (!name.empty() && name != "_")
+        names.push_back({{pc, int(part)}, name, passed || (here && int(part) < part_now)});
+    }
+  }
+  std::stable_sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.site < b.site; });
+  OtherNames other;
+  std::set<std::string_view> told;
+  for (const Name& n : names) {
+    if (kept.contains(n.name) || !told.insert(n.name).second) continue;
+    (n.done ? other.not_kept : other.ahead).push_back(n.name);
+  }
+  return other;
 }
 
 std::vector<std::pair<std::string, Value>> arguments_of(const Debugger& debugger, int frame) {

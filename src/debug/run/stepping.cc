@@ -408,6 +408,16 @@ StopReport Debugger::start_nested(std::shared_ptr<const session::Build> build, s
   return r;
 }
 
+session::Session::EntryRunner Debugger::call_runner(std::optional<StopReport>& stop, source::Diagnostics& out) {
+  if (breakpoints().empty() || impl_->session.options().engine == session::Engine::Eval) return {};
+  return [&, this](auto build, std::string_view function, auto args) -> std::optional<Value> {
+    StopReport r = start_nested(std::move(build), function, args, out);
+    if (r.kind == StopKind::Finished) return r.value;
+    if (!out.has_errors()) stop = std::move(r);
+    return std::nullopt;
+  };
+}
+
 bool Debugger::return_to_outer() {
   Impl& d = *impl_;
   if (d.waiting.empty() || active()) return false;

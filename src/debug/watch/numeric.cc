@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 
-#include "rldb/ir/stmt.h"
-#include "rldb/ir/walk.h"
+#include "debug/kernel/written.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
@@ -31,13 +29,6 @@ constexpr EventName kEvents[] = {{NumericEvent::NaN, "nan", "NaN"},
                                  {NumericEvent::Denormal, "denormal", "a denormal number"}};
 
 bool is_float(const Tensor& t) { return t.dtype().is_float() || t.dtype().code == runtime::TypeCode::BFloat; }
-
-// Of floats narrower than 32 bits.
-double smallest_normal(const Tensor& t) {
-  const bool narrow_exponent = t.dtype().is_float() && t.dtype().bits == 16;
-  if (narrow_exponent) return std::ldexp(1.0, -14);
-  return double(std::numeric_limits<float>::min());
-}
 
 // Lanes that are compared at once. Every output of every call is looked at, so this loop is what a catchpoint costs.
 template <class T>
@@ -90,7 +81,7 @@ auto is_subnormal = [](auto v) {
 std::int64_t first_subnormal(const Tensor& t) {
   if (t.dtype() == runtime::DType::Float(32)) return first_of<float>(t, is_subnormal<float>);
   if (t.dtype() == runtime::DType::Float(64)) return first_of<double>(t, is_subnormal<double>);
-  const double least = smallest_normal(t);
+  const double least = runtime::smallest_normal(t.dtype());
   return first_of_any(t, [least](double v) { return v != 0 && std::abs(v) < least; });
 }
 
@@ -119,26 +110,6 @@ std::string place_of(const Tensor& t, std::int64_t flat) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-// Which parameters a kernel writes, itself or through match_buffer.
-std::vector<bool> written(const ir::PrimFunc* f) {
-  std::vector<const ir::Var*> stored;
-  std::unordered_map<const ir::Var*, const ir::Var*> matched;  // data of a part -> data of the whole
-  ir::walk(f->body, [&](const ir::Node* n) {
-    if (const auto* store = ir::as<ir::BufferStore>(n)) stored.push_back(store->buffer->data);
-    if (const auto* block = ir::as<ir::SBlock>(n))
-      for (const ir::MatchBufferRegion& part : block->match_buffers)
-        matched[part.buffer->data] = part.source.buffer->data;
-    return true;
-  });
-  for (const ir::Var*& data : stored)
-    for (auto it = matched.find(data); it != matched.end(); it = matched.find(data)) data = it->second;
-  std::vector<bool> list(f->params.size(), false);
-  for (std::size_t i = 0; i < f->params.size(); ++i)
-    if (f->params[i].buffer)
-      list[i] = std::find(stored.begin(), stored.end(), f->params[i].buffer->data) != stored.end();
-  return list;
-}
-
 struct Operand {
   std::string name;
   const Tensor* tensor;
@@ -156,7 +127,7 @@ std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Mach
   const Instruction i = map.executable().instruction(pc);
   const FunctionIndex function = m.frames()[frame].function;
   const ir::PrimFunc* kernel = run.kernel_function(m, pc);
-  const std::vector<bool> writes = kernel ? written(kernel) : std::vector<bool>();
+  const std::vector<bool> writes = kernel ? written_parameters(kernel) : std::vector<bool>();
   const std::size_t skipped = kernel && !run.is_direct_kernel_call(pc) ? 1 : 0;  // call_tir_dyn's first is the kernel
   std::vector<Operand> list;
   const auto add = [&](bytecode::RegName reg, bool output) {
@@ -183,6 +154,9 @@ std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const
                                        Pc pc, NumericEvent event) {
   const auto target = run.machine().program().target_kind(map.executable().instruction(pc).callee);
   if (frame >= m.frames().size() || (target != vm::TargetKind::Packed && !run.is_kernel_call(pc))) return std::nullopt;
+  const runtime::KernelTable* kernels = m.program_ptr()->environment().kernels;
+  const runtime::Kernel* kernel = kernels && run.is_kernel_call(pc) ? kernels->find(run.kernel_called(pc)) : nullptr;
+  if (kernel && !kernel->may_have_written().value_or(true)) return std::nullopt;
   const std::vector<Operand> all = operands(run, map, m, frame, pc);
   const std::string_view text = kEvents[std::size_t(event)].text;
   for (const Operand& o : all) {

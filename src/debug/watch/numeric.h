@@ -12,7 +12,7 @@ namespace rldb::debug {
 
 inline constexpr std::string_view kCatchError = "error";  // a fault; it stops the run in any case
 
-enum class NumericEvent : std::uint8_t { NaN, Inf, Denormal };
+using runtime::NumericEvent;
 
 std::optional<NumericEvent> numeric_event(std::string_view spec);
 

@@ -28,6 +28,22 @@ Observer::Observer(Debugger::Impl& d, const Run& run)
       if (const auto event = numeric_event(b.spec)) catches_.push_back({number, *event});
   }
   if (active()) add_calls();
+  look_for(events());
+}
+
+Observer::~Observer() { look_for(0); }
+
+runtime::NumericEvents Observer::events() const {
+  runtime::NumericEvents all = 0;
+  for (const Catch& c : catches_) all |= bit(c.event);
+  return all;
+}
+
+// Kernels that can look for the numbers themselves save the search through what they wrote.
+void Observer::look_for(runtime::NumericEvents events) {
+  const runtime::KernelTable* kernels = run_.machine().program().environment().kernels;
+  if (!kernels || catches_.empty()) return;
+  for (const std::string_view name : kernels->names()) kernels->find(name)->look_for(events);
 }
 
 void Observer::add_watch(const Breakpoint& b, const Run& run) {

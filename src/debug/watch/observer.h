@@ -22,6 +22,9 @@ class Observer : public vm::Hook {
  public:
   // Over the enabled points that need one. `active()` false: there are none.
   Observer(Debugger::Impl& d, const Run& run);
+  ~Observer();
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
   bool active() const { return !watches_.empty() || !catches_.empty(); }
   const vm::StopSet& observed() const { return observed_; }
 
@@ -55,6 +58,8 @@ class Observer : public vm::Hook {
   };
   void add_watch(const Breakpoint& b, const Run& run);
   void add_calls();
+  runtime::NumericEvents events() const;
+  void look_for(runtime::NumericEvents events);
   std::optional<runtime::Value> evaluate(Watch& w, const vm::Machine& m);
   bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const;
   void note(const vm::Machine& m, int number, std::string text);

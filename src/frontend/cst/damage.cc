@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 
 #include "frontend/cst/scan.h"
@@ -58,12 +59,28 @@ class Reporter {
       say({n.span().file, n.span().begin, n.span().begin + 1}, source::message(diag::UnterminatedString));
       return true;
     }
+    if (begins_inside_word(n)) return report_word(n), true;
     if (n.is(Kind::UnexpectedIndent)) report_indent(n);
     if (n.is(Kind::MissingColon)) report_missing_colon(n);
     if (n.is(Kind::Block) && n.children().empty()) say(n.span(), source::message(diag::MissingBody));
     if (n.is(Kind::Identifier) && is_keyword(n.text())) say(n.span(), source::message(diag::KeywordAsName, n.text()));
     return false;
   }
+
+  // `x inf`: the grammar takes `in` for an operator wherever one may stand, whatever follows it.
+  bool begins_inside_word(Node n) const {
+    const std::size_t at = n.row().begin;
+    return at > 0 && at < tree_.text.size() && n.row().end > at && !n.is(Kind::Block) && is_word_byte(tree_.text[at]) &&
+           is_word_byte(tree_.text[at - 1]);
+  }
+  void report_word(Node n) {
+    std::size_t begin = n.row().begin, end = begin;
+    while (begin > 0 && is_word_byte(tree_.text[begin - 1])) --begin;
+    while (end < tree_.text.size() && is_word_byte(tree_.text[end])) ++end;
+    const std::string_view word = tree_.text.substr(begin, end - begin);
+    say(span_of(begin, end), source::message(diag::SyntaxError, fmt::format("`{}` is not expected here", word)));
+  }
+  static bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
   // The line that is too deep; a tab in it, or in the line before, is the likely reason.
   void report_indent(Node n) {

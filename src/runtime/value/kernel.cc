@@ -12,6 +12,12 @@
 
 namespace rldb::runtime {
 
+double smallest_normal(DType t) {
+  if (t.is_float() && t.bits == 64) return std::numeric_limits<double>::min();
+  if (t.is_float() && t.bits == 16) return 0x1p-14;
+  return double(std::numeric_limits<float>::min());  // bfloat16 has float's exponents
+}
+
 namespace {
 
 using Code = DimOp::Code;

@@ -500,7 +500,7 @@ def kernel(A: T.Buffer((32, 32, 32), "int32"), B: T.Buffer((32, 32, 32), "int32"
 
 TEST_CASE("compilation is cancelled, and the process goes on") {
   std::string body;
-  for (int i = 0; i < 300; ++i)
+  for (int i = 0; i < 2000; ++i)  // seconds of work, also where the other thread is late
     body += "    for i in T.unroll(8):\n        A[(i * " + std::to_string(i + 3) + ") % 64] = A[i] * T.float32(1.5)\n";
   Text t("\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\")):\n" + body);
   REQUIRE_MESSAGE(t.f, t.problem);
@@ -513,7 +513,7 @@ TEST_CASE("compilation is cancelled, and the process goes on") {
     support::request_cancel(support::CancelCause::Interrupt);
   });
   CHECK_THROWS_AS((void)jit->compile("kernel"), support::Cancelled);
-  CHECK(std::chrono::steady_clock::now() - asked < std::chrono::milliseconds(1000));
+  CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(5));
   other.join();
   support::clear_cancel();
   // The next one does not wait for it.

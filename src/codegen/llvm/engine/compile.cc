@@ -103,6 +103,7 @@ class Compilation {
     LowerOptions wanted;
     wanted.fp = options_.fp;
     wanted.check_bounds = options_.check_bounds;
+    wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);

@@ -18,6 +18,7 @@ struct CompileOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
   int opt_level = 3;
+  runtime::NumericEvents events = 0;  // the code notes whether it writes one of these
 };
 
 enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
@@ -29,6 +30,9 @@ ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::Kerne
 // Whether there is code for a function, without making machine code.
 ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                        const CompileOptions& options);
+
+// Whether the code can look for numbers as it writes them, without being slower for it.
+bool can_note_numbers(const ir::PrimFunc* f);
 
 // Fault injection for tests: LLVM meets a fatal error in the next compilation.
 void fail_next_compilation();

@@ -52,7 +52,9 @@ struct Shared {
   std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
-  CompileOptions compile_options() const { return {options.fp, options.check_bounds, options.opt_level}; }
+  CompileOptions compile_options(runtime::NumericEvents events = 0) const {
+    return {options.fp, options.check_bounds, options.opt_level, events};
+  }
   // What code is made of.
   const ir::PrimFunc* emitted(ir::Context& ctx, const ir::PrimFunc* f) const {
     if (!options.schedule || options.opt_level == 0) return f;
@@ -60,11 +62,11 @@ struct Shared {
     wanted.require_proof = options.check_bounds;
     return schedule::default_schedule(ctx, f, wanted).func;
   }
-  std::string cache_key(const ir::PrimFunc* f) const {
+  std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
     // Names count, because faults speak of them; the function's own does not.
-    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{}", host().key, ir::structural_hash(f),
+    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{}", host().key, ir::structural_hash(f),
                        fnv(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
-                       options.opt_level, int(options.schedule));
+                       options.opt_level, int(options.schedule), int(events));
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
     if (!engine) {
@@ -110,14 +112,14 @@ class JitKernel : public runtime::Kernel {
   ir::Result<Unit> compile() {
     if (code_) return Unit{};
     const auto start = std::chrono::steady_clock::now();
-    const std::string key = shared_->cache_key(f_);
+    const std::string key = shared_->cache_key(f_, events_);
     stats.hash = fnv(key);
     if (const auto it = shared_->code.find(key); it != shared_->code.end()) {
       code_ = it->second;
       stats.from_cache = true;
     } else if (!load_cached(key)) {
       const support::Doing doing(fmt::format("compiling kernel {}", signature_.name));
-      RLDB_TRY(const Artefact made, codegen::compile(emitted_, signature_, shared_->compile_options()));
+      RLDB_TRY(const Artefact made, codegen::compile(emitted_, signature_, shared_->compile_options(events_)));
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
       code_ = std::move(linked).value();
@@ -142,6 +144,18 @@ class JitKernel : public runtime::Kernel {
   }
 
   void prepare() override { (void)compile(); }
+
+  void look_for(runtime::NumericEvents events) override {
+    if (events == wanted_) return;
+    wanted_ = events;
+    if (events != 0 && !can_note_) can_note_ = emitted_ && can_note_numbers(emitted_);
+    const runtime::NumericEvents now = events != 0 && *can_note_ ? events : 0;
+    if (now == events_) return;
+    code_of_[events_] = std::move(code_);
+    events_ = now;
+    code_ = code_of_[events_];
+  }
+  std::optional<bool> may_have_written() const override { return events_ == 0 ? std::nullopt : std::optional(noted_); }
 
   runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
@@ -175,6 +189,7 @@ class JitKernel : public runtime::Kernel {
     std::int32_t status = 0;
     const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
+    noted_ = fault.noted != 0;
     if (trap.signal == 0 && status == 0 && untouched(args, state)) return runtime::result_of(signature_, fault);
     runtime::Error error = error_of(trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
@@ -262,6 +277,11 @@ class JitKernel : public runtime::Kernel {
   const ir::PrimFunc* emitted_;  // the same, scheduled
   KernelSignature signature_;
   std::shared_ptr<const Code> code_;
+  // Code that looks for numbers is code of its own.
+  runtime::NumericEvents wanted_ = 0, events_ = 0;  // asked for; what code_ looks for
+  std::optional<bool> can_note_;
+  std::map<runtime::NumericEvents, std::shared_ptr<const Code>> code_of_;
+  bool noted_ = false;  // by the last run
 };
 
 }  // namespace

@@ -42,9 +42,10 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
   facts_ = schedule::prove_bounds(f);
   result_ = signature.result;
   make_entry(f, signature);
+  prepare_notes(f);
   hoist_allocations(f);
   stmt(f->body);
-  if (!terminated()) b_.CreateRet(b_.getInt32(0));
+  finish();
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(*module_, &out)) refuse("the generated code is not valid: " + problem);

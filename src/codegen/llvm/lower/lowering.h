@@ -34,6 +34,7 @@ struct LowerOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
   unsigned vector_bytes = 32;  // of the host's vectors
+  runtime::NumericEvents events = 0;
 };
 
 struct Lowered {
@@ -101,6 +102,13 @@ class Lowering {
   View make_view(const ir::Buffer* b, const Memory& memory);
   Value* opaque_bytes(std::size_t param);
   void store_result(const ir::Expr* e);
+
+  // ---- returns, and what is noted of numbers (lower/numbers.cc) ----
+  void prepare_notes(const ir::PrimFunc* f);
+  void note_number(const ir::Buffer* b, Value* v, Value* mask);
+  Value* is_event(Value* v, DType t);
+  void return_well();
+  void finish();
 
   // ---- statements (lower/stmt.cc) ----
   void stmt(const ir::Stmt* s);
@@ -277,6 +285,9 @@ class Lowering {
   llvm::Function* entry_ = nullptr;
   llvm::Function* body_ = nullptr;
   Value* fault_ = nullptr;
+  Block* done_ = nullptr;                                     // where returns without a fault go
+  std::unordered_set<const ir::Var*> own_memory_;             // what it allocates: its numbers are not noted
+  std::unordered_map<llvm::Type*, llvm::AllocaInst*> notes_;  // nonzero: an event was seen
   std::vector<FaultRow> faults_;
   std::unordered_map<const ir::Var*, VarValue> vars_;
   std::unordered_map<const ir::Var*, Memory> pointers_;

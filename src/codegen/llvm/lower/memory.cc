@@ -359,6 +359,7 @@ void Lowering::store_value(const void* node, const ir::Buffer* b, ir::Span<const
   const DType element = b->dtype.element();
   const unsigned lanes = lanes_of(v);
   Access at = access(node, b, indices, lanes, mask);
+  note_number(b, v, mask);
   if (at.pointers) {
     Value* all = splat(to_memory(v, element), at.lanes);
     b_.CreateMaskedScatter(all, at.pointers, alignment(element), mask ? splat(mask, at.lanes) : nullptr);

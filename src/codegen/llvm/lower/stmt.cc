@@ -116,7 +116,7 @@ void Lowering::evaluate(const ir::Expr* e) {
   const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
   if (ir::is_call_of(e, ir::Intrinsic::Ret)) {
     if (const auto* c = as<ir::Call>(e); !c->args.empty()) store_result(c->args[0]);
-    b_.CreateRet(b_.getInt32(0));
+    return_well();
   } else if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) {
     leave_loop(for_good);
   } else if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) {

@@ -108,6 +108,14 @@ std::string sharers_text(const std::vector<debug::RegisterInfo>& all, const debu
   return text;
 }
 
+void print_names(Repl& repl, std::string_view label, const std::vector<std::string>& names, bool all) {
+  constexpr std::size_t kMostNames = 20;
+  const auto end = names.begin() + std::ptrdiff_t(all ? names.size() : std::min(names.size(), kMostNames));
+  if (!names.empty())
+    repl.print("{}: {}{}\n", label, fmt::join(names.begin(), end, ", "),
+               end == names.end() ? "" : fmt::format(" and {} more", names.end() - end));
+}
+
 }  // namespace
 
 Status command_Locals(Repl& repl, std::string_view rest) {
@@ -138,12 +146,9 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   else
     repl.print("{}", table.text());
   if (!all) say_rest(repl, locals.size(), "locals");
-  const std::vector<std::string> ahead = debug::names_ahead(repl.debugger(), repl.session(), repl.frame());
-  constexpr std::size_t kMostNames = 20;
-  const auto end = ahead.begin() + std::ptrdiff_t(all ? ahead.size() : std::min(ahead.size(), kMostNames));
-  if (!ahead.empty())
-    repl.print("not yet: {}{}\n", fmt::join(ahead.begin(), end, ", "),
-               end == ahead.end() ? "" : fmt::format(" and {} more", ahead.end() - end));
+  const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), repl.frame());
+  print_names(repl, "not kept", other.not_kept, all);
+  print_names(repl, "not yet", other.ahead, all);
   return Status::Good;
 }
 

@@ -60,8 +60,12 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   if (!e) return bad_format(repl, rest);
   if (e->text.empty()) return Status::Usage;
   std::vector<std::string> notes;
-  const auto value = evaluate(repl, e->text, &notes);
-  if (!value) return Status::Failed;
+  source::Diagnostics diagnostics;
+  std::optional<debug::StopReport> stop;
+  const auto value = repl.debugger().evaluate(e->text, repl.frame(), diagnostics, &notes,
+                                              repl.debugger().call_runner(stop, diagnostics));
+  if (stop) return repl.show_stop_in_call(*stop);
+  if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
   repl.last().value = *value;
   if (repl.wants_json()) {
     const std::int64_t most = repl.print_format.max_elements;

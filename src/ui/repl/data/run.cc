@@ -93,7 +93,8 @@ Json locals_json(Repl& repl, int frame) {
     row["value"] = local.live ? value_json(local.value, repl.print_format.max_elements) : Json();
     rows.push_back(std::move(row));
   }
-  return {{"locals", std::move(rows)}, {"not_yet", debug::names_ahead(repl.debugger(), repl.session(), frame)}};
+  const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), frame);
+  return {{"locals", std::move(rows)}, {"not_kept", other.not_kept}, {"not_yet", other.ahead}};
 }
 
 Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_elements) {

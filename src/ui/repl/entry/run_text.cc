@@ -14,30 +14,39 @@
 
 namespace rldb::ui {
 
-// What the front end refused may be an expression of the debugger's language. False: it has no value either;
+// What the front end refused may be an expression of the debugger's language. Nothing: it has no value either;
 // `diagnostics` say why, in the words of the language that it is of.
-bool Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
+std::optional<Status> Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
   const auto assignment = split_assignment(text);
   const bool named = assignment && is_one_name(assignment->target);
   if (named) text = assignment->expression;
   source::Diagnostics own;
   // What ran and failed must not run twice.
   for (const source::Diagnostic& d : diagnostics.all())
-    if (d.id == source::DiagId(diag::RunFailed)) return false;
-  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return false;
+    if (d.id == source::DiagId(diag::RunFailed)) return std::nullopt;
+  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return std::nullopt;
   std::vector<std::string> notes;
-  const auto value = debugger_->evaluate(text, frame_, own, &notes);
+  std::optional<debug::StopReport> stop;
+  const auto value = debugger_->evaluate(text, frame_, own, &notes, debugger_->call_runner(stop, own));
+  if (stop) return show_stop_in_call(*stop);
   if (!value) {
     const auto& all = diagnostics.all();
     if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
-    return false;
+    return std::nullopt;
   }
   last_.value = *value;
   if (!value->is_null()) session_->set_value("_", *value);
   if (named) session_->set_value(std::string(assignment->name), *value);
   if (!value->is_null()) show_value(*value, named ? assignment->name : std::string_view());
   for (const std::string& note : notes) print("note: {}\n", note);
-  return true;
+  return Status::Good;
+}
+
+// As in gdb, an expression whose call stops is not gone on with.
+Status Repl::show_stop_in_call(const debug::StopReport& stop) {
+  const Status status = show_stop(stop);
+  print("note: in a call of the expression, which is given up: `continue` gives the value of the call alone\n");
+  return status;
 }
 
 // A name of the stopped frame, or a function of the module.
@@ -88,7 +97,7 @@ namespace {
 // Session values that a name of the frame hides, or will.
 void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
   if (!repl.debugger().active() || defined.empty()) return;
-  const std::vector<std::string> ahead = debug::names_ahead(repl.debugger(), repl.session(), repl.frame());
+  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
   for (const std::string& name : defined)
     if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
       repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
@@ -114,18 +123,6 @@ void Repl::replace_in_run(std::string_view name) {
   report(diagnostics);
 }
 
-// Breakpoints count for the functions that an entry calls, at a stop, too. `stop`: where it stopped.
-session::Session::EntryRunner Repl::entry_runner(std::optional<debug::StopReport>& stop,
-                                                 source::Diagnostics& diagnostics) {
-  if (debugger_->breakpoints().empty() || session_->options().engine == session::Engine::Eval) return {};
-  return [&](auto build, std::string_view function, auto args) -> std::optional<runtime::Value> {
-    debug::StopReport r = debugger_->start_nested(std::move(build), function, args, diagnostics);
-    if (r.kind == debug::StopKind::Finished) return r.value;
-    if (!diagnostics.has_errors()) stop = std::move(r);
-    return std::nullopt;
-  };
-}
-
 Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
   forced_ = false;
@@ -138,13 +135,14 @@ Status Repl::run_entry(std::string_view text) {
   const std::size_t version = session_->history().position();
   FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
   std::optional<debug::StopReport> stop;
-  session::EntryResult result = session_->enter(text, diagnostics, entry_runner(stop, diagnostics));
+  session::EntryResult result = session_->enter(text, diagnostics, debugger_->call_runner(stop, diagnostics));
   std::vector<std::string> defined;
   for (const session::EntryResult::Item& item : result.items)
     if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
   scope.close(defined);
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
-  if (!result.ok && run_expression(text, diagnostics)) return Status::Good;
+  if (!result.ok)
+    if (const auto status = run_expression(text, diagnostics)) return *status;
   const Status status = report(diagnostics);
   if (!result.ok || status == Status::Failed) return Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {

@@ -130,6 +130,7 @@ class Repl {
   void show_value(const runtime::Value& value, std::string_view name = {});
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
+  Status show_stop_in_call(const debug::StopReport& stop);
   // After the run of a call from the prompt: the one that waited for it is the present one again.
   void tell_return();
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
@@ -210,8 +211,7 @@ class Repl {
   Status run_for_json(const Command& command, std::string_view rest);
   Status run_entry(std::string_view text);
   void replace_in_run(std::string_view name);
-  session::Session::EntryRunner entry_runner(std::optional<debug::StopReport>& stop, source::Diagnostics& diagnostics);
-  bool run_expression(std::string_view text, source::Diagnostics& diagnostics);
+  std::optional<Status> run_expression(std::string_view text, source::Diagnostics& diagnostics);
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);

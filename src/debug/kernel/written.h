@@ -1,0 +1,12 @@
+// Which parameters of a kernel it writes, in itself or through match_buffer. Users: catchpoints, costs.
+#pragma once
+
+#include <vector>
+
+#include "rldb/ir/expr.h"
+
+namespace rldb::debug {
+
+std::vector<bool> written_parameters(const ir::PrimFunc* f);
+
+}  // namespace rldb::debug
