@@ -46,8 +46,7 @@ void show_kernel_locals(Repl& repl) {
   const auto at = repl.debugger().kernel_position();
   if (!at) return;
   for (const auto& [name, value] : at->variables) repl.print("{} = {}\n", name, runtime::format_brief(value));
-  for (const auto& [name, value] : at->buffers)
-    repl.print("{}: {} = {}\n", name, runtime::describe(value), runtime::format_brief(value));
+  for (const auto& [name, value] : at->buffers) repl.print("{} = {}\n", name, runtime::format_brief(value));
 }
 
 std::string kernel_place(const Debugger& debugger) {
