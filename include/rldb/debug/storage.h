@@ -27,10 +27,12 @@ struct Tenant {
 };
 
 struct PlannedStorage {
-  int id = 0;         // `s0`
-  Pc allocated = -1;  // pc
-  Pc released = -1;   // when its own register and all tenants are cleared; -1: at the end
-  std::string size;   // bytes, `32 * n` where it depends on dims
+  int id = 0;                  // `s0`
+  bytecode::RegName reg = -1;  // its own register
+  Pc allocated = -1;           // pc
+  Pc dropped = -1;             // when that register is cleared; -1: at the end
+  Pc released = -1;            // when its own register and all tenants are cleared; -1: at the end
+  std::string size;            // bytes, `32 * n` where it depends on dims
   std::vector<Tenant> tenants;
 };
 

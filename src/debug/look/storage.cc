@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "debug/impl.h"
+#include "debug/look/planned.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/support/cancel.h"
 
@@ -111,6 +112,7 @@ class Planner {
     PlannedStorage s;
     s.id = int(plan_.storages.size());
     s.allocated = pc;
+    s.reg = i.dst;
     s.size = shape_in(i, 1);
     plan_.storages.push_back(std::move(s));
     return plan_.storages.size() - 1;
@@ -142,6 +144,7 @@ class Planner {
     shapes_.erase(reg);
     if (const auto it = storage_of_.find(reg); it != storage_of_.end()) {
       dropped_[it->second] = pc;
+      plan_.storages[it->second].dropped = pc;
       storage_of_.erase(it);
     }
     const auto it = tenants_of_.find(reg);
@@ -175,13 +178,51 @@ class Planner {
 
 }  // namespace
 
-namespace {
-
 std::optional<StoragePlan> plan_of(const Executable& exe, FunctionIndex function) {
   if (function < 0 || std::size_t(function) >= exe.functions.size()) return std::nullopt;
   if (exe.functions[std::size_t(function)].kind != bytecode::FunctionKind::Bytecode) return std::nullopt;
   return Planner(exe, function).run();
 }
+
+namespace {
+
+// Does the register hold it before the instruction at `now` is executed?
+bool holds(Pc made, Pc cleared, Pc now) { return made >= 0 && made < now && (cleared < 0 || cleared >= now); }
+
+}  // namespace
+
+int planned_storage(const StoragePlan& plan, RegName reg, Pc pc) {
+  for (const PlannedStorage& s : plan.storages) {
+    if (s.reg == reg && holds(s.allocated, s.dropped, pc)) return s.id;
+    for (const Tenant& t : s.tenants)
+      if (t.reg == reg && holds(t.made, t.cleared, pc)) return s.id;
+  }
+  return -1;
+}
+
+support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc, std::span<const Value> registers) {
+  const auto in = [&](RegName reg) -> support::Ref<runtime::Storage> {
+    if (reg < 0 || std::size_t(reg) >= registers.size()) return {};
+    const Value& v = registers[std::size_t(reg)];
+    if (v.is(ValueKind::Tensor)) return v.as_tensor().storage();
+    return v.is(ValueKind::Storage) ? v.storage_ref() : support::Ref<runtime::Storage>();
+  };
+  if (holds(storage.allocated, storage.dropped, pc))
+    if (auto own = in(storage.reg)) return own;
+  for (const Tenant& t : storage.tenants)
+    if (holds(t.made, t.cleared, pc))
+      if (auto of_tensor = in(t.reg)) return of_tensor;
+  return {};
+}
+
+std::string tenant_name(const CodeMap& map, FunctionIndex function, const Tenant& t) {
+  const std::string& binding = map.position(t.written >= 0 ? t.written : t.made).binding;
+  if (!binding.empty() && binding != "_") return binding;
+  const auto* lowered = map.executable().debug.variable_at(function, t.reg, t.made + 1);
+  return lowered ? lowered->name : binding;
+}
+
+namespace {
 
 // What the run is of, or would run now; without kernels.
 std::shared_ptr<const CodeMap> code_seen(const Debugger& debugger, session::Session& session) {
@@ -196,10 +237,11 @@ std::optional<StoragePlan> storage_plan(const Debugger& debugger, session::Sessi
                                         std::string_view function) {
   const auto map = code_seen(debugger, session);
   if (!map) return std::nullopt;
-  auto plan = plan_of(map->executable(), map->executable().find_function(function));
+  const FunctionIndex index = map->executable().find_function(function);
+  auto plan = plan_of(map->executable(), index);
   if (!plan) return std::nullopt;
   for (PlannedStorage& s : plan->storages)
-    for (Tenant& t : s.tenants) t.binding = map->position(t.written >= 0 ? t.written : t.made).binding;
+    for (Tenant& t : s.tenants) t.binding = tenant_name(*map, index, t);
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rldb/runtime/copy.h"
@@ -95,6 +96,19 @@ const std::byte* bytes_of(const Value& v, std::size_t& size) {
   return size = 0, nullptr;
 }
 
+std::string byte_changes(const runtime::Storage& a, const runtime::Storage& b) {
+  const std::size_t size = std::min(a.size(), b.size());
+  std::size_t first = size, last = 0, count = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a.data()[i] == b.data()[i]) continue;
+    first = std::min(first, i);
+    last = i;
+    ++count;
+  }
+  if (count == 0) return fmt::format("  another storage of {} bytes", b.size());
+  return fmt::format("  {} of {} bytes changed, between offsets {} and {}", count, b.size(), first, last);
+}
+
 }  // namespace
 
 void KeptValue::keep(const std::optional<Value>& value) {
@@ -136,6 +150,8 @@ std::string KeptValue::changes(const std::optional<Value>& now) const {
       return fmt::format("  first at {}: {} -> {}; {} of {} elements changed", index_text(a, first), a.at(first),
                          b.at(first), count, a.element_count());
   }
+  if (value_ && now && value_->is(ValueKind::Storage) && now->is(ValueKind::Storage))
+    return byte_changes(*value_->storage_ref(), *now->storage_ref());
   return fmt::format("  old: {}\n  new: {}", hashed_ ? std::string("(too large to be kept)") : brief(value_),
                      brief(now));
 }

@@ -47,7 +47,7 @@ void Observer::look_for(runtime::NumericEvents events) {
 }
 
 void Observer::add_watch(const Breakpoint& b, const Run& run) {
-  Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.end().value()), {}, {}};
+  Watch w{b.number, b.spec, b.frame, -1, vm::StopSet(observed_.end().value()), {}, {}, {}, -1};
   w.function = map_.executable().find_function(b.function.empty() ? run.function() : b.function);
   if (w.function >= 0) {
     for (const UserVariable& v : map_.variables(w.function))
@@ -58,9 +58,32 @@ void Observer::add_watch(const Breakpoint& b, const Run& run) {
       for (Pc pc = f.start; mentions(b.spec, f.param_names[p]) && pc < f.end; ++pc)
         if (map_.executable().instruction(pc).dst == RegName(p)) w.definitions.set(pc);
   }
+  if (const auto name = storage_operand(b.spec)) find_storage(w, *name);
   for (Pc pc = 0; pc < observed_.end(); ++pc)
     if (w.definitions.test(pc)) observed_.set(pc);
   watches_.push_back(std::move(w));
+}
+
+// The storage that the plan gives the name's tensor: it is watched for as long as it is there, whatever lies in it.
+void Observer::find_storage(Watch& w, std::string_view name) {
+  w.plan = plan_of(map_.executable(), w.function);
+  if (!w.plan) return;
+  for (const UserVariable& v : map_.variables(w.function))
+    if (v.name == name && w.storage < 0) w.storage = planned_storage(*w.plan, v.range->reg, v.range->begin);
+  if (w.storage < 0) return;
+  const PlannedStorage& s = w.plan->storages[std::size_t(w.storage)];
+  w.definitions.set(s.allocated);
+  for (const Tenant& t : s.tenants) w.definitions.set(t.made);
+}
+
+// What lies in it after the instruction.
+std::string Observer::tenants(const Watch& w, Pc pc) const {
+  if (w.storage < 0) return {};
+  std::string names;
+  for (const Tenant& t : w.plan->storages[std::size_t(w.storage)].tenants)
+    if (t.made <= pc && (t.cleared < 0 || t.cleared > pc))
+      names += (names.empty() ? "\n  it holds " : ", ") + tenant_name(map_, w.function, t);
+  return names;
 }
 
 // Only calls with a tensor's register among their arguments can write into one.
@@ -97,6 +120,7 @@ std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
           w.storages.insert(heap->as_tensor().storage().get());
     return v;
   };
+  if (w.storage >= 0) return storage_of(w, m);
   if (auto storage = storage_operand(w.expression)) {
     auto named = lookup(*storage);
     if (!named.ok()) return std::nullopt;
@@ -106,6 +130,14 @@ std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
   auto value = evaluate_expression(w.expression, lookup);
   if (!value.ok()) return std::nullopt;
   return std::move(value).value();
+}
+
+std::optional<Value> Observer::storage_of(Watch& w, const vm::Machine& m) {
+  const PlannedStorage& s = w.plan->storages[std::size_t(w.storage)];
+  auto memory = memory_of(s, m.frames()[w.frame].pc, m.registers(w.frame));
+  if (!memory) return std::nullopt;
+  w.storages.insert(memory.get());
+  return Value(std::move(memory));
 }
 
 bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const {
@@ -131,7 +163,8 @@ bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, 
     auto now = evaluate(w, m);
     if (!now || w.last.is(now)) continue;  // a name that is freed keeps what it was
     clear_once();
-    note(m, w.number, fmt::format("{}\n{}\n  by {}", w.expression, w.last.changes(now), instruction(pc)));
+    note(m, w.number,
+         fmt::format("{}\n{}\n  by {}{}", w.expression, w.last.changes(now), instruction(pc), tenants(w, pc)));
     w.last.keep(now);
   }
   for (const Catch& c : catches_)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "debug/impl.h"
+#include "debug/look/planned.h"
 #include "debug/watch/kept_value.h"
 #include "debug/watch/numeric.h"
 
@@ -51,6 +52,8 @@ class Observer : public vm::Hook {
     vm::StopSet definitions;  // instructions that give a name of it a value
     KeptValue last;
     std::set<const runtime::Storage*> storages;
+    std::optional<StoragePlan> plan;  // of a storage: where its name lies, alive or not
+    int storage = -1;
   };
   struct Catch {
     int number;
@@ -61,6 +64,9 @@ class Observer : public vm::Hook {
   runtime::NumericEvents events() const;
   void look_for(runtime::NumericEvents events);
   std::optional<runtime::Value> evaluate(Watch& w, const vm::Machine& m);
+  std::optional<runtime::Value> storage_of(Watch& w, const vm::Machine& m);
+  void find_storage(Watch& w, std::string_view name);
+  std::string tenants(const Watch& w, Pc pc) const;
   bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const;
   void note(const vm::Machine& m, int number, std::string text);
   std::string instruction(Pc pc) const;

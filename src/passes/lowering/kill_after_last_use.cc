@@ -2,10 +2,11 @@
 //
 // Starts from canonical bindings, so that an alias does not outlive what it names. A use inside a branch counts as a
 // use by the whole `if`. Never killed: parameters, results, constants, functions, shapes and scalars, and what a local
-// function captures (nobody knows when that runs).
+// function captures (nobody knows when that runs), and the shape heap of lowered code, which holds what symbols are.
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "passes/lowering/shape_lowered.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -125,7 +126,7 @@ KillsAfter kills_of(const SeqExpr* s) {
       }
       Info& made = infos[b->var];
       made.defined = b;
-      made.kept = isa<Constant>(b->value) || !in_register(b->var->type);
+      made.kept = isa<Constant>(b->value) || !in_register(b->var->type) || makes_shape_heap(b->value);
       order.push_back(b->var);
     }
   }

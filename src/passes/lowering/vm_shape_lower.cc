@@ -10,6 +10,7 @@
 // (codegen/vm/slots.h), in modules that were read lowered as well.
 #include <algorithm>
 
+#include "passes/lowering/shape_lowered.h"
 #include "passes/lowering/shape_slots.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/equal.h"
@@ -534,7 +535,7 @@ Result<const Module*> vm_shape_lower(PassEnv& env, const Module* module, const P
   ShapeFuncs funcs(env.ctx, builder);
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f) continue;
+    if (!f || is_shape_lowered(f)) continue;
     ShapeLowerer lowerer(env.ctx, funcs, e.name, f, contexts);
     RLDB_TRY(const Function* made, lowerer.run());
     builder.set(e.name, made);

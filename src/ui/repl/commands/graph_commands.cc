@@ -34,7 +34,11 @@ std::vector<std::pair<std::string, std::int64_t>> dims_here(Repl& repl) {
 
 std::string names_of(const debug::BindingGraph& graph, const std::vector<int>& nodes) {
   std::string text;
-  for (const int i : nodes) text += (text.empty() ? "" : ", ") + graph.nodes[std::size_t(i)].name;
+  for (const int i : nodes) {
+    const debug::GraphNode& n = graph.nodes[std::size_t(i)];
+    const bool unnamed = n.name == "_" && n.line > 0;
+    text += (text.empty() ? "" : ", ") + (unnamed ? fmt::format("line {}", n.line) : n.name);
+  }
   return text;
 }
 

@@ -1,0 +1,24 @@
+// The plan of storages at a moment of a run: which planned storage a register is over, and what lies in one.
+// Users: storage.cc, watchpoints on storages.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "debug/look/code_map.h"
+#include "rldb/debug/storage.h"
+
+namespace rldb::debug {
+
+// Null: no bytecode function.
+std::optional<StoragePlan> plan_of(const bytecode::Executable& exe, FunctionIndex function);
+// The planned storage that the register has from `pc` on: itself, or a tensor in it. -1: none.
+int planned_storage(const StoragePlan& plan, bytecode::RegName reg, Pc pc);
+// Its memory as a frame of the run holds it; null: not allocated yet, or nothing has it any more.
+support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc,
+                                         std::span<const runtime::Value> registers);
+// The user's name for a tensor in a storage, else the lowered one.
+std::string tenant_name(const CodeMap& map, FunctionIndex function, const Tenant& t);
+
+}  // namespace rldb::debug
