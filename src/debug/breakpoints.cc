@@ -270,6 +270,9 @@ void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
   b.sites = std::move(r.sites);
   b.in_kernel = std::move(r.in_kernel);
   b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text) : "";
+  b.kernel = b.in_kernel ? b.in_kernel->kernel : "";
+  b.kernel_file = b.in_kernel ? b.in_kernel->file : "";
+  b.kernel_lines = b.in_kernel ? b.in_kernel->lines : std::vector<std::uint32_t>();
 }
 
 const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out) {

@@ -108,9 +108,9 @@ struct Debugger::Impl {
   StopReport finish_virtual(VirtualFrame kind);
 
   // ---- stories (story.cc) ----
-  std::vector<std::string> why(const Debugger& debugger, std::string_view name, int frame, int depth,
+  std::vector<CauseStep> why(const Debugger& debugger, std::string_view name, int frame, int depth,
                                source::Diagnostics& out) const;
-  std::vector<std::string> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
+  std::vector<CauseStep> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
                                        int frame, int depth, source::Diagnostics& out) const;
 
   // ---- changing (changing.cc) ----

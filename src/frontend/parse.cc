@@ -63,6 +63,7 @@ bool is_syntax(std::string_view text) {
   return cst::within_limits(text) && !cst::report_damage(cst::parse_tree({}, text), found);
 }
 
+std::optional<ClosedEntry> close_brackets(std::string_view text) { return cst::close_brackets(text); }
 Completeness completeness(std::string_view text) { return cst::completeness(text); }
 int next_indent(std::string_view text) { return cst::next_indent(text); }
 std::vector<Highlight> highlight(std::string_view text) { return Highlighter().highlight(text, 0, text.size()); }

@@ -74,12 +74,28 @@ json of(const Comparison& c) {
           {"matched", c.matched}};
 }
 
+std::string_view kind_of(Finding::Kind kind) {
+  using Kind = Finding::Kind;
+  switch (kind) {
+    case Kind::Storage:
+      return "storage";
+    case Kind::Unwritten:
+      return "uninit";
+    case Kind::Nan:
+      return "nan";
+    case Kind::Bounds:
+      return "bounds";
+    case Kind::Overflow:
+      return "overflow";
+  }
+  RLDB_UNREACHABLE("kind of a finding");
+}
+
 json of(const Finding& f) {
-  return {{"what", to_string(f)},       {"function", f.function},
-          {"reader", f.reader},         {"tensor", f.tensor},
-          {"writer", f.writer},         {"storage", f.storage},
-          {"planner", f.planner},       {"element", f.element},
-          {"allocation", f.allocation}, {"writer_allocation", f.writer_allocation}};
+  return {{"kind", kind_of(f.kind)},  {"what", to_string(f)},       {"function", f.function},
+          {"reader", f.reader},       {"tensor", f.tensor},         {"writer", f.writer},
+          {"storage", f.storage},     {"planner", f.planner},       {"element", f.element},
+          {"statement", f.statement}, {"allocation", f.allocation}, {"writer_allocation", f.writer_allocation}};
 }
 
 json of(const TraceBisection& b) {
@@ -135,6 +151,11 @@ json of(const KernelBisection& b) {
 
 }  // namespace
 
+std::string to_json(const std::vector<Finding>& findings) {
+  json rows = json::array();
+  for (const Finding& f : findings) rows.push_back(of(f));
+  return rows.dump(2);
+}
 std::string to_json(const Comparison& c) { return of(c).dump(2); }
 std::string to_json(const TraceBisection& b) { return of(b).dump(2); }
 std::string to_json(const FolderBisection& b) {

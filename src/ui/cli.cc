@@ -164,9 +164,18 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   });
 }
 
+void add_diff_layout(CLI::App& app, CommandLine& c) {
+  auto* beside = app.add_flag_callback(
+      "--side-by-side", [&c] { c.diff_layout = DiffLayout::SideBySide; },
+      "differences in two columns (the default on a terminal of 140 columns)");
+  app.add_flag_callback(
+         "--unified", [&c] { c.diff_layout = DiffLayout::Unified; }, "differences as a unified diff")
+      ->excludes(beside);
+}
+
 void add_tolerances(CLI::App& app, CommandLine& c) {
-  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (it goes by the dtype)");
-  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (it goes by the dtype)");
+  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (it default: by dtype)");
+  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (it default: by dtype)");
   app.add_option("--ulp", c.tolerances.ulp, "so many units in the last place are equal too");
   app.add_flag("--exact", c.tolerances.exact, "equal bit by bit");
 }
@@ -222,12 +231,14 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Diff:
       files(2);
+      add_diff_layout(app, c);
       break;
     case Subcommand::Opt:
       files(1);
       add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
+      add_diff_layout(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);
       break;
@@ -294,6 +305,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
       add_oracle(app, c)->excludes(trace);
+      add_diff_layout(app, c);
       app.add_option_function<std::string>(
              "--by", [&c](const std::string& word) { c.by_kernel = word == "kernel"; },
              "pass (default), or kernel: which kernel the JIT gets wrong, and which step of its schedule")
@@ -426,7 +438,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_trust_scripts(app, c);
-  app.add_flag("--resume", c.resume, "bring back the session that was killed last");
+  app.add_flag("--resume", c.resume, "restore the session that was killed last");
   app.add_flag("--journal", c.journal, "keep a journal, as a session at a terminal does");
   add_syntax(app, c);
   add_run_options(app, c);

@@ -8,6 +8,7 @@
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/session/options.h"
+#include "ui/text_diff.h"
 
 namespace rldb::ui {
 
@@ -44,8 +45,9 @@ struct CommandLine {
 
   // check, print, diff
   bool roundtrip = false;
-  std::string function;   // empty: main, or all
-  bool to_relax = false;  // Relay texts are translated
+  std::string function;                   // empty: main, or all
+  bool to_relax = false;                  // Relay texts are translated
+  std::optional<DiffLayout> diff_layout;  // of diff, opt and bisect; none: as the terminal is wide enough
   // opt
   std::string passes;
   std::string output;

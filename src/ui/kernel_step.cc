@@ -1,15 +1,12 @@
 #include "ui/kernel_step.h"
 
-#include "ui/text_diff.h"
-
 namespace rldb::ui {
 
-std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print, bool color) {
+std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print,
+                             const DiffOptions& options) {
   if (!found.without || found.without == found.with) return {};
-  DiffOptions options;
-  options.color = color;
-  return unified_diff(ir::print_function(found.kernel, found.without, print),
-                      ir::print_function(found.kernel, found.with, print), "without", "with", options);
+  return text_diff(ir::print_function(found.kernel, found.without, print),
+                   ir::print_function(found.kernel, found.with, print), "without", "with", options);
 }
 
 }  // namespace rldb::ui

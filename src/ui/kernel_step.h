@@ -5,10 +5,12 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
+#include "ui/text_diff.h"
 
 namespace rldb::ui {
 
 // Empty: no step is.
-std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print, bool color);
+std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print,
+                             const DiffOptions& options);
 
 }  // namespace rldb::ui

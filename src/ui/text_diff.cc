@@ -195,6 +195,15 @@ std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after
   return hunks;
 }
 
+DiffOptions diff_options(std::optional<DiffLayout> wanted, std::optional<int> columns, bool color) {
+  constexpr int kWide = 140;  // from which on two texts have room beside each other
+  DiffOptions options;
+  options.color = color;
+  options.width = std::size_t(columns.value_or(kWide));
+  options.layout = wanted.value_or(columns.value_or(0) >= kWide ? DiffLayout::SideBySide : DiffLayout::Unified);
+  return options;
+}
+
 std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view before_name, std::string_view after_name,
                       const DiffOptions& options) {
   if (hunks.empty()) return {};
@@ -205,8 +214,8 @@ std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view befor
   return out;
 }
 
-std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
-                         std::string_view after_name, const DiffOptions& options) {
+std::string text_diff(std::string_view before, std::string_view after, std::string_view before_name,
+                      std::string_view after_name, const DiffOptions& options) {
   return show_diff(diff_hunks(before, after, options.context), before_name, after_name, options);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,8 +35,11 @@ struct DiffOptions {
   DiffLayout layout = DiffLayout::Unified;
   std::size_t width = 140;  // columns for the two texts side by side
 };
-// Empty when the texts are equal.
-std::string unified_diff(std::string_view before, std::string_view after, std::string_view before_name,
+// In the layout that was asked for, or the one that fits where the diff is shown: side by side on a terminal of 140
+// columns or more. `columns`: none, it is no terminal.
+DiffOptions diff_options(std::optional<DiffLayout> wanted, std::optional<int> columns, bool color);
+// In the layout of the options. Empty when the texts are equal.
+std::string text_diff(std::string_view before, std::string_view after, std::string_view before_name,
                          std::string_view after_name, const DiffOptions& options = {});
 // The same in the layout of the options.
 std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view before_name, std::string_view after_name,

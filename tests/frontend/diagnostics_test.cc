@@ -82,7 +82,7 @@ def f(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
 
 TEST_CASE("syntax") {
   check({"@R.function\ndef f(x: R.Any):\n    y = R.add(x, (x\n    return y\n", {"3:18: `(` is never closed"}});
-  check({"@R.function\ndef f(x: R.Any):\n    s = \"abc\n    return x\n", {"3:9: this string has no end"}});
+  check({"@R.function\ndef f(x: R.Any):\n    s = \"abc\n    return x\n", {"3:9: this string is not terminated"}});
 }
 
 TEST_CASE("one bad statement does not drop the rest") {
@@ -104,7 +104,7 @@ class Module:
 }
 
 TEST_CASE("texts that are no text") {
-  check({"", {"1:1: `test.py` holds no text"}});
+  check({"", {"1:1: `test.py` contains no text"}});
   frontend_reading binary(std::string("abc\0def", 7));
   CHECK(binary.messages() == std::vector<std::string>{"1:4: `test.py` is not text: byte 3 is a zero byte"});
 }

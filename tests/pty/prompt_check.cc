@@ -127,7 +127,8 @@ void check_screen(const std::string& program) {
                       "loaded");
   check(holds(seen, "...> END\nloaded <here>: main\nrldb>"), "a pasted here-document ends at its mark", seen);
   seen = screen_after(program, {"\033[200~>>> a = R.const(7)\r>>> a\rTensor\r\033[201~\r"}, "7");
-  check(holds(seen, "rldb> a = R.const(7)\n...> a\n") && !holds(seen, "error"), "pasted prompts and replies go", seen);
+  check(holds(seen, "rldb> a = R.const(7)\n...> a\n") && !holds(seen, "error"),
+        "pasted prompts and replies are removed", seen);
   seen = screen_after(program, {"(rldb) b = R.const(8)\r#| 8\r"}, "8");
   check(holds(seen, "\n8\nrldb>") && !holds(seen, "error"), "typed prompts too", seen);
 
@@ -161,13 +162,26 @@ void check_hints(const std::string& program) {
   check(holds(seen, "rldb> R.add(x, x\nR.add(x1, x2)"), "the signature of a call stands below it", seen);
   seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, R.permute_dims(x))"},
                            "type: ");
-  check(holds(seen, "type: R.Tensor((1, 1), dtype=\"float32\")"), "the type of what is typed", seen);
+  check(holds(seen, "type: R.Tensor((1, 1), dtype=\"float32\")"), "the type of the entry", seen);
   seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, x)"}, "reduction");
-  check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length"), "what cannot be right is said", seen);
+  check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length"), "an error is shown before Enter",
+        seen);
+  const std::string x = "x = R.const([[1.0, 2.0]], \"float32\")\r";
+  seen = screen_with_hints(program, {x, "R.matmul(x, R.permute_dims(x"}, "type so far");
+  check(holds(seen, "type so far: R.Tensor((1, 1), dtype=\"float32\")"), "the type of an open call", seen);
+  seen = screen_with_hints(program, {x, "R.add(R.matmul(x, x), "}, "reduction");
+  check(holds(seen, "reduction length"), "an error inside of an open call", seen);
+  seen = screen_with_hints(program, {x, "R.matmul(x, "}, "R.matmul(");
+  check(!holds(seen, "expects") && !holds(seen, "missing") && !holds(seen, "error"),
+        "arguments that may still follow are no error", seen);
+  seen = screen_with_hints(program, {x, "R.nothing(x, "}, "unknown operator");
+  check(holds(seen, "unknown operator `R.nothing`"), "an unknown operator in front of an open call", seen);
+  seen = screen_with_hints(program, {x, "y ="}, "rldb> y =");
+  check(!holds(seen, "syntax error"), "an operand that is still to come is no error", seen);
   seen = screen_with_hints(program, {":brea"}, ":break ");
   check(holds(seen, "rldb> :brea\n:break [WHERE [if CONDITION]]"), "the usage of a command", seen);
   seen = screen_with_hints(program, {":verify", "\r"}, "error");
-  check(!holds(seen, "well-formedness"), "hints go when the entry is accepted", seen);
+  check(!holds(seen, "well-formedness"), "hints are removed when the entry is accepted", seen);
 }
 
 void check_pager(const std::string& program) {
@@ -193,14 +207,14 @@ void check_pager(const std::string& program) {
   p.terminal.wait_for_after(":help", "-- more:", 15);
   p.terminal.forget();
   p.terminal.send(":set list-lines\r");
-  check(p.terminal.wait_for("list-lines = 7", 15), "what is typed at a page's end is the next entry",
+  check(p.terminal.wait_for("list-lines = 7", 15), "keys typed at the end of a page belong to the next entry",
         p.terminal.said());
   p.terminal.forget();
   p.terminal.send(":help\r:set list-lines\r");
   check(p.terminal.wait_for("list-lines = 7", 15) && !holds(p.terminal.said(), "-- more:"),
-        "who types ahead is not asked", p.terminal.said());
+        "the pager does not ask when there is typeahead", p.terminal.said());
   p.says(":set pager off\r", "rldb> ");
-  check(p.says(":help\r", ":quit"), "the pager can be put off", p.terminal.said());
+  check(p.says(":help\r", ":quit"), "the pager can be switched off", p.terminal.said());
 }
 
 void check_start_files(const std::string& program) {
@@ -271,7 +285,7 @@ void check_dumb(const std::string& program) {
   Folder home;
   Terminal terminal("/usr/bin/env", {"TERM=dumb", program, "-q"}, home.path());
   check(terminal.wait_for("rldb> ") && terminal.send("(rldb) R.const(81)\r") && terminal.wait_for("\n81"),
-        "a dumb terminal is served", terminal.said());
+        "a dumb terminal works", terminal.said());
   check(terminal.send(":quit\r") && terminal.ended() == 0, "and left");
   check(terminal.said().find('\033') == std::string::npos, "without control sequences", terminal.said());
 }
@@ -289,7 +303,7 @@ void check_ends(const std::string& program) {
     check(text_of(home.path() + "/.rldb_history").find("kept = R.const(42)\n") != std::string::npos,
           "the history holds the entries");
     Prompt p(program, home.path());
-    check(p.terminal.said().find(" was killed; :resume brings it back, :resume drop forgets it") != std::string::npos,
+    check(p.terminal.said().find(" was killed: :resume restores it, :resume drop discards it") != std::string::npos,
           "the session is offered", p.terminal.said());
     check(p.says(":resume\r", "1 entry repeated") && p.says("kept\r", "\r\n42"), "and comes back", p.terminal.said());
   }
@@ -319,10 +333,10 @@ void check_resume(const std::string& program) {
   fs::remove(home.path() + "/saved.py");
   Prompt p(program, home.path());
   check(journals(home.path()) == 2, "the journal of the killed session is there");
-  check(p.says(":resume\r", "entries repeated"), "it is stopped where it was", p.terminal.said());
+  check(p.says(":resume\r", "stopped at main:b"), "it is stopped where it was", p.terminal.said());
   check(p.terminal.said().find("not repeated, because it acts outside of the session: !touch") != std::string::npos &&
             p.terminal.said().find(":save saved.py") != std::string::npos,
-        "what is not repeated is told", p.terminal.said());
+        "entries that are not repeated are listed", p.terminal.said());
   check(!fs::exists(home.path() + "/saved.py"), "nothing is saved again");
   check(p.says(":info breakpoints\r", "main:b"), "breakpoints", p.terminal.said());
   check(p.says(":input\r", "v "), "values", p.terminal.said());
@@ -344,7 +358,7 @@ void check_drop(const std::string& program) {
     p.terminal.ended();
   }
   Prompt p(program, home.path());
-  check(p.says(":resume drop\r", "forgot the session"), "a session can be forgotten", p.terminal.said());
+  check(p.says(":resume drop\r", "discarded the session"), "a killed session can be discarded", p.terminal.said());
   check(p.says(":resume\r", "there is no interrupted session"), "then there is none", p.terminal.said());
   Prompt second(program, home.path());
   check(second.says(":resume\r", "there is no interrupted session"), "a session that runs is not offered",

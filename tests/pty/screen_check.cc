@@ -72,7 +72,6 @@ struct Session {
     terminal.send(kToggle);
     terminal.wait_for(kEnter);
     terminal.read_for(0.6);
-    // What was said before is of the first screen.
     return screen();
   }
   std::string resized(unsigned short rows, unsigned short columns) {
@@ -146,10 +145,10 @@ void check_others(const std::string& program) {
   s.terminal.forget();
   s.terminal.send("!echo from a shell; stty -a | tr ' ' '\\n' | grep -c '^icanon'\r");
   check(s.terminal.wait_for_after(kLeave, "Enter goes back") && holds(s.terminal.said(), "from a shell\r\n1\r\n"),
-        "a shell has the first screen, as it was", s.terminal.said());
+        "a shell has the normal screen, as it was", s.terminal.said());
   s.terminal.forget();
   s.terminal.send("\r");
-  check(s.terminal.wait_for_after(kEnter, "code: m.py"), "and the second comes back", s.terminal.said());
+  check(s.terminal.wait_for_after(kEnter, "code: m.py"), "and the alternate screen comes back", s.terminal.said());
   std::string seen = s.keys(":load m.py\r");
   check(holds(seen, "go on? (y/n)"), "a question is asked in the command line", seen);
   s.terminal.send("n\n");
@@ -158,15 +157,15 @@ void check_others(const std::string& program) {
   check(holds(seen, "=>    9"), "and its answer taken", seen);
   s.terminal.forget();
   s.terminal.send("\x1a");
-  check(s.terminal.wait_for(kLeave), "^Z gives the first screen back", s.terminal.said());
+  check(s.terminal.wait_for(kLeave), "^Z restores the normal screen", s.terminal.said());
   s.terminal.read_for(0.2);
   s.terminal.signal(SIGCONT);
-  check(s.terminal.wait_for_after(kEnter, "code: m.py"), "fg shows the second", s.terminal.said());
+  check(s.terminal.wait_for_after(kEnter, "code: m.py"), "fg shows the alternate screen", s.terminal.said());
   s.terminal.send("print a.sh\x03");
   s.terminal.read_for(0.3);
   s.terminal.forget();
   s.terminal.send(":quit\r");
-  check(s.leaves_with(0) && holds(s.terminal.said(), kLeave), ":quit gives the terminal back", s.terminal.said());
+  check(s.leaves_with(0) && holds(s.terminal.said(), kLeave), ":quit restores the terminal", s.terminal.said());
 }
 
 void check_ends(const std::string& program) {
@@ -193,7 +192,12 @@ void check_work(const std::string& program) {
     s.keys(":engine eval\r");
     s.terminal.forget();
     s.terminal.send(work.substr(work.find('\r') + 1));
-    check(s.terminal.wait_for("^C ends it"), "what takes long is told", s.terminal.said());
+    check(s.terminal.wait_for("^C ends it"), "progress is shown while an entry takes long", s.terminal.said());
+    std::string seen = s.resized(50, 140);
+    check(holds(seen, "|-- values: main") && holds(seen, "^C ends it") && holds(seen, "b = R.multiply(a, a)"),
+          "a resize while an entry is executed lays the panes out again", seen);
+    seen = s.resized(20, 60);
+    check(holds(seen, "-- code: m.py") && holds(seen, "^C ends it"), "and again, narrower", seen);
     s.terminal.send("typed meanwhile");
     s.terminal.read_for(0.2);
     s.terminal.send("\x03");
@@ -234,7 +238,7 @@ void check_suggestions(const std::string& program) {
   check(terminal.wait_for("\033[2mst(4711)"), "the rest is dimmed", terminal.said());
   terminal.forget();
   terminal.send("\033[C\r");
-  check(terminal.wait_for("\r\n4711"), "Right takes it over", terminal.said());
+  check(terminal.wait_for("\r\n4711"), "Right accepts it", terminal.said());
   terminal.read_for(0.3);
   terminal.forget();
   terminal.send("R.const(4\x01\x05\x03");
@@ -243,7 +247,7 @@ void check_suggestions(const std::string& program) {
   terminal.send("R.const(4");
   terminal.read_for(0.3);
   terminal.send("7)\r");
-  check(terminal.wait_for("\r\n47"), "who types on is not in its way", terminal.said());
+  check(terminal.wait_for("\r\n47"), "typing on ignores it", terminal.said());
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST_CASE("cancelling what only looks at a module") {
     return hash_of(repro::roundtrip(l.s, {}, found));
   });
   const std::string printed = ir::print(m);
-  check_phase("diff", [&] { return hash_of(ui::unified_diff(text(), printed, "a", "b")); });
+  check_phase("diff", [&] { return hash_of(ui::text_diff(text(), printed, "a", "b")); });
   check_phase("highlight", [&] { return std::uint64_t(frontend::highlight(text()).size()); });
   check_phase("completeness", [&] { return std::uint64_t(frontend::completeness(text())); });
 }

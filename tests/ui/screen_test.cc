@@ -161,9 +161,61 @@ TEST_CASE("screen: every size has its rows, and the cursor on it") {
     for (int width : {1, 2, 3, 10, 60, 69, 70, 109, 110, 200})
       for (int height = 1; height < 60; ++height) {
         check_size(screen.compose(entry_of("R.add(x, 漢)", width), width, height), width, height);
-        check_size(screen.working("work ... 3 s"), width, height);
+        check_size(screen.working("work ... 3 s", width, height), width, height);
       }
   }
+}
+
+TEST_CASE("screen: a size that changes while an entry is executed") {
+  Screen screen(false);
+  screen.on = true;
+  fill(screen, PaneKind::Code, 1000, 500);
+  fill(screen, PaneKind::Values, 3, std::nullopt);
+  screen.panes_changed();
+  (void)screen.compose(entry_of("", 80), 80, 24);
+  screen.keep_lines();
+  screen.output().append("written before\n");
+  for (const auto& [width, height] : {std::pair(60, 20), std::pair(140, 50), std::pair(80, 24), std::pair(10, 5)}) {
+    const Frame frame = screen.working("work ... 3 s", width, height);
+    check_size(frame, width, height);
+    const std::string text = text_of(frame);
+    CHECK(holds(text, "work ... 3"));
+    if (height < 20) continue;
+    CHECK(holds(text, "line 500\n") == (width < 110));  // beside the values on a wide one
+    CHECK(holds(text, "line 500"));
+    CHECK(holds(text, "line 2"));
+    CHECK(holds(text, "written before"));
+  }
+}
+
+TEST_CASE("screen: every kind of place in a kernel has its mark") {
+  Stopped s;
+  s.run(
+      ":load <<END\nimport tvm\nfrom tvm.script import ir as I, tirx as T, relax as R\n\n@I.ir_module\nclass M:\n"
+      "    @T.prim_func\n    def twice(a: T.handle, b: T.handle):\n"
+      "        A = T.match_buffer(a, (4,))\n        B = T.match_buffer(b, (4,))\n"
+      "        for i in range(4):\n            with T.sblock(\"double\"):\n"
+      "                vi = T.axis.spatial(4, i)\n                B[vi] = A[vi] * T.float32(2)\n\n"
+      "    @R.function\n    def main(x: R.Tensor((4,), \"float32\")) -> R.Tensor((4,), \"float32\"):\n"
+      "        cls = M\n        lv = R.call_tir(cls.twice, (x,), out_ty=R.Tensor((4,), \"float32\"))\n"
+      "        return lv\nEND");
+  const auto seen_with = [&](const std::string& place) {
+    s.run(":run");  // to the end
+    s.run("break " + place);
+    s.run(":run");
+    const std::string text = s.seen(140, 60);
+    s.run("kill");
+    s.run("delete");
+    return text;
+  };
+  CHECK(holds(seen_with("twice:i"), "b     10"));
+  CHECK(holds(seen_with("twice:double"), "b     11"));
+  CHECK(holds(seen_with("twice:vi"), "b     11"));
+  CHECK(holds(seen_with("twice:B"), "b=>   13"));
+  CHECK(holds(seen_with("twice:13"), "b=>   13"));
+  s.run("break twice:B");
+  s.run("start");
+  CHECK(holds(s.seen(140, 60), "b     13"));  // in the text of the program too
 }
 
 TEST_CASE("screen: a pane follows its line, and leaves it when it is scrolled") {

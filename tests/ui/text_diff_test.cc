@@ -6,10 +6,10 @@
 
 using namespace rldb::ui;
 
-TEST_CASE("equal texts have no difference") { CHECK(unified_diff("a\nb\n", "a\nb\n", "x", "y").empty()); }
+TEST_CASE("equal texts have no difference") { CHECK(text_diff("a\nb\n", "a\nb\n", "x", "y").empty()); }
 
 TEST_CASE("a changed line stands in its context") {
-  CHECK(unified_diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n", "x", "y") ==
+  CHECK(text_diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n", "x", "y") ==
         "--- x\n+++ y\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n");
 }
 
@@ -19,14 +19,14 @@ TEST_CASE("changes far apart are hunks of their own") {
     before += std::to_string(i) + "\n";
     after += (i == 3 || i == 30 ? "x" : std::to_string(i)) + std::string("\n");
   }
-  const std::string diff = unified_diff(before, after, "a", "b");
+  const std::string diff = text_diff(before, after, "a", "b");
   CHECK(diff.find("@@ -1,7 +1,7 @@") != std::string::npos);
   CHECK(diff.find("@@ -28,7 +28,7 @@") != std::string::npos);
 }
 
 TEST_CASE("insertion and deletion at the ends") {
-  CHECK(unified_diff("", "a\n", "x", "y") == "--- x\n+++ y\n@@ -0,0 +1,1 @@\n+a\n");
-  CHECK(unified_diff("a\nb\n", "b\n", "x", "y") == "--- x\n+++ y\n@@ -1,2 +1,1 @@\n-a\n b\n");
+  CHECK(text_diff("", "a\n", "x", "y") == "--- x\n+++ y\n@@ -0,0 +1,1 @@\n+a\n");
+  CHECK(text_diff("a\nb\n", "b\n", "x", "y") == "--- x\n+++ y\n@@ -1,2 +1,1 @@\n-a\n b\n");
 }
 
 namespace {
@@ -62,7 +62,7 @@ TEST_CASE("lines with little in common are no pair") {
 TEST_CASE("colours mark lines, and the changed words in reverse") {
   DiffOptions options;
   options.color = true;
-  const std::string diff = unified_diff("same\nf(a, b)\n", "same\nf(a, c)\n", "x", "y", options);
+  const std::string diff = text_diff("same\nf(a, b)\n", "same\nf(a, c)\n", "x", "y", options);
   CHECK(diff ==
         "--- x\n+++ y\n\033[36m@@ -1,2 +1,2 @@\033[0m\n same\n\033[31m-f(a, \033[7mb\033[27m)\033[0m\n"
         "\033[32m+f(a, \033[7mc\033[27m)\033[0m\n");
@@ -76,10 +76,10 @@ TEST_CASE("the same diff with and without colours, but for the colours") {
   }
   DiffOptions options;
   options.color = true;
-  std::string painted = unified_diff(before, after, "x", "y", options);
+  std::string painted = text_diff(before, after, "x", "y", options);
   for (std::size_t at = 0; (at = painted.find('\033', at)) != std::string::npos;)
     painted.erase(at, painted.find('m', at) + 1 - at);
-  CHECK(painted == unified_diff(before, after, "x", "y"));
+  CHECK(painted == text_diff(before, after, "x", "y"));
 }
 
 TEST_CASE("side by side: numbers on both sides, long lines go on below") {

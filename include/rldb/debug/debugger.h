@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/debug/story.h"
 #include "rldb/session/session.h"
 
 namespace rldb::debug {
@@ -60,6 +61,9 @@ struct Breakpoint {
   std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
   std::string place;                             // inside a kernel: what it stops at
+  std::string kernel;                            // the kernel's name; empty: not inside one
+  std::string kernel_file;                       // that its lines are of; empty: of the printed kernel
+  std::vector<std::uint32_t> kernel_lines;       // where it stops
 };
 
 enum class StopKind : std::uint8_t {
@@ -236,19 +240,19 @@ class Debugger {
   // One whose calls are runs of this debugger (start_nested), for as long as there are breakpoints and an engine that
   // stops at them; else empty. `stop`: where one stopped. Both must outlive the runner.
   session::Session::EntryRunner call_runner(std::optional<StopReport>& stop, source::Diagnostics& out);
-  // When a name of the frame got its value and when its register was freed; one line per moment that was reached.
-  std::vector<std::string> when(std::string_view name, int frame, source::Diagnostics& out) const;
-  // What a value was computed from, as a tree of bindings and symbols with their values; `depth` levels of it. Of one
-  // element (`out[3, 4]`): the kernels that made it and the elements that they read, down to what is no single one.
-  std::vector<std::string> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
+  // When a name of the frame got its value and when its register was freed. Nothing: diagnosed.
+  NameHistory when(std::string_view name, int frame, source::Diagnostics& out) const;
+  // What a value was computed from: bindings and symbols with their values, `depth` levels of them. Of one element
+  // (`out[3, 4]`): the kernels that made it and the elements that they read, down to what is no single one.
+  std::vector<CauseStep> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
   // The bindings that were begun last before now, in order of time.
   std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;
   // Moments of this run by name.
   void set_checkpoint(std::string name);
   std::optional<std::uint64_t> checkpoint(std::string_view name) const;
   const std::map<std::string, std::uint64_t, std::less<>>& checkpoints() const;
-  // How far back one can go, and what that costs.
-  std::string history() const;
+  // How far back one can go, and what that costs. nullopt: there is no run.
+  std::optional<RunHistory> history() const;
   // From an instruction back to the binding and line it came from: one line a step of the provenance.
   std::vector<std::string> origin(Pc pc) const;
 

@@ -51,6 +51,7 @@ struct Finding {
 // In the order of execution.
 std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which);
 std::string to_string(const Finding& f);
+std::string to_json(const std::vector<Finding>& findings);
 
 struct SanitizedRun {
   Trace trace;

@@ -236,7 +236,7 @@ Result<Value> gather(const Tensor& t, const Selection& s) {
 Result<Value> field(const Value& v, const std::vector<IndexItem>& items) {
   const bool shape = v.is(ValueKind::Shape);
   const auto count = std::int64_t(shape ? v.as_shape().size() : v.as_tuple().fields.size());
-  if (items.size() != 1) return fail(ErrorKind::TypeMismatch, "one index is wanted here");
+  if (items.size() != 1) return fail(ErrorKind::TypeMismatch, "expected one index");
   if (const auto* slice = std::get_if<SliceIndex>(&items[0])) {
     RLDB_TRY(const Range r, range_of(*slice, count));
     std::vector<std::int64_t> dims;
@@ -250,7 +250,7 @@ Result<Value> field(const Value& v, const std::vector<IndexItem>& items) {
     return shape ? Value::of_shape(std::move(dims)) : Value::of_tuple(std::move(fields));
   }
   const auto* index = std::get_if<Value>(&items[0]);
-  if (!index) return fail(ErrorKind::TypeMismatch, "an integer or a slice is wanted here");
+  if (!index) return fail(ErrorKind::TypeMismatch, "expected an integer or a slice");
   RLDB_TRY(const Value number, number_of(*index));
   if (!number.is(ValueKind::Int)) return fail(ErrorKind::TypeMismatch, "an index is not an integer");
   RLDB_TRY(const std::int64_t i, checked(number.as_int(), count, 0));

@@ -78,6 +78,15 @@ bool probes_of_name(const KernelText& text, std::string_view name, KernelPlace& 
          probes_by(text, out, fmt::format("block {}", name), block);
 }
 
+// Where the marks of a breakpoint stand.
+void note_lines(const KernelText& text, KernelPlace& out) {
+  if (text.source()) out.file = text.source()->name();
+  for (const Probe& p : out.probes)
+    if (const std::uint32_t line = text.line_of(p.at); line > 0) out.lines.push_back(line);
+  std::sort(out.lines.begin(), out.lines.end());
+  out.lines.erase(std::unique(out.lines.begin(), out.lines.end()), out.lines.end());
+}
+
 std::vector<std::string_view> names_in(const KernelText& text) {
   std::vector<std::string_view> names;
   for (const KernelText::Row& row : text.statements()) {
@@ -102,13 +111,16 @@ std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view
   const auto parsed = std::from_chars(said.data(), said.data() + said.size(), line);
   if (parsed.ec == std::errc() && parsed.ptr == said.data() + said.size()) {
     if (line >= text.first_line() && line <= text.last_line()) probes_of_line(text, line, *place);
+    note_lines(text, *place);
     if (!place->probes.empty()) return place;
     problem = source::message(diag::NothingAtLine, fmt::format("statement of kernel `{}`", text.name()), said)
                   .with_hint(fmt::format("its lines are {} to {}: `list` shows them inside the kernel",
                                          text.first_line(), text.last_line()));
     return nullptr;
   }
-  if (probes_of_name(text, said, *place)) return place;
+  const bool found = probes_of_name(text, said, *place);
+  note_lines(text, *place);
+  if (found) return place;
   problem = source::message(diag::NoSuchThing,
                             fmt::format("loop, block, axis or written buffer in kernel `{}`", text.name()), said);
   if (const std::string_view near = source::nearest(said, names_in(text)); !near.empty())

@@ -15,8 +15,10 @@ struct KernelPlace {
   std::string kernel;
   const ir::PrimFunc* function = nullptr;
   std::vector<Probe> probes;
-  std::string text;                 // what it stops at, for listings
-  std::vector<bytecode::Pc> calls;  // the instructions that call the kernel
+  std::string text;                  // what it stops at, for listings
+  std::string file;                  // of the user, that the lines are of; empty: of the printed kernel
+  std::vector<std::uint32_t> lines;  // of the statements with probes, each once
+  std::vector<bytecode::Pc> calls;   // the instructions that call the kernel
 };
 
 // In a kernel: a line of its text, a block axis or loop variable (each new value), a buffer (before each write), a

@@ -27,63 +27,63 @@ std::string first_line(std::string text) {
   return text;
 }
 
-// The tree of `:why`: a value, then what its binding reads.
+// Of `:why`: a value, then what its binding reads.
 class Why {
  public:
-  Why(ValueFinder& finder, const CodeMap& map, std::vector<std::string>& lines)
-      : finder_(finder), map_(map), lines_(lines) {}
+  Why(ValueFinder& finder, const CodeMap& map, std::vector<CauseStep>& steps)
+      : finder_(finder), map_(map), steps_(steps) {}
 
-  void tell(std::string_view name, int binding, int depth, std::size_t indent) {
-    const std::string pad(indent * 2, ' ');
+  void tell(std::string_view name, int binding, int left, std::size_t depth) {
     auto value = binding >= 0 ? finder_.value_of_binding(binding) : finder_.find(name);
-    const std::string shown = value.ok() ? runtime::format_brief(*value) : "(" + value.error().message + ")";
+    CauseStep step;
+    step.depth = depth;
+    step.name = name;
+    step.value = value.ok() ? runtime::format_brief(*value) : "(" + value.error().message + ")";
     const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;
     if (!b) {
-      lines_.push_back(fmt::format("{}{} = {}", pad, name, shown));
+      steps_.push_back(std::move(step));
       return;
     }
     const UserBinding& u = map_.binding(binding);
-    const std::string place = u.line ? fmt::format("   # {}:{}", u.file, u.line) : "";
-    lines_.push_back(fmt::format("{}{}{}", pad, first_line(ir::print_binding(b)), place));
-    lines_.push_back(fmt::format("{}  = {}", pad, shown));
-    if (std::find(told_.begin(), told_.end(), binding) != told_.end()) {
-      lines_.push_back(pad + "  (above)");
-      return;
-    }
-    told_.push_back(binding);
+    step.binding = first_line(ir::print_binding(b));
+    step.line = u.line;
+    if (u.line) step.file = u.file;
     const std::vector<const ir::Var*> uses = ir::free_vars(b->value);
-    if (depth <= 0 && !uses.empty()) {
-      lines_.push_back(pad + "  ...");
-      return;
-    }
-    for (const ir::Var* v : uses) tell(v->name, map_.binding_of_variable(v), depth - 1, indent + 1);
+    if (std::find(told_.begin(), told_.end(), binding) != told_.end())
+      step.rest = CauseStep::Rest::Above;
+    else if (left <= 0 && !uses.empty())
+      step.rest = CauseStep::Rest::Deeper;
+    const bool ends = step.rest != CauseStep::Rest::None;
+    steps_.push_back(std::move(step));
+    told_.push_back(binding);
+    if (ends) return;
+    for (const ir::Var* v : uses) tell(v->name, map_.binding_of_variable(v), left - 1, depth + 1);
   }
 
  private:
   ValueFinder& finder_;
   const CodeMap& map_;
-  std::vector<std::string>& lines_;
+  std::vector<CauseStep>& steps_;
   std::vector<int> told_;
 };
 
 // The same for one element: the kernels that made it, and the elements that they read.
 class WhyElement {
  public:
-  WhyElement(session::Session& session, ValueFinder& finder, const CodeMap& map, std::vector<std::string>& lines)
-      : session_(session), finder_(finder), map_(map), lines_(lines) {}
+  WhyElement(session::Session& session, ValueFinder& finder, const CodeMap& map, std::vector<CauseStep>& steps)
+      : session_(session), finder_(finder), map_(map), steps_(steps) {}
 
   runtime::Result<support::Unit> tell(std::string_view name, int binding, const Value& value, std::int64_t position,
-                                      int depth, std::size_t indent) {
+                                      int left, std::size_t depth) {
     support::poll();
-    const std::string line =
-        fmt::format("{}{}{} = {}", std::string(indent * 2, ' '), name,
-                    region_text(value.as_tensor().shape(), {position}), elements_text(value.as_tensor(), {position}));
-    if (binding < 0 || !map_.binding(binding).binding || depth < 0) {
-      lines_.push_back(line);
+    CauseStep step = element_step(name, value.as_tensor(), {position}, depth);
+    if (binding < 0 || !map_.binding(binding).binding || left < 0) {
+      steps_.push_back(std::move(step));
       return support::Unit{};
     }
     const UserBinding& u = map_.binding(binding);
-    const std::string place = u.line ? fmt::format("   # {}:{}", u.file, u.line) : "";
+    step.line = u.line;
+    if (u.line) step.file = u.file;
     auto origin = origin_of_element(
         session_, map_, binding,
         [&](const ir::Var* v) -> std::optional<Value> {
@@ -92,30 +92,38 @@ class WhyElement {
           return found.ok() ? std::optional(*std::move(found)) : std::nullopt;
         },
         position);
-    if (!origin.ok() && indent == 0) return support::Failure(std::move(origin).error());
+    if (!origin.ok() && depth == 0) return support::Failure(std::move(origin).error());
     if (!origin.ok()) {
-      lines_.push_back(fmt::format("{}{}: {}", line, place, origin.error().message));
+      step.problem = origin.error().message;
+      steps_.push_back(std::move(step));
       return support::Unit{};
     }
-    lines_.push_back(line + (origin->kernels.empty() ? "" : fmt::format(", by {}", fmt::join(origin->kernels, " < "))) +
-                     place);
+    step.kernels = origin->kernels;
+    steps_.push_back(std::move(step));
     const ir::Binding* b = u.binding;
     for (const ElementPart& part : origin->parts) {
       if (part.positions.size() != 1) {
-        const Tensor& t = part.tensor.as_tensor();
-        lines_.push_back(fmt::format("{}{}{} = {}", std::string(indent * 2 + 2, ' '), part.name,
-                                     region_text(t.shape(), part.positions), elements_text(t, part.positions)));
+        steps_.push_back(element_step(part.name, part.tensor.as_tensor(), part.positions, depth + 1));
         continue;
       }
       int definition = -1;
       for (const ir::Var* v : ir::free_vars(b->value))
         if (v->name == part.name) definition = map_.binding_of_variable(v);
-      RLDB_TRY_VOID(tell(part.name, definition, part.tensor, part.positions[0], depth - 1, indent + 1));
+      RLDB_TRY_VOID(tell(part.name, definition, part.tensor, part.positions[0], left - 1, depth + 1));
     }
     return support::Unit{};
   }
 
  private:
+  static CauseStep element_step(std::string_view name, const Tensor& t, const std::vector<std::int64_t>& positions,
+                                std::size_t depth) {
+    CauseStep step;
+    step.depth = depth;
+    step.name = std::string(name) + region_text(t.shape(), positions);
+    step.value = elements_text(t, positions);
+    return step;
+  }
+
   static std::string elements_text(const Tensor& t, const std::vector<std::int64_t>& positions) {
     constexpr std::size_t kShown = 8;
     std::string text;
@@ -128,24 +136,23 @@ class WhyElement {
   session::Session& session_;
   ValueFinder& finder_;
   const CodeMap& map_;
-  std::vector<std::string>& lines_;
+  std::vector<CauseStep>& steps_;
 };
 
 }  // namespace
 
-std::vector<std::string> Debugger::why(std::string_view target, int frame, int depth, source::Diagnostics& out) const {
+std::vector<CauseStep> Debugger::why(std::string_view target, int frame, int depth, source::Diagnostics& out) const {
   const auto [name, subscript] = split_target(target);
   return subscript.empty() ? impl_->why(*this, name, frame, depth, out)
                            : impl_->why_element(*this, name, subscript, frame, depth, out);
 }
 
 // One element of a tensor.
-std::vector<std::string> Debugger::Impl::why_element(const Debugger& d, std::string_view name,
-                                                     std::string_view subscript, int frame, int depth,
-                                                     source::Diagnostics& out) const {
+std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::string_view name, std::string_view subscript,
+                                                   int frame, int depth, source::Diagnostics& out) const {
   const auto refuse = [&](std::string_view why) {
     out.add({}, source::message(diag::RunFailed, why));
-    return std::vector<std::string>();
+    return std::vector<CauseStep>();
   };
   std::size_t index = 0;
   if (!run || last.kind == StopKind::Finished || !frame_index(run->machine(), d.machine_frame(frame), index)) {
@@ -161,14 +168,14 @@ std::vector<std::string> Debugger::Impl::why_element(const Debugger& d, std::str
   if (!chosen.ok()) return refuse(chosen.error().message);
   if (chosen->size() != 1)
     return refuse(fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, chosen->size()));
-  std::vector<std::string> lines;
+  std::vector<CauseStep> steps;
   const auto told =
-      WhyElement(session, finder, map, lines).tell(name, finder.binding_of(name), *value, (*chosen)[0], depth, 0);
-  return told.ok() ? lines : refuse(told.error().message);
+      WhyElement(session, finder, map, steps).tell(name, finder.binding_of(name), *value, (*chosen)[0], depth, 0);
+  return told.ok() ? steps : refuse(told.error().message);
 }
 
-std::vector<std::string> Debugger::Impl::why(const Debugger& debugger, std::string_view name, int frame, int depth,
-                                             source::Diagnostics& out) const {
+std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string_view name, int frame, int depth,
+                                           source::Diagnostics& out) const {
   const Impl& d = *this;
   std::size_t index = 0;
   if (!d.run || d.last.kind == StopKind::Finished ||
@@ -184,46 +191,84 @@ std::vector<std::string> Debugger::Impl::why(const Debugger& debugger, std::stri
       out.add({}, source::message(diag::RunFailed, value.error().message));
       return {};
     }
+  std::vector<CauseStep> steps;
+  Why(finder, map, steps).tell(name, binding, depth, 0);
+  return steps;
+}
+
+std::vector<std::string> lines_of(const std::vector<CauseStep>& steps) {
+  using Rest = CauseStep::Rest;
   std::vector<std::string> lines;
-  Why(finder, map, lines).tell(name, binding, depth, 0);
+  for (const CauseStep& s : steps) {
+    const std::string pad(s.depth * 2, ' ');
+    const std::string place = s.line ? fmt::format("   # {}:{}", s.file, s.line) : "";
+    if (!s.problem.empty()) {
+      lines.push_back(fmt::format("{}{} = {}{}: {}", pad, s.name, s.value, place, s.problem));
+    } else if (s.binding.empty()) {
+      const std::string by = s.kernels.empty() ? "" : fmt::format(", by {}", fmt::join(s.kernels, " < "));
+      lines.push_back(fmt::format("{}{} = {}{}{}", pad, s.name, s.value, by, place));
+    } else {
+      lines.push_back(fmt::format("{}{}{}", pad, s.binding, place));
+      lines.push_back(fmt::format("{}  = {}", pad, s.value));
+    }
+    if (s.rest == Rest::Above) lines.push_back(pad + "  (above)");
+    if (s.rest == Rest::Deeper) lines.push_back(pad + "  ...");
+  }
   return lines;
 }
 
-std::vector<std::string> Debugger::when(std::string_view name, int frame, source::Diagnostics& out) const {
+NameHistory Debugger::when(std::string_view name, int frame, source::Diagnostics& out) const {
   const Impl& d = *impl_;
+  NameHistory history{std::string(name), {}, {}};
   std::size_t index = 0;
   if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
-    return {};
+    return history;
   }
   const CodeMap& map = d.run->code();
   const vm::Frame& f = d.run->machine().frames()[index];
-  std::vector<std::string> lines;
   for (const UserVariable& v : map.variables(f.function)) {
     if (v.name != name || v.begin > f.pc) continue;
     const auto bound = v.begin == f.pc ? std::optional(d.run->time()) : d.latest_time(v.begin, index);
     if (!bound) continue;
-    const Pc by = std::max<Pc>(v.begin - 1, 0);
-    lines.push_back(v.range->is_parameter && v.begin == map.executable().functions[std::size_t(f.function)].start
-                        ? fmt::format("{}: passed at time {}", name, *bound)
-                        : fmt::format("{}: bound at time {} by *{} {}", name, *bound, by,
-                                      bytecode::instruction_text(map.executable(), by)));
-    if (f.pc < v.range->end) {
-      lines.push_back(fmt::format("  in register %{} since", v.range->reg));
-      continue;
+    NameMoment moment;
+    moment.time = *bound;
+    moment.passed = v.range->is_parameter && v.begin == map.executable().functions[std::size_t(f.function)].start;
+    if (!moment.passed) {
+      moment.by = std::max<Pc>(v.begin - 1, 0);
+      moment.instruction = bytecode::instruction_text(map.executable(), moment.by);
     }
-    const auto freed = v.range->end == f.pc ? std::optional(d.run->time()) : d.latest_time(v.range->end, index);
-    lines.push_back(freed ? fmt::format("  last used before time {}", *freed) : "  its register was freed since");
+    if (f.pc < v.range->end)
+      moment.reg = v.range->reg;
+    else
+      moment.last_used = v.range->end == f.pc ? std::optional(d.run->time()) : d.latest_time(v.range->end, index);
+    history.moments.push_back(std::move(moment));
   }
-  if (!lines.empty()) return lines;
+  if (!history.moments.empty()) return history;
   ValueFinder finder(d, d.run->machine(), map, index, d.part, true);
   auto value = finder.find(name);
-  if (value.ok()) {
-    if (finder.notes().empty()) return {fmt::format("{}: not a binding of this frame", name)};
-    return finder.notes();
+  if (value.ok())
+    history.notes =
+        finder.notes().empty() ? std::vector{fmt::format("{}: not a binding of this frame", name)} : finder.notes();
+  else
+    out.add({}, source::message(diag::RunFailed, value.error().message));
+  return history;
+}
+
+std::vector<std::string> lines_of(const NameHistory& history) {
+  std::vector<std::string> lines;
+  for (const NameMoment& m : history.moments) {
+    lines.push_back(m.passed
+                        ? fmt::format("{}: passed at time {}", history.name, m.time)
+                        : fmt::format("{}: bound at time {} by *{} {}", history.name, m.time, m.by, m.instruction));
+    if (m.reg >= 0)
+      lines.push_back(fmt::format("  in register %{} since", m.reg));
+    else
+      lines.push_back(m.last_used ? fmt::format("  last used before time {}", *m.last_used)
+                                  : "  its register was freed since");
   }
-  out.add({}, source::message(diag::RunFailed, value.error().message));
-  return {};
+  lines.insert(lines.end(), history.notes.begin(), history.notes.end());
+  return lines;
 }
 
 std::vector<std::pair<std::uint64_t, Position>> Debugger::last_bindings(std::size_t count) const {
@@ -242,20 +287,34 @@ std::vector<std::pair<std::uint64_t, Position>> Debugger::last_bindings(std::siz
   return all;
 }
 
-std::string Debugger::history() const {
+std::optional<RunHistory> Debugger::history() const {
   const Impl& d = *impl_;
-  if (!d.run) return "no run";
+  if (!d.run) return std::nullopt;
   const Timeline& t = d.run->timeline();
-  if (t.empty())
-    return fmt::format("time {}; no history: the values of the run exceed the limit on checkpoints", d.run->time());
-  std::string text = fmt::format("time {}; one can go back to time {}: {} checkpoint{}, {:.1f} of {:.0f} MiB",
-                                 d.run->time(), t.first_time(), t.size(), t.size() == 1 ? "" : "s",
-                                 double(t.bytes()) / (1 << 20), double(t.limit()) / (1 << 20));
-  if (const vm::CallLog* log = d.run->machine().call_log(); log && log->kept() + log->not_kept() > 0) {
-    text += fmt::format("\n{} call{} of packed functions recorded", log->kept(), log->kept() == 1 ? "" : "s");
-    if (log->not_kept())
-      text += fmt::format(", {} could not be and are made again when time is replayed", log->not_kept());
+  RunHistory h;
+  h.time = d.run->time();
+  if (!t.empty()) h.first_time = t.first_time();
+  h.checkpoints = t.size();
+  h.bytes = t.bytes();
+  h.limit = t.limit();
+  if (const vm::CallLog* log = d.run->machine().call_log()) {
+    h.recorded = log->kept();
+    h.not_recorded = log->not_kept();
   }
+  return h;
+}
+
+std::string to_string(const std::optional<RunHistory>& history) {
+  if (!history) return "no run";
+  const RunHistory& h = *history;
+  if (!h.first_time)
+    return fmt::format("time {}; no history: the values of the run exceed the limit on checkpoints", h.time);
+  std::string text = fmt::format("time {}; one can go back to time {}: {} checkpoint{}, {:.1f} of {:.0f} MiB", h.time,
+                                 *h.first_time, h.checkpoints, h.checkpoints == 1 ? "" : "s",
+                                 double(h.bytes) / (1 << 20), double(h.limit) / (1 << 20));
+  if (h.recorded + h.not_recorded == 0) return text;
+  text += fmt::format("\n{} call{} of packed functions recorded", h.recorded, h.recorded == 1 ? "" : "s");
+  if (h.not_recorded) text += fmt::format(", {} could not be and are made again when time is replayed", h.not_recorded);
   return text;
 }
 

@@ -74,6 +74,17 @@ bool ends_in_empty_line(std::string_view text) {
 
 }  // namespace
 
+std::optional<ClosedEntry> close_brackets(std::string_view text) {
+  const Scan scan = scan_brackets(text, 0, text.size());
+  if (scan.stray != Scan::kNone || scan.long_string != Scan::kNone || scan.open.empty()) return std::nullopt;
+  ClosedEntry closed{std::string(trim_right(text)), scan.open.back()};
+  for (std::size_t i = scan.open.size(); i-- > 0;) {
+    const char c = text[scan.open[i]];
+    closed.text += c == '(' ? ')' : c == '[' ? ']' : '}';
+  }
+  return closed;
+}
+
 Completeness completeness(std::string_view text) {
   const std::string_view trimmed = trim_right(text);
   if (trimmed.empty()) return Completeness::Complete;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/unfinished.h"
 
 namespace rldb::frontend::cst {
 
 Completeness completeness(std::string_view text);
+std::optional<ClosedEntry> close_brackets(std::string_view text);
 int next_indent(std::string_view text);
 
 }  // namespace rldb::frontend::cst

@@ -120,7 +120,7 @@ class PipelineParser {
       if (out.size() > kMaxPipeline) return fail("more passes than the limit of 10000");
       skip_blanks();
       if (at_ == text_.size()) return out;
-      if (text_[at_] != ',') return fail("`,` or the end wanted here");
+      if (text_[at_] != ',') return fail("expected `,` or the end");
       ++at_;
       skip_blanks();
       if (at_ == text_.size()) return out;  // a trailing comma, as Python has it
@@ -142,7 +142,7 @@ class PipelineParser {
 
   ir::Result<support::Unit> parse_item(std::vector<PassInvocation>& out) {
     std::string_view name = word();
-    if (name.empty()) return fail("a pass name wanted here");
+    if (name.empty()) return fail("expected a pass name");
     // `relax.transform.FuseOps`: the module of Python does not matter.
     while (at_ < text_.size() && text_[at_] == '.') {
       ++at_;
@@ -196,7 +196,7 @@ class PipelineParser {
     ++at_;
     while (true) {
       skip_blanks();
-      if (at_ == text_.size()) return fail("`)` wanted here");
+      if (at_ == text_.size()) return fail("expected `)`");
       if (text_[at_] == ')') {
         ++at_;
         return support::Unit{};
@@ -212,7 +212,7 @@ class PipelineParser {
         at_ = begin;
       }
       RLDB_TRY(o.value, value());
-      if (o.value.empty()) return fail("an option's value wanted here");
+      if (o.value.empty()) return fail("expected a value of the option");
       options.push_back(std::move(o));
       if (at_ < text_.size() && text_[at_] == ',') ++at_;
     }

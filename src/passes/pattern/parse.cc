@@ -31,7 +31,7 @@ class PatternParser {
   ir::Result<Pattern> parse() {
     RLDB_TRY(Pattern p, sequence());
     blanks();
-    if (at_ != text_.size()) return fail("the end wanted here");
+    if (at_ != text_.size()) return fail("expected the end of the text");
     return p;
   }
 
@@ -78,7 +78,7 @@ class PatternParser {
       if (c == ')' || c == ']' || c == '}') --depth;
       if (depth < 0) break;
     }
-    if (at_ == text_.size()) return fail("`)` wanted here");
+    if (at_ == text_.size()) return fail("expected `)`");
     std::vector<Argument> found;
     for (const std::string_view item : split_items(text_.substr(begin, at_++ - begin))) {
       std::size_t end = 0;
@@ -107,7 +107,7 @@ class PatternParser {
   }
 
   ir::Result<std::vector<Pattern>> pattern_list(std::string_view text) {
-    if (text.size() < 2 || (text.front() != '[' && text.front() != '(')) return fail("a list of patterns wanted here");
+    if (text.size() < 2 || (text.front() != '[' && text.front() != '(')) return fail("expected a list of patterns");
     std::vector<Argument> items;
     for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) items.push_back({{}, item});
     return patterns(items);
@@ -172,7 +172,7 @@ class PatternParser {
         p = p.call(std::move(parts));
       } else if (take('[')) {
         RLDB_TRY(const std::int64_t index, integer(word()));
-        if (!take(']')) return fail("`]` wanted here");
+        if (!take(']')) return fail("expected `]`");
         p = p[index];
       } else if (take('.')) {
         RLDB_TRY(p, with_property(p, word()));
@@ -183,7 +183,7 @@ class PatternParser {
   }
 
   ir::Result<Pattern> with_property(const Pattern& p, std::string_view name) {
-    if (!take('(')) return fail("`(` wanted here");
+    if (!take('(')) return fail("expected `(`");
     RLDB_TRY(const std::vector<Argument> args, arguments());
     if (query_ && (name == "used_by" || name == "only_used_by")) {
       if (args.empty() || args.size() > 2) return fail("a pattern and an index wanted before this");
@@ -220,7 +220,7 @@ class PatternParser {
 
   ir::Result<std::int64_t> integer(std::string_view text) {
     if (text.empty() || text.size() > 18 || text.find_first_not_of("-0123456789") != std::string_view::npos)
-      return fail("an integer wanted here");
+      return fail("expected an integer");
     return std::int64_t(std::strtoll(std::string(text).c_str(), nullptr, 10));
   }
 
@@ -234,19 +234,19 @@ class PatternParser {
     if (take('(')) {
       if (++depth_ > kMaxDepth) return fail("nested too deeply");
       RLDB_TRY(Pattern p, alternatives());
-      if (!take(')')) return fail("`)` wanted here");
+      if (!take(')')) return fail("expected `)`");
       return p;
     }
     const std::size_t begin = at_;
     std::string_view name = word();
-    if (name.empty()) return fail("a pattern wanted here");
+    if (name.empty()) return fail("expected a pattern");
     if (query_)
       for (const auto& [known, p] : query_->names)
         if (known == name.substr(0, name.find('.'))) {
           at_ -= name.size() - known.size();  // what follows the dot is a property
           return p;
         }
-    if (!take('(')) return fail("`(` wanted here");
+    if (!take('(')) return fail("expected `(`");
     RLDB_TRY(const std::vector<Argument> args, arguments());
     if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name = name.substr(dot + 1);
     auto made = named_pattern(name, args);
@@ -344,7 +344,7 @@ ir::Result<PatternQuery> parse_query(std::string_view text) {
     if (!name.empty()) query.names.insert(query.names.begin(), {name, p});
     last = p;
   }
-  if (!last) return Failure(message(diag::PatternSyntax, 1, "a pattern wanted here"));
+  if (!last) return Failure(message(diag::PatternSyntax, 1, "expected a pattern"));
   if (query.tied) return PatternQuery{std::nullopt, std::move(query.graph)};
   return PatternQuery{last, {}};
 }

@@ -5,6 +5,7 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/relay.h"
+#include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
@@ -34,6 +35,10 @@ bool load(session::Session& session, const std::string& path, const CommandLine&
   const bool ok = !untaken && session.load_file(path, diagnostics);
   if (!ok || !diagnostics.all().empty()) report(diagnostics, session, line, console);
   return ok;
+}
+
+DiffOptions diff_options(const CommandLine& line, const Console& console, int fd) {
+  return diff_options(line.diff_layout, terminal_columns(fd), console.color());
 }
 
 bool write_output(const std::string& path, std::string_view text, Console& console) {

@@ -24,6 +24,8 @@ bool load(session::Session& session, const std::string& path, const CommandLine&
 // Diagnostics in the format of the line: text to the error stream, JSON to standard output.
 void report(const source::Diagnostics& diagnostics, const session::Session& session, const CommandLine& line,
             Console& console);
+// For a difference that is written to standard output or standard error.
+DiffOptions diff_options(const CommandLine& line, const Console& console, int fd);
 // To a file, or standard output when `path` is empty or "-". False: diagnosed.
 bool write_output(const std::string& path, std::string_view text, Console& console);
 // `--output` and `--expected-output`: the exit code.

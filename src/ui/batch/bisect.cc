@@ -3,6 +3,7 @@
 #include "rldb/repro/bisect.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 
@@ -98,10 +99,9 @@ void print_rewrite(const repro::PassBisection& found, const CommandLine& line, C
   const ir::Module* before = found.rewrite > 0 ? found.without : found.before;
   const ir::Module* after = found.rewrite > 0 ? found.with : found.after;
   if (!before || !after) return;
-  DiffOptions options;
-  options.color = console.color();
-  console.write(unified_diff(ir::print(before, line.options.print), ir::print(after, line.options.print), "without",
-                             "with", options));
+  const DiffOptions options = diff_options(line, console, STDOUT_FILENO);
+  console.write(text_diff(ir::print(before, line.options.print), ir::print(after, line.options.print), "without",
+                          "with", options));
 }
 
 int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
@@ -115,7 +115,7 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
     console.print("{}\n", repro::to_json(found));
   } else {
     console.print("{}\n", repro::to_string(found));
-    console.write(kernel_step_diff(found, line.options.print, console.color()));
+    console.write(kernel_step_diff(found, line.options.print, diff_options(line, console, STDOUT_FILENO)));
   }
   if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
       !write_repro(line.save_repro, repro_of_kernel(line, session, module, *question, repro::to_string(found)),

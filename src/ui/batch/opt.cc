@@ -1,6 +1,7 @@
 // rldb opt FILE --passes=...: run passes and print the module.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -114,12 +115,11 @@ class PassObserver {
       console_.print_error("# {}: no change\n", name);
       return;
     }
-    DiffOptions options;
-    options.color = console_.color() || line_.print_changed == "cdiff";
+    DiffOptions options = diff_options(line_, console_, STDERR_FILENO);
+    options.color = options.color || line_.print_changed == "cdiff";
     console_.print_error("# {} changed {}\n", name, fmt::join(record.changed, ", "));
-    console_.error(unified_diff(ir::print(record.before, line_.options.print),
-                                ir::print(record.after, line_.options.print), "before " + name, "after " + name,
-                                options));
+    console_.error(text_diff(ir::print(record.before, line_.options.print),
+                             ir::print(record.after, line_.options.print), "before " + name, "after " + name, options));
   }
 
   void dump(const passes::PassRecord& record) {

@@ -1,5 +1,6 @@
 // rldb print FILE: canonical text.  rldb diff A B: structural equality.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -65,9 +66,8 @@ int batch_diff(const CommandLine& line, Console& console) {
   if (!difference) return kGood;
   console.print("first difference at {}\n  {}: {}\n  {}: {}\n", difference->path, line.files[0], difference->left,
                 line.files[1], difference->right);
-  DiffOptions options;
-  options.color = console.color();
-  console.write(unified_diff(ir::print(first), ir::print(second), line.files[0], line.files[1], options));
+  const DiffOptions options = diff_options(line, console, STDOUT_FILENO);
+  console.write(text_diff(ir::print(first), ir::print(second), line.files[0], line.files[1], options));
   return kFailed;
 }
 

@@ -2,6 +2,7 @@
 #include "ui/batch/relay.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -126,10 +127,9 @@ int batch_diff_relay(const CommandLine& line, Console& console) {
   if (!difference) return kGood;
   console.print("first difference at {}\n  {}: {}\n  {}: {}\n", difference->path, line.files[0], difference->left,
                 line.files[1], difference->right);
-  DiffOptions options;
-  options.color = console.color();
-  console.write(unified_diff(relay::print(a->parsed.module), relay::print(b->parsed.module), line.files[0],
-                             line.files[1], options));
+  const DiffOptions options = diff_options(line, console, STDOUT_FILENO);
+  console.write(
+      text_diff(relay::print(a->parsed.module), relay::print(b->parsed.module), line.files[0], line.files[1], options));
   return kFailed;
 }
 

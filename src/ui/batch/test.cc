@@ -116,7 +116,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
     if (status != Status::Good && expects_not(entry->text)) result.seen = true;
     if (!matches)
       result.failures += fmt::format("{}:{}: the reply to this entry differs\n{}", path, entry->line,
-                                     unified_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
+                                     text_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
     else if (expectation && status != Status::Good)
       result.failures += fmt::format("{}:{}: the expectation failed\n", path, entry->line);
     if (status == Status::Quit || interrupted()) break;

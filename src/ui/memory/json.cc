@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
+#include "rldb/support/cancel.h"
 #include "ui/memory/memory_view.h"
 
 namespace rldb::ui {
@@ -29,17 +30,20 @@ json with_kind(json object, const passes::MemoryKind& kind) {
   return object;
 }
 
+json tensor_json(const passes::FunctionMemory& m, const passes::MemoryTensor& t, const MemoryView& view) {
+  return with_kind({{"name", t.name},
+                    {"line", view.line_of ? view.line_of(t) : 0},
+                    {"storage", t.storage},
+                    {"begin", t.begin},
+                    {"end", t.end},
+                    {"size", size_json(t.size)},
+                    {"alone", passes::why_alone(m, t)}},
+                   t.kind);
+}
+
 json function_json(const passes::FunctionMemory& m, const MemoryView& view) {
   json tensors = json::array();
-  for (const passes::MemoryTensor& t : m.tensors)
-    tensors.push_back(with_kind({{"name", t.name},
-                                 {"line", view.line_of ? view.line_of(t) : 0},
-                                 {"storage", t.storage},
-                                 {"begin", t.begin},
-                                 {"end", t.end},
-                                 {"size", size_json(t.size)},
-                                 {"alone", passes::why_alone(m, t)}},
-                                t.kind));
+  for (const passes::MemoryTensor& t : m.tensors) tensors.push_back(tensor_json(m, t, view));
   json storages = json::array();
   for (const passes::MemoryStorage& s : m.storages)
     storages.push_back(with_kind({{"name", s.name},
@@ -62,6 +66,21 @@ json function_json(const passes::FunctionMemory& m, const MemoryView& view) {
 }
 
 }  // namespace
+
+std::string sharing_json(const passes::FunctionMemory& m, std::size_t tensor, const MemoryView& view) {
+  const passes::MemoryTensor& t = m.tensors[tensor];
+  json others = json::array();
+  const bool alone = !passes::why_alone(m, t).empty();
+  for (std::size_t i = 0; !alone && i < m.tensors.size(); ++i) {
+    support::poll();
+    if (i != tensor) others.push_back({{"name", m.tensors[i].name}, {"why", passes::why_apart(m, tensor, i)}});
+  }
+  return json{{"function", m.function},
+              {"tensor", tensor_json(m, t, view)},
+              {"storage", m.storages[t.storage].name},
+              {"others", std::move(others)}}
+      .dump(2);
+}
 
 std::string memory_json(const std::vector<passes::FunctionMemory>& functions, const MemoryView& view) {
   json rows = json::array();

@@ -22,6 +22,7 @@ struct MemoryView {
 std::string memory_text(const std::vector<passes::FunctionMemory>& functions, const MemoryView& view);
 // One tensor and why each other one does not share its storage.
 std::string sharing_text(const passes::FunctionMemory& memory, std::size_t tensor, const MemoryView& view);
+std::string sharing_json(const passes::FunctionMemory& memory, std::size_t tensor, const MemoryView& view);
 std::string memory_json(const std::vector<passes::FunctionMemory>& functions, const MemoryView& view);
 // A picture that needs nothing beside itself.
 std::string memory_svg(const std::vector<passes::FunctionMemory>& functions, const MemoryView& view);

@@ -9,6 +9,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/screen/screen.h"
@@ -61,19 +62,14 @@ std::vector<std::string> explain_type(const ir::Type* type) {
   return {};
 }
 
-static DiffOptions diff_options(Repl& repl) {
-  constexpr std::size_t kWide = 140;  // columns from which on two texts are shown side by side
-  DiffOptions options;
-  options.color = repl.console().color();
-  options.width = repl.ask ? std::size_t(window_size().width) : kWide;
-  const DiffLayout fitting = repl.ask && options.width >= kWide ? DiffLayout::SideBySide : DiffLayout::Unified;
-  options.layout = repl.diff_layout.value_or(fitting);
-  return options;
+DiffOptions diff_options_of(Repl& repl) {
+  const std::optional<int> columns = repl.ask ? std::optional(window_size().width) : std::nullopt;
+  return diff_options(repl.diff_layout, columns, repl.console().color());
 }
 
 std::size_t show_difference(Repl& repl, std::string_view before, std::string_view after, const std::string& before_name,
                             const std::string& after_name, const DifferenceView& view) {
-  DiffOptions options = diff_options(repl);
+  DiffOptions options = diff_options_of(repl);
   if (view.layout) options.layout = *view.layout;
   OutputPiece piece{OutputKind::Diff, {}, diff_hunks(before, after, options.context), before_name, after_name};
   const std::string text = show_diff(piece.hunks, before_name, after_name, options);
@@ -131,13 +127,19 @@ static void show_instructions_around(Repl& repl, const debug::Position& where, s
     repl.print("{} {:>5}  {}\n", pc == where.pc ? "=>" : "  ", pc, bytecode::instruction_text(exe, pc));
 }
 
+LineWindow lines_around(const source::Buffer& buffer, const debug::Position& where, std::size_t lines) {
+  LineWindow w;
+  w.current = buffer.line_column(where.span.begin).line;
+  const auto half = std::uint32_t(lines / 2);
+  w.first = w.current > half ? w.current - half : 1;
+  w.last = std::min(buffer.line_count(), w.first + std::uint32_t(lines) - 1);
+  return w;
+}
+
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
   if (!buffer) return show_instructions_around(repl, where, lines);
-  const std::uint32_t current = buffer->line_column(where.span.begin).line;
-  const auto half = std::uint32_t(lines / 2);
-  const std::uint32_t first = current > half ? current - half : 1;
-  const std::uint32_t last = std::min(buffer->line_count(), first + std::uint32_t(lines) - 1);
+  const auto [first, last, current] = lines_around(*buffer, where, lines);
   const bool paint = repl.console().color() && repl.highlight;
   const Repl::Kind source(repl, OutputKind::Source);
   for (std::uint32_t n = first; n <= last; ++n) {
@@ -172,6 +174,7 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
 }
 
 Status Repl::show_stop(const debug::StopReport& stop) {
+  if (wants_json()) return give_stop(stop);
   const Status status = tell_stop(stop);
   if (stop.kind == debug::StopKind::Finished && debugger_->return_to_outer()) tell_return();
   if (debugger_->active()) show_displays(*this);
@@ -184,8 +187,8 @@ void Repl::tell_return() {
   print("back in the run that is stopped at {}\n", describe_position(*this, debugger_->last_stop().where));
 }
 
-Status Repl::tell_stop(const debug::StopReport& stop) {
-  frame_ = 0;
+// What the breakpoints that stopped the run have to do comes after the entry. True: they want the stop not to be shown.
+bool Repl::take_commands(const debug::StopReport& stop) {
   bool silent = false;
   for (const int number : stop.breakpoints)
     if (const debug::Breakpoint* b = debugger_->find_breakpoint(number))
@@ -195,7 +198,34 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
         else
           to_do_.push_back(line);
       }
-  if (silent) return Status::Good;
+  return silent;
+}
+
+// The error of a fault, with its notes, as a diagnostic at the binding.
+void Repl::report_fault(const debug::StopReport& stop) {
+  source::Message m = source::message(diag::RunFailed, stop.fault ? stop.fault->error.message : "");
+  if (stop.fault)
+    for (const std::string& note : stop.fault->error.notes) m.notes.push_back({{}, note});
+  source::Diagnostics d;
+  d.add(stop.where.span, std::move(m));
+  report(d);
+}
+
+Status Repl::give_stop(const debug::StopReport& stop) {
+  frame_ = 0;
+  take_commands(stop);
+  if (stop.kind == debug::StopKind::Finished) {
+    last_.value = stop.value;
+    debugger_->return_to_outer();
+  }
+  if (stop.kind == debug::StopKind::Fault) report_fault(stop);
+  give(stop_json(*this, stop));
+  return stop.kind == debug::StopKind::None || stop.kind == debug::StopKind::Fault ? Status::Failed : Status::Good;
+}
+
+Status Repl::tell_stop(const debug::StopReport& stop) {
+  frame_ = 0;
+  if (take_commands(stop)) return Status::Good;
   using debug::StopKind;
   switch (stop.kind) {
     case StopKind::None:
@@ -205,16 +235,10 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       print("finished after {} instructions\n", stop.time);
       if (!stop.value.is_null()) show_value(stop.value);
       return Status::Good;
-    case StopKind::Fault: {
-      source::Message m = source::message(diag::RunFailed, stop.fault ? stop.fault->error.message : "");
-      if (stop.fault)
-        for (const std::string& note : stop.fault->error.notes) m.notes.push_back({{}, note});
-      source::Diagnostics d;
-      d.add(stop.where.span, std::move(m));
-      report(d);
+    case StopKind::Fault:
+      report_fault(stop);
       print("stopped in {} after {} instructions\n", describe_position(*this, stop.where), stop.time);
       return Status::Failed;
-    }
     case StopKind::Entry:
       print("started {}\n", describe_position(*this, stop.where));
       break;

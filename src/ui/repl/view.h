@@ -12,7 +12,12 @@
 
 namespace rldb::ui {
 
-// Source lines around a position with an arrow at the current one and marks at breakpoints.
+// Numbers of the lines of a text around a position.
+struct LineWindow {
+  std::uint32_t first = 0, last = 0, current = 0;
+};
+LineWindow lines_around(const source::Buffer& buffer, const debug::Position& where, std::size_t lines);
+// Source lines around a position, with an arrow at the current one.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
 // A pane has the text around the stop, so that a stop need not show it again.
 bool screen_shows_code(const Repl& repl);
@@ -24,6 +29,8 @@ void resolve_and_tell(Repl& repl);
 std::string_view kind_name(const debug::Breakpoint& b);
 void show_operator(Repl& repl, const ops::OpInfo& op);
 void show_program(Repl& repl);
+// As `:set diff` and the terminal have it.
+DiffOptions diff_options_of(Repl& repl);
 struct DifferenceView {
   std::optional<DiffLayout> layout = {};  // none: that of `:set diff`
   std::size_t most_lines = std::size_t(-1);

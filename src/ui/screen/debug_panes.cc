@@ -41,6 +41,10 @@ void mark(Marks& marks, std::int64_t at, bool enabled) {
   if (c != 'b') c = enabled ? 'b' : 'd';
 }
 
+void mark_all(Marks& marks, const std::vector<std::uint32_t>& lines, bool enabled) {
+  for (const std::uint32_t line : lines) mark(marks, line, enabled);
+}
+
 std::string gutter(const Marks& marks, std::int64_t at, bool current) {
   const auto found = marks.find(at);
   return fmt::format("{}{}{:>5}  ", found == marks.end() ? ' ' : found->second, current ? "=>" : "  ", at);
@@ -57,11 +61,13 @@ Marks marked_lines(Repl& repl, const source::Buffer& buffer) {
   const bytecode::Executable* exe = executable_of(repl);
   if (!exe) return marks;
   const source::SourceManager& sources = repl.session().sources();
-  for (const auto& [number, b] : repl.debugger().breakpoints())
+  for (const auto& [number, b] : repl.debugger().breakpoints()) {
     for (const debug::Site& site : b.sites)
       if (const bytecode::InstructionDebug* debug = exe->debug.instruction(site.pc))
         if (sources.find(debug->span.file) == &buffer)
           mark(marks, buffer.line_column(debug->span.begin).line, b.enabled);
+    if (b.kernel_file == buffer.name()) mark_all(marks, b.kernel_lines, b.enabled);
+  }
   return marks;
 }
 
@@ -72,14 +78,11 @@ Marks marked_instructions(Repl& repl) {
   return marks;
 }
 
-// Those that were given by a line of the kernel: `add1:14`.
+// Of the kernel's text, whether a line, a loop, a block, an axis or a buffer was given.
 Marks marked_kernel_lines(Repl& repl, std::string_view kernel) {
   Marks marks;
-  for (const auto& [number, b] : repl.debugger().breakpoints()) {
-    const std::string_view spec = b.spec;
-    if (!b.in_kernel || !spec.starts_with(kernel) || spec.substr(kernel.size()).find(':') != 0) continue;
-    if (const auto line = parse_count(spec.substr(kernel.size() + 1))) mark(marks, std::int64_t(*line), b.enabled);
-  }
+  for (const auto& [number, b] : repl.debugger().breakpoints())
+    if (b.kernel == kernel) mark_all(marks, b.kernel_lines, b.enabled);
   return marks;
 }
 

@@ -42,8 +42,19 @@ void Screen::panes_changed() {
   stale_ = true;
 }
 
-void Screen::forget_panes() {
-  for (State& s : states_) s.pane.line = nullptr;
+void Screen::keep_lines() {
+  constexpr std::size_t kAround = 100;  // a terminal that becomes higher shows more
+  for (State& s : states_) {
+    if (!s.pane.line) continue;
+    const std::size_t rows = std::size_t(std::max(0, s.rows));
+    const std::size_t begin = s.top - std::min(s.top, kAround);
+    const std::size_t end = std::min(s.pane.count, s.top + rows + kAround);
+    std::vector<PaneLine> kept;
+    for (std::size_t i = begin; i < end; ++i) kept.push_back(s.pane.line(i));
+    s.pane.line = [begin, kept = std::move(kept)](std::size_t i) {
+      return i >= begin && i - begin < kept.size() ? kept[i - begin] : PaneLine();
+    };
+  }
 }
 
 void Screen::show(PaneKind kind, bool shown) {

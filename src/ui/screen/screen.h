@@ -50,8 +50,9 @@ class Screen {
   Pane& pane(PaneKind kind) { return states_[std::size_t(kind)].pane; }
   // After the panes were filled anew: those whose line has moved follow it again.
   void panes_changed();
-  // Their lines must not be asked for any more: what they were made from is gone. What stands on the screen stays.
-  void forget_panes();
+  // Before an entry is executed: from here on the panes have copies of the lines that are seen and of some around them,
+  // because the entry may change or free what the lines are made from.
+  void keep_lines();
   Scrollback& output() { return output_; }
 
   // ---- what the user arranges ----
@@ -74,9 +75,8 @@ class Screen {
 
   // ---- cells ----
   Frame compose(const Frame& entry, int width, int height);
-  // While an entry is worked on: what has been written so far, and a line of progress. The panes are those of the last
-  // `compose`, of which it has the size too.
-  Frame working(std::string_view progress);
+  // While an entry is executed: the panes, what has been written so far, and a line of progress.
+  Frame working(std::string_view progress, int width, int height);
   // Rows for the entry and what is listed below it.
   int command_rows() const;
 

@@ -25,8 +25,10 @@ Frame Screen::compose(const Frame& entry, int width, int height) {
   return with_command(entry.rows, entry.cursor, false);
 }
 
-Frame Screen::working(std::string_view progress) {
-  if (boxes_.empty()) render(std::max(1, width_), std::max(1, height_));
+Frame Screen::working(std::string_view progress, int width, int height) {
+  width = std::max(1, width);
+  height = std::max(1, height);
+  if (boxes_.empty() || width != width_ || height != height_) render(width, height);
   std::vector<Row> rows;
   if (!progress.empty()) {
     std::string_view style = kDim;

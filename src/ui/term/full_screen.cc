@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetween{40};
 
-// A terminal that is gone is noticed where keys are read.
+// A terminal that was closed is noticed where keys are read.
 void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
 
 }  // namespace
@@ -85,7 +85,8 @@ void FullScreen::write(std::string_view text) {
 
 void FullScreen::draw_working(std::string_view progress) {
   const support::MemoryLimitExempt exempt;
-  put_frame(screen_.working(progress), size_);
+  const WindowSize size = window_size();
+  put_frame(screen_.working(progress, size.width, size.height), size);
 }
 
 void FullScreen::open_line() {

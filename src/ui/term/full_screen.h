@@ -45,7 +45,7 @@ class FullScreen {
   // While one is worked on, between `begin_work` and `end_work`. Written text is drawn at once where nothing was for a
   // while.
   void begin_work() {
-    screen_.forget_panes();
+    screen_.keep_lines();
     stops_.emplace();
   }
   void end_work() { stops_.reset(); }

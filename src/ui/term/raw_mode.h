@@ -1,5 +1,5 @@
-// RawMode: the terminal gives every key at once and echoes none, for as long as an object lives. ^C, ^Z and ^\ stay
-// signals. The terminal is as it was before after every end that a process can see: also when it crashes.
+// RawMode: while an object lives, the terminal delivers each key at once and echoes none. ^C, ^Z and ^\ remain
+// signals. The previous modes are restored at every exit that a process can catch, a crash included.
 //
 // Screen mode holds one for as long as it is on, and the line editor one for each entry: the terminal is raw while
 // there is any, and as it was when all have left.
@@ -16,10 +16,10 @@ class RawMode {
   ~RawMode();
   RawMode(const RawMode&) = delete;
   RawMode& operator=(const RawMode&) = delete;
-  // As it was before, for a while; and raw again, from the modes that are found then.
+  // Back to the previous modes for a while; and raw again, starting from the modes in effect then.
   void leave();
   void enter();
-  // Pastes come as keys again; what is written after this is the program's.
+  // Switches bracketed paste off, before the program writes.
   void end_pastes();
 
  private:
@@ -27,7 +27,7 @@ class RawMode {
   bool on_ = false;
 };
 
-// While it lives, work that is not the editor's has the terminal as it was.
+// While it lives, the terminal has its previous modes, for programs other than the editor.
 class CookedMode {
  public:
   explicit CookedMode(RawMode& raw) : raw_(raw) { raw_.leave(); }
@@ -39,11 +39,11 @@ class CookedMode {
   RawMode& raw_;
 };
 
-// The terminal's second screen; what stood on the first one comes back when it is left, which a crash does too.
+// The terminal's alternate screen. Leaving it restores the normal screen; a crash leaves it too.
 void show_alternate_screen();
 void leave_alternate_screen();
 
-// While an entry is worked on in screen mode: ^Z gives the terminal back until the process goes on. At the prompt the
+// While an entry is executed in screen mode: ^Z restores the terminal until the process continues. At the prompt the
 // editor does that.
 class StopsInWork {
  public:
@@ -56,7 +56,7 @@ class StopsInWork {
   struct sigaction before_;
 };
 
-// The process was stopped and went on: what stood on the second screen is gone.
+// The process was stopped and continued: the contents of the alternate screen are lost.
 bool take_screen_lost();
 // From a signal handler, before the process ends.
 void restore_terminal();

@@ -18,7 +18,7 @@ class Redisplay {
   std::string draw(Frame frame, int width, int height, bool color);
   // The same where the terminal has another width now: it has wrapped our lines anew, as `frame` has them.
   std::string redraw(Frame frame, int width, int height, bool color);
-  // The cursor to the row below the frame; what is listed below the entry is gone.
+  // The cursor to the row below the frame; what is listed below the entry is erased.
   std::string finish(Frame frame, int width, int height, bool color);
 
  private:

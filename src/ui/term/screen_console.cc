@@ -36,6 +36,19 @@ std::optional<std::string> read_terminal_line() {
   return std::nullopt;
 }
 
+// As much of a line as fits, as the terminal shows it.
+std::string first_columns(std::string_view line, int width) {
+  std::string text;
+  for (std::size_t at = 0, next = 0; at < line.size(); at = next) {
+    next = next_character(line, at);
+    const ShownCharacter c = shown_character(line.substr(at, next - at));
+    if (c.columns > width) break;
+    width -= c.columns;
+    text += c.text;
+  }
+  return text;
+}
+
 // Bytes of the escape sequence that begins the text; 1 where there is none.
 std::size_t sequence_length(std::string_view text) {
   if (text.size() < 2 || text[0] != '\033' || text[1] != '[') return 1;
@@ -236,15 +249,19 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
 // With the lock held.
 void ScreenConsole::clear_progress() {
   if (!shown_) return;
-  if (!full_on()) to_.error(kClear);
+  // A terminal that became narrower since has wrapped the line.
+  const int rows = (std::max(1, shown_columns_) - 1) / std::max(1, window_size().width);
+  if (!full_on()) to_.error(rows > 0 ? fmt::format("\033[{}A\r\033[J", rows) : std::string(kClear));
   shown_ = false;
 }
 
 void ScreenConsole::show_progress(const std::string& line) {
+  clear_progress();
   shown_ = true;
   if (full_on()) return full_->draw_working(line);
-  const auto width = std::size_t(std::max(10, window_size().width - 1));
-  to_.error(std::string(kClear) + line.substr(0, width));
+  const std::string shown = first_columns(line, std::max(10, window_size().width - 1));
+  shown_columns_ = columns_of(shown);
+  to_.error(shown);
 }
 
 void ScreenConsole::watch() {

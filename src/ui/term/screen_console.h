@@ -65,6 +65,7 @@ class ScreenConsole : public Console {
   // progress
   bool active_ = false, shown_ = false, leaving_ = false;
   int paused_ = 0;
+  int shown_columns_ = 0;  // of the line of progress
   std::string what_;
   std::chrono::steady_clock::time_point since_;
   std::condition_variable wake_;

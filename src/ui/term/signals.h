@@ -34,7 +34,7 @@ class PromptSignals {
   PromptSignals(const PromptSignals&) = delete;
   PromptSignals& operator=(const PromptSignals&) = delete;
   // Input: standard input can be read. Pause: nothing came for `timeout_ms` (negative: waits for as long as it takes).
-  // Continue: stopped from outside, and going on. End: the session was asked to end, or the terminal is gone.
+  // Continue: stopped from outside, and going on. End: the session was asked to end, or the terminal was closed.
   PromptEvent wait(int timeout_ms = -1);
   // Stops the process as ^Z does, and returns when it goes on.
   void stop();

@@ -338,7 +338,7 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // What the terminal does not take because it is gone is noticed where keys are read.
+  // A terminal that was closed is noticed where keys are read.
   static void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
 
   FullScreen* full_;

@@ -14,4 +14,10 @@ WindowSize window_size() {
   return known;
 }
 
+std::optional<int> terminal_columns(int fd) {
+  struct winsize size {};
+  if (!::isatty(fd) || ::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 }  // namespace rldb::ui

@@ -78,10 +78,10 @@ TEST_CASE("patterns are read as they are written and as TVM prints them") {
 }
 
 TEST_CASE("mistakes in a pattern are named with their place") {
-  CHECK(round_trip("") == "pattern, column 1: a pattern wanted here");
+  CHECK(round_trip("") == "pattern, column 1: expected a pattern");
   CHECK(round_trip("is_sum()") == "`is_sum` is not a pattern");
-  CHECK(round_trip("is_op(\"add\")(wildcard()") == "pattern, column 24: `)` wanted here");
-  CHECK(round_trip("wildcard() wildcard()") == "pattern, column 12: the end wanted here");
+  CHECK(round_trip("is_op(\"add\")(wildcard()") == "pattern, column 24: expected `)`");
+  CHECK(round_trip("wildcard() wildcard()") == "pattern, column 12: expected the end of the text");
   CHECK(round_trip("wildcard().has_size(1)").starts_with("pattern, column 23: `has_dtype`"));
   CHECK(round_trip("wildcard().has_dtype(\"float\", 1)").starts_with("pattern, column 33: one argument"));
   CHECK(round_trip("wildcard()[x]").starts_with("pattern, column 13: an integer"));

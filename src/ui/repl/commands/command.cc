@@ -69,6 +69,12 @@ const Command* find_command_named(std::string_view word) {
   return nullptr;
 }
 
+std::string usage_of(const Command& command) {
+  std::string text(command.name);
+  if (!command.arguments.empty()) text += " " + std::string(command.arguments);
+  return text;
+}
+
 std::string_view nearest_command(std::string_view word) {
   constexpr std::size_t kShortest = 4;  // shorter words are near to too much
   if (word.size() < kShortest || std::find(std::begin(kKeywords), std::end(kKeywords), word) != std::end(kKeywords))

@@ -52,6 +52,8 @@ struct Command {
 #include "rldb/ui/command.def"
 
 const std::vector<Command>& commands();
+// `break [WHERE [if CONDITION]]`
+std::string usage_of(const Command& command);
 struct Lookup {
   const Command* command = nullptr;
   std::vector<std::string_view> candidates;  // several: ambiguous; one: the nearest spelling

@@ -5,6 +5,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/source/diagnostic_command.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
@@ -51,6 +52,7 @@ Status with_count(Repl& repl, std::string_view rest, Verb verb) {
 Status show_instruction(Repl& repl, Status shown) {
   const debug::StopReport& stop = repl.debugger().last_stop();
   const bool has_text = repl.session().sources().find(stop.where.span.file) != nullptr;
+  if (repl.wants_json()) return shown;
   if (repl.screen && repl.screen->on && repl.screen->is_shown(PaneKind::Instructions)) return shown;
   if (shown != Status::Good || !repl.debugger().active() || stop.in_kernel || stop.where.pc < 0 || !has_text)
     return shown;
@@ -83,6 +85,7 @@ Status select_frame(Repl& repl, int number) {
   if (number < 0 || std::size_t(number) >= frames.size())
     return repl.fail(source::message(diag::NoSuchThing, "frame", number));
   repl.frame() = number;
+  if (repl.wants_json()) return repl.give(frame_json(repl, frames[std::size_t(number)]));
   if (frames[std::size_t(number)].in_kernel) {
     repl.print("#{} {}\n", number, describe_kernel_frame(repl.debugger()));
     if (!screen_shows_code(repl)) list_kernel(repl);
@@ -191,7 +194,7 @@ Status command_Kill(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().active()) return not_stopped(repl);
   repl.debugger().kill_one();
-  repl.print("run given up\n");
+  repl.print("run ended\n");
   if (repl.debugger().active()) repl.tell_return();
   return Status::Good;
 }
@@ -229,13 +232,15 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
   options.decorator = &decorator;
   std::string_view name = rest;
   if (name.empty() && repl.debugger().active()) name = repl.debugger().last_stop().where.function;
+  const bytecode::FunctionIndex function = name.empty() ? bytecode::FunctionIndex(-1) : exe->find_function(name);
+  if (repl.wants_json() && (name.empty() || function >= 0)) return repl.give(disassembly_json(repl, *exe, function));
   if (name.empty()) {
     for (std::size_t i = 0; i < exe->functions.size(); ++i)
       if (exe->functions[i].kind == bytecode::FunctionKind::Bytecode)
         repl.print("{}:\n{}", exe->functions[i].name, bytecode::listing(*exe, bytecode::FunctionIndex(i), options));
     return Status::Good;
   }
-  const std::string text = bytecode::listing(*exe, exe->find_function(name), options);
+  const std::string text = bytecode::listing(*exe, function, options);
   if (text.empty()) return repl.fail(source::message(diag::NoSuchThing, "bytecode function", name));
   repl.console().write(text);
   return Status::Good;
@@ -248,6 +253,7 @@ Status command_Origin(Repl& repl, std::string_view rest) {
   const auto pc = given ? bytecode::Pc(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
   if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));
+  if (repl.wants_json()) return repl.give(origin_json(pc, lines));
   for (const std::string& line : lines) repl.print("{}\n", line);
   return Status::Good;
 }

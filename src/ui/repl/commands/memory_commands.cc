@@ -18,14 +18,20 @@ namespace {
 bool show_sharing(Repl& repl, const std::vector<passes::FunctionMemory>& functions, std::string_view name,
                   const MemoryView& view) {
   bool found = false;
+  Json rows = Json::array();
   for (const passes::FunctionMemory& m : functions) {
     for (std::size_t i = 0; i < m.tensors.size(); ++i) {
       if (m.tensors[i].name != name) continue;
+      found = true;
+      if (repl.wants_json()) {
+        rows.push_back(Json::parse(sharing_json(m, i, view)));
+        continue;
+      }
       if (functions.size() > 1) repl.print("{}:\n", m.function);
       repl.console().write(sharing_text(m, i, view));
-      found = true;
     }
   }
+  if (found && repl.wants_json()) repl.give(rows);
   return found;
 }
 

@@ -43,6 +43,7 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   if (!ok) return Status::Failed;
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();
+  if (repl.wants_json()) return repl.give(program_json(repl));
   const std::vector<std::string> names = repl.session().function_names();
   repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
   return Status::Good;
@@ -71,6 +72,7 @@ Status list_executable(Repl& repl, std::string_view function) {
   source::Diagnostics diagnostics;
   const auto build = repl.session().viewable(diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
+  if (repl.wants_json()) return repl.give(disassembly_json(repl, *build->executable, -1));
   for (const bytecode::FunctionEntry& f : build->executable->functions)
     if (f.kind == bytecode::FunctionKind::Bytecode)
       repl.print("{}({}): {} instructions\n", f.name, fmt::join(f.param_names, ", "), f.end - f.start);
@@ -142,16 +144,19 @@ Status command_List(Repl& repl, std::string_view rest) {
   // A kernel that is run by itself has no frame.
   const auto frames = repl.debugger().frames();
   if (rest.empty() && repl.frame() == 0 && repl.debugger().kernel_position()) {
+    if (repl.wants_json()) return repl.give(lines_json(repl));
     list_kernel(repl);
     return Status::Good;
   }
   if (rest.empty() && repl.debugger().active() && std::size_t(repl.frame()) < frames.size()) {
+    if (repl.wants_json()) return repl.give(lines_json(repl));
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
   if (repl.session().has_executable()) return list_executable(repl, rest);
   if (!repl.session().module()) return no_module(repl);
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
     list_functions(repl);
     return Status::Good;
   }
@@ -162,11 +167,13 @@ Status command_Show(Repl& repl, std::string_view rest) {
   if (!repl.session().module()) return no_module(repl);
   const ir::PrintOptions& options = repl.session().options().print;
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(text_json("", ir::print(repl.session().module(), options)));
     show_text(repl, ir::print(repl.session().module(), options));
     return Status::Good;
   }
   const ir::Expr* f = find_function(repl, rest);
   if (!f) return Status::Failed;
+  if (repl.wants_json()) return repl.give(text_json(rest, ir::print_function(rest, f, options)));
   show_text(repl, ir::print_function(rest, f, options));
   return Status::Good;
 }
@@ -176,7 +183,7 @@ Status command_Uses(Repl& repl, std::string_view rest) {
   if (words.empty() || words.size() > 2) return Status::Usage;
   const ir::Module* module = repl.session().module();
   if (!module) return no_module(repl);
-  std::size_t found = 0;
+  std::vector<VariableUse> found;
   bool known = false;
   for (const ir::ModuleEntry& entry : module->entries) {
     if (words.size() == 2 && entry.name != words[1]) continue;
@@ -193,19 +200,17 @@ Status command_Uses(Repl& repl, std::string_view rest) {
         uses = uses || (v && v->name == words[0]);
         return true;
       });
-      if (uses) {
-        ++found;
-        repl.print("{}: {}\n", entry.name, ir::print_binding(b));
-      }
+      if (uses) found.push_back({std::string(entry.name), b});
       return true;
     });
-    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == words[0]) {
-      ++found;
-      repl.print("{}: return {}\n", entry.name, v->name);
-    }
+    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == words[0])
+      found.push_back({std::string(entry.name), nullptr});
   }
   if (!known) return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
-  if (found == 0) repl.print("no uses of {}\n", words[0]);
+  if (repl.wants_json()) return repl.give(uses_json(repl, words[0], found));
+  for (const VariableUse& use : found)
+    repl.print("{}: {}\n", use.function, use.binding ? ir::print_binding(use.binding) : "return " + words[0]);
+  if (found.empty()) repl.print("no uses of {}\n", words[0]);
   return Status::Good;
 }
 
@@ -215,14 +220,18 @@ Status command_Verify(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   const bool ok = repl.session().verify(diagnostics);
   repl.report(diagnostics);
+  Json data{{"well_formed", ok}, {"reads_back", nullptr}};
+  if (repl.wants_json()) repl.give(data);
   if (!ok) return Status::Failed;
-  repl.print("well-formed\n");
+  if (!repl.wants_json()) repl.print("well-formed\n");
   if (!roundtrip) return Status::Good;
   source::Diagnostics of_reading;
   const std::string what = repro::roundtrip(repl.session(), repl.session().options().print, of_reading);
   repl.report(of_reading);
+  data["reads_back"] = what.empty();
+  if (repl.wants_json()) repl.give(data);
   if (!what.empty()) return repl.fail(source::message(diag::NotRoundTripped, what));
-  repl.print("reads back as it was printed\n");
+  if (!repl.wants_json()) repl.print("reads back as it was printed\n");
   return Status::Good;
 }
 
@@ -282,7 +291,10 @@ Status go_to_version(Repl& repl, std::size_t version) {
     return Status::Failed;
   if (!repl.session().history().rewind(version)) return repl.fail(source::message(diag::NoSuchVersion, version));
   repl.debugger().kill();
-  repl.print("at version {}\n", version);
+  if (repl.wants_json())
+    repl.give(version_json(repl));
+  else
+    repl.print("at version {}\n", version);
   resolve_and_tell(repl);
   return Status::Good;
 }

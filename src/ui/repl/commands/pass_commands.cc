@@ -146,6 +146,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
   if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
   const auto next = next_pass(history, *minimum);
   if (next == minimum->end()) {
+    if (repl.wants_json()) return repl.give(Json::array());
     repl.print("the minimum build is complete\n");
     return Status::Good;
   }
@@ -267,6 +268,7 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   repl.report(diagnostics);
   if (!f) return Status::Failed;
   if (schedule::is_scheduled(f)) {
+    if (repl.wants_json()) return repl.give(schedule_json(repl, request->kernel, f, {f, {}}));
     repl.print("`{}` is scheduled: code is made of it as it is\n", request->kernel);
     return Status::Good;
   }
@@ -276,6 +278,7 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   if (request->step && *request->step > result.steps.size())
     return repl.fail(
         source::message(diag::NoSuchThing, "step", fmt::format("{} of {}", *request->step, result.steps.size())));
+  if (repl.wants_json()) return repl.give(schedule_json(repl, request->kernel, f, result));
   if (request->step) {
     const ir::PrimFunc* after = result.steps[*request->step - 1].after;
     repl.console().write(ir::print_function(request->kernel, after, repl.session().options().print) + "\n");

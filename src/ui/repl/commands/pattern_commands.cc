@@ -6,6 +6,7 @@
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/rewrite_file.h"
 
@@ -51,6 +52,7 @@ Status command_Match(Repl& repl, std::string_view rest) {
   auto query = passes::parse_query(rest);
   if (!query.ok()) return repl.fail(std::move(query).error());
   const std::vector<passes::FoundPattern> found = passes::find_pattern(module, *query, function);
+  if (repl.wants_json()) return repl.give(matches_json(repl, found));
   for (std::size_t i = 0; i < found.size(); ++i) show(repl, i + 1, found[i]);
   repl.print("{} match{}\n", found.size(), found.size() == 1 ? "" : "es");
   return Status::Good;
@@ -64,14 +66,21 @@ Status command_Rewrite(Repl& repl, std::string_view rest) {
   const std::optional<std::size_t> count = rewrite_by_file(repl.session(), std::string(rest), diagnostics);
   repl.report(diagnostics);
   if (!count) return Status::Failed;
-  repl.print("{} match{} replaced\n", *count, *count == 1 ? "" : "es");
+  const bool json = repl.wants_json();
+  Json data{{"replaced", *count}, {"validation", nullptr}};
+  if (json)
+    repl.give(data);
+  else
+    repl.print("{} match{} replaced\n", *count, *count == 1 ? "" : "es");
   if (*count == 0) return Status::Good;
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();
   const repro::Validation result = repro::validate_versions(repl.session(), before, repl.session().module());
+  data["validation"] = validation_json(result);
+  if (json) repl.give(data);
   if (!result.difference.empty())
     return repl.fail(source::message(diag::ValuesDiffer, "the version before", result.difference));
-  repl.print("{}\n", repro::to_string(result));
+  if (!json) repl.print("{}\n", repro::to_string(result));
   return Status::Good;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_command.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -27,6 +28,7 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
   repl.report(diagnostics);
   if (!point) return Status::Failed;
+  if (repl.wants_json()) return repl.give(breakpoint_json(*point));
   const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
   const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
   repl.print("{} {} at {}{}\n", kind_name(*point), point->number, point->spec, where);

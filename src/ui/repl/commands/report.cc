@@ -5,6 +5,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -79,7 +80,7 @@ class Report {
     line("engine: {}", session::to_string(s.options().engine));
     for (std::size_t v = 1; s.module() && v <= s.history().position(); ++v)
       line("  version {}: {}", v, s.history().is_edit(v) ? "edited" : passes::to_string(s.history().record(v).pass));
-    line("{}", debugger_.history());
+    line("{}", debug::to_string(debugger_.history()));
   }
 
   void entries() {
@@ -97,12 +98,14 @@ class Report {
 Status command_Report(Repl& repl, std::string_view rest) {
   if (repl.debugger().last_stop().kind == debug::StopKind::None) return repl.fail(source::message(diag::NotStopped));
   const std::string text = Report(repl).text();
+  if (rest.empty() && repl.wants_json()) return repl.give({{"text", text}});
   if (rest.empty()) {
     repl.console().write(text);
     return Status::Good;
   }
   const auto written = support::write_file(std::string(rest), text);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
+  if (repl.wants_json()) return repl.give({{"file", rest}});
   repl.print("written: {}\n", rest);
   return Status::Good;
 }

@@ -165,9 +165,15 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   const repro::Validation result =
       repro::validate_versions(repl.session(), history.module_at(*before), history.current());
   const std::string name = version_name(history, *before);
+  if (repl.wants_json()) {
+    Json data = validation_json(result);
+    data["version"] = *before;
+    repl.give(data);
+  }
   if (!result.difference.empty()) return repl.fail(source::message(diag::ValuesChanged, name, result.difference));
-  if (!result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
-  if (!result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
+  if (repl.wants_json() && !result.compared.empty()) return Status::Good;
+  if (!repl.wants_json() && !result.not_run.empty()) repl.print("not run: {}\n", fmt::join(result.not_run, ", "));
+  if (!repl.wants_json() && !result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
   if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
   repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
   return Status::Good;
@@ -188,7 +194,7 @@ static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words
   if (!repl.wants_json()) repl.print("{}\n", repro::to_string(found));
   if (found.verdict == Verdict::None) return Status::Good;
   if (!repl.wants_json())
-    repl.console().write(kernel_step_diff(found, repl.session().options().print, repl.console().color()));
+    repl.console().write(kernel_step_diff(found, repl.session().options().print, diff_options_of(repl)));
   return repl.fail(source::message(diag::KernelBringsFault, found.kernel, found.difference));
 }
 
@@ -223,6 +229,7 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, {});
   if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));
   repl.session().set_module(r.module);
+  if (repl.wants_json()) return repl.give(reduction_json(r));
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
              r.symptom.kind, r.symptom.text, r.passes);
   return Status::Good;
@@ -248,11 +255,13 @@ Status command_Sanitize(Repl& repl, std::string_view rest) {
   for (const session::Argument& a : *arguments) program.args.push_back(a.value);
   auto [trace, findings] = repro::run_sanitized(repl.session(), program, *which);
   repro::name_planners(findings, repl.session().history());
+  if (repl.wants_json())
+    repl.give({{"checks", repro::to_string(*which)}, {"findings", Json::parse(repro::to_json(findings))}});
   for (const repro::Finding& f : findings) diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
   if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
   if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  repl.print("nothing was found\n");
+  if (!repl.wants_json()) repl.print("nothing was found\n");
   return Status::Good;
 }
 

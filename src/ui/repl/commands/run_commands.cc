@@ -52,10 +52,13 @@ Status run_on_evaluator(Repl& repl, const Call& call) {
   if (repl.report(diagnostics) == Status::Failed || !result.ok) return Status::Failed;
   repl.last().value = result.value;
   if (!result.value.is_null()) {
-    repl.show_value(result.value);
+    if (!repl.wants_json()) repl.show_value(result.value);
     repl.session().set_value("_", result.value);
   }
-  return Status::Good;
+  debug::StopReport stop;
+  stop.kind = debug::StopKind::Finished;
+  stop.value = result.value;
+  return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
 }
 
 Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
@@ -72,10 +75,10 @@ Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
     // A run that met no breakpoint shows its value only.
     repl.last().value = stop.value;
     if (!stop.value.is_null()) {
-      repl.show_value(stop.value);
+      if (!repl.wants_json()) repl.show_value(stop.value);
       repl.session().set_value("_", stop.value);
     }
-    return Status::Good;
+    return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
   }
   return repl.show_stop(stop);
 }
@@ -85,6 +88,7 @@ Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText
   source::Diagnostics diagnostics;
   const auto text = repl.session().kernel_text(rest, what, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !text) return Status::Failed;
+  if (repl.wants_json()) return repl.give({{"kernel", rest}, {"text", *text}});
   repl.console().write(*text);
   if (!text->ends_with('\n')) repl.console().write("\n");
   return Status::Good;
@@ -107,7 +111,10 @@ Status command_Input(Repl& repl, std::string_view rest) {
   if (form.starts_with('=')) form = trim(form.substr(1));
   auto value = runtime::parse_value_literal(form);
   if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
-  repl.print("{} = {}\n", name, runtime::describe(*value));
+  if (repl.wants_json())
+    repl.give({{"name", name}, {"value", value_json(*value, repl.print_format.max_elements)}});
+  else
+    repl.print("{} = {}\n", name, runtime::describe(*value));
   repl.session().set_value(name, std::move(value).value());
   return Status::Good;
 }
@@ -164,6 +171,13 @@ Status command_Time(Repl& repl, std::string_view rest) {
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (times.empty()) times.push_back(total);
   std::sort(times.begin(), times.end());
+  if (repl.wants_json())
+    return repl.give({{"function", call->function},
+                      {"runs", times.size()},
+                      {"median", times[times.size() / 2]},
+                      {"best", times.front()},
+                      {"worst", times.back()},
+                      {"bounds_checked", repl.session().options().check_bounds}});
   repl.print("{} runs: median {}, best {}, worst {}{}\n", times.size(), format_duration(times[times.size() / 2]),
              format_duration(times.front()), format_duration(times.back()),
              repl.session().options().check_bounds ? "" : " (bounds were not checked)");
@@ -206,6 +220,12 @@ Status command_Engine(Repl& repl, std::string_view rest) {
       return repl.fail(source::message(diag::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
     options.engine = *found;
   }
+  if (repl.wants_json()) {
+    Json own = Json::array();
+    for (const auto& [kernel, engine] : options.kernel_engines)
+      own.push_back({{"kernel", kernel}, {"engine", to_string(engine)}});
+    return repl.give({{"engine", to_string(options.engine)}, {"kernels", std::move(own)}});
+  }
   repl.print("engine: {}\n", to_string(options.engine));
   for (const auto& [kernel, engine] : options.kernel_engines) repl.print("  {}: {}\n", kernel, to_string(engine));
   return Status::Good;
@@ -219,6 +239,7 @@ Status command_Jit(Repl& repl, std::string_view rest) {
     repl.print("{} is compiled\n", rest);
     return Status::Good;
   }
+  if (repl.wants_json()) return repl.give(kernel_states_json(repl));
   const auto states = repl.session().kernel_states();
   if (states.empty()) repl.print("no kernels yet\n");
   for (const auto& [kernel, engine] : repl.session().options().kernel_engines)

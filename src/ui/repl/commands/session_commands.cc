@@ -57,7 +57,7 @@ void list_commands(Repl& repl) {
 }
 
 void help_command(Repl& repl, const Command& c) {
-  repl.print(":{}{}{}\n  {}\n", c.name, c.arguments.empty() ? "" : " ", c.arguments, c.doc);
+  repl.print(":{}\n  {}\n", usage_of(c), c.doc);
   if (!c.more.empty()) repl.print("  {}\n", c.more);
   if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
   if (const std::string example = example_of(c); !example.empty()) repl.print("\n{}", example);

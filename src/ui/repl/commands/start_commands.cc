@@ -4,6 +4,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "ui/repl/commands/help_text.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/start_files.h"
@@ -12,6 +13,7 @@ namespace rldb::ui {
 
 Status command_Alias(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(aliases_json(repl));
     if (repl.aliases.empty()) repl.print("no aliases\n");
     for (const auto& [name, text] : repl.aliases) repl.print("{} = {}\n", name, text);
     return Status::Good;
@@ -25,6 +27,7 @@ Status command_Alias(Repl& repl, std::string_view rest) {
     repl.aliases.erase(std::string(name));
   else
     repl.aliases.insert_or_assign(std::string(name), std::string(text));
+  if (repl.wants_json()) return repl.give(aliases_json(repl));
   return Status::Good;
 }
 

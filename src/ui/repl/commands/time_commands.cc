@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_command.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -15,8 +16,7 @@ bool has_run(Repl& repl) {
   return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
 }
 
-Status show_lines(Repl& repl, const std::vector<std::string>& lines, const source::Diagnostics& diagnostics) {
-  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) repl.print("{}\n", line);
   return Status::Good;
 }
@@ -36,23 +36,27 @@ Status command_Checkpoint(Repl& repl, std::string_view rest) {
   if (!has_run(repl)) return not_stopped(repl);
   if (!rest.empty()) {
     repl.debugger().set_checkpoint(std::string(rest));
+    if (repl.wants_json()) return repl.give(checkpoints_json(repl));
     repl.print("checkpoint {} at time {}\n", rest, repl.debugger().last_stop().time);
     return Status::Good;
   }
+  if (repl.wants_json()) return repl.give(checkpoints_json(repl));
   for (const auto& [name, time] : repl.debugger().checkpoints()) repl.print("{:<16} @{}\n", name, time);
-  repl.print("{}\n", repl.debugger().history());
+  repl.print("{}\n", debug::to_string(repl.debugger().history()));
   return Status::Good;
 }
 
 Status command_When(Repl& repl, std::string_view rest) {
   if (!has_run(repl)) return not_stopped(repl);
   if (rest.empty()) {
-    repl.print("{}\n", repl.debugger().history());
+    if (repl.wants_json()) return repl.give(checkpoints_json(repl));
+    repl.print("{}\n", debug::to_string(repl.debugger().history()));
     return Status::Good;
   }
   source::Diagnostics diagnostics;
-  const std::vector<std::string> lines = repl.debugger().when(rest, repl.frame(), diagnostics);
-  return show_lines(repl, lines, diagnostics);
+  const debug::NameHistory history = repl.debugger().when(rest, repl.frame(), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.wants_json() ? repl.give(when_json(history)) : show_lines(repl, debug::lines_of(history));
 }
 
 Status command_Why(Repl& repl, std::string_view rest) {
@@ -67,9 +71,10 @@ Status command_Why(Repl& repl, std::string_view rest) {
   if (target.empty() || !depth) return Status::Usage;
   if (!has_run(repl)) return not_stopped(repl);
   source::Diagnostics diagnostics;
-  const std::vector<std::string> lines =
+  const std::vector<debug::CauseStep> steps =
       repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
-  return show_lines(repl, lines, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.wants_json() ? repl.give(why_json(steps)) : show_lines(repl, debug::lines_of(steps));
 }
 
 Status command_Skip(Repl& repl, std::string_view rest) {

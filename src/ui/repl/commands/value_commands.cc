@@ -101,6 +101,7 @@ void show_displays(Repl& repl) {
 
 Status command_Display(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(displays_json(repl));
     if (repl.displays.empty()) repl.print("no displays\n");
     show_displays(repl);
     return Status::Good;
@@ -111,6 +112,7 @@ Status command_Display(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   if (!debug::check_expression(e->text, diagnostics)) return repl.report(diagnostics);
   repl.displays.push_back({repl.next_display++, e->format, std::string(e->text)});
+  if (repl.wants_json()) return repl.give(displays_json(repl));
   if (!repl.debugger().active()) {
     repl.print("{}: {}\n", repl.displays.back().number, e->text);
     return Status::Good;

@@ -11,6 +11,10 @@
 #include "rldb/debug/graph.h"
 #include "rldb/debug/storage.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pattern.h"
+#include "rldb/repro/reduce.h"
+#include "rldb/repro/validate.h"
+#include "rldb/schedule/schedule.h"
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
@@ -37,6 +41,18 @@ Json binding_json(const debug::BindingGraph& graph, const debug::GraphNode& node
 Json graph_json(const debug::BindingGraph& graph);
 Json session_values_json(Repl& repl);
 Json options_json(Repl& repl);
+Json aliases_json(Repl& repl);
+// Text of the module or of one function; `function` empty: the module.
+Json text_json(std::string_view function, const std::string& text);
+// Where a variable is used, as `:uses` shows it.
+struct VariableUse {
+  std::string function;
+  const ir::Binding* binding = nullptr;  // null: the function returns it
+};
+Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>& uses);
+Json matches_json(Repl& repl, const std::vector<passes::FoundPattern>& found);
+Json schedule_json(Repl& repl, std::string_view kernel, const ir::PrimFunc* f, const schedule::Result& result);
+Json kernel_states_json(Repl& repl);
 
 // ---- passes and versions ----
 
@@ -45,16 +61,33 @@ Json pipelines_json();
 Json pass_record_json(const passes::PassRecord& record, const ir::PrintOptions& print);
 Json history_json(Repl& repl);
 Json diff_json(Repl& repl, std::size_t before, std::size_t after);
+// Of the current version.
+Json version_json(Repl& repl);
+Json validation_json(const repro::Validation& v);
+Json reduction_json(const repro::Reduction& r);
 
 // ---- the stopped run ----
 
 Json position_json(Repl& repl, const debug::Position& where);
+// Where a verb has brought the run, with the displays.
+Json stop_json(Repl& repl, const debug::StopReport& stop);
+Json breakpoint_json(const debug::Breakpoint& b);
 Json breakpoints_json(Repl& repl);
+Json displays_json(Repl& repl);
+Json frame_json(Repl& repl, const debug::FrameInfo& frame);
 Json frames_json(Repl& repl, bool with_locals);
 Json locals_json(Repl& repl, int frame);
 Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_elements);
 Json registers_json(Repl& repl);
 Json heap_json(Repl& repl);
 Json storage_json(const debug::StoragePlan& plan);
+// Lines of the text around a stop; in a kernel of the kernel's.
+Json lines_json(Repl& repl);
+// One function, or all: -1.
+Json disassembly_json(Repl& repl, const bytecode::Executable& exe, bytecode::FunctionIndex function);
+Json origin_json(bytecode::Pc pc, const std::vector<std::string>& steps);
+Json when_json(const debug::NameHistory& history);
+Json why_json(const std::vector<debug::CauseStep>& steps);
+Json checkpoints_json(Repl& repl);
 
 }  // namespace rldb::ui

@@ -107,6 +107,114 @@ Json options_json(Repl& repl) {
   return rows;
 }
 
+Json aliases_json(Repl& repl) {
+  Json rows = Json::array();
+  for (const auto& [name, entry] : repl.aliases) rows.push_back({{"name", name}, {"entry", entry}});
+  return rows;
+}
+
+Json text_json(std::string_view function, const std::string& text) {
+  return {{"function", or_null(function)}, {"text", text}};
+}
+
+// `file` and `line` of a node; null where it stands in no text.
+static void add_place(Repl& repl, const ir::Node* node, Json& out) {
+  const source::Span span = repl.session().context().span_of(node);
+  const source::Buffer* buffer = repl.session().sources().find(span.file);
+  out["file"] = buffer ? Json(buffer->name()) : Json();
+  out["line"] = buffer ? Json(buffer->line_column(span.begin).line) : Json();
+}
+
+Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>& uses) {
+  Json rows = Json::array();
+  for (const VariableUse& use : uses) {
+    Json row{{"function", use.function}, {"name", nullptr}, {"binding", nullptr}, {"file", nullptr}, {"line", nullptr}};
+    if (use.binding) {
+      row["name"] = use.binding->var->name;
+      row["binding"] = ir::print_binding(use.binding);
+      add_place(repl, use.binding, row);
+    }
+    row["returned"] = use.binding == nullptr;
+    rows.push_back(std::move(row));
+  }
+  return {{"name", name}, {"uses", std::move(rows)}};
+}
+
+Json matches_json(Repl& repl, const std::vector<passes::FoundPattern>& found) {
+  Json rows = Json::array();
+  for (const passes::FoundPattern& f : found) {
+    Json parts = Json::array();
+    for (const ir::Binding* b : f.made_of) {
+      Json part{{"name", b->var->name}, {"binding", ir::print_binding(b)}};
+      add_place(repl, b, part);
+      parts.push_back(std::move(part));
+    }
+    Json row{{"function", f.function},
+             {"name", f.binding ? Json(f.binding->var->name) : Json()},
+             {"text", f.binding ? ir::print_binding(f.binding) : ir::print_expr(f.value)}};
+    add_place(repl, f.binding ? static_cast<const ir::Node*>(f.binding) : f.value, row);
+    row["with"] = std::move(parts);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json schedule_json(Repl& repl, std::string_view kernel, const ir::PrimFunc* f, const schedule::Result& result) {
+  const ir::PrintOptions& print = repl.session().options().print;
+  Json steps = Json::array();
+  for (const schedule::Step& step : result.steps) {
+    const schedule::StepInfo& info = schedule::info_of(step.id);
+    steps.push_back({{"name", info.name},
+                     {"block", step.block},
+                     {"doc", info.doc},
+                     {"text", ir::print_function(kernel, step.after, print)}});
+  }
+  return {{"kernel", kernel},
+          {"is_scheduled", schedule::is_scheduled(f)},
+          {"text", ir::print_function(kernel, f, print)},
+          {"steps", std::move(steps)}};
+}
+
+Json kernel_states_json(Repl& repl) {
+  const session::Options& options = repl.session().options();
+  Json rows = Json::array();
+  for (const session::Session::KernelState& k : repl.session().kernel_states()) {
+    const auto own = options.kernel_engines.find(k.name);
+    rows.push_back({{"kernel", k.name},
+                    {"engine", session::to_string(own == options.kernel_engines.end() ? options.engine : own->second)},
+                    {"compiled", k.compiled},
+                    {"from_cache", k.from_cache},
+                    {"nanoseconds", k.compile_ns}});
+  }
+  return rows;
+}
+
+Json version_json(Repl& repl) {
+  const passes::History& history = repl.session().history();
+  return {{"version", history.position()}, {"versions", history.size()}};
+}
+
+Json validation_json(const repro::Validation& v) {
+  return {
+      {"difference", or_null(v.difference)}, {"compared", v.compared}, {"not_run", v.not_run}, {"in_part", v.in_part}};
+}
+
+Json reduction_json(const repro::Reduction& r) {
+  const auto size = [](const repro::ProgramSize& s) {
+    return Json{{"functions", s.functions},   {"bindings", s.bindings}, {"statements", s.statements},
+                {"parameters", s.parameters}, {"nodes", s.nodes},       {"attributes", s.attributes},
+                {"elements", s.elements}};
+  };
+  return {{"before", size(r.before)},
+          {"after", size(r.after)},
+          {"symptom", {{"kind", r.symptom.kind}, {"text", r.symptom.text}}},
+          {"passes", r.passes},
+          {"inputs", r.inputs},
+          {"tried", r.tried},
+          {"accepted", r.accepted},
+          {"complete", r.complete}};
+}
+
 Json passes_json(const std::vector<passes::PassInfo>& all) {
   Json rows = Json::array();
   for (const passes::PassInfo& p : all) rows.push_back({{"name", p.name}, {"options", p.options}, {"doc", p.doc}});
@@ -153,7 +261,7 @@ Json diff_json(Repl& repl, std::size_t before, std::size_t after) {
   return {{"before", before},
           {"after", after},
           {"functions", stats_json(diff_stat(a, b, changed_functions(a, b), print))},
-          {"diff", unified_diff(ir::print(a, print), ir::print(b, print), "before", "after")}};
+          {"diff", text_diff(ir::print(a, print), ir::print(b, print), "before", "after")}};
 }
 
 }  // namespace rldb::ui

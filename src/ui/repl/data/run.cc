@@ -25,6 +25,8 @@ Json named_values(const std::vector<std::pair<std::string, runtime::Value>>& val
   return rows;
 }
 
+}  // namespace
+
 Json breakpoint_json(const debug::Breakpoint& b) {
   std::vector<bytecode::Pc> pcs;
   for (const debug::Site& site : b.sites)
@@ -40,10 +42,10 @@ Json breakpoint_json(const debug::Breakpoint& b) {
           {"commands", b.commands},
           {"log", or_null(b.log)},
           {"in_kernel", b.in_kernel ? Json(b.place) : Json()},
+          {"kernel", or_null(b.kernel)},
+          {"kernel_lines", b.kernel_lines},
           {"pcs", indices_json(pcs)}};
 }
-
-}  // namespace
 
 Json position_json(Repl& repl, const debug::Position& where) {
   Json out{{"function", where.function},
@@ -65,19 +67,22 @@ Json breakpoints_json(Repl& repl) {
   return rows;
 }
 
+Json frame_json(Repl& repl, const debug::FrameInfo& f) {
+  Json row{{"number", f.number}, {"selected", f.number == repl.frame()}, {"in_kernel", f.in_kernel}};
+  row["where"] = position_json(repl, f.where);
+  if (f.in_kernel) return row;
+  Json arguments = Json::array();
+  for (const auto& [name, value] : debug::arguments_of(repl.debugger(), f.number))
+    arguments.push_back({{"name", name}, {"value", value.is_null() ? Json() : value_json(value, 0)}});
+  row["arguments"] = std::move(arguments);
+  return row;
+}
+
 Json frames_json(Repl& repl, bool with_locals) {
   Json rows = Json::array();
   for (const debug::FrameInfo& f : repl.debugger().frames()) {
-    Json row{{"number", f.number}, {"selected", f.number == repl.frame()}, {"in_kernel", f.in_kernel}};
-    row["where"] = position_json(repl, f.where);
-    if (!f.in_kernel) {
-      Json arguments = Json::array();
-      for (const auto& [name, value] : debug::arguments_of(repl.debugger(), f.number))
-        arguments.push_back({{"name", name}, {"value", value.is_null() ? Json() : value_json(value, 0)}});
-      row["arguments"] = std::move(arguments);
-      if (with_locals) row["locals"] = locals_json(repl, f.number)["locals"];
-    }
-    rows.push_back(std::move(row));
+    rows.push_back(frame_json(repl, f));
+    if (with_locals && !f.in_kernel) rows.back()["locals"] = locals_json(repl, f.number)["locals"];
   }
   return rows;
 }

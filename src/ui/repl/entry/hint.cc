@@ -1,4 +1,4 @@
-// The hint below an entry: signatures from the tables, types by the front end over the types of the values in reach.
+// The hint below an entry: signatures from the tables, types by the front end from the types of the visible values.
 #include "ui/repl/entry/hint.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 
 #include "rldb/debug/expressions.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/unfinished.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/op_info.h"
 #include "ui/repl/commands/command.h"
@@ -41,7 +42,7 @@ std::string command_signature(std::string_view text, bool stopped) {
                      : stopped    ? find_bare_verb(word)
                                   : nullptr;
   if (!c || (!colon && word.size() == body.size())) return {};
-  return fmt::format("{}{}{}{}  {}", colon ? ":" : "", c->name, c->arguments.empty() ? "" : " ", c->arguments, c->doc);
+  return fmt::format("{}{}  {}", colon ? ":" : "", usage_of(*c), c->doc);
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ struct HintMaker::Names {
 HintMaker::HintMaker(Repl& repl) : repl_(repl) {}
 HintMaker::~HintMaker() = default;
 
-// Only what is there: nothing is executed again for a hint.
+// Only values that are present: nothing is executed again for a hint.
 const HintMaker::Names& HintMaker::names() {
   const debug::Debugger& debugger = repl_.debugger();
   const std::tuple at{debugger.last_stop().time, repl_.frame(), repl_.entered().size(), debugger.active()};
@@ -84,37 +85,72 @@ const HintMaker::Names& HintMaker::names() {
   return *names_;
 }
 
+namespace {
+
+bool is_mentioned(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Functions of the module have types of another context.
+bool mentions_function(const ir::Module* module, std::string_view text) {
+  const std::vector<std::string_view> names = debug::names_in(text);
+  return module && std::any_of(module->entries.begin(), module->entries.end(),
+                               [&](const ir::ModuleEntry& entry) { return is_mentioned(names, entry.name); });
+}
+
+// A word that is being typed, an operator whose operand is missing: not wrong yet.
+bool is_unfinished(std::string_view text, std::size_t cursor) {
+  constexpr std::string_view kOperators = "=+-*/%@<>|&^~!";
+  if (cursor > 0 && cursor <= text.size() && is_word_byte(text[cursor - 1])) return true;
+  const std::string_view typed = trim(text);
+  return !typed.empty() && kOperators.find(typed.back()) != std::string_view::npos;
+}
+
+// The first error that more text cannot mend. Of an entry with an open bracket: one before or behind that bracket,
+// because the call that it belongs to may only lack its other arguments.
+const source::Diagnostic* lasting(const source::Diagnostics& found, const std::optional<frontend::ClosedEntry>& open) {
+  for (const source::Diagnostic& d : found.all()) {
+    if (d.severity != source::Severity::Error) continue;
+    if (!open || d.span.begin > open->innermost || d.span.end <= open->innermost) return &d;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+frontend::Environment HintMaker::values_of(std::string_view text, ir::Context& context) {
+  frontend::Environment env;
+  const std::vector<std::string_view> mentioned = debug::names_in(text);
+  for (const auto& [name, value] : names().values)
+    if (is_mentioned(mentioned, name))
+      env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
+  return env;
+}
+
+// An entry whose brackets are open is read as if they were closed at its end.
 void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out) {
-  if (text.size() > kMostText || frontend::completeness(text) == frontend::Completeness::Incomplete) return;
+  if (text.size() > kMostText || mentions_function(repl_.session().module(), text)) return;
+  std::optional<frontend::ClosedEntry> open;
+  if (frontend::completeness(text) == frontend::Completeness::Incomplete) {
+    open = frontend::close_brackets(text);
+    if (!open) return;
+  }
   ir::Context context;
   ops::install(context);
   source::SourceManager sources;
   source::Diagnostics found;
-  frontend::Environment env;
-  const std::vector<std::string_view> mentioned = debug::names_in(text);
-  const auto is_mentioned = [&](std::string_view name) {
-    return std::find(mentioned.begin(), mentioned.end(), name) != mentioned.end();
-  };
-  const ir::Module* module = repl_.session().module();
-  for (const auto& [name, value] : names().values)
-    if (is_mentioned(name)) env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
-  // Functions of the module have types of another context.
-  if (module)
-    for (const ir::ModuleEntry& entry : module->entries)
-      if (is_mentioned(entry.name)) return;
-  const source::FileId file = sources.add("<entry>", std::string(text));
+  const frontend::Environment env = values_of(text, context);
+  const source::FileId file = sources.add("<entry>", open ? open->text : std::string(text));
   const frontend::ParseResult parsed = frontend::parse_input(context, sources, file, env, found);
   if (parsed.ok && !parsed.items.empty()) {
     const frontend::ParsedItem& last = parsed.items.back();
     const ir::Type* type = last.var ? last.var->type : last.value ? last.value->type : nullptr;
-    if (type) out.push_back({"type: " + ir::print_type(type), HintLine::Kind::Type});
+    if (type) out.push_back({(open ? "type so far: " : "type: ") + ir::print_type(type), HintLine::Kind::Type});
     return;
   }
-  // A word that is still being typed is not wrong yet.
-  const bool typing = cursor > 0 && cursor <= text.size() && is_word_byte(text[cursor - 1]);
   source::Diagnostics ignored;  // the debugger's language may have more to say about it
-  if (typing || found.all().empty() || debug::is_expression(text, ignored)) return;
-  out.push_back({found.all()[0].message, HintLine::Kind::Problem});
+  if (is_unfinished(text, cursor) || debug::is_expression(open ? std::string_view(open->text) : text, ignored)) return;
+  if (const source::Diagnostic* d = lasting(found, open)) out.push_back({d->message, HintLine::Kind::Problem});
 }
 
 std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor) {

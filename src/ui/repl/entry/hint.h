@@ -1,5 +1,5 @@
-// The hint below an entry that is being typed: the signature of the command or call at the cursor, the type of what
-// stands there so far, and what cannot be right about it.
+// The hint below an entry that is being typed: the signature of the command or call at the cursor, the inferred
+// type of the entry so far, or its first error.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/frontend/parse.h"
 #include "ui/term/line_editor.h"
 
 namespace rldb::ui {
@@ -27,6 +28,7 @@ class HintMaker {
   const Names& names();
   std::string signature(std::string_view text, std::size_t cursor) const;
   void add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out);
+  frontend::Environment values_of(std::string_view text, ir::Context& context);
 
   Repl& repl_;
   std::unique_ptr<Names> names_;  // values that an entry may name, of the stop at hand

@@ -29,13 +29,6 @@ namespace {
 
 constexpr std::string_view kOption = "--format=";
 
-std::string commands_with_data() {
-  std::string names;
-  for (const Command& c : commands())
-    if (c.flags & kData) names += (names.empty() ? "" : ", ") + std::string(c.name);
-  return names;
-}
-
 bool is_option(std::string_view word) {
   return word.starts_with(kOption) &&
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz", kOption.size()) == std::string_view::npos;
@@ -55,9 +48,10 @@ std::string_view take_option(std::string_view& rest) {
   return last;
 }
 
-// What follows these is an entry, or text of one: the option in it is not theirs.
-bool takes_texts(const Command& command) {
-  return command.run == command_Alias || command.run == command_Expect || command.run == command_Help;
+// What follows these is an entry, or text of one: the option in it is not theirs. Alone, it is.
+bool takes_texts(const Command& command, std::string_view rest) {
+  const bool text = command.run == command_Alias || command.run == command_Expect || command.run == command_Help;
+  return text && !is_option(rest);
 }
 
 }  // namespace
@@ -65,7 +59,7 @@ bool takes_texts(const Command& command) {
 bool Repl::choose_format(const Command& command, std::string_view& rest, bool& json) {
   const bool has_data = (command.flags & kData) != 0;
   json = has_data && line_.format == Format::Json;
-  if (takes_texts(command)) return true;
+  if (takes_texts(command, rest)) return true;
   const std::string_view option = take_option(rest);
   if (option.empty()) return true;
   const std::string_view value = option.substr(kOption.size());
@@ -75,8 +69,7 @@ bool Repl::choose_format(const Command& command, std::string_view& rest, bool& j
   }
   json = value == "json";
   if (!json || has_data) return true;
-  fail(source::message(diag::NoJsonForm, command.name)
-           .with_hint(fmt::format("those that have one: {}", commands_with_data())));
+  fail(source::message(diag::NoJsonForm, command.name));
   return false;
 }
 
@@ -97,9 +90,10 @@ Status Repl::run_for_json(const Command& command, std::string_view rest) {
   {
     const Scope scope(*this, reply);
     status = command.run(*this, rest);
-    if (status == Status::Usage) fail(source::message(diag::CommandUsage, command.name, command.arguments));
+    if (status == Status::Usage) fail(source::message(diag::CommandUsage, usage_of(command)));
   }
   repeatable_.clear();
+  if (command.flags & kRepeat) repeatable_ = fmt::format(":{} {} {}json", command.name, rest, kOption);
   Json object{{"command", command.name}, {"ok", status == Status::Good}, {"data", std::move(reply.data)}};
   if (!reply.text.empty()) object["text"] = reply.text;
   object["diagnostics"] = Json::parse(source::render_json(reply.diagnostics, session_->sources()));

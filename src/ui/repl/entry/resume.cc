@@ -12,6 +12,7 @@
 #include "rldb/support/memory.h"
 #include "ui/repl/entry/journal.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
 
 namespace rldb::ui {
 
@@ -82,6 +83,10 @@ void tell(Repl& repl, const JournalHeader& header, const Counts& counts) {
     repl.print("not repeated, because it acts outside of the session: {}\n", fmt::join(counts.left_out, "; "));
   if (!counts.crashed.empty())
     repl.print("not repeated, because the session ended in it: {}\n", fmt::join(counts.crashed, "; "));
+  if (!repl.debugger().active()) return;
+  const debug::Position& where = repl.debugger().last_stop().where;
+  repl.print("stopped at {}\n", describe_position(repl, where));
+  if (!screen_shows_code(repl)) show_source_around(repl, where, repl.list_lines);
 }
 
 }  // namespace
@@ -90,9 +95,10 @@ bool offer_resume(Repl& repl) {
   const std::vector<KilledSession> killed = killed_sessions();
   if (killed.empty()) return false;
   const JournalHeader& newest = killed.front().header;
-  repl.print("a session of {} in {} was killed; :resume brings it back, :resume drop forgets it\n",
+  repl.print("a session of {} in {} was killed: :resume restores it, :resume drop discards it\n",
              time_text(newest.started), newest.folder);
-  if (killed.size() > 1) repl.print("({} older ones after it)\n", killed.size() - 1);
+  if (killed.size() > 1)
+    repl.print("{} older killed session{} kept\n", killed.size() - 1, killed.size() == 2 ? " is" : "s are");
   return true;
 }
 
@@ -107,7 +113,7 @@ Status command_Resume(Repl& repl, std::string_view rest) {
   const JournalHeader& header = killed.front().header;
   if (drop) {
     old->remove();
-    repl.print("forgot the session of {} in {}\n", time_text(header.started), header.folder);
+    repl.print("discarded the session of {} in {}\n", time_text(header.started), header.folder);
     offer_resume(repl);
     return Status::Good;
   }

@@ -359,7 +359,7 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
   if (json) return run_for_json(command, rest);
   const Status status = command.run(*this, rest);
   if (status == Status::Usage) {
-    source::Message m = source::message(diag::CommandUsage, command.name, command.arguments);
+    source::Message m = source::message(diag::CommandUsage, usage_of(command));
     last_.errors.push_back(m.text);
     source::Diagnostics d;
     d.add({}, std::move(m));

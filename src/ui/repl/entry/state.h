@@ -215,7 +215,10 @@ class Repl {
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);
+  bool take_commands(const debug::StopReport& stop);
+  void report_fault(const debug::StopReport& stop);
   Status tell_stop(const debug::StopReport& stop);
+  Status give_stop(const debug::StopReport& stop);
   std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
 

@@ -1,0 +1,81 @@
+// `--format=json`: whatever a command with data is given, its reply is one object on one line.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "ui/repl/entry/state.h"
+
+using namespace rldb::ui;
+
+namespace {
+
+struct Replies {
+  Replies() : repl(line, console) { run(":load " RLDB_SOURCE_DIR "/docs/examples/mlp.py"); }
+  std::string run(const std::string& entry) {
+    repl.execute(entry);
+    return console.take();
+  }
+  // Commands of breakpoints would write behind the reply.
+  void check_one_object(const std::string& entry) {
+    const std::string text = run(entry);
+    INFO(entry, " -> ", text);
+    REQUIRE(text.ends_with('\n'));
+    CHECK(text.find('\n') + 1 == text.size());
+    const auto object = nlohmann::json::parse(text, nullptr, false);
+    REQUIRE(object.is_object());
+    for (const char* key : {"command", "ok", "data", "diagnostics"}) CHECK(object.contains(key));
+    // What failed says why.
+    const bool well = object["ok"].get<bool>();
+    CHECK((well || !object["diagnostics"].empty() || !object["data"].is_null()));
+    CHECK((!well || !object["data"].is_null()));
+  }
+  CommandLine line;
+  CapturedConsole console;
+  Repl repl;
+};
+
+constexpr const char* kArguments[] = {"", "main", "lv1", "main:lv1", "lv1 main", "0", "1", "n > 1", "vm", "Normalize"};
+
+bool can_be_tried(const Command& command) {
+  // `:time` runs for a second, `:reduce` and `:bisect` start processes, `:report` writes files; what follows
+  // `:alias NAME` is the alias's text.
+  constexpr std::string_view kNot[] = {"time", "reduce", "bisect", "report", "alias"};
+  return (command.flags & kData) != 0 && std::find(std::begin(kNot), std::end(kNot), command.name) == std::end(kNot);
+}
+
+}  // namespace
+
+TEST_CASE("json replies: every command, with all kinds of arguments, without a run and at a stop") {
+  for (const bool stopped : {false, true})
+    for (const Command& command : commands()) {
+      if (!can_be_tried(command)) continue;
+      Replies r;
+      r.run(":engine vm");
+      for (const char* arguments : kArguments) {
+        if (stopped && !r.repl.debugger().active()) {
+          r.run(":load " RLDB_SOURCE_DIR "/docs/examples/mlp.py");
+          r.run(":break main:lv1");
+          r.run(":run");
+        }
+        r.check_one_object(":" + std::string(command.name) + " " + arguments + " --format=json");
+      }
+    }
+}
+
+TEST_CASE("json replies: a report") {
+  Replies r;
+  r.check_one_object(":report --format=json");
+  r.run(":start");
+  r.check_one_object(":report --format=json");
+}
+
+TEST_CASE("json replies: an empty line repeats a step in the same form") {
+  Replies r;
+  r.run(":start");
+  r.check_one_object(":next --format=json");
+  REQUIRE(r.repl.can_repeat());
+  r.repl.repeat_last();
+  CHECK(nlohmann::json::parse(r.console.take(), nullptr, false).is_object());
+}
