@@ -1,7 +1,6 @@
 // Engines of a session: the JIT and the kernel tables it fills. Room-private.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -31,8 +30,6 @@ struct Session::Engines {
   std::shared_ptr<const Build> view;
   const ir::Module* kernels = nullptr;
   bool build_trusted = false;
-  // Of a program of the Relay VM: makes it again, for another engine.
-  std::function<std::shared_ptr<const Build>(Session&, Diagnostics&)> make;
 
   // What the evaluator runs of a version: operators legalised, nothing else.
   const ir::Module* evaluated = nullptr;

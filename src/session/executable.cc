@@ -18,27 +18,25 @@ namespace rldb::session {
 
 namespace {
 
-using MakeBuild = std::function<std::shared_ptr<const Build>(Session&, Diagnostics&)>;
+// Is this a program of the Relay VM, as a file or as text?
+bool is_relay_program(const std::string& path, std::string_view bytes) {
+  return relay_machine() && (relay_machine()->is_executable(bytes) || frontend::is_relay(path, bytes));
+}
 
-// How a program of the Relay VM is made, from its file or its text; empty: these bytes are none.
-MakeBuild relay_program(source::SourceManager& sources, const std::string& path, std::string_view bytes) {
-  RelayMachine* machine = relay_machine();
-  if (!machine) return {};
-  if (machine->is_executable(bytes))
-    return [machine, path, copy = std::string(bytes)](Session& session, Diagnostics& out) {
-      return machine->open(session, path, copy, out);
-    };
-  if (!frontend::is_relay(path, bytes)) return {};
-  const source::FileId file = sources.add(path, std::string(bytes));
-  return [machine, file](Session& session, Diagnostics& out) { return machine->compile(session, file, out); };
+// Null: diagnosed.
+std::shared_ptr<const Build> open_relay_program(Session& session, const std::string& path, std::string_view bytes,
+                                                Diagnostics& out) {
+  RelayMachine& machine = *relay_machine();
+  if (machine.is_executable(bytes)) return machine.open(session, path, std::string(bytes), out);
+  return machine.compile(session, session.sources().add(path, std::string(bytes)), out);
 }
 
 }  // namespace
 
 // Of the Relax VM, or whatever the Relay VM runs.
 bool Session::open_executable(const std::string& path, std::string_view bytes, Diagnostics& out) {
-  if (MakeBuild make = relay_program(sources_, path, bytes)) {
-    std::shared_ptr<const Build> build = make(*this, out);
+  if (is_relay_program(path, bytes)) {
+    std::shared_ptr<const Build> build = open_relay_program(*this, path, bytes, out);
     if (!build) return false;
     path_ = path;
     check_well_formed_ = true;
@@ -48,7 +46,6 @@ bool Session::open_executable(const std::string& path, std::string_view bytes, D
     engines_->kernels = nullptr;
     engines_->build = std::move(build);
     engines_->build_engine = options_.engine;
-    engines_->make = std::move(make);
     return true;
   }
   auto loaded = bytecode::load(bytes);
@@ -158,7 +155,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   Engines& e = *engines_;
   if (e.build && is_on_relay_machine(*e.build)) {
     if (e.build_engine == options_.engine) return e.build;
-    std::shared_ptr<const Build> made = e.make(*this, out);
+    std::shared_ptr<const Build> made = relay_machine()->again(*this, *e.build, out);
     if (!made) return nullptr;
     loaded_executable_ = made->executable;
     e.build_engine = options_.engine;

@@ -204,6 +204,7 @@ void Session::restore(Snapshot snapshot) noexcept {
   values_ = std::move(snapshot.values);
   // A build of a module is made again when it is asked for; that of a loaded executable is not.
   if (engines_->build != snapshot.build) engines_->build = loaded_executable_ ? std::move(snapshot.build) : nullptr;
+  if (engines_->build && is_on_relay_machine(*engines_->build)) engines_->view = engines_->build;
   engines_->linked = nullptr;
 }
 

@@ -1,46 +1,11 @@
-// The counter that passes ask before each rewrite they make: a fused group, a merged expression, a reused storage.
-//
-// A pass that gives wrong code is narrowed down to one rewrite by running it with a limit: behind the limit it leaves
-// the program as it is (LLVM's debug counters). While nobody counts, asking is a test of a pointer. One counter at a
-// time in a process, as there is one cancellation: a pass then needs no way to hand it down to where the rewrites are
-// made. Users: the passes, repro.
+// The counter of rewrites (support/rewrite_counter.h) under the passes' names. Users: the passes, repro.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <utility>
+#include "rldb/support/rewrite_counter.h"
 
 namespace rldb::passes {
 
-class RewriteCounter {
- public:
-  // Counts as long as it lives. `limit`: so many rewrites are made, the others are left out; -1: all.
-  explicit RewriteCounter(std::int64_t limit = -1);
-  ~RewriteCounter();
-  RewriteCounter(const RewriteCounter&) = delete;
-  RewriteCounter& operator=(const RewriteCounter&) = delete;
-
-  std::int64_t asked() const { return asked_; }
-  // Of the last rewrite that was made: "merges `lv3` into `lv1`".
-  const std::string& last() const { return last_; }
-
-  static RewriteCounter* current() { return current_; }
-  bool next(std::string what);
-
- private:
-  static RewriteCounter* current_;
-  RewriteCounter* outer_;
-  std::int64_t limit_;
-  std::int64_t asked_ = 0;
-  std::string last_;
-};
-
-// A pass is about to make a rewrite; false: it has to leave it. `what` gives its text, and is asked while somebody
-// counts only.
-template <class Text>
-bool may_rewrite(const Text& what) {
-  RewriteCounter* counter = RewriteCounter::current();
-  return !counter || counter->next(what());
-}
+using support::may_rewrite;
+using support::RewriteCounter;
 
 }  // namespace rldb::passes

@@ -12,6 +12,10 @@
 
 #include "rldb/session/session.h"
 
+namespace rldb::relay {
+struct Module;
+}
+
 namespace rldb::session {
 
 // What Relay text is loaded for.
@@ -20,6 +24,20 @@ enum class Machine : std::uint8_t {
   Relay,  // compiled for the Relay VM
 };
 std::string_view to_string(Machine machine);
+
+// A version of a Relay program. Version 0 is the text as loaded; each pass of the machine's compiler makes one.
+struct RelayVersion {
+  std::string pass;                  // empty: as loaded
+  std::vector<std::string> changed;  // functions added, removed or changed
+  std::uint64_t nanoseconds = 0;
+  const relay::Module* module = nullptr;  // the program owns it
+};
+struct RelayHistory {
+  std::vector<RelayVersion> versions;
+  std::size_t position = 0;
+  std::vector<std::pair<std::string, std::size_t>> bookmarks;
+  std::string name(std::size_t version) const;  // `version 2 (FuseOps)`
+};
 
 class RelayMachine {
  public:
@@ -30,6 +48,21 @@ class RelayMachine {
   virtual std::shared_ptr<const Build> open(Session& session, const std::string& path, const std::string& bytes,
                                             Diagnostics& out) = 0;
   virtual std::shared_ptr<const Build> compile(Session& session, source::FileId file, Diagnostics& out) = 0;
+  // The same program, for the engine that the session's options name.
+  virtual std::shared_ptr<const Build> again(Session& session, const Build& build, Diagnostics& out) = 0;
+  // ---- versions ----
+  // Null: it comes from a file, which has no text.
+  virtual const RelayHistory* history(const Build& build) const = 0;
+  virtual std::string text(const RelayVersion& version) const = 0;
+  // Versions behind the present one, which becomes the last; those that follow it are dropped. False: a pass failed, which is diagnosed; the
+  // versions before it are there.
+  virtual bool run_passes(Session& session, const Build& build, std::string_view pipeline, RelayHistory& history,
+                          Diagnostics& out) = 0;
+  // The program with this history, compiled from its present version.
+  virtual std::shared_ptr<const Build> with_history(Session& session, const Build& build, RelayHistory history,
+                                                    Diagnostics& out) = 0;
+  // What `validate` of relay/run says of the present version against another.
+  virtual std::string compare_versions(Session& session, const Build& build, std::size_t before, bool& same) = 0;
   // The argument for a parameter of what it made, from what was given for it (null: nothing; one is made up).
   virtual runtime::Result<runtime::Value> argument(const Build& build, const Options& options,
                                                    std::string_view function, std::size_t parameter,
@@ -41,5 +74,9 @@ class RelayMachine {
 void set_relay_machine(std::shared_ptr<RelayMachine> machine);
 RelayMachine* relay_machine();  // null: none
 bool is_on_relay_machine(const Build& build);
+// Of the session's program; null: it is no Relay text on this machine.
+const RelayHistory* relay_history(Session& session);
+// The session's program becomes this version of it. False: it cannot be compiled, which is diagnosed.
+bool set_relay_history(Session& session, RelayHistory history, Diagnostics& out);
 
 }  // namespace rldb::session

@@ -9,7 +9,8 @@
 #include "passes/common.h"
 #include "passes/fusion/block_reads.h"
 #include "passes/fusion/group_bindings.h"
-#include "passes/fusion/partition.h"
+#include "passes/fusion/op_pattern.h"
+#include "rldb/fusion/partition.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -32,7 +33,7 @@ class FusionGraph {
       for (const BlockRead& r : reads.of(i)) nodes_[r.producer].readers.push_back({i, nodes_[i].pattern});
     }
   }
-  const std::vector<FusionNode>& nodes() const { return nodes_; }
+  const std::vector<fusion::FusionNode>& nodes() const { return nodes_; }
 
  private:
   static OpPattern pattern_of(const Module* module, const Binding* b) {
@@ -46,7 +47,7 @@ class FusionGraph {
     return OpPattern(pattern->integer);
   }
 
-  std::vector<FusionNode> nodes_;
+  std::vector<fusion::FusionNode> nodes_;
 };
 
 void add_groups(const BindingBlock* block, const std::vector<std::size_t>& group, Span<NamedAttr> attrs,
@@ -90,7 +91,7 @@ Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOpt
         continue;
       }
       const BlockReads& reads = groups.reads.try_emplace(block, block, known).first->second;
-      add_groups(block, partition(FusionGraph(module, block, reads).nodes(), depth), attrs, groups);
+      add_groups(block, fusion::partition(FusionGraph(module, block, reads).nodes(), depth), attrs, groups);
     }
     RLDB_TRY(const Function* made, group_bindings(env.ctx, f, groups, table, true));
     if (made == f) continue;

@@ -2,6 +2,7 @@
 #include "rldb/relay/codegen/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -14,14 +15,6 @@
 namespace rldb::relay {
 
 namespace {
-
-bool is_data_dependent(OpId id) {
-  static const std::unordered_set<OpId> ids = {
-#define RLDB_RELAY_DATA_DEPENDENT(Id) op::Id,
-#include "relay/codegen/data_dependent.def"
-  };
-  return ids.contains(id);
-}
 
 // The operators of a primitive function, in the order of their making.
 std::vector<const OpInfo*> operators(const Function* f) {
@@ -70,27 +63,28 @@ std::size_t Tables::add_constant(runtime::Value tensor) {
   return exe.constants.size() - 1;
 }
 
+namespace {
+
+// Shapes, sizes, scalars: what a program has over and over again. Of larger tensors nobody compares the elements.
+constexpr std::size_t kSmall = 64;
+
+std::string key_of(const runtime::Tensor& t) {
+  std::string key = fmt::format("{} {}:", to_string(t.dtype()), fmt::join(t.shape(), ","));
+  key.append(reinterpret_cast<const char*>(t.data()), t.byte_size());
+  return key;
+}
+
+}  // namespace
+
 std::size_t Tables::constant(const runtime::Tensor* tensor) {
   const auto [found, first] = tensors_.try_emplace(tensor, exe.constants.size());
+  if (!first) return found->second;
+  if (tensor->byte_size() <= kSmall) {
+    const auto [same, is_new] = small_.try_emplace(key_of(*tensor), exe.constants.size());
+    if (!is_new) return found->second = same->second;
+  }
   // The Context keeps the tensor too.
-  if (first) add_constant(runtime::Value(support::Ref<runtime::Tensor>(const_cast<runtime::Tensor*>(tensor))));
-  return found->second;
-}
-
-std::size_t Tables::dims(const std::vector<std::int64_t>& dims) {
-  const auto [found, first] = numbers_.try_emplace({false, dims}, exe.constants.size());
-  if (!first) return found->second;
-  auto t = runtime::Tensor::empty({std::int64_t(dims.size())}, runtime::DType::Int(64)).value();
-  for (std::size_t i = 0; i < dims.size(); ++i) runtime::store_int(t->data() + 8 * i, t->dtype(), dims[i]);
-  return add_constant(runtime::Value(t));
-}
-
-std::size_t Tables::number(std::int64_t value) {
-  const auto [found, first] = numbers_.try_emplace({true, {value}}, exe.constants.size());
-  if (!first) return found->second;
-  auto t = runtime::Tensor::empty({}, runtime::DType::Int(64)).value();
-  runtime::store_int(t->data(), t->dtype(), value);
-  return add_constant(runtime::Value(t));
+  return add_constant(runtime::Value(support::Ref<runtime::Tensor>(const_cast<runtime::Tensor*>(tensor))));
 }
 
 std::size_t Tables::add_kernel(const std::string& key, std::string name, Kernel kernel) {
@@ -102,8 +96,6 @@ std::size_t Tables::add_kernel(const std::string& key, std::string name, Kernel 
   auto& attributes = exe.primitive_attributes[std::int64_t(kernels_.size())];
   attributes[std::string(kernel_attr::Kind)] = std::to_string(int(kernel.kind));
   if (kernel.function) attributes[std::string(kernel_attr::Function)] = print_expr(kernel.function);
-  if (kernel.element_bytes > 0)
-    attributes[std::string(kernel_attr::ElementBytes)] = std::to_string(kernel.element_bytes);
   kernels_.push_back(std::move(kernel));
   return kernels_.size() - 1;
 }
@@ -112,16 +104,10 @@ std::size_t Tables::compute(const Function* f) {
   return add_kernel("compute " + print_expr(f), "vm_mod_fused" + joined_name(f), {KernelKind::Compute, "", f});
 }
 
-std::size_t Tables::shape_of_result(const Function* f, bool& needs_data) {
-  needs_data = false;
-  for (const OpInfo* o : operators(f)) needs_data = needs_data || is_data_dependent(o->id);
-  return add_kernel("shape " + print_expr(f), "vm_mod_shape_func" + joined_name(f),
-                    {needs_data ? KernelKind::ShapeFromData : KernelKind::Shape, "", f});
-}
-
-std::size_t Tables::storage_size(std::size_t element_bytes) {
-  const std::string name = fmt::format("vm_mod_storage_size_{}", element_bytes);
-  return add_kernel(name, name, {KernelKind::StorageSize, "", nullptr, element_bytes});
+std::size_t Tables::shape_of_result(const Function* f, bool from_values) {
+  const KernelKind kind = from_values ? KernelKind::ShapeFromData : KernelKind::Shape;
+  return add_kernel(fmt::format("shape {} ", int(kind)) + print_expr(f), "vm_mod_shape_func" + joined_name(f),
+                    {kind, "", f});
 }
 
 std::size_t Tables::copy() { return add_kernel("copy", "vm_mod_copy_to", {KernelKind::Copy, ""}); }

@@ -44,6 +44,8 @@ std::string FunctionCompiler::name_of(const Var* v) const {
   return std::string(v->name.empty() ? "_" : v->name);
 }
 
+bool FunctionCompiler::is_hidden(const Var* v) const { return name_of(v).empty(); }
+
 void FunctionCompiler::begin_variable(const Var* v, bool is_parameter) {
   bytecode::VariableRange range;
   range.name = name_of(v);
@@ -66,13 +68,11 @@ void FunctionCompiler::run() {
   const Function* f = definition_.function;
   relay_bytecode::FunctionEntry entry;
   entry.name = definition_.name->name;
-  std::unordered_set<const Var*> owned;
   const auto add_params = [&](const Function* from) {
     for (const Var* p : from->params) {
       entry.params.emplace_back(p->name);
       entry.param_devices.push_back(0);
       of_[p] = new_register();
-      owned.insert(p);
       begin_variable(p, true);
     }
   };
@@ -83,7 +83,7 @@ void FunctionCompiler::run() {
     if (!f) return unsupported(definition_.function, "a function marked `Closure` that returns no function");
     add_params(f);
   }
-  const Reg result = scope(f->body, std::move(owned));
+  const Reg result = scope(f->body);
   emit(Opcode::Ret, {result});
   entry.register_file_size = registers_;
   relay_bytecode::Executable& exe = tables_.exe;
@@ -107,61 +107,42 @@ void FunctionCompiler::unsupported(const Expr* e, std::string_view what) {
   tables_.out.add(tables_.ctx.span(e), source::message(diag::RelayNotCompiled, what));
 }
 
-namespace {
-
-// Variables below `e`, inside of nested scopes too.
-template <class F>
-void for_each_variable(const Expr* e, F&& f) {
-  std::unordered_set<const Expr*> seen{e};
-  std::vector<const Expr*> open{e};
-  while (!open.empty()) {
-    support::poll();
-    const Expr* at = open.back();
-    open.pop_back();
-    if (const auto* v = as<Var>(at)) f(v);
-    if (const auto* fn = as<Function>(at); fn && is_primitive(fn)) continue;
-    for_each_operand(at, [&](const Expr* x) {
-      if (seen.insert(x).second) open.push_back(x);
-    });
-  }
-}
-
-}  // namespace
-
-FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e, std::unordered_set<const Var*> owned) {
+FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e) {
   std::vector<const Let*> chain;
   for (; e->kind == ExprKind::Let; e = cast<Let>(e).body) chain.push_back(&cast<Let>(e));
-  for (const Let* l : chain) owned.insert(l->var);
-  // By variable, the binding that uses it last; nobody uses it: the one that makes it.
-  std::unordered_map<const Var*, std::size_t> last;
-  for (const Var* v : owned) last[v] = 0;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    last[chain[i]->var] = i;
-    for_each_variable(chain[i]->value, [&](const Var* v) {
-      if (owned.contains(v)) last[v] = i;
-    });
-  }
-  for_each_variable(e, [&](const Var* v) { last.erase(v); });
-  std::vector<std::vector<const Var*>> dying_vars(chain.size());
-  for (const auto& [v, i] : last)
-    if (i < chain.size()) dying_vars[i].push_back(v);
   const bytecode::InstructionDebug outer = here_;
   const std::size_t outside = variables_.size();
+  std::size_t owner = 0;  // the binding that those without a name before it belong to
   for (std::size_t i = 0; i < chain.size(); ++i) {
     support::poll();
-    here_.span = tables_.ctx.span(chain[i]->value);
-    here_.variable = name_of(chain[i]->var);
-    of_[chain[i]->var] = value(chain[i]->value);
-    begin_variable(chain[i]->var);
-    std::vector<Reg> registers;
-    for (const Var* v : dying_vars[i]) registers.push_back(of_.at(v));
-    std::sort(registers.begin(), registers.end());
-    for (const Reg r : registers) kill(r);
+    if (i >= owner) {
+      owner = i;
+      while (owner + 1 < chain.size() && is_hidden(chain[owner]->var)) ++owner;
+    }
+    const OpInfo* op = operator_of(chain[i]->value);
+    if (!op || op->id != op::MemoryKill) {  // which belongs to what is before it
+      here_.span = tables_.ctx.span(chain[i]->value);
+      here_.variable = is_hidden(chain[owner]->var) ? "_" : name_of(chain[owner]->var);
+    }
+    binding(*chain[i]);
+    if (i == owner) ++owner;
   }
   here_ = outer;
   const Reg result = value(e);
   end_scope(outside);
   return result;
+}
+
+void FunctionCompiler::binding(const Let& l) {
+  std::optional<Reg> made;
+  const auto* c = as<Call>(l.value);
+  if (!c || !machine_call(*c, made)) made = value(l.value);
+  if (!made) {
+    units_.insert(l.var);
+    return;
+  }
+  of_[l.var] = *made;
+  if (!is_hidden(l.var)) begin_variable(l.var);
 }
 
 FunctionCompiler::Reg FunctionCompiler::atom(const Expr* e) {
@@ -179,6 +160,7 @@ FunctionCompiler::Reg FunctionCompiler::value(const Expr* e) {
   switch (e->kind) {
     case ExprKind::Var:
       if (const auto found = of_.find(e); found != of_.end()) return found->second;
+      if (units_.contains(e)) return emit_to(Opcode::AllocADT, {0, 0});
       unsupported(e, fmt::format("the variable `%{}`, which is not bound here,", cast<Var>(e).name));
       return 0;
     case ExprKind::Constant:
@@ -224,10 +206,12 @@ FunctionCompiler::Reg FunctionCompiler::reference_write(const RefWrite& w) {
 
 FunctionCompiler::Reg FunctionCompiler::call(const Call& c) {
   if (const auto* f = as<Function>(c.callee)) {
-    if (is_primitive(f)) return primitive(f, c.args);
-    unsupported(&c, "a call of a function that was not lifted");
+    unsupported(&c, is_primitive(f) ? "a call of a primitive function without storage for its results"
+                                    : "a call of a function that was not lifted");
     return 0;
   }
+  std::optional<Reg> machine;
+  if (machine_call(c, machine)) return machine ? *machine : emit_to(Opcode::AllocADT, {0, 0});
   const Regs args = atoms(c.args);
   if (const auto* k = as<Constructor>(c.callee))
     return emit_to(Opcode::AllocADT, {relay_vm::constructor_tag(k->type_name, k->index), Word(args.size())}, args);
@@ -253,24 +237,22 @@ FunctionCompiler::Reg FunctionCompiler::if_expr(const If& e) {
   const Reg one = emit_to(Opcode::LoadConsti, {1});
   const Reg merged = new_register();
   const std::size_t branch = emit(Opcode::If, {condition, one, 1, 0});
-  emit(Opcode::Move, {scope(e.consequence, {}), merged});
+  emit(Opcode::Move, {scope(e.consequence), merged});
   const std::size_t over = emit(Opcode::Goto, {0});
   patch_jump(branch, 3);
-  emit(Opcode::Move, {scope(e.alternative, {}), merged});
+  emit(Opcode::Move, {scope(e.alternative), merged});
   patch_jump(over, 0);
   return merged;
 }
 
-void FunctionCompiler::test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses,
-                                   std::unordered_set<const Var*>& bound) {
+void FunctionCompiler::test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses) {
   for (std::size_t i = 0; i < p->parts.size(); ++i) {
     if (p->parts[i]->kind == PatternKind::Wildcard) continue;
-    test(p->parts[i], emit_to(Opcode::GetField, {value, Word(i)}), misses, bound);
+    test(p->parts[i], emit_to(Opcode::GetField, {value, Word(i)}), misses);
   }
 }
 
-void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& misses,
-                            std::unordered_set<const Var*>& bound) {
+void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& misses) {
   switch (p->kind) {
     case PatternKind::Wildcard:
       return;
@@ -278,16 +260,15 @@ void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& miss
       // A register of its own, so that it can be let go of while the whole lives on.
       of_[p->var] = emit_to(Opcode::Move, {value});
       begin_variable(p->var);
-      bound.insert(p->var);
       return;
     case PatternKind::Tuple:
-      return test_fields(p, value, misses, bound);
+      return test_fields(p, value, misses);
     case PatternKind::Constructor: {
       const Reg tag = emit_to(Opcode::GetTag, {value});
       const Reg wanted =
           emit_to(Opcode::LoadConsti, {relay_vm::constructor_tag(p->constructor->type_name, p->constructor->index)});
       misses.push_back({emit(Opcode::If, {tag, wanted, 1, 0}), 3});
-      return test_fields(p, value, misses, bound);
+      return test_fields(p, value, misses);
     }
   }
 }
@@ -301,10 +282,9 @@ FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
   for (const Arm& arm : m.arms) {
     if (!open) break;  // the arms below an arm that takes everything
     std::vector<Jump> misses;
-    std::unordered_set<const Var*> bound;
     const std::size_t outside = variables_.size();
-    test(arm.pattern, value, misses, bound);
-    emit(Opcode::Move, {scope(arm.body, std::move(bound)), merged});
+    test(arm.pattern, value, misses);
+    emit(Opcode::Move, {scope(arm.body), merged});
     end_scope(outside);
     ends.push_back(emit(Opcode::Goto, {0}));
     for (const Jump& j : misses) patch_jump(j.at, j.field);

@@ -1,6 +1,7 @@
 // One function of the module as instructions. Room-private.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,8 +9,8 @@
 
 namespace rldb::relay {
 
-// Registers are never used twice, but for the results of branches. A variable's register lets go of its value after the
-// binding that uses it last, in the scope that binds it.
+// Registers are never used twice, but for the results of branches. A variable's register lets go of its value where the
+// text says `memory.kill`. Variables that TextNames calls nothing belong to the binding behind them.
 class FunctionCompiler {
  public:
   FunctionCompiler(Tables& tables, const Definition& d) : tables_(tables), definition_(d) {}
@@ -31,12 +32,14 @@ class FunctionCompiler {
 
   // ---- what the text calls things ----
   std::string name_of(const Var* v) const;
+  bool is_hidden(const Var* v) const;
   void begin_variable(const Var* v, bool is_parameter = false);
   // Those begun behind the first `count` are not seen any more.
   void end_scope(std::size_t count);
 
   // ---- expressions ----
-  Reg scope(const Expr* e, std::unordered_set<const Var*> owned);
+  Reg scope(const Expr* e);
+  void binding(const Let& l);
   Reg value(const Expr* e);
   Reg atom(const Expr* e);
   Regs atoms(Span<const Expr*> list);
@@ -51,23 +54,22 @@ class FunctionCompiler {
     std::size_t at;
     std::size_t field;
   };
-  void test(const Pattern* p, Reg value, std::vector<Jump>& misses, std::unordered_set<const Var*>& bound);
-  void test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses, std::unordered_set<const Var*>& bound);
+  void test(const Pattern* p, Reg value, std::vector<Jump>& misses);
+  void test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses);
 
-  // ---- primitives ----
-  Reg primitive(const Function* f, Span<const Expr*> args);
-  Reg reshape(const Function* f, Reg data);
-  Regs outputs(const Function* f, const std::vector<const TensorType*>& types, const Regs& args);
-  Reg output(const TensorType* type);
-  Reg dynamic_output(const TensorType* type, Reg shape);
-  Regs output_shapes(const Function* f, const std::vector<const TensorType*>& types, const Regs& args);
-  Reg result(const Type* t, const Regs& outputs, std::size_t& next);
+  // ---- instructions that the text has as operators (machine_calls.cc) ----
+  // False: `c` is no call of one. What has no result leaves `result` as it is.
+  bool machine_call(const Call& c, std::optional<Reg>& result);
+  Reg alloc_storage(const Call& c);
+  Reg alloc_tensor(const Call& c);
+  void invoke_primitive(const Call& c, OpId id);
   void invoke_packed(std::size_t primitive, const Regs& in, const Regs& out);
-  void flatten(const Type* t, Reg r, Regs& out);
+  std::optional<std::vector<std::int64_t>> constant_dims(const Expr* e);
 
   Tables& tables_;
   const Definition& definition_;
   std::unordered_map<const Expr*, Reg> of_;
+  std::unordered_set<const Expr*> units_;  // variables of (), which has no register before it is used
   std::vector<std::vector<Word>> code_;
   std::vector<bytecode::InstructionDebug> places_;
   std::vector<bytecode::VariableRange> variables_;          // pcs from the function's start

@@ -14,14 +14,11 @@ class Tables {
 
   std::int64_t function(std::string_view name) const;  // -1: none
   const Function* definition(std::string_view name) const { return module_->find(name); }
-  // Indices into the pool; one entry for each tensor, and for each number.
+  // Index into the pool; one entry for each tensor, and for small ones of the same elements.
   std::size_t constant(const runtime::Tensor* tensor);
-  std::size_t number(std::int64_t value);
-  std::size_t dims(const std::vector<std::int64_t>& dims);
   // Of primitives: functions with the same text are one.
   std::size_t compute(const Function* f);
-  std::size_t shape_of_result(const Function* f, bool& needs_data);
-  std::size_t storage_size(std::size_t element_bytes);
+  std::size_t shape_of_result(const Function* f, bool from_values);
   std::size_t copy();
 
   Context& ctx;
@@ -37,7 +34,7 @@ class Tables {
   std::vector<Kernel>& kernels_;
   std::unordered_map<std::string_view, std::int64_t> functions_;
   std::unordered_map<const runtime::Tensor*, std::size_t> tensors_;
-  std::map<std::pair<bool, std::vector<std::int64_t>>, std::size_t> numbers_;
+  std::map<std::string, std::size_t> small_;
   std::unordered_map<std::string, std::size_t> by_key_;
   std::unordered_map<std::string, int> names_;
 };

@@ -141,6 +141,67 @@ const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params) 
   return mapped.contains(f->body) ? mapped.at(f->body) : f->body;
 }
 
+const OpInfo* operator_of(const Expr* e) {
+  const auto* call = as<Call>(e);
+  const auto* op = call ? as<Op>(call->callee) : nullptr;
+  return op ? op->info : nullptr;
+}
+
+// ---- graphs of any form ----
+
+const Expr* GraphRewriter::at(const Expr* e) const {
+  const auto found = mapped_.find(e);
+  return found == mapped_.end() ? e : found->second;
+}
+
+void GraphRewriter::map(const Expr* e, const Expr* to) {
+  mapped_[e] = to;
+  if (!to || to == e || is_leaf(to)) return;
+  if (!ctx_.span(to)) ctx_.set_span(to, ctx_.span(e));
+  if (!env_.names) return;
+  if (const auto known = env_.names->find(e); known != env_.names->end()) {
+    const std::string name = known->second;
+    env_.names->try_emplace(to, name);
+  }
+}
+
+void GraphRewriter::visit(const Expr* root) {
+  enum class Stage : std::uint8_t { Enter, Bind, Done };
+  std::unordered_set<const Expr*> seen;
+  std::vector<std::pair<const Expr*, Stage>> open{{root, Stage::Enter}};
+  while (!open.empty()) {
+    support::poll();
+    const auto [e, stage] = open.back();
+    open.pop_back();
+    if (stage == Stage::Done) {
+      const Expr* made = over_mapped(ctx_, e, mapped_);
+      if (e != root) made = rewrite(e, made);
+      if (made != e) map(e, made);
+      continue;
+    }
+    if (stage == Stage::Bind) {
+      bound(cast<Let>(e), at(cast<Let>(e).value));
+      continue;
+    }
+    if (!seen.insert(e).second) continue;
+    open.emplace_back(e, Stage::Done);
+    if (const auto* f = as<Function>(e); f && e != root && is_primitive(f)) continue;
+    const std::size_t first = open.size();
+    for_each_operand(e, [&](const Expr* x) {
+      open.emplace_back(x, Stage::Enter);
+      if (e->kind == ExprKind::Let && open.size() == first + 1) open.emplace_back(e, Stage::Bind);
+    });
+    std::reverse(open.begin() + std::ptrdiff_t(first), open.end());
+  }
+}
+
+const Function* GraphRewriter::function(const Function* f) {
+  visit(f);
+  return static_cast<const Function*>(at(f));
+}
+
+// ---- A-normal form ----
+
 const Expr* AnfRewriter::atom(const Expr* e) const {
   for (auto found = replaced_.find(e); found != replaced_.end(); found = replaced_.find(e)) e = found->second;
   return e;

@@ -9,7 +9,8 @@
 
 namespace rldb::relay {
 
-#define RLDB_RELAY_PASS(Id, name, short_name, doc) const Module* run_##Id(PassEnv& env, const Module* m);
+#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) \
+  const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
 #include "rldb/relay/passes/pass.def"
 
 // Everything below `root`, operands before users. Primitive functions are not looked into, unless `root` is one.
@@ -35,6 +36,31 @@ const Module* map_functions(PassEnv& env, const Module* m, F&& f) {
   if (!changed) return m;
   return env.ctx.module({m->types.begin(), m->types.end()}, std::move(functions));
 }
+
+// Rewrites a graph of any form: each node once, behind its operands, the value of a `let` before its body. With an
+// explicit stack. Primitive functions are not looked into.
+class GraphRewriter {
+ public:
+  explicit GraphRewriter(PassEnv& env) : env_(env), ctx_(env.ctx) {}
+  virtual ~GraphRewriter() = default;
+  const Function* function(const Function* f);
+
+ protected:
+  // What stands for `e`; `made` is `e` over operands that were rewritten.
+  virtual const Expr* rewrite(const Expr* e, const Expr* made) { return (void)e, made; }
+  // Between the value of a `let`, which has become `value`, and its body.
+  virtual void bound(const Let& let, const Expr* value) { (void)let, (void)value; }
+
+  // What stands for an expression, as far as it is known.
+  const Expr* at(const Expr* e) const;
+  void map(const Expr* e, const Expr* to);
+  PassEnv& env_;
+  Context& ctx_;
+
+ private:
+  void visit(const Expr* root);
+  ExprMap mapped_;
+};
 
 // Rewrites A-normal form scope by scope. Recursion is over scopes, which expr.h bounds; chains are loops.
 class AnfRewriter {

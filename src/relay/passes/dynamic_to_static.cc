@@ -1,7 +1,10 @@
 // DynamicToStatic: operands that are constants become attributes (dynamic.def has the rows).
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "relay/passes/common.h"
+#include "rldb/support/rewrite_counter.h"
 #include "rldb/support/text.h"
 
 namespace rldb::relay {
@@ -82,27 +85,36 @@ class ToStatic {
   const Row& row_;
 };
 
-class Rewriter : public AnfRewriter {
+class Rewriter : public GraphRewriter {
  public:
-  using AnfRewriter::AnfRewriter;
+  using GraphRewriter::GraphRewriter;
 
  private:
-  const Expr* value(const Var*, const Expr* v) override {
-    const auto* call = as<Call>(v);
-    const auto* op = call ? as<Op>(call->callee) : nullptr;
-    if (!op) return v;
-    for (const Row& row : kRows)
-      if (row.dynamic == op->info->id)
-        if (const Expr* made = ToStatic(ctx_, *call, row).run()) return made;
-    return v;
+  // A variable that is bound to a constant is one.
+  void bound(const Let& let, const Expr* value) override {
+    if (const auto* c = as<Constant>(value)) constants_[let.var] = c;
   }
+
+  const Expr* rewrite(const Expr*, const Expr* made) override {
+    const OpInfo* op = operator_of(made);
+    if (!op) return made;
+    for (const Row& row : kRows) {
+      if (row.dynamic != op->id) continue;
+      const auto text = [&] { return fmt::format("`{}` becomes `{}`", op->name, info(row.fixed).name); };
+      const Expr* fixed = ToStatic(ctx_, cast<Call>(over_mapped(ctx_, made, constants_)), row).run();
+      if (fixed && support::may_rewrite(text)) return fixed;
+    }
+    return made;
+  }
+
+  ExprMap constants_;
 };
 
 }  // namespace
 
-const Module* run_DynamicToStatic(PassEnv& env, const Module* m) {
+const Module* run_DynamicToStatic(PassEnv& env, const Module* m, const PassInvocation&) {
   return map_functions(env, m, [&](const Definition& d) {
-    return is_primitive(d.function) ? d.function : Rewriter(env.ctx).function(d.function);
+    return is_primitive(d.function) ? d.function : Rewriter(env).function(d.function);
   });
 }
 

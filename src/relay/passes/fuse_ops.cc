@@ -1,17 +1,24 @@
-// FuseOps: each call of an operator becomes a call of a primitive function, whose parameters and result have types.
+// FuseOps(fuse_opt_level=1, max_depth=256): operators that are best computed together become one primitive function,
+// whose parameters and result have types; its call stands where the last of them stood.
 //
-// One operator a function, as TVM's pass does at optimisation level 0; scalar constants are part of the function. What
-// is in the machine already needs no kernel: a reshape of known dims is marked, references become copies of tensors.
+// Which operators is decided by their patterns (op.def) and by fusion/partition.h, over the graph: what a `let` binds,
+// and what a function, a branch or a call of a function gives or takes, ends its group. At level 0 each operator is a
+// group. Scalar constants are part of the function. What is in the machine already needs no kernel: reshapes of known
+// dims are marked, references become copies of tensors.
 #include <fmt/format.h>
 
 #include "relay/passes/common.h"
+#include "rldb/fusion/partition.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/rewrite_counter.h"
 
 namespace rldb::relay {
 
 namespace {
+
+constexpr std::int64_t kDefaultDepth = 256;  // TVM's
 
 bool is_tensors(const Type* t) {
   if (t && t->kind == TypeKind::Tensor) return true;
@@ -25,108 +32,229 @@ bool is_static(const Type* t) {
          std::all_of(tensor->shape.begin(), tensor->shape.end(), [](const Dim& d) { return d.kind == DimKind::Known; });
 }
 
-// The result is the operand under another shape.
-bool only_reshapes(OpId id) {
-  return id == op::Reshape || id == op::ContribReverseReshape || id == op::ReshapeLike || id == op::ExpandDims ||
-         id == op::Squeeze || id == op::NnBatchFlatten;
+bool is_scalar_constant(const Expr* e) {
+  const auto* constant = as<Constant>(e);
+  return constant && constant->tensor->ndim() == 0;
 }
 
-// The result is the operand: what says where something is or what may be fused.
-bool says_nothing(OpId id) { return id == op::OnDevice || id == op::AnnotationStopFusion; }
+// The operator that a kernel computes; null: `e` is no call of one.
+const OpInfo* computed_operator(const Expr* e) {
+  const OpInfo* op = operator_of(e);
+  if (!op || op->role == OpRole::Instruction || op->role == OpRole::Effect || op->role == OpRole::Alias) return nullptr;
+  return op;
+}
 
-class Fuser : public AnfRewriter {
+// ---- the graph that is partitioned ----
+
+class FusionGraph {
  public:
-  Fuser(PassEnv& env, const Typing& typing) : AnfRewriter(env.ctx), out_(env.out), typing_(typing) {}
+  FusionGraph(const std::vector<const Expr*>& nodes, const Typing& typing)
+      : nodes_(nodes), typing_(typing), graph_(nodes.size()) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) index_[nodes[i]] = i;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      support::poll();
+      graph_[i].pattern = pattern_of(nodes[i]);
+      for_each_operand(nodes[i], [&](const Expr* x) { read(x, i); });
+    }
+  }
+  const std::vector<fusion::FusionNode>& nodes() const { return graph_; }
+
+ private:
+  fusion::OpPattern pattern_of(const Expr* e) const {
+    if (!is_tensors(typing_.of(e))) return fusion::kOpaque;
+    if (e->kind == ExprKind::Tuple) return fusion::kTuple;
+    if (e->kind == ExprKind::Projection) return fusion::kInjective;
+    const OpInfo* op = computed_operator(e);
+    // What a shape function makes of dims cannot be looked at by another one.
+    if (!op || op->role == OpRole::Values) return fusion::kOpaque;
+    switch (op->pattern) {
+      case FusePattern::Elementwise:
+        return fusion::kElemWise;
+      case FusePattern::Broadcast:
+        return fusion::kBroadcast;
+      case FusePattern::Injective:
+        return fusion::kInjective;
+      case FusePattern::Reduce:
+        return fusion::kReduce;
+      case FusePattern::Complex:
+        return fusion::kOutEWiseFusable;
+      case FusePattern::Opaque:
+        return fusion::kOpaque;
+    }
+    return fusion::kOpaque;
+  }
+
+  void read(const Expr* x, std::size_t reader) {
+    const auto found = index_.find(x);
+    if (found == index_.end()) return;
+    const fusion::OpPattern pattern = edge_pattern(x, reader);
+    if (pattern == fusion::kOpaque)
+      graph_[found->second].is_result = true;
+    else
+      graph_[found->second].readers.push_back({reader, pattern});
+  }
+
+  fusion::OpPattern edge_pattern(const Expr* x, std::size_t reader) const {
+    const fusion::OpPattern pattern = graph_[reader].pattern;
+    if (pattern == fusion::kTuple) return fusion::kInjective;
+    // A broadcast of an operand that has the result's shape already.
+    const auto* from = as<TensorType>(typing_.of(x));
+    const auto* to = as<TensorType>(typing_.of(nodes_[reader]));
+    const bool same = from && to && std::equal(from->shape.begin(), from->shape.end(), to->shape.begin(), to->shape.end());
+    return pattern == fusion::kBroadcast && same ? fusion::kElemWise : pattern;
+  }
+
+  const std::vector<const Expr*>& nodes_;
+  const Typing& typing_;
+  std::vector<fusion::FusionNode> graph_;
+  std::unordered_map<const Expr*, std::size_t> index_;
+};
+
+// ---- groups as functions ----
+
+class Fuser {
+ public:
+  Fuser(PassEnv& env, const Typing& typing, const PassInvocation& options)
+      : env_(env),
+        ctx_(env.ctx),
+        typing_(typing),
+        level_(options.option("fuse_opt_level", 1)),
+        max_depth_(std::size_t(std::max<std::int64_t>(options.option("max_depth", kDefaultDepth), 0))) {}
+
+  const Function* function(const Function* f) {
+    nodes_ = reachable(f);
+    if (level_ != 0) find_groups();
+    for (const Expr* e : nodes_) {
+      support::poll();
+      if (const Expr* made = rewrite(e, f); made && made != e) map(e, made);
+    }
+    return static_cast<const Function*>(at(f));
+  }
 
   // Of a function that is primitive already: types where there are none.
   const Function* typed(const Function* f) {
+    const bool known = f->result && std::all_of(f->params.begin(), f->params.end(),
+                                                [](const Var* p) { return is_tensors(p->annotation); });
+    if (known) return f;
     std::vector<const Var*> params;
     for (const Var* p : f->params) params.push_back(ctx_.var(p->name, tensors(p, p)));
     return ctx_.function({}, params, tensors(f->body, f), body_with(ctx_, f, params), f->attrs);
   }
 
  private:
-  const Expr* value(const Var* var, const Expr* v) override {
-    if (const auto* f = as<Function>(v); f && is_primitive(f)) return typed(f);
-    if (const auto* c = as<Call>(v)) return call(var, *c);
-    if (const auto* r = as<RefCreate>(v)) return ctx_.ref_create(copy_of(r->value, r->value));
-    if (const auto* r = as<RefRead>(v)) {
-      const Var* alias = ctx_.var("x", typing_.of(var));
-      bind(alias, r);
-      return copy_call(alias, tensors(var, v));
+  using Members = std::vector<const Expr*>;  // operands before users: the last gives the group's result
+
+  const Expr* at(const Expr* e) const {
+    const auto found = mapped_.find(e);
+    return found == mapped_.end() ? e : found->second;
+  }
+
+  void map(const Expr* e, const Expr* made) {
+    mapped_[e] = made;
+    if (!env_.names || is_leaf(made)) return;
+    if (const auto known = env_.names->find(e); known != env_.names->end()) {
+      const std::string name = known->second;
+      env_.names->try_emplace(made, name);
     }
-    return v;
+  }
+
+  // Those of several nodes, with an operator among them.
+  void find_groups() {
+    const std::vector<std::size_t> group = fusion::partition(FusionGraph(nodes_, typing_).nodes(), max_depth_);
+    std::unordered_map<std::size_t, Members> members;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) members[group[i]].push_back(nodes_[i]);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto found = members.find(group[i]);
+      if (found == members.end()) continue;
+      Members list = std::move(found->second);
+      members.erase(found);
+      const bool computes = std::any_of(list.begin(), list.end(), [](const Expr* e) { return computed_operator(e); });
+      const auto text = [&] { return fmt::format("fuses {}", operators_text(list)); };
+      if (list.size() < 2 || !computes || !support::may_rewrite(text)) continue;
+      const Expr* last = list.back();
+      for (const Expr* e : list) last_of_[e] = last;
+      groups_[last] = std::move(list);
+    }
+  }
+
+  static std::string operators_text(const Members& list) {
+    std::string text;
+    for (const Expr* e : list)
+      if (const OpInfo* op = computed_operator(e)) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", op->name);
+    return text;
+  }
+
+  // Null: it is inside of a group.
+  const Expr* rewrite(const Expr* e, const Expr* root) {
+    if (const auto last = last_of_.find(e); last != last_of_.end())
+      return last->second == e ? primitive(groups_.at(e)) : nullptr;
+    if (const auto* f = as<Function>(e); f && e != root && is_primitive(f)) return typed(f);
+    if (const OpInfo* op = operator_of(e)) {
+      if (op->role == OpRole::Alias && cast<Call>(e).args.size() == 1) return at(cast<Call>(e).args[0]);
+      if (computed_operator(e)) return primitive({e});
+    }
+    if (const auto* r = as<RefCreate>(e)) return spanned(ctx_.ref_create(copy_of(r->value)), e);
+    if (e->kind == ExprKind::RefRead) return spanned(copy_call(over_mapped(ctx_, e, mapped_), tensors(e, e)), e);
+    return over_mapped(ctx_, e, mapped_);
   }
 
   // The type of a node, which has to be that of tensors.
-  const Type* tensors(const Expr* e, const Expr* at) {
-    const Type* t = typing_.of(e);
-    if (const auto* c = as<Constant>(e)) t = constant_type(*c);
+  const Type* tensors(const Expr* e, const Expr* place) {
+    const Type* t = type_of(e);
     if (is_tensors(t)) return t;
-    out_.add(ctx_.span(at), source::message(diag::RelayPrimitiveType, what_, t ? print_type(t) : "unknown"));
+    env_.out.add(ctx_.span(place), source::message(diag::RelayPrimitiveType, what_, t ? print_type(t) : "unknown"));
     return ctx_.tuple_type({});
   }
 
-  const Type* constant_type(const Constant& c) {
+  const Type* type_of(const Expr* e) {
+    const auto* c = as<Constant>(e);
+    if (!c) return typing_.of(e);
     std::vector<Dim> dims;
-    for (const std::int64_t d : c.tensor->shape()) dims.push_back({DimKind::Known, false, d, nullptr});
-    return ctx_.tensor(dims, c.tensor->dtype());
+    for (const std::int64_t d : c->tensor->shape()) dims.push_back({DimKind::Known, false, d, nullptr});
+    return ctx_.tensor(dims, c->tensor->dtype());
   }
 
-  const Expr* call(const Var* var, const Call& c) {
-    if (const auto* f = as<Function>(c.callee); f && is_primitive(f))
-      return ctx_.call(typed(f), c.args, c.attrs, c.attrs_object);
-    const auto* op = as<Op>(c.callee);
-    if (!op) return &c;
-    if (says_nothing(op->info->id) && c.args.size() == 1 && c.args[0]->kind == ExprKind::Var) {
-      replace(var, c.args[0]);
-      return nullptr;
-    }
-    what_ = op->info->name;
-    return primitive(*op, c, var);
-  }
-
-  const Expr* primitive(const Op& op, const Call& c, const Var* var) {
-    std::vector<const Var*> params;
-    std::vector<const Expr*> outer, inner;
-    std::unordered_map<const Expr*, const Var*> seen;
-    for (const Expr* a : c.args) {
-      const auto* constant = as<Constant>(a);
-      if (constant && constant->tensor->ndim() == 0) {
-        inner.push_back(a);
-        continue;
-      }
-      const Var*& param = seen[a];
-      if (!param) {
-        param = ctx_.var(ctx_.str(fmt::format("p{}", params.size())), tensors(a, &c));
-        params.push_back(param);
-        outer.push_back(a);
-      }
-      inner.push_back(param);
-    }
-    const Type* result = tensors(var, &c);
-    const Expr* body = ctx_.call(&op, inner, c.attrs, c.attrs_object);
-    ctx_.set_span(body, ctx_.span(&c));
-    std::vector<NamedAttr> attrs{flag(ctx_, attr_name::Primitive)};
-    if (only_reshapes(op.info->id) && is_static(result)) attrs.push_back(flag(ctx_, attr_name::ReshapeOnly));
-    const Function* f = ctx_.function({}, params, result, body, attrs);
-    const Expr* made = ctx_.call(f, outer);
-    ctx_.set_span(f, ctx_.span(&c));
-    ctx_.set_span(made, ctx_.span(&c));
+  const Expr* spanned(const Expr* made, const Expr* from) {
+    ctx_.set_span(made, ctx_.span(from));
     return made;
   }
 
-  // A reference is a tensor of its own, which is written in place.
-  const Expr* copy_of(const Expr* x, const Expr* typed) {
-    const Type* t = typing_.of(typed);
-    if (const auto* c = as<Constant>(typed)) t = constant_type(*c);
-    if (!is_static(t)) {
-      out_.add(ctx_.span(x), source::message(diag::RelayReference, t ? print_type(t) : "unknown"));
-      return x;
+  // The call of a function that computes the members.
+  const Expr* primitive(const Members& members) {
+    const Expr* last = members.back();
+    if (const OpInfo* op = operator_of(last)) what_ = op->name;
+    std::unordered_set<const Expr*> inside(members.begin(), members.end());
+    std::vector<const Var*> params;
+    std::vector<const Expr*> outer;
+    ExprMap inner;
+    bool reshapes = true;
+    for (const Expr* e : members) {
+      for_each_operand(e, [&](const Expr* x) {
+        if (x->kind == ExprKind::Op || is_scalar_constant(x) || inside.contains(x) || inner.contains(x)) return;
+        const Var* param = ctx_.var(ctx_.str(fmt::format("p{}", params.size())), tensors(x, e));
+        inner[x] = param;
+        params.push_back(param);
+        outer.push_back(at(x));
+      });
+      if (const Expr* made = over_mapped(ctx_, e, inner); made != e) inner[e] = made;
+      // One of several that takes a second operand may find its data behind that.
+      const OpInfo* op = operator_of(e);
+      reshapes = reshapes && op && op->role == OpRole::Reshape && (members.size() == 1 || op->operands == 1);
     }
-    const Var* copy = ctx_.var("x", t);
-    bind(copy, copy_call(x, t));
-    return copy;
+    const Type* result = tensors(last, last);
+    std::vector<NamedAttr> attrs{flag(ctx_, attr_name::Primitive)};
+    if (reshapes && is_static(result)) attrs.push_back(flag(ctx_, attr_name::ReshapeOnly));
+    const Expr* body = inner.contains(last) ? inner.at(last) : last;
+    const Expr* f = spanned(ctx_.function({}, params, result, body, attrs), last);
+    return spanned(ctx_.call(f, outer), last);
+  }
+
+  // A reference is a tensor of its own, which is written in place.
+  const Expr* copy_of(const Expr* x) {
+    const Type* t = type_of(x);
+    if (is_static(t)) return spanned(copy_call(at(x), t), x);
+    env_.out.add(ctx_.span(x), source::message(diag::RelayReference, t ? print_type(t) : "unknown"));
+    return at(x);
   }
   const Expr* copy_call(const Expr* x, const Type* t) {
     const Var* p = ctx_.var("p0", t);
@@ -136,19 +264,26 @@ class Fuser : public AnfRewriter {
     return ctx_.call(f, std::vector<const Expr*>{x});
   }
 
-  source::Diagnostics& out_;
+  PassEnv& env_;
+  Context& ctx_;
   const Typing& typing_;
+  std::int64_t level_;
+  std::size_t max_depth_;
   std::string_view what_ = "a primitive function";
+  std::vector<const Expr*> nodes_;
+  ExprMap mapped_;
+  ExprMap last_of_;
+  std::unordered_map<const Expr*, Members> groups_;
 };
 
 }  // namespace
 
-const Module* run_FuseOps(PassEnv& env, const Module* m) {
+const Module* run_FuseOps(PassEnv& env, const Module* m, const PassInvocation& options) {
   Typing typing;
   if (!infer_types(env.ctx, m, typing, env.out)) return nullptr;
   const std::size_t before = env.out.error_count();
   const Module* made = map_functions(env, m, [&](const Definition& d) {
-    Fuser fuser(env, typing);
+    Fuser fuser(env, typing, options);
     return is_primitive(d.function) ? fuser.typed(d.function) : fuser.function(d.function);
   });
   return env.out.error_count() == before ? made : nullptr;

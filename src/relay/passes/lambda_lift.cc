@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "relay/passes/common.h"
+#include "rldb/support/rewrite_counter.h"
 
 namespace rldb::relay {
 
@@ -37,6 +38,7 @@ class Lifter : public AnfRewriter {
   const Expr* value(const Var* var, const Expr* v) override {
     const auto* f = as<Function>(v);
     if (!f) return v;
+    if (!support::may_rewrite([&] { return fmt::format("lifts `%{}`", var->name); })) return v;
     if (is_primitive(f)) f = wrapped(f);
     std::vector<const Var*> captured = free_variables(f);
     const bool recursive = std::erase(captured, var) > 0;
@@ -86,7 +88,7 @@ class Lifter : public AnfRewriter {
 
 }  // namespace
 
-const Module* run_LambdaLift(PassEnv& env, const Module* m) {
+const Module* run_LambdaLift(PassEnv& env, const Module* m, const PassInvocation&) {
   std::vector<Definition> functions;
   for (const Definition& d : m->functions) {
     std::vector<Definition> lifted;

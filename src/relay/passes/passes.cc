@@ -1,67 +1,15 @@
-// The table of passes, and the small ones.
+// The small passes: RemoveUnusedFunctions, EtaExpand, DeadCodeElimination, InlinePrimitives.
+#include <fmt/format.h>
+
 #include "relay/passes/common.h"
-#include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/text.h"
+#include "rldb/support/rewrite_counter.h"
 
 namespace rldb::relay {
 
-namespace {
-
-constexpr PassInfo kPasses[] = {
-#define RLDB_RELAY_PASS(Id, name, short_name, doc) {PassId::Id, name, short_name, doc},
-#include "rldb/relay/passes/pass.def"
-};
-
-using Run = const Module* (*)(PassEnv&, const Module*);
-constexpr Run kRuns[] = {
-#define RLDB_RELAY_PASS(Id, name, short_name, doc) run_##Id,
-#include "rldb/relay/passes/pass.def"
-};
-
-}  // namespace
-
-const PassInfo& info(PassId id) { return kPasses[std::size_t(id)]; }
-
-std::vector<PassId> all_passes() {
-  std::vector<PassId> ids;
-  for (const PassInfo& p : kPasses) ids.push_back(p.id);
-  return ids;
-}
-
-const Module* run_pass(PassId id, PassEnv& env, const Module* m) { return kRuns[std::size_t(id)](env, m); }
-
-std::optional<std::vector<PassId>> parse_passes(std::string_view text, source::Diagnostics& out) {
-  std::vector<PassId> ids;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view name = support::trim(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    const PassInfo* found = nullptr;
-    for (const PassInfo& p : kPasses)
-      if (name == p.name || (name == p.short_name && !name.empty())) found = &p;
-    if (!found) {
-      std::string known;
-      for (const PassInfo& p : kPasses) known += (known.empty() ? "" : ", ") + std::string(p.name);
-      out.add({}, source::message(diag::RelayUnknownPass, name).with_hint("passes: " + known));
-      return std::nullopt;
-    }
-    ids.push_back(found->id);
-  }
-  return ids;
-}
-
-const Module* prepare_for_vm(PassEnv& env, const Module* m) {
-  for (const PassId id : all_passes()) {
-    m = run_pass(id, env, m);
-    if (!m) return nullptr;
-  }
-  return m;
-}
-
 // ---- RemoveUnusedFunctions ----
 
-const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m) {
+const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m, const PassInvocation&) {
   if (!m->find(env.entry)) return m;
   std::unordered_set<std::string_view> used{env.entry};
   std::vector<std::string_view> open{env.entry};
@@ -73,8 +21,10 @@ const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m) {
       if (const auto* g = as<GlobalVar>(e); g && used.insert(g->name).second) open.push_back(g->name);
   }
   std::vector<Definition> functions;
-  for (const Definition& d : m->functions)
-    if (used.contains(d.name->name)) functions.push_back(d);
+  for (const Definition& d : m->functions) {
+    const auto text = [&] { return fmt::format("removes `@{}`", d.name->name); };
+    if (used.contains(d.name->name) || !support::may_rewrite(text)) functions.push_back(d);
+  }
   if (functions.size() == m->functions.size()) return m;
   return env.ctx.module({m->types.begin(), m->types.end()}, std::move(functions));
 }
@@ -93,42 +43,52 @@ const Expr* expanded(Context& ctx, const Expr* callee, std::size_t count) {
   return ctx.function({}, params, nullptr, ctx.call(callee, args));
 }
 
-// Operands of `e` that are values and cannot be: constructors that take something, operators.
-void expand_operands(Context& ctx, const Expr* e, ExprMap& mapped) {
-  const Expr* callee = e->kind == ExprKind::Call ? cast<Call>(e).callee : nullptr;
-  for_each_operand(e, [&](const Expr* x) {
-    if (x == callee || mapped.contains(x)) return;
-    if (const auto* c = as<Constructor>(x); c && !c->fields.empty()) mapped[x] = expanded(ctx, c, c->fields.size());
-    if (const auto* o = as<Op>(x); o && o->info->operands >= 0)
-      mapped[x] = expanded(ctx, o, std::size_t(o->info->operands));
-  });
-}
+// Constructors that take something, and operators, are no values.
+class EtaExpand : public GraphRewriter {
+ public:
+  using GraphRewriter::GraphRewriter;
+
+ private:
+  const Expr* rewrite(const Expr*, const Expr* made) override {
+    const Expr* callee = made->kind == ExprKind::Call ? cast<Call>(made).callee : nullptr;
+    ExprMap operands;
+    for_each_operand(made, [&](const Expr* x) {
+      if (x == callee) return;
+      if (const Expr* function = expansion(x)) operands[x] = function;
+    });
+    return over_mapped(ctx_, made, operands);
+  }
+
+  const Expr* expansion(const Expr* x) {
+    if (const auto known = made_.find(x); known != made_.end()) return known->second;
+    const auto* c = as<Constructor>(x);
+    const auto* o = as<Op>(x);
+    const auto text = [&] { return fmt::format("`{}` becomes a function", c ? c->name : o->info->name); };
+    if (c && !c->fields.empty() && support::may_rewrite(text)) return made_[x] = expanded(ctx_, c, c->fields.size());
+    if (o && o->info->operands >= 0 && support::may_rewrite(text))
+      return made_[x] = expanded(ctx_, o, std::size_t(o->info->operands));
+    return nullptr;
+  }
+
+  ExprMap made_;
+};
 
 }  // namespace
 
-const Module* run_EtaExpand(PassEnv& env, const Module* m) {
-  return map_functions(env, m, [&](const Definition& d) {
-    ExprMap mapped;
-    for (const Expr* e : reachable(d.function)) {
-      ExprMap operands = mapped;
-      operands.clear();
-      expand_operands(env.ctx, e, operands);
-      for_each_operand(e, [&](const Expr* x) {
-        if (const auto found = mapped.find(x); found != mapped.end()) operands[x] = found->second;
-      });
-      if (const Expr* made = over_mapped(env.ctx, e, operands); made != e) mapped[e] = made;
-    }
-    return static_cast<const Function*>(mapped.contains(d.function) ? mapped.at(d.function) : d.function);
-  });
+const Module* run_EtaExpand(PassEnv& env, const Module* m, const PassInvocation&) {
+  return map_functions(env, m, [&](const Definition& d) { return EtaExpand(env).function(d.function); });
 }
 
 // ---- DeadCodeElimination ----
 
 namespace {
 
-class DeadCode : public AnfRewriter {
+class DeadCode : public GraphRewriter {
  public:
-  DeadCode(Context& ctx, const Function* f) : AnfRewriter(ctx) { mark(f->body); }
+  DeadCode(PassEnv& env, const Function* f) : GraphRewriter(env) {
+    for (const Expr* e : reachable(f)) find_effects(e);
+    mark(f->body);
+  }
 
  private:
   // What a scope uses, from its end: a binding is looked at when all that could use it has been.
@@ -138,10 +98,12 @@ class DeadCode : public AnfRewriter {
     use(e);
     for (std::size_t i = chain.size(); i-- > 0;) {
       support::poll();
-      if (!used_.contains(chain[i]->var) && is_pure(chain[i]->value))
-        dead_.insert(chain[i]->var);
+      const Let* l = chain[i];
+      const auto text = [&] { return fmt::format("removes `%{}`", l->var->name); };
+      if (!used_.contains(l->var) && !effects_.contains(l->value) && support::may_rewrite(text))
+        dead_.insert(l);
       else
-        use(chain[i]->value);
+        use(l->value);
     }
   }
 
@@ -170,7 +132,15 @@ class DeadCode : public AnfRewriter {
     }
   }
 
-  static bool is_pure(const Expr* e) {
+  // Is evaluating `e` seen otherwise than by its value? What is below it has been looked at.
+  void find_effects(const Expr* e) {
+    bool effect = has_effect(e);
+    if (e->kind != ExprKind::Function)
+      for_each_operand(e, [&](const Expr* x) { effect = effect || effects_.contains(x); });
+    if (effect) effects_.insert(e);
+  }
+
+  static bool has_effect(const Expr* e) {
     switch (e->kind) {
       case ExprKind::Var:
       case ExprKind::GlobalVar:
@@ -180,33 +150,39 @@ class DeadCode : public AnfRewriter {
       case ExprKind::Function:
       case ExprKind::Tuple:
       case ExprKind::Projection:
-        return true;
-      case ExprKind::Call: {
-        const Expr* callee = cast<Call>(e).callee;
-        return callee->kind == ExprKind::Op || callee->kind == ExprKind::Constructor ||
-               callee->kind == ExprKind::Function;
-      }
       case ExprKind::Let:
       case ExprKind::If:
-      case ExprKind::Match:
+        return false;
+      case ExprKind::Match:  // may fail
+        return !cast<Match>(e).complete;
+      case ExprKind::Call: {
+        const Expr* callee = cast<Call>(e).callee;
+        if (const auto* o = as<Op>(callee)) return o->info->role == OpRole::Effect;
+        if (const auto* f = as<Function>(callee)) return !is_primitive(f);
+        return callee->kind != ExprKind::Constructor;
+      }
       case ExprKind::RefCreate:
       case ExprKind::RefRead:
       case ExprKind::RefWrite:
-        return false;
+        return true;
     }
-    return false;
+    return true;
   }
 
-  const Expr* value(const Var* var, const Expr* v) override { return dead_.contains(var) ? nullptr : v; }
+  const Expr* rewrite(const Expr* e, const Expr* made) override {
+    const auto* l = as<Let>(e);
+    return l && dead_.contains(l) ? cast<Let>(made).body : made;
+  }
 
-  std::unordered_set<const Expr*> used_, dead_;
+  std::unordered_set<const Expr*> used_, effects_;
+  std::unordered_set<const Let*> dead_;
 };
 
 }  // namespace
 
-const Module* run_DeadCodeElimination(PassEnv& env, const Module* m) {
+const Module* run_DeadCodeElimination(PassEnv& env, const Module* m, const PassInvocation&) {
   return map_functions(env, m, [&](const Definition& d) {
-    return is_primitive(d.function) ? d.function : DeadCode(env.ctx, d.function).function(d.function);
+    return is_primitive(d.function) ? d.function : DeadCode(env, d.function).function(d.function);
   });
 }
 
@@ -218,9 +194,12 @@ class InlinePrimitives : public AnfRewriter {
  public:
   InlinePrimitives(Context& ctx, const Function* f) : AnfRewriter(ctx) {
     for (const Expr* e : reachable(f)) {
-      const Expr* callee = e->kind == ExprKind::Call ? cast<Call>(e).callee : nullptr;
+      // What is called, by the call or by the instruction for it.
+      const Expr* called = e->kind == ExprKind::Call ? cast<Call>(e).callee : nullptr;
+      if (const OpInfo* op = operator_of(e); op && op->role == OpRole::Effect && !cast<Call>(e).args.empty())
+        called = cast<Call>(e).args[0];
       for_each_operand(e, [&](const Expr* x) {
-        if (x != callee && x->kind == ExprKind::Var) values_.insert(x);
+        if (x != called && x->kind == ExprKind::Var) values_.insert(x);
       });
     }
   }
@@ -230,6 +209,7 @@ class InlinePrimitives : public AnfRewriter {
     const auto* f = as<Function>(v);
     // One that is handed around stays a function.
     if (!f || !is_primitive(f) || values_.contains(var)) return v;
+    if (!support::may_rewrite([&] { return fmt::format("puts `%{}` into its calls", var->name); })) return v;
     replace(var, f);
     return nullptr;
   }
@@ -239,7 +219,7 @@ class InlinePrimitives : public AnfRewriter {
 
 }  // namespace
 
-const Module* run_InlinePrimitives(PassEnv& env, const Module* m) {
+const Module* run_InlinePrimitives(PassEnv& env, const Module* m, const PassInvocation&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : InlinePrimitives(env.ctx, d.function).function(d.function);
   });

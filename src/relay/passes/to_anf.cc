@@ -64,7 +64,8 @@ class Normaliser {
     for (std::size_t i = nodes.size(); i-- > 0;) {
       support::poll();
       const Expr* e = nodes[i];
-      if (!is_atom(e)) place_operands(e, home_.at(e));
+      // An instruction's lists of operands have no place of their own.
+      if (const auto home = home_.find(e); home != home_.end()) place_operands(e, home->second);
     }
   }
 
@@ -78,9 +79,28 @@ class Normaliser {
     } else if (const auto* m = as<Match>(e)) {
       use(m->value, scope);
       for (const Arm& arm : m->arms) use_inner(e, arm.body, scope);
+    } else if (is_instruction(e)) {
+      for (const Expr* x : instruction_operands(cast<Call>(e))) use(x, scope);
     } else {
       for_each_operand(e, [&](const Expr* x) { use(x, scope); });
     }
+  }
+
+  // An instruction of the machine holds its function and its lists of operands as they are.
+  static bool is_instruction(const Expr* e) {
+    const OpInfo* op = operator_of(e);
+    return op && (op->role == OpRole::Instruction || op->role == OpRole::Effect);
+  }
+  static std::vector<const Expr*> instruction_operands(const Call& c) {
+    std::vector<const Expr*> out;
+    for (const Expr* a : c.args) {
+      const auto* f = as<Function>(a);
+      if (const auto* t = as<Tuple>(a))
+        out.insert(out.end(), t->fields.begin(), t->fields.end());
+      else if (!f || !is_primitive(f))
+        out.push_back(a);
+    }
+    return out;
   }
 
   // ---- bindings ----
@@ -109,6 +129,10 @@ class Normaliser {
     switch (e->kind) {
       case ExprKind::Call: {
         const auto& c = cast<Call>(e);
+        if (is_instruction(e)) {
+          const auto operands = instruction_operands(c);
+          return i < operands.size() ? operands[i] : nullptr;
+        }
         return i < c.args.size() ? c.args[i] : i == c.args.size() ? c.callee : nullptr;
       }
       case ExprKind::Let:
@@ -191,6 +215,9 @@ class Normaliser {
     ExprMap mapped;
     for (std::size_t i = 0; const Expr* x = operand(e, i); ++i)
       if (const Expr* a = atom(x); a != x) mapped[x] = a;
+    if (is_instruction(e))
+      for (const Expr* a : cast<Call>(e).args)
+        if (a->kind == ExprKind::Tuple) mapped[a] = over_mapped(ctx_, a, mapped);
     const auto found = inner_.find(e);
     if (found != inner_.end()) {
       const std::vector<int> scopes = found->second;
@@ -243,7 +270,7 @@ class Normaliser {
 
 }  // namespace
 
-const Module* run_ToANormalForm(PassEnv& env, const Module* m) {
+const Module* run_ToANormalForm(PassEnv& env, const Module* m, const PassInvocation&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : Normaliser(env.ctx, env.names).run(d.function);
   });

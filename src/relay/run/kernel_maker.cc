@@ -117,18 +117,6 @@ Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
   return out;
 }
 
-Result<support::Unit> storage_size(std::size_t element_bytes, PackedArgs in, PackedArgs out) {
-  if (in.size() != 1 || out.size() != 1)
-    return runtime::fail(ErrorKind::ArgumentCount, "the size of a storage block is computed from one shape");
-  RLDB_TRY(const auto shapes, read_shapes(in));
-  std::int64_t bytes = std::int64_t(element_bytes);
-  for (const std::int64_t d : shapes[0])
-    if (d < 0 || __builtin_mul_overflow(bytes, d, &bytes))
-      return runtime::fail(ErrorKind::OutOfMemory, "a tensor of more bytes than can be counted");
-  runtime::store_int(out[0].as_tensor().data(), out[0].as_tensor().dtype(), bytes);
-  return support::Unit{};
-}
-
 runtime::Kernel* kernel_alone(const session::Build& build, std::string_view name) {
   const std::string_view kernel = only_kernel(build.legal, name);
   return kernel.empty() ? nullptr : build.program->environment().kernels->find(kernel);
@@ -164,7 +152,7 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   if (s.build) return support::Unit{};
   source::Diagnostics diagnostics;
   const std::string name = fmt::format("primitive{}", count_++);
-  const ir::Module* module = relay::primitive_to_relax(session_.context(), ctx_, *s.function, name, diagnostics);
+  const ir::Module* module = one_kernel(session_.context(), ctx_, *s.function, name, diagnostics);
   if (module) session_.set_module(module);
   auto build = module ? session_.build(diagnostics) : nullptr;
   if (!build) return support::Failure(first_error(diagnostics, ErrorKind::Unsupported));
@@ -172,6 +160,12 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   s.kernel = kernel_alone(*build, name);
   s.build = std::move(build);
   return support::Unit{};
+}
+
+Result<Value> KernelMaker::evaluate(const relay::Function* f) {
+  RLDB_TRY(Specialised * s, specialise(f, {}));
+  RLDB_TRY_VOID(compile(*s));
+  return evaluate(*s, {});
 }
 
 Result<KernelMaker::Specialised*> KernelMaker::compiled(const relay::Function* f, PackedArgs inputs, Last& last) {
@@ -260,8 +254,6 @@ Primitive KernelMaker::primitive(const relay::Kernel& kernel) {
     case relay::KernelKind::ShapeFromData:
       return with_maker(
           [f, last](KernelMaker& m, PackedArgs in, PackedArgs out) { return m.shape_from_data(f, in, out, *last); });
-    case relay::KernelKind::StorageSize:
-      return [bytes = kernel.element_bytes](PackedArgs in, PackedArgs out) { return storage_size(bytes, in, out); };
     case relay::KernelKind::Copy:
       return [](PackedArgs in, PackedArgs out) -> Result<support::Unit> {
         if (in.size() == 1 && out.size() == 1) return copy_into(in[0], out[0]);

@@ -15,7 +15,7 @@ using runtime::PackedArgs;
 using runtime::Result;
 using runtime::Value;
 
-class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
+class KernelMaker : public std::enable_shared_from_this<KernelMaker>, public relay::Evaluator {
  public:
   KernelMaker(relay::Context& ctx, const session::Options& options, runtime::Output* output)
       : ctx_(ctx), session_(options, output) {}
@@ -23,6 +23,7 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
   Primitive primitive(const relay::Kernel& kernel);
   // A function that stands in a file; null: it is none over tensors of known types.
   const relay::Function* read_function(const std::string& text);
+  Result<Value> evaluate(const relay::Function* f) override;
   // By what the name says; empty: it says nothing that is known.
   Primitive primitive_by_name(std::string_view name);
 
@@ -33,7 +34,7 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker> {
     const relay::Type* result = nullptr;
     std::shared_ptr<const session::Build> build;  // null: not compiled yet
     Value callable;
-    runtime::Kernel* kernel = nullptr;  // when the function is no more than one kernel: called without a machine
+    runtime::Kernel* kernel = nullptr;  // when the function is one kernel: called without a machine
   };
   using Shapes = std::vector<std::vector<std::int64_t>>;
   using Key = std::pair<const relay::Function*, Shapes>;

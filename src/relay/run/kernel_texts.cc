@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/block_builder.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/relay/to_relax.h"
@@ -41,23 +42,60 @@ bool is_known(const relay::Type* t) {
                                [](const relay::Dim& d) { return d.kind == relay::DimKind::Known; });
 }
 
+const ir::Module* after_pass(ir::Context& ctx, const ir::Module* module, passes::PassId pass,
+                             source::Diagnostics& out) {
+  passes::PassEnv env{ctx, out};
+  auto made = passes::run_pipeline(env, module, {{pass, {}}});
+  if (made.ok()) return *made;
+  out.add({}, std::move(made).error());
+  return nullptr;
+}
+
+// The function's body in a function of its own, which FuseTIR makes a kernel of, and a call of that.
+const ir::Module* with_group(ir::Context& ctx, const ir::Module* legal, std::string_view name) {
+  const auto* f = ir::as<ir::Function>(legal->find(name));
+  ir::ModuleBuilder builder(ctx, *legal);
+  const std::string_view group = ctx.str(builder.unique_name("group"));
+  const auto attrs = ctx.with_attr({}, relay::attr_name::Primitive, ctx.attr(true));
+  builder.set(group, ctx.function(f->params, f->body, f->ret_type, true, attrs));
+  std::vector<const ir::Var*> params;
+  std::vector<const ir::Expr*> args;
+  std::vector<const ir::Type*> types;
+  for (const ir::Var* p : f->params) {
+    params.push_back(ctx.var(p->name, p->type));
+    args.push_back(params.back());
+    types.push_back(p->type);
+  }
+  ir::BlockBuilder blocks(ctx);
+  blocks.begin_scope();
+  const ir::GlobalVar* callee = ctx.global_var(group, ctx.func_type(types, f->ret_type, true));
+  const ir::Var* result = blocks.emit(ctx.call_typed(callee, args, f->ret_type), "gv");
+  builder.set(name, ctx.function(params, blocks.end_scope(result), f->ret_type, true, f->attrs));
+  return builder.build();
+}
+
 // Null: it is no single kernel, or is not translated.
 const ir::PrimFunc* kernel_text(ir::Context& ctx, relay::Context& relay, const relay::Function* f) {
   const auto types_known = [](const relay::Var* p) { return is_known(p->annotation); };
   if (!std::all_of(f->params.begin(), f->params.end(), types_known)) return nullptr;
   constexpr std::string_view kName = "primitive";
   source::Diagnostics ignored;  // what cannot be looked into runs all the same
-  const ir::Module* module = relay::primitive_to_relax(ctx, relay, *f, kName, ignored);
-  const auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
-  if (!module || !pipeline.ok()) return nullptr;
-  passes::PassEnv env{ctx, ignored};
-  const auto legal = passes::run_pipeline(env, module, *pipeline);
-  if (!legal.ok()) return nullptr;
-  const std::string_view kernel = only_kernel(*legal, kName);
-  return kernel.empty() ? nullptr : ir::as<ir::PrimFunc>((*legal)->find(kernel));
+  const ir::Module* module = one_kernel(ctx, relay, *f, kName, ignored);
+  const std::string_view kernel = only_kernel(module, kName);
+  return kernel.empty() ? nullptr : ir::as<ir::PrimFunc>(module->find(kernel));
 }
 
 }  // namespace
+
+const ir::Module* one_kernel(ir::Context& ctx, relay::Context& relay, const relay::Function& f, std::string_view name,
+                             source::Diagnostics& out) {
+  const ir::Module* module = relay::primitive_to_relax(ctx, relay, f, name, out);
+  const ir::Module* legal = module ? after_pass(ctx, module, passes::PassId::LegalizeOps, out) : nullptr;
+  if (!legal || !only_kernel(legal, name).empty() || !ir::as<ir::Function>(legal->find(name))) return legal;
+  source::Diagnostics ignored;  // of a group that is no single kernel
+  const ir::Module* fused = after_pass(ctx, with_group(ctx, legal, name), passes::PassId::FuseTIR, ignored);
+  return fused && !only_kernel(fused, name).empty() ? fused : legal;
+}
 
 const ir::Module* kernel_texts(ir::Context& ctx, const Program& program) {
   ir::ModuleBuilder builder(ctx);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "relay/run/kernel_maker.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass.h"
@@ -18,6 +16,10 @@ using runtime::ErrorKind;
 using runtime::ValueKind;
 
 Program::~Program() = default;
+
+std::shared_ptr<relay::Evaluator> make_evaluator(relay::Context& ctx, const session::Options& options) {
+  return std::make_shared<KernelMaker>(ctx, options, nullptr);
+}
 
 bool Program::link(source::Diagnostics& out) {
   relay_vm::Environment env;
@@ -50,6 +52,17 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   return program->link(out) ? std::move(program) : nullptr;
 }
 
+namespace {
+
+std::optional<relay::KernelKind> kernel_kind(std::string_view number) {
+  for (const relay::KernelKind k : {relay::KernelKind::Compute, relay::KernelKind::Shape,
+                                    relay::KernelKind::ShapeFromData, relay::KernelKind::Copy})
+    if (number == std::to_string(int(k))) return k;
+  return std::nullopt;
+}
+
+}  // namespace
+
 // Those of a file that we wrote say what they do. What says nothing usable goes by its name.
 void Program::primitives_of(const relay_bytecode::Executable& exe) {
   for (const auto& [index, attributes] : exe.primitive_attributes) {
@@ -58,13 +71,10 @@ void Program::primitives_of(const relay_bytecode::Executable& exe) {
       return found == attributes.end() ? std::string() : found->second;
     };
     const std::string kind = text(relay::kernel_attr::Kind);
-    if (kind.size() != 1 || kind[0] < '0' || kind[0] > '4') continue;
-    relay::Kernel kernel{relay::KernelKind(kind[0] - '0'), exe.primitives[std::size_t(index)]};
-    if (kernel.kind == relay::KernelKind::StorageSize) {
-      const std::string bytes = text(relay::kernel_attr::ElementBytes);
-      std::from_chars(bytes.data(), bytes.data() + bytes.size(), kernel.element_bytes);
-      if (kernel.element_bytes == 0 || kernel.element_bytes > 4096) continue;
-    } else if (kernel.kind != relay::KernelKind::Copy) {
+    const std::optional<relay::KernelKind> known = kernel_kind(kind);
+    if (!known) continue;
+    relay::Kernel kernel{*known, exe.primitives[std::size_t(index)]};
+    if (kernel.kind != relay::KernelKind::Copy) {
       kernel.function = maker_->read_function(text(relay::kernel_attr::Function));
       if (!kernel.function) continue;
     }

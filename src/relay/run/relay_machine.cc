@@ -1,9 +1,15 @@
 // A Relay program as a build of the session: its code as a map, its primitives as kernels that can be looked into.
 #include "rldb/relay/run/relay_machine.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "relay/run/kernel_texts.h"
 #include "rldb/frontend/relay.h"
+#include "rldb/relay/ir/printer.h"
 #include "rldb/relay/ops/infer.h"
+#include "rldb/relay/passes/pass.h"
+#include "rldb/relay/run/check_passes.h"
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/on_machine.h"
 #include "rldb/source/diagnostic_general.h"
@@ -14,6 +20,7 @@ namespace rldb::relay_run {
 
 using runtime::Value;
 using session::Build;
+using session::RelayHistory;
 using source::Diagnostics;
 
 namespace {
@@ -31,17 +38,41 @@ class PrimitiveKernel : public runtime::Kernel {
   runtime::KernelSignature signature_;
 };
 
-struct RelayBuild : Build {
+// A Relay text and what its versions are made of.
+struct RelayText {
   relay::Context ctx;
-  const relay::Module* module = nullptr;  // of a text
   relay::Typing typing;
+  relay::TextNames names;
+  std::string path;
+};
+
+struct RelayBuild : Build {
+  std::shared_ptr<RelayText> text;  // null: of a file
+  RelayHistory history;
   std::unique_ptr<Program> relay;
   runtime::KernelTable kernels;
 };
 
+const RelayBuild& cast(const Build& build) {
+  return static_cast<const RelayBuild&>(build);  // no other build has this machine's instructions
+}
+
 const relay::Type* parameter_type(const RelayBuild& build, std::string_view function, std::size_t parameter) {
-  const relay::Function* f = build.module ? build.module->find(function) : nullptr;
-  return f && parameter < f->params.size() ? build.typing.of(f->params[parameter]) : nullptr;
+  const relay::Module* m = build.text ? build.history.versions[build.history.position].module : nullptr;
+  const relay::Function* f = m ? m->find(function) : nullptr;
+  if (!f || parameter >= f->params.size()) return nullptr;
+  const relay::Type* known = build.text->typing.of(f->params[parameter]);
+  return known ? known : f->params[parameter]->annotation;
+}
+
+std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after) {
+  std::vector<std::string> names;
+  for (const relay::Definition& d : after->functions)
+    if (before->find(d.name->name) != d.function) names.emplace_back(d.name->name);
+  for (const relay::Definition& d : before->functions)
+    if (!after->find(d.name->name)) names.emplace_back(d.name->name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 class Machine : public session::RelayMachine {
@@ -55,28 +86,96 @@ class Machine : public session::RelayMachine {
       out.add({}, source::message(diag::BadExecutable, path, loaded.error().message));
       return nullptr;
     }
-    auto build = std::make_shared<RelayBuild>();
-    build->relay = Program::open(std::move(loaded).value(), session.options(), &session.output(), out);
-    return finish(session, std::move(build), path, out);
+    return opened(session, std::move(loaded).value(), path, out);
   }
 
   std::shared_ptr<const Build> compile(session::Session& session, source::FileId file, Diagnostics& out) override {
-    auto build = std::make_shared<RelayBuild>();
-    const frontend::RelayResult parsed = frontend::parse_relay_program(build->ctx, session.sources(), file, out);
-    build->module = parsed.module;
-    if (!parsed.module || !relay::infer_types(build->ctx, parsed.module, build->typing, out)) return nullptr;
-    build->relay = Program::compile(build->ctx, parsed.module, session.options(), &session.output(), out, "main",
-                                    &parsed.graph_names);
-    return finish(session, std::move(build), session.sources().find(file)->name(), out);
+    auto text = std::make_shared<RelayText>();
+    const frontend::RelayResult parsed = frontend::parse_relay_program(text->ctx, session.sources(), file, out);
+    if (!parsed.module || !relay::infer_types(text->ctx, parsed.module, text->typing, out)) return nullptr;
+    text->names = parsed.graph_names;
+    text->path = session.sources().find(file)->name();
+    return compiled(session, std::move(text), {{{"", {}, 0, parsed.module}}, 0, {}}, out);
+  }
+
+  std::shared_ptr<const Build> again(session::Session& session, const Build& build, Diagnostics& out) override {
+    const RelayBuild& old = cast(build);
+    if (old.text) return compiled(session, old.text, old.history, out);
+    return opened(session, old.relay->executable(), session.program_path(), out);
+  }
+
+  const RelayHistory* history(const Build& build) const override {
+    return cast(build).text ? &cast(build).history : nullptr;
+  }
+  std::string text(const session::RelayVersion& version) const override { return relay::print(version.module); }
+
+  bool run_passes(session::Session& session, const Build& build, std::string_view pipeline, RelayHistory& history,
+                  Diagnostics& out) override {
+    RelayText& text = *cast(build).text;
+    const auto passes = relay::parse_passes(pipeline, out);
+    if (!passes) return false;
+    const auto evaluator = make_evaluator(text.ctx, session.options());
+    relay::PassEnv env{text.ctx, out, "main", &text.names, evaluator.get()};
+    for (const relay::PassInvocation& pass : *passes)
+      if (!run_pass(pass, env, history)) return false;
+    return true;
+  }
+
+  std::shared_ptr<const Build> with_history(session::Session& session, const Build& build, RelayHistory history,
+                                            Diagnostics& out) override {
+    return compiled(session, cast(build).text, std::move(history), out);
+  }
+
+  std::string compare_versions(session::Session& session, const Build& build, std::size_t before, bool& same) override {
+    const RelayBuild& relay = cast(build);
+    const auto& versions = relay.history.versions;
+    const Validation v = validate(relay.text->ctx, versions[before].module,
+                                  versions[relay.history.position].module, session.options());
+    same = v.difference.empty() && !v.compared.empty();
+    return to_string(v);
   }
 
   runtime::Result<Value> argument(const Build& build, const session::Options& options, std::string_view function,
                                   std::size_t parameter, const Value& given) const override {
-    const auto& relay = static_cast<const RelayBuild&>(build);  // no other build has this machine's instructions
-    return relay_run::argument(given, parameter_type(relay, function, parameter), options, options.seed + parameter);
+    const relay::Type* type = parameter_type(cast(build), function, parameter);
+    return relay_run::argument(given, type, options, options.seed + parameter);
   }
 
  private:
+  // One version more.
+  static bool run_pass(const relay::PassInvocation& pass, relay::PassEnv& env, RelayHistory& history) {
+    const relay::Module* before = history.versions[history.position].module;
+    const auto start = std::chrono::steady_clock::now();
+    const relay::Module* after = relay::run_pass(pass, env, before);
+    const auto time = std::chrono::steady_clock::now() - start;
+    relay::Typing typing;
+    if (!after || !relay::infer_types(env.ctx, after, typing, env.out)) return false;
+    history.versions.resize(history.position + 1);
+    std::erase_if(history.bookmarks, [&](const auto& b) { return b.second > history.position; });
+    history.versions.push_back({relay::to_string(pass), changed_functions(before, after),
+                                std::uint64_t(std::chrono::nanoseconds(time).count()), after});
+    ++history.position;
+    return true;
+  }
+
+  static std::shared_ptr<const Build> opened(session::Session& session, relay_bytecode::Executable exe,
+                                             const std::string& path, Diagnostics& out) {
+    auto build = std::make_shared<RelayBuild>();
+    build->relay = Program::open(std::move(exe), session.options(), &session.output(), out);
+    return finish(session, std::move(build), path, out);
+  }
+
+  static std::shared_ptr<const Build> compiled(session::Session& session, std::shared_ptr<RelayText> text,
+                                               RelayHistory history, Diagnostics& out) {
+    auto build = std::make_shared<RelayBuild>();
+    build->relay = Program::compile(text->ctx, history.versions[history.position].module, session.options(),
+                                    &session.output(), out, "main", &text->names);
+    const std::string path = text->path;
+    build->text = std::move(text);
+    build->history = std::move(history);
+    return finish(session, std::move(build), path, out);
+  }
+
   static std::shared_ptr<const Build> finish(session::Session& session, std::shared_ptr<RelayBuild> build,
                                              const std::string& path, Diagnostics& out) {
     if (!build->relay) return nullptr;

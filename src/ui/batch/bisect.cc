@@ -13,6 +13,8 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/relay.h"
+#include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
 #include "ui/kernel_step.h"
 #include "ui/text_diff.h"
@@ -148,6 +150,10 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
 }  // namespace
 
 int batch_bisect(const CommandLine& line, Console& console) {
+  const bool by_passes = line.traces.empty() && !line.by_kernel && line.files.size() == 1 && !line.to_relax;
+  source::Diagnostics of_relay;
+  if (const auto program = by_passes ? read_relay_program(line.files[0], of_relay) : nullptr)
+    return batch_bisect_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);

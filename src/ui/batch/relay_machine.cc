@@ -1,12 +1,10 @@
-// The Relay VM on the command line: check, print, run of executables; run, opt, build, disasm of Relay text.
+// The Relay VM on the command line: check, print, run of executables; run, build, disasm of Relay text.
 #include "ui/batch/relay_machine.h"
 
 #include <fmt/format.h>
 
 #include <csignal>
 
-#include "rldb/relay/ir/printer.h"
-#include "rldb/relay/passes/pass.h"
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/object.h"
 #include "rldb/runtime/tensor_file.h"
@@ -172,24 +170,6 @@ int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const 
   std::vector<Parameter> params;
   for (const relay::Var* p : f->params) params.push_back({std::string(p->name), relay.typing.of(p)});
   return run_program(*program, params, line, console, relay.sources);
-}
-
-int batch_opt_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console) {
-  const relay::Module* m = relay.parsed.module;
-  const auto passes = relay::parse_passes(line.passes, found);
-  if (!m || !passes) return fail(found, line, console, m ? kUsage : kBadText, relay.sources);
-  relay::PassEnv env{relay.ctx, found};
-  for (const relay::PassId id : *passes) {
-    const relay::Module* const before = m;
-    m = relay::run_pass(id, env, m);
-    if (!m) break;
-    if (line.print_ir_after_change && m != before)
-      console.error(fmt::format("# IR after {}\n{}\n", relay::info(id).name, relay::print(m)));
-  }
-  if (!found.all().empty()) fail(found, line, console, kFailed, relay.sources);
-  if (!m) return kFailed;
-  const std::string text = relay::print(m);
-  return write_output(line.output, text.ends_with('\n') ? text : text + "\n", console) ? kGood : kUsage;
 }
 
 int batch_build_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console,

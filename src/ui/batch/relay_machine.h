@@ -21,6 +21,8 @@ int batch_print_relay_executable(const std::string& bytes, const CommandLine& li
 int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const CommandLine& line, Console& console);
 // `rldb opt`: passes of the machine's compiler.  `rldb build`, `rldb disasm`: the executable, its listing.
 int batch_opt_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console);
+// `rldb bisect --passes`: which of those passes changes values, and which of its rewrites.
+int batch_bisect_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console);
 int batch_build_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console,
                       bool listing);
 int batch_run_relay_executable(const std::string& bytes, const CommandLine& line, Console& console);

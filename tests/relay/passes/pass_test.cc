@@ -29,8 +29,8 @@ std::string after(const std::string& passes, const std::string& text) {
   if (!ids) return message();
   const relay::Module* m = parsed.module;
   relay::PassEnv env{ctx, found};
-  for (const relay::PassId id : *ids) {
-    m = relay::run_pass(id, env, m);
+  for (const relay::PassInvocation& pass : *ids) {
+    m = relay::run_pass(pass, env, m);
     if (!m) return message();
   }
   const std::string printed = relay::print(m);

@@ -9,26 +9,24 @@
 
 namespace rldb::relay {
 
+// Numbers go into files.
 enum class KernelKind : std::uint8_t {
-  Compute,        // the primitive function
-  Shape,          // from the shapes of its operands, the dims of its results, an int64 tensor each
-  ShapeFromData,  // the same from the operands themselves
-  StorageSize,    // from dims, the bytes that a tensor takes
-  Copy,           // from one tensor to another
+  Compute = 0,        // the primitive function
+  Shape = 1,          // from the shapes of its operands, the dims of its results, an int64 tensor each
+  ShapeFromData = 2,  // the same from the operands themselves
+  Copy = 4,           // from one tensor to another
 };
 
 // How a file says what a primitive does: attributes of it, which TVM keeps and does not read.
 namespace kernel_attr {
 inline constexpr std::string_view Kind = "rldb.kind";
 inline constexpr std::string_view Function = "rldb.function";
-inline constexpr std::string_view ElementBytes = "rldb.element_bytes";
 }  // namespace kernel_attr
 
 struct Kernel {
   KernelKind kind;
   std::string name;  // in the executable's table
   const Function* function = nullptr;
-  std::size_t element_bytes = 0;  // StorageSize
 };
 
 struct CompiledModule {

@@ -32,8 +32,18 @@ const AttributesInfo& info(AttributesId id);
 
 enum class FusePattern : std::uint8_t { Elementwise, Broadcast, Injective, Reduce, Complex, Opaque };
 
+// What an operator is to the compiler of the Relay VM.
+enum class OpRole : std::uint8_t {
+  Plain,        // computed by a kernel
+  Reshape,      // the first operand's elements under another shape
+  Alias,        // its operand: it says where that is, or what may be fused with it
+  Values,       // its result has dims that the values of operands decide
+  Instruction,  // the machine's: what is in a register, and no kernel
+  Effect,       // the machine's too: it writes, and gives ()
+};
+
 enum class OpId : std::uint16_t {
-#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern) Id,
+#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) Id,
 #include "rldb/relay/ir/op.def"
 };
 
@@ -43,13 +53,14 @@ struct OpInfo {
   int operands;  // -1: any number
   AttributesId attributes;
   FusePattern pattern;
+  OpRole role;
 };
 const OpInfo& info(OpId id);
 const OpInfo* find_op(std::string_view name);  // null: none
 std::vector<std::string_view> op_names();
 
 namespace op {
-#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern) inline constexpr OpId Id = OpId::Id;
+#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) inline constexpr OpId Id = OpId::Id;
 #include "rldb/relay/ir/op.def"
 }  // namespace op
 

@@ -1,7 +1,8 @@
 // Passes of the Relay VM's compiler: each takes a module to a module, and can be run alone.
 //
-// Those from FuseOps on want A-normal form, as ToANormalForm makes it: chains of lets whose values have variables,
-// constants and names as operands; branches, arms and functions hold chains of their own.
+// The graph may have any form before ToANormalForm. The passes behind it want A-normal form: chains of lets whose
+// values have variables, constants and names as operands; branches, arms and functions hold chains of their own.
+// Pipelines are text, as Relax's: `ToANF,FuseOps(fuse_opt_level=0)`, or a named one (pipeline.def).
 // Users: relay/run, ui, tests.
 #pragma once
 
@@ -16,7 +17,7 @@
 namespace rldb::relay {
 
 enum class PassId : std::uint8_t {
-#define RLDB_RELAY_PASS(Id, name, short_name, doc) Id,
+#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) Id,
 #include "rldb/relay/passes/pass.def"
 };
 
@@ -24,28 +25,60 @@ struct PassInfo {
   PassId id;
   std::string_view name;
   std::string_view short_name;
+  std::string_view options;  // names of numbers, with blanks between
   std::string_view doc;
 };
 const PassInfo& info(PassId id);
 std::vector<PassId> all_passes();  // in the compiler's order
 
+struct PipelineInfo {
+  std::string_view name;
+  std::string_view passes;
+  std::string_view doc;
+};
+std::span<const PipelineInfo> named_pipelines();
+// What code generation wants to have been run.
+inline constexpr std::string_view kMinimumPipeline = "minimum";
+
+struct PassOption {
+  std::string_view name;  // as the pass' row has it
+  std::int64_t value = 0;
+};
+struct PassInvocation {
+  PassId id{};
+  std::vector<PassOption> options;
+  std::int64_t option(std::string_view name, std::int64_t otherwise) const;
+};
+std::string to_string(const PassInvocation& p);
+
+// Computes calls of operators for FoldConstant: a pass knows no engine, so whoever has one lends it.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  // The result of a function without parameters: a tensor, or a tuple of tensors.
+  virtual runtime::Result<runtime::Value> evaluate(const Function* f) = 0;
+};
+
 struct PassEnv {
   Context& ctx;
   source::Diagnostics& out;
   std::string_view entry = "main";  // what it does not reach is unused
-  TextNames* names = nullptr;       // kept up by passes that make variables; null: nobody wants them
+  TextNames* names = nullptr;       // kept up by passes that make nodes; null: nobody wants them
+  Evaluator* evaluator = nullptr;   // null: nothing is computed
 };
 
 // Null: diagnosed.
-const Module* run_pass(PassId id, PassEnv& env, const Module* m);
-// `ToANF,LambdaLift`. Nothing: a name is unknown, which is diagnosed.
-std::optional<std::vector<PassId>> parse_passes(std::string_view text, source::Diagnostics& out);
-// All of them.
+const Module* run_pass(const PassInvocation& pass, PassEnv& env, const Module* m);
+// Nothing: a pass or an option is unknown, which is diagnosed.
+std::optional<std::vector<PassInvocation>> parse_passes(std::string_view text, source::Diagnostics& out);
+// The pipeline `minimum`, which leaves alone what has been done already.
 const Module* prepare_for_vm(PassEnv& env, const Module* m);
 
 // The body of `f` with its parameters replaced, one by one.
 const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params);
 
+// The operator that `e` is a call of; null: none.
+const OpInfo* operator_of(const Expr* e);
 // Is this a function that becomes one kernel?
 bool is_primitive(const Function* f);
 bool has_attr(const Function* f, std::string_view name);

@@ -55,6 +55,9 @@ class Program {
   std::shared_ptr<const relay_vm::Program> linked_;
 };
 
+// Computes constants for the passes, on the engine that the options name. `ctx` outlives it.
+std::shared_ptr<relay::Evaluator> make_evaluator(relay::Context& ctx, const session::Options& options);
+
 // The argument for a parameter of type `type`: a number becomes a tensor of its dtype; nothing given (null): made up
 // from the options' seed. Errors: a value of another kind, a type that nothing can be made up for.
 runtime::Result<runtime::Value> argument(const runtime::Value& given, const relay::Type* type,

@@ -11,8 +11,8 @@ namespace rldb::relay {
 namespace {
 
 constexpr std::array kOps = {
-#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern) \
-  OpInfo{OpId::Id, name, operands, AttributesId::attributes, FusePattern::pattern},
+#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) \
+  OpInfo{OpId::Id, name, operands, AttributesId::attributes, FusePattern::pattern, OpRole::role},
 #include "rldb/relay/ir/op.def"
 };
 

@@ -15,6 +15,7 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
+#include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
@@ -164,6 +165,7 @@ Status command_List(Repl& repl, std::string_view rest) {
 }
 
 Status command_Show(Repl& repl, std::string_view rest) {
+  if (is_relay(repl)) return relay_show(repl, rest);
   if (!repl.session().module()) return no_module(repl);
   const ir::PrintOptions& options = repl.session().options().print;
   if (rest.empty()) {
@@ -308,6 +310,7 @@ static bool changed_nothing(const passes::History& history, std::size_t version)
 
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_undo(repl, false);
   const passes::History& history = repl.session().history();
   std::size_t at = history.position();
   while (at > 0 && changed_nothing(history, at)) --at;
@@ -317,6 +320,7 @@ Status command_Undo(Repl& repl, std::string_view rest) {
 
 Status command_Redo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_undo(repl, true);
   const passes::History& history = repl.session().history();
   std::size_t to = history.position() + 1;
   while (to + 1 < history.size() && changed_nothing(history, to)) ++to;
@@ -325,6 +329,7 @@ Status command_Redo(Repl& repl, std::string_view rest) {
 
 Status command_Rewind(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_rewind(repl, rest);
   for (const auto& [name, version] : repl.session().history().bookmarks())
     if (name == rest) return go_to_version(repl, version);
   const auto number = parse_count(rest);

@@ -10,6 +10,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/diff_stat.h"
 #include "ui/draw/table.h"
+#include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
@@ -95,6 +96,7 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
 }  // namespace
 
 Status command_Passes(Repl& repl, std::string_view rest) {
+  if (is_relay(repl)) return relay_passes(repl, rest);
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(passes_json(passes::all_passes()));
     for (const passes::PassInfo& p : passes::all_passes()) repl.print("{:<28} {}\n", p.name, p.doc);
@@ -117,6 +119,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
 
 Status command_RunPass(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_run_passes(repl, rest, true);
   return run_and_show(repl, rest, true);
 }
 
@@ -140,6 +143,7 @@ static auto next_pass(const passes::History& history, const std::vector<passes::
 
 Status command_StepPass(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_step_pass(repl);
   const auto minimum = passes::parse_pipeline("minimum");
   if (!minimum.ok()) return repl.fail(minimum.error());
   const passes::History& history = repl.session().history();
@@ -154,6 +158,7 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
 }
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
+  if (is_relay(repl)) return rest.empty() ? relay_pipelines(repl) : relay_run_passes(repl, rest, false);
   if (!rest.empty()) return run_and_show(repl, rest, false);
   if (repl.wants_json()) return repl.give(pipelines_json());
   for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
@@ -162,6 +167,7 @@ Status command_Pipeline(Repl& repl, std::string_view rest) {
 
 Status command_History(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_list_versions(repl);
   const passes::History& history = repl.session().history();
   if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   if (repl.wants_json()) return repl.give(history_json(repl));
@@ -197,6 +203,7 @@ std::optional<DiffLayout> take_layout(std::string_view& rest) {
 Status command_Diff(Repl& repl, std::string_view rest) {
   const std::optional<DiffLayout> layout = take_layout(rest);
   if (rest.starts_with("-") || split_words(rest).size() > 2) return Status::Usage;
+  if (is_relay(repl)) return relay_diff(repl, rest, layout);
   const auto versions = two_versions(repl, rest);
   if (!versions) return Status::Failed;
   const passes::History& history = repl.session().history();
@@ -208,6 +215,7 @@ Status command_Diff(Repl& repl, std::string_view rest) {
 
 Status command_Bookmark(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (is_relay(repl)) return relay_bookmark(repl, rest);
   if (repl.session().history().size() == 0) return repl.fail(source::message(diag::NoProgram));
   repl.session().history().bookmark(std::string(rest));
   repl.print("version {} is {}\n", repl.session().history().position(), rest);

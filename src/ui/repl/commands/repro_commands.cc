@@ -14,6 +14,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/kernel_step.h"
+#include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/commands/repro_flags.h"
 #include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
@@ -157,6 +158,7 @@ Status command_Compare(Repl& repl, std::string_view rest) {
 }
 
 Status command_Validate(Repl& repl, std::string_view rest) {
+  if (is_relay(repl)) return relay_validate(repl, rest);
   passes::History& history = repl.session().history();
   if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;

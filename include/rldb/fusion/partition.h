@@ -2,15 +2,17 @@
 //
 // The rule is TVM's: a node may join the node where all paths from it meet again (its immediate post-dominator) when
 // every node in between may be fused. So no group depends on a node that depends on the group. Three looks over the
-// graph: into producers that elementwise operators may follow, elementwise chains, then injective ones.
+// graph: into producers that elementwise operators may follow and elementwise chains; injective chains, to the tuples
+// that injective operators read among them; what may be computed in the place of such a tuple's fields.
+// Users: FuseOps of Relax, over the bindings of a block; FuseOps of Relay, over the nodes of a graph.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "passes/fusion/op_pattern.h"
+#include "rldb/fusion/op_pattern.h"
 
-namespace rldb::passes {
+namespace rldb::fusion {
 
 struct FusionEdge {
   std::size_t to;
@@ -27,4 +29,4 @@ struct FusionNode {
 // The group of each node: two nodes with one number are one group.
 std::vector<std::size_t> partition(const std::vector<FusionNode>& nodes, std::size_t max_depth);
 
-}  // namespace rldb::passes
+}  // namespace rldb::fusion

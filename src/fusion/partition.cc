@@ -1,5 +1,5 @@
 // The partition of a dataflow graph into groups, by patterns and post-dominators.
-#include "passes/fusion/partition.h"
+#include "rldb/fusion/partition.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 
 #include "rldb/support/cancel.h"
 
-namespace rldb::passes {
+namespace rldb::fusion {
 
 namespace {
 
@@ -112,7 +112,7 @@ class Partitioner {
   }
 
   std::vector<std::size_t> run() {
-    for (int phase = 0; phase < 2; ++phase)
+    for (int phase = 0; phase < kPhases; ++phase)
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
         support::poll();
         consider(i, phase);
@@ -129,6 +129,7 @@ class Partitioner {
     std::size_t size = 1;
     bool anchored = false;  // holds an operator that others follow: one a group
   };
+  static constexpr int kIntoTuples = 2, kPhases = 3;
   // May a group of this pattern stand on the way, or at its end?
   using Allowed = std::function<bool(OpPattern, bool at_end)>;
 
@@ -144,6 +145,14 @@ class Partitioner {
     const Dominated& dominated = dominators_[i];
     const std::size_t end = dominated.parent;
     if (pattern == kOpaque || end == kNone || root(i) == root(end)) return;
+    const auto injective = [](OpPattern p, bool) { return p <= kInjective; };
+    if (phase == kIntoTuples) {
+      // A tuple whose reader has taken it in, so that nobody sees it.
+      const bool taken_in = groups_[end].pattern == kTuple && root(end) != end;
+      if (pattern <= kInjective && taken_in && groups_[root(end)].pattern <= kInjective) fuse(i, end, injective);
+      return;
+    }
+    if (groups_[end].pattern == kTuple) return;
     if (pattern == kOutEWiseFusable) {
       if (phase == 0 && dominated.pattern == kElemWise) fuse(i, end, [](OpPattern p, bool) { return p <= kBroadcast; });
     } else if (pattern <= kBroadcast) {
@@ -151,8 +160,8 @@ class Partitioner {
         fuse(i, end, [](OpPattern p, bool at_end) {
           return p <= kInjective || (at_end && (p == kReduce || p == kOutEWiseFusable));
         });
-    } else if (pattern == kInjective && phase == 1) {
-      fuse(i, end, [](OpPattern p, bool) { return p <= kInjective; });
+    } else if ((pattern == kInjective || pattern == kTuple) && phase == 1) {
+      fuse(i, end, injective);
     }
   }
 
@@ -203,4 +212,4 @@ std::vector<std::size_t> partition(const std::vector<FusionNode>& nodes, std::si
   return Partitioner(nodes, max_depth).run();
 }
 
-}  // namespace rldb::passes
+}  // namespace rldb::fusion

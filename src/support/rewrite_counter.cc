@@ -1,6 +1,6 @@
-#include "rldb/passes/rewrite_counter.h"
+#include "rldb/support/rewrite_counter.h"
 
-namespace rldb::passes {
+namespace rldb::support {
 
 RewriteCounter* RewriteCounter::current_ = nullptr;
 
@@ -15,4 +15,4 @@ bool RewriteCounter::next(std::string what) {
   return true;
 }
 
-}  // namespace rldb::passes
+}  // namespace rldb::support
