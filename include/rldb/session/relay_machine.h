@@ -53,9 +53,9 @@ class RelayMachine {
   // ---- versions ----
   // Null: it comes from a file, which has no text.
   virtual const RelayHistory* history(const Build& build) const = 0;
-  virtual std::string text(const RelayVersion& version) const = 0;
-  // Versions behind the present one, which becomes the last; those that follow it are dropped. False: a pass failed, which is diagnosed; the
-  // versions before it are there.
+  virtual std::string text(const RelayVersion& version, bool metadata) const = 0;
+  // A version for each pass, behind the present one; those that followed it are dropped. False: a pass failed, which is
+  // diagnosed; the versions before it are there.
   virtual bool run_passes(Session& session, const Build& build, std::string_view pipeline, RelayHistory& history,
                           Diagnostics& out) = 0;
   // The program with this history, compiled from its present version.

@@ -272,7 +272,15 @@ class Normaliser {
 
 const Module* run_ToANormalForm(PassEnv& env, const Module* m, const PassInvocation&) {
   return map_functions(env, m, [&](const Definition& d) {
-    return is_primitive(d.function) ? d.function : Normaliser(env.ctx, env.names).run(d.function);
+    const Function* f = d.function;
+    if (is_primitive(f)) return f;
+    // A function that makes closures gives the function that they call, and nothing is bound around that.
+    const auto* inner = has_attr(f, attr_name::Closure) ? as<Function>(f->body) : nullptr;
+    if (!inner) return Normaliser(env.ctx, env.names).run(f);
+    const Function* body = Normaliser(env.ctx, env.names).run(inner);
+    const Function* made = env.ctx.function(f->type_params, f->params, f->result, body, f->attrs);
+    env.ctx.set_span(made, env.ctx.span(f));
+    return made;
   });
 }
 

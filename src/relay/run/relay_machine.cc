@@ -107,7 +107,11 @@ class Machine : public session::RelayMachine {
   const RelayHistory* history(const Build& build) const override {
     return cast(build).text ? &cast(build).history : nullptr;
   }
-  std::string text(const session::RelayVersion& version) const override { return relay::print(version.module); }
+  std::string text(const session::RelayVersion& version, bool metadata) const override {
+    relay::PrintOptions options;
+    options.metadata = metadata;
+    return relay::print(version.module, options);
+  }
 
   bool run_passes(session::Session& session, const Build& build, std::string_view pipeline, RelayHistory& history,
                   Diagnostics& out) override {

@@ -47,11 +47,6 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-Printer::State& Printer::state(const Expr* e) {
-  if (states_.size() <= e->id) states_.resize(std::max<std::size_t>(e->id + 1, states_.size() * 2));
-  return states_[e->id];
-}
-
 void Printer::count_uses(const Expr* root) {
   std::vector<const Expr*> open{root};
   while (!open.empty()) {

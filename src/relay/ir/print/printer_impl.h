@@ -66,7 +66,7 @@ class Printer {
     bool visited = false;  // `text` is what it is
     std::string text;
   };
-  State& state(const Expr* e);
+  State& state(const Expr* e) { return states_[e]; }
   std::string& scope() { return scopes_.back(); }
 
   // The text that refers to `e`; a statement before it when it has no place here.
@@ -89,7 +89,8 @@ class Printer {
   std::string unique(std::string name);
 
   Values& values_;
-  std::vector<State> states_;
+  // Of what is printed: a small function of a large program costs what it is itself.
+  std::unordered_map<const Expr*, State> states_;
   std::vector<std::string> scopes_;
   std::unordered_map<std::string, int> names_;
   std::unordered_map<const Expr*, std::string> free_;  // declarations of free variables that no text has yet

@@ -22,7 +22,10 @@ namespace {
 using session::RelayHistory;
 using session::RelayVersion;
 
-std::string text_of(const RelayVersion& version) { return session::relay_machine()->text(version); }
+// Without the elements of constants, which a difference would begin with.
+std::string text_of(const RelayVersion& version, bool metadata = false) {
+  return session::relay_machine()->text(version, metadata);
+}
 
 void show_versions(Repl& repl, const RelayHistory& history, std::size_t before, std::size_t after,
                    const std::optional<DiffLayout>& layout) {
@@ -226,7 +229,7 @@ Status relay_show(Repl& repl, std::string_view rest) {
   const RelayHistory history = present(repl);
   const RelayVersion& version = history.versions[history.position];
   if (rest.empty()) {
-    repl.print("{}\n", text_of(version));
+    repl.print("{}\n", text_of(version, true));
     return Status::Good;
   }
   if (rest.starts_with('@')) rest.remove_prefix(1);
