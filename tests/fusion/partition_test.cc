@@ -60,7 +60,8 @@ TEST_CASE("what injective operators read as a tuple is computed with them") {
 TEST_CASE("a group has a largest size") {
   std::vector<FusionNode> nodes;
   for (std::size_t i = 0; i < 6; ++i)
-    nodes.push_back(node(kElemWise, i + 1 < 6 ? std::vector<FusionEdge>{{i + 1, kElemWise}} : std::vector<FusionEdge>{}));
+    nodes.push_back(
+        node(kElemWise, i + 1 < 6 ? std::vector<FusionEdge>{{i + 1, kElemWise}} : std::vector<FusionEdge>{}));
   CHECK(groups(nodes, 2) == Groups{0, 0, 1, 1, 2, 2});
   CHECK(groups(nodes) == Groups{0, 0, 0, 0, 0, 0});
 }

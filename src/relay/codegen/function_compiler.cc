@@ -119,8 +119,9 @@ FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e) {
       owner = i;
       while (owner + 1 < chain.size() && is_hidden(chain[owner]->var)) ++owner;
     }
+    // Another name, and what is let go of behind it, belong to what is before them.
     const OpInfo* op = operator_of(chain[i]->value);
-    if (!op || op->id != op::MemoryKill) {  // which belongs to what is before it
+    if (chain[i]->value->kind != ExprKind::Var && (!op || op->id != op::MemoryKill)) {
       here_.span = tables_.ctx.span(chain[i]->value);
       here_.variable = is_hidden(chain[owner]->var) ? "_" : name_of(chain[owner]->var);
     }

@@ -23,7 +23,7 @@ std::vector<std::int64_t> joined(std::vector<std::int64_t> a, const std::vector<
 }
 
 runtime::DType dtype_of(const Call& c, runtime::DType otherwise) {
-  return Attributes(c, *as<Op>(c.callee)->info).dtype("dtype").value_or(otherwise);
+  return Attributes(c, *as<Op>(c.callee)->info).dtype(instruction_attr::Dtype).value_or(otherwise);
 }
 
 }  // namespace
@@ -93,14 +93,15 @@ void FunctionCompiler::invoke_primitive(const Call& c, OpId id) {
   const auto* f = as<Function>(c.args[0]);
   const auto *in = as<Tuple>(c.args[1]), *out = as<Tuple>(c.args[2]);
   if (!f || !is_primitive(f) || !f->result || !in || !out) {
-    unsupported(&c, "the call of a kernel that is not written as a primitive function, a tuple of inputs, and a tuple of "
-                    "outputs");
+    unsupported(&c,
+                "the call of a kernel that is not written as a primitive function, a tuple of inputs, and a tuple of "
+                "outputs");
     return;
   }
   const Regs inputs = atoms(in->fields), outputs = atoms(out->fields);
   std::size_t primitive = 0;
   if (id == op::VmShapeFunc) {
-    const auto is_input = Attributes(c, info(id)).ints("is_input");
+    const auto is_input = Attributes(c, info(id)).ints(instruction_attr::IsInput);
     const bool from_values = is_input && std::any_of(is_input->begin(), is_input->end(), [](auto i) { return i != 0; });
     primitive = tables_.shape_of_result(f, from_values);
   } else {

@@ -9,6 +9,7 @@
 
 #include "relay/ops/match.h"
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/node_set.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
@@ -40,7 +41,7 @@ class Inference {
   // A caller whose callee says nothing of its result finds it known when the callee comes first.
   std::vector<const Function*> callees_first() {
     std::vector<const Function*> order;
-    std::unordered_map<const Expr*, bool> seen;
+    NodeSet seen;
     for (const Definition& d : module_->functions) {
       std::vector<std::pair<const Expr*, bool>> open{{d.function, false}};
       while (!open.empty()) {
@@ -51,7 +52,7 @@ class Inference {
           order.push_back(static_cast<const Function*>(e));
           continue;
         }
-        if (!seen.emplace(e, true).second) continue;
+        if (!seen.insert(e)) continue;
         if (is_definition(e)) open.emplace_back(e, true);
         if (const auto* g = as<GlobalVar>(e))
           if (const Function* f = module_->find(g->name)) open.emplace_back(f, false);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay {
@@ -22,7 +23,8 @@ NamedAttr flag(Context& ctx, std::string_view name) {
 }
 
 std::vector<const Expr*> reachable(const Expr* root) {
-  std::unordered_set<const Expr*> seen{root};
+  NodeSet seen;
+  seen.insert(root);
   std::vector<const Expr*> open{root}, found;
   while (!open.empty()) {
     support::poll();
@@ -31,7 +33,7 @@ std::vector<const Expr*> reachable(const Expr* root) {
     found.push_back(e);
     if (const auto* f = as<Function>(e); f && e != root && is_primitive(f)) continue;
     for_each_operand(e, [&](const Expr* x) {
-      if (seen.insert(x).second) open.push_back(x);
+      if (seen.insert(x)) open.push_back(x);
     });
   }
   std::sort(found.begin(), found.end(), [](const Expr* a, const Expr* b) { return a->id < b->id; });
@@ -167,7 +169,7 @@ void GraphRewriter::map(const Expr* e, const Expr* to) {
 
 void GraphRewriter::visit(const Expr* root) {
   enum class Stage : std::uint8_t { Enter, Bind, Done };
-  std::unordered_set<const Expr*> seen;
+  NodeSet seen;
   std::vector<std::pair<const Expr*, Stage>> open{{root, Stage::Enter}};
   while (!open.empty()) {
     support::poll();
@@ -183,7 +185,7 @@ void GraphRewriter::visit(const Expr* root) {
       bound(cast<Let>(e), at(cast<Let>(e).value));
       continue;
     }
-    if (!seen.insert(e).second) continue;
+    if (!seen.insert(e)) continue;
     open.emplace_back(e, Stage::Done);
     if (const auto* f = as<Function>(e); f && e != root && is_primitive(f)) continue;
     const std::size_t first = open.size();

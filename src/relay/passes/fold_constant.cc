@@ -62,7 +62,8 @@ class ConstantFolder : public GraphRewriter {
   // Null: it stays.
   const Expr* fold(const Expr* e, const Expr* made) {
     const OpInfo* op = operator_of(made);
-    const bool computes = op && (op->role == OpRole::Plain || op->role == OpRole::Reshape || op->role == OpRole::Values);
+    const bool computes =
+        op && (op->role == OpRole::Plain || op->role == OpRole::Reshape || op->role == OpRole::Values);
     if (!computes) return nullptr;
     const auto& args = cast<Call>(made).args;
     if (args.empty() || !std::all_of(args.begin(), args.end(), is_constant)) return nullptr;

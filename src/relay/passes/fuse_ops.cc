@@ -100,7 +100,8 @@ class FusionGraph {
     // A broadcast of an operand that has the result's shape already.
     const auto* from = as<TensorType>(typing_.of(x));
     const auto* to = as<TensorType>(typing_.of(nodes_[reader]));
-    const bool same = from && to && std::equal(from->shape.begin(), from->shape.end(), to->shape.begin(), to->shape.end());
+    const bool same =
+        from && to && std::equal(from->shape.begin(), from->shape.end(), to->shape.begin(), to->shape.end());
     return pattern == fusion::kBroadcast && same ? fusion::kElemWise : pattern;
   }
 

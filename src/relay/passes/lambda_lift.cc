@@ -5,6 +5,8 @@
 // again where it needs it. A primitive function that is handed around is wrapped into one that calls it.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "relay/passes/common.h"
 #include "rldb/support/rewrite_counter.h"
 
@@ -16,6 +18,45 @@ class Substitute : public AnfRewriter {
  public:
   Substitute(Context& ctx, const Var* var, const Expr* by) : AnfRewriter(ctx) { replace(var, by); }
 };
+
+// The type variables of a type, in the order of their making, each once.
+void collect_type_variables(const Type* type, std::map<std::uint32_t, const TypeVar*>& out) {
+  std::vector<const Type*> open{type};
+  std::unordered_set<const Type*> seen;
+  while (!open.empty()) {
+    const Type* t = open.back();
+    open.pop_back();
+    if (!t || !seen.insert(t).second) continue;
+    if (const auto* v = as<TypeVar>(t)) out[v->id] = v;
+    if (const auto* tuple = as<TupleType>(t)) open.insert(open.end(), tuple->fields.begin(), tuple->fields.end());
+    if (const auto* named = as<NamedType>(t)) open.insert(open.end(), named->args.begin(), named->args.end());
+    if (const auto* reference = as<ReferenceType>(t)) open.push_back(reference->value);
+    if (const auto* f = as<FunctionType>(t)) {
+      open.insert(open.end(), f->params.begin(), f->params.end());
+      open.push_back(f->result);
+    }
+  }
+}
+
+// Those that the text of `f` names and does not bind: parameters of the function that it stands in.
+std::vector<const TypeVar*> free_type_variables(const Function* f, const std::vector<const Var*>& captured) {
+  std::map<std::uint32_t, const TypeVar*> found;
+  for (const Var* v : captured) collect_type_variables(v->annotation, found);
+  std::unordered_set<const TypeVar*> bound;
+  for (const Expr* e : reachable(f)) {
+    if (const auto* v = as<Var>(e)) collect_type_variables(v->annotation, found);
+    if (const auto* l = as<Let>(e)) collect_type_variables(l->var->annotation, found);
+    const auto* g = as<Function>(e);
+    if (!g) continue;
+    for (const Var* p : g->params) collect_type_variables(p->annotation, found);
+    collect_type_variables(g->result, found);
+    bound.insert(g->type_params.begin(), g->type_params.end());
+  }
+  std::vector<const TypeVar*> free;
+  for (const auto& [id, v] : found)
+    if (!bound.contains(v)) free.push_back(v);
+  return free;
+}
 
 class Lifter : public AnfRewriter {
  public:
@@ -43,10 +84,11 @@ class Lifter : public AnfRewriter {
     std::vector<const Var*> captured = free_variables(f);
     const bool recursive = std::erase(captured, var) > 0;
     const GlobalVar* name = ctx_.global(new_name(var));
-    if (captured.empty()) return plain(var, f, name, recursive);
+    const std::vector<const TypeVar*> types = free_type_variables(f, captured);
+    if (captured.empty()) return plain(var, f, name, recursive, types);
     if (recursive) f = with_binding(f, var, call(name, captured));
     const Function* outer =
-        ctx_.function({}, captured, nullptr, f, std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
+        ctx_.function(types, captured, nullptr, f, std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
     ctx_.set_span(outer, ctx_.span(v));
     lifted_.push_back({name, outer});
     const Expr* made = call(name, captured);
@@ -54,8 +96,13 @@ class Lifter : public AnfRewriter {
     return made;
   }
 
-  const Expr* plain(const Var* var, const Function* f, const GlobalVar* name, bool recursive) {
+  const Expr* plain(const Var* var, const Function* f, const GlobalVar* name, bool recursive,
+                    std::vector<const TypeVar*> types) {
     if (recursive) f = Substitute(ctx_, var, name).function(f);
+    if (!types.empty()) {
+      types.insert(types.end(), f->type_params.begin(), f->type_params.end());
+      f = ctx_.function(types, f->params, f->result, f->body, f->attrs);
+    }
     lifted_.push_back({name, f});
     replace(var, name);
     return nullptr;

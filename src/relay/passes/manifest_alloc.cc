@@ -7,8 +7,8 @@
 //   let %y = %tensor;
 //
 // Dims that are not known come from the primitive's shape function (`vm.shape_func`), which gets the dims of the
-// operands (`vm.shape_of`), or the operands where their values decide; how many bytes a tensor of them takes is computed
-// by a primitive. A reshape of known dims is `vm.reshape_tensor`. Wants A-normal form.
+// operands (`vm.shape_of`), or the operands where their values decide; how many bytes a tensor of them takes is
+// computed by a primitive. A reshape of known dims is `vm.reshape_tensor`. Wants A-normal form.
 #include <fmt/format.h>
 
 #include <limits>
@@ -26,14 +26,6 @@ namespace {
 using runtime::DType;
 
 constexpr std::int64_t kLeastAlignment = 64;
-
-// Attributes of the instructions' operators (attributes.def).
-namespace field {
-inline constexpr std::string_view Dtype = "dtype";
-inline constexpr std::string_view ConstShape = "const_shape";
-inline constexpr std::string_view IsInput = "is_input";
-inline constexpr std::string_view NewShape = "newshape";
-}  // namespace field
 
 bool is_known(const TensorType* t) {
   return std::all_of(t->shape.begin(), t->shape.end(), [](const Dim& d) { return d.kind == DimKind::Known; });
@@ -83,7 +75,7 @@ class Allocator : public AnfRewriter {
     AttrValue v;
     v.kind = AttrKind::String;
     v.text = ctx_.str(to_string(dtype));
-    return attr(field::Dtype, v);
+    return attr(instruction_attr::Dtype, v);
   }
   NamedAttr list_attr(std::string_view name, const std::vector<std::int64_t>& numbers) {
     AttrValue list;
@@ -139,7 +131,7 @@ class Allocator : public AnfRewriter {
     tensor_leaves(f->result, types);
     if (has_attr(f, attr_name::ReshapeOnly) && !inputs.empty() && types.size() == 1 && is_known(types[0])) {
       const std::vector<std::int64_t> dims = dims_of(types[0]);
-      return call(op::VmReshapeTensor, {inputs[0], dims_constant(dims)}, {list_attr(field::NewShape, dims)});
+      return call(op::VmReshapeTensor, {inputs[0], dims_constant(dims)}, {list_attr(instruction_attr::NewShape, dims)});
     }
     const Exprs outputs = results(f, types, inputs);
     hidden("", nullptr, call(op::VmInvokeTvmOp, {f, ctx_.tuple(inputs), ctx_.tuple(outputs)}));
@@ -185,18 +177,16 @@ class Allocator : public AnfRewriter {
     known.expr = shape;
     return hidden("tensor", type,
                   call(op::MemoryAllocTensor, {block, number(0), shape},
-                       {dtype_attr(type->dtype), attr(field::ConstShape, known)}));
+                       {dtype_attr(type->dtype), attr(instruction_attr::ConstShape, known)}));
   }
 
   const Expr* dynamic_tensor(const TensorType* type, const Expr* shape) {
     const auto* size_type = ctx_.scalar(DType::Int(64));
     const Expr* size = static_tensor(size_type);
     const Function* f = size_function(type);
-    hidden("", nullptr,
-           call(op::VmInvokeTvmOp, {f, ctx_.tuple(Exprs{shape}), ctx_.tuple(Exprs{size})}));
+    hidden("", nullptr, call(op::VmInvokeTvmOp, {f, ctx_.tuple(Exprs{shape}), ctx_.tuple(Exprs{size})}));
     const Expr* block = storage(size, type->dtype);
-    return hidden("tensor", type,
-                  call(op::MemoryAllocTensor, {block, number(0), shape}, {dtype_attr(type->dtype)}));
+    return hidden("tensor", type, call(op::MemoryAllocTensor, {block, number(0), shape}, {dtype_attr(type->dtype)}));
   }
 
   // The product of the dims times the bytes of an element.
@@ -219,7 +209,7 @@ class Allocator : public AnfRewriter {
     for (const TensorType* t : types) out.push_back(static_tensor(int64_vector(t->shape.size())));
     const std::vector<std::int64_t> is_input(inputs.size(), by_values ? 1 : 0);
     hidden("", nullptr,
-           call(op::VmShapeFunc, {f, ctx_.tuple(in), ctx_.tuple(out)}, {list_attr(field::IsInput, is_input)}));
+           call(op::VmShapeFunc, {f, ctx_.tuple(in), ctx_.tuple(out)}, {list_attr(instruction_attr::IsInput, is_input)}));
     return out;
   }
 

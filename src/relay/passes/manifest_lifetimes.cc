@@ -96,12 +96,17 @@ class Lifetimes {
     const auto dying = ends_of(chain, tail, owned);
     std::vector<std::pair<const Var*, const Expr*>> bindings;
     bool changed = false;
+    Vars ended;
     for (std::size_t i = 0; i < chain.size(); ++i) {
       support::poll();
       const Expr* value = inner(chain[i]->value);
       changed = changed || value != chain[i]->value || !dying[i].empty();
       bindings.emplace_back(chain[i]->var, value);
-      for (const Var* v : dying[i]) bindings.emplace_back(unit(), kill(v, chain[i]->value));
+      ended.insert(ended.end(), dying[i].begin(), dying[i].end());
+      // The result has its name before its operands go.
+      if (i + 1 < chain.size() && chain[i + 1]->value->kind == ExprKind::Var) continue;
+      for (const Var* v : ended) bindings.emplace_back(unit(), kill(v, chain[i]->value));
+      ended.clear();
     }
     if (!changed) return e;
     const Expr* result = tail;

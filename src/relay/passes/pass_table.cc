@@ -158,8 +158,7 @@ std::int64_t PassInvocation::option(std::string_view name, std::int64_t otherwis
 
 std::string to_string(const PassInvocation& p) {
   std::string text(info(p.id).name), options;
-  for (const PassOption& o : p.options)
-    options += fmt::format("{}{}={}", options.empty() ? "" : ", ", o.name, o.value);
+  for (const PassOption& o : p.options) options += fmt::format("{}{}={}", options.empty() ? "" : ", ", o.name, o.value);
   return options.empty() ? text : fmt::format("{}({})", text, options);
 }
 

@@ -133,19 +133,21 @@ class Validator {
       args.push_back(std::move(made).value());
     }
     const Outcome a = relay_run::run(&old, name, args), b = relay_run::run(&now, name, args);
-    if (!a.value && !b.value) {
-      reason = "fails before and after: " + a.error;
+    // A fault that a pass takes away (nothing is computed any more that failed) is no other value.
+    if (!a.value) {
+      reason = (b.value ? "failed before, now runs: " : "fails before and after: ") + a.error;
       return;
     }
     std::string text;
     if (!b.value) text = "ran before, now: " + b.error;
-    if (!a.value) text = fmt::format("failed before ({}), now runs", a.error);
-    if (a.value && b.value) text = difference(*b.value, *a.value, options_.tolerance);
+    if (b.value) text = difference(*b.value, *a.value, options_.tolerance);
     ran = true;
     if (!text.empty()) out_.difference = fmt::format("`{}` with open dims {}: {}", name, dim, text);
   }
 
-  void not_run(std::string_view name, std::string_view why) { out_.not_run.push_back(fmt::format("{} ({})", name, why)); }
+  void not_run(std::string_view name, std::string_view why) {
+    out_.not_run.push_back(fmt::format("{} ({})", name, why));
+  }
   const relay::Type* type_of(const relay::Var* p) const { return typing_.of(p) ? typing_.of(p) : p->annotation; }
 
   relay::Context& ctx_;
@@ -240,7 +242,8 @@ class PassBisector {
 
 std::string to_string(const Validation& v) {
   if (!v.difference.empty()) return "values differ: " + v.difference;
-  std::string text = v.compared.empty() ? "nothing compared" : fmt::format("same values: {}", fmt::join(v.compared, ", "));
+  std::string text =
+      v.compared.empty() ? "nothing compared" : fmt::format("same values: {}", fmt::join(v.compared, ", "));
   if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
   return text;
 }

@@ -1,3 +1,4 @@
+// Primitives as Relax: one kernel of all their operators where that can be, for running and for stepping.
 #include "relay/run/kernel_texts.h"
 
 #include <algorithm>

@@ -133,8 +133,8 @@ class Machine : public session::RelayMachine {
   std::string compare_versions(session::Session& session, const Build& build, std::size_t before, bool& same) override {
     const RelayBuild& relay = cast(build);
     const auto& versions = relay.history.versions;
-    const Validation v = validate(relay.text->ctx, versions[before].module,
-                                  versions[relay.history.position].module, session.options());
+    const Validation v =
+        validate(relay.text->ctx, versions[before].module, versions[relay.history.position].module, session.options());
     same = v.difference.empty() && !v.compared.empty();
     return to_string(v);
   }

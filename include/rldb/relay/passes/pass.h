@@ -87,5 +87,12 @@ inline constexpr std::string_view Primitive = "Primitive";
 inline constexpr std::string_view Closure = "Closure";
 inline constexpr std::string_view ReshapeOnly = "relay.reshape_only";
 }  // namespace attr_name
+// Attributes of the machine's instructions as operators of the text (attributes.def).
+namespace instruction_attr {
+inline constexpr std::string_view Dtype = "dtype";
+inline constexpr std::string_view ConstShape = "const_shape";
+inline constexpr std::string_view IsInput = "is_input";
+inline constexpr std::string_view NewShape = "newshape";
+}  // namespace instruction_attr
 
 }  // namespace rldb::relay

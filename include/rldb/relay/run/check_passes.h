@@ -39,7 +39,8 @@ struct PassBisection {
   const relay::Module* with = nullptr;
 };
 std::string to_string(const PassBisection& b);
-PassBisection bisect_passes(relay::Context& ctx, const relay::Module* m, const std::vector<relay::PassInvocation>& passes,
-                            std::string_view entry, const session::Options& options);
+PassBisection bisect_passes(relay::Context& ctx, const relay::Module* m,
+                            const std::vector<relay::PassInvocation>& passes, std::string_view entry,
+                            const session::Options& options);
 
 }  // namespace rldb::relay_run

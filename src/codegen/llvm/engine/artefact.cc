@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rldb/support/bytes.h"
+#include "rldb/support/hash.h"
 
 namespace rldb::codegen {
 
@@ -31,12 +32,6 @@ std::string fill_places(std::string_view text, const std::int64_t* values, std::
 namespace {
 
 constexpr std::string_view kMagic = "RLDBKRN2";
-
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : bytes) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
-  return h;
-}
 
 class Writer : public support::ByteWriter {
  public:
@@ -150,7 +145,7 @@ std::string to_blob(const Artefact& a, std::string_view key) {
   w.string(a.object);
   Writer head;
   head.raw(kMagic);
-  head.u64(checksum(w.bytes()));
+  head.u64(support::fnv1a(w.bytes()));
   return head.take() + w.bytes();
 }
 
@@ -165,7 +160,7 @@ support::Result<Artefact, BlobProblem> from_blob(std::string_view blob, std::str
   // The key first: another version may lay out the rest differently.
   const std::string_view made_for = in.text();
   if (!in.ok()) return problem("it is damaged");
-  if (checksum(rest) != sum) return problem("it is damaged (the checksum does not fit)");
+  if (support::fnv1a(rest) != sum) return problem("it is damaged (the checksum does not fit)");
   if (made_for != key) return problem("it was made for another CPU or by another version of rldb");
 
   Artefact a;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rldb/support/file.h"
+#include "rldb/support/hash.h"
 
 namespace rldb::codegen {
 
@@ -33,12 +34,6 @@ struct File {
 
 }  // namespace
 
-std::uint64_t fnv(std::string_view bytes) {
-  std::uint64_t h = 14695981039346656037U;
-  for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return h;
-}
-
 KernelCache::KernelCache(std::string folder, std::uint64_t limit)
     : folder_(std::move(folder)), program_(program_identity()), limit_(limit), since_trim_(limit) {
   if (program_.empty()) folder_.clear();
@@ -47,7 +42,7 @@ KernelCache::KernelCache(std::string folder, std::uint64_t limit)
 std::string KernelCache::full_key(std::string_view key) const { return fmt::format("{};program{}", key, program_); }
 
 std::string KernelCache::path(std::string_view full_key) const {
-  return fmt::format("{}/{:016x}{}", folder_, fnv(full_key), kSuffix);
+  return fmt::format("{}/{:016x}{}", folder_, support::fnv1a(full_key), kSuffix);
 }
 
 std::optional<std::string> KernelCache::read(std::string_view full_key) const {

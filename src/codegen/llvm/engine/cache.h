@@ -12,9 +12,6 @@
 
 namespace rldb::codegen {
 
-// FNV-1a: names files and cached code.
-std::uint64_t fnv(std::string_view bytes);
-
 class KernelCache {
  public:
   // An empty folder: nothing is kept.

@@ -21,6 +21,7 @@
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/hash.h"
 #include "rldb/support/memory.h"
 #include "rldb/support/progress.h"
 
@@ -65,7 +66,7 @@ struct Shared {
   std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
     // Names count, because faults speak of them; the function's own does not.
     return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{}", host().key, ir::structural_hash(f),
-                       fnv(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
+                       support::fnv1a(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
                        options.opt_level, int(options.schedule), int(events));
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
@@ -113,7 +114,7 @@ class JitKernel : public runtime::Kernel {
     if (code_) return Unit{};
     const auto start = std::chrono::steady_clock::now();
     const std::string key = shared_->cache_key(f_, events_);
-    stats.hash = fnv(key);
+    stats.hash = support::fnv1a(key);
     if (const auto it = shared_->code.find(key); it != shared_->code.end()) {
       code_ = it->second;
       stats.from_cache = true;

@@ -86,6 +86,21 @@ Outcome Sort(const Operands& o);
 Outcome Argsort(const Operands& o);
 Outcome TopK(const Operands& o);
 
+// quantised.cc
+Outcome QnnQuantize(const Operands& o);
+Outcome QnnDequantize(const Operands& o);
+Outcome QnnConv2d(const Operands& o);
+Outcome QnnDense(const Operands& o);
+Outcome QnnConcatenate(const Operands& o);
+
+// free.cc
+Outcome Einsum(const Operands& o);
+Outcome AdvIndex(const Operands& o);
+Outcome Searchsorted(const Operands& o);
+Outcome DynOneHot(const Operands& o);
+Outcome DynSqueeze(const Operands& o);
+Outcome DynExpandDims(const Operands& o);
+
 // runtime.cc
 Outcome ShapeOf(const Operands& o);
 Outcome NdarraySize(const Operands& o);

@@ -17,6 +17,7 @@
 
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
+#include "rldb/support/hash.h"
 
 namespace rldb::ui {
 
@@ -29,12 +30,8 @@ constexpr std::string_view kUnnamed = ".new";
 
 // ---- records ----
 
-std::uint64_t checksum(char kind, std::string_view payload) {  // FNV-1a
-  std::uint64_t h = 14695981039346656037ULL;
-  const auto add = [&](char c) { h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL; };
-  add(kind);
-  for (const char c : payload) add(c);
-  return h;
+std::uint64_t checksum(char kind, std::string_view payload) {
+  return support::fnv1a(payload, support::fnv1a({&kind, 1}));
 }
 
 std::string record(char kind, std::string_view payload) {
