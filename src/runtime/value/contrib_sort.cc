@@ -66,8 +66,8 @@ void order_native(const Tensor& t, const Rows& rows, std::int64_t base, bool asc
   order_by(load, ascend, order, watch);
 }
 
-void order_small_float(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend,
-                       std::span<std::int64_t> order, Watch& watch) {
+void order_small_float(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order,
+                       Watch& watch) {
   order_by([&](std::int64_t i) { return t.at(base + i * rows.stride); }, ascend, order, watch);
 }
 
