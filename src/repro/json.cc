@@ -35,6 +35,7 @@ json of(const FirstDifference& d) {
     inputs.push_back({{"name", in.name},
                       {"agrees", in.agrees},
                       {"overwritten", in.overwritten},
+                      {"shared", in.shared},
                       {"writer", in.writer},
                       {"writer_callee", in.writer_callee},
                       {"storage", in.storage}});
@@ -105,8 +106,8 @@ json of(const TraceBisection& b) {
     stages.push_back({{"file", s.file}, {"pass", s.pass}, {"passed_by", s.not_runnable}, {"ill_formed", s.ill_formed}});
   json memory = json::array();
   for (const Finding& f : b.memory) memory.push_back(of(f));
-  json out = {{"why", b.why},     {"stages", stages},       {"memory", memory},
-              {"notes", b.notes}, {"compared", b.compared}, {"runs", b.runs}};
+  json out = {{"why", b.why},           {"stages", stages}, {"memory", memory}, {"notes", b.notes},
+              {"compared", b.compared}, {"alone", b.alone}, {"anew", b.anew},   {"runs", b.runs}};
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = b.stages[b.bad].pass;
@@ -119,7 +120,9 @@ json of(const TraceBisection& b) {
 
 json of(const PassBisection& b) {
   using Verdict = PassBisection::Verdict;
-  json out = {{"why", b.why}, {"passes", b.count}};
+  json passed_by = json::array();
+  for (const auto& [pass, why] : b.passed_by) passed_by.push_back({{"pass", pass}, {"why", why}});
+  json out = {{"why", b.why}, {"passes", b.count}, {"passed_by", passed_by}};
   out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = passes::to_string(b.pass);
@@ -134,7 +137,7 @@ json of(const PassBisection& b) {
 json of(const KernelBisection& b) {
   using Verdict = KernelBisection::Verdict;
   using Part = KernelBisection::Part;
-  json out = {{"why", b.why}, {"kernels", b.kernels}};
+  json out = {{"why", b.why}, {"kernels", b.kernels}, {"refused", b.refused}};
   out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["kernel"] = b.kernel;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "repro/bisect/follow.h"
 #include "repro/values.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
@@ -28,6 +29,8 @@ struct Way {
   const ir::Module* module;
   session::Engine engine;
   std::string text;
+  std::string function = {};  // its name there; empty: as on the other side
+  std::string name_of(std::string_view other) const { return function.empty() ? std::string(other) : function; }
 };
 
 // The session with another module for as long as it lives, and its dims free to set.
@@ -72,7 +75,7 @@ class Borrowed {
     Program a, b;
     for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
       program->module = way->module;
-      program->function = function;
+      program->function = way->name_of(function);
       program->args = args;
       program->kernels = way->engine;
     }
@@ -116,15 +119,16 @@ struct Verdict {
   std::string difference;
   std::string not_run;
   const Case* of = nullptr;  // the one that differs
+  bool both_ran = false;
 };
 
-// A part that has no value to compare: what it is.
-std::string opaque_part(const Value& v) {
-  using runtime::ValueKind;
-  if (v.is(ValueKind::Tuple))
-    for (const Value& field : v.as_tuple().fields)
-      if (std::string part = opaque_part(field); !part.empty()) return part;
-  return is_opaque(v) ? runtime::describe(v) : std::string();
+// Why the result, or a part of it, has no value to compare.
+std::string not_comparable(const Value& result) {
+  std::vector<Value> leaves;
+  flatten(result, leaves);
+  for (const Value& v : leaves)
+    if (is_opaque(v)) return nothing_to_compare(v);
+  return nothing_to_compare(leaves);
 }
 
 Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance& tolerance) {
@@ -132,8 +136,7 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
   if (before.result.ok && after.result.ok)
-    if (const std::string part = opaque_part(before.result.value); !part.empty())
-      return {{}, "it gives a value that cannot be compared: " + part};
+    if (const std::string why = not_comparable(before.result.value); !why.empty()) return {{}, why};
   std::string difference;
   if (!after.result.ok) {
     difference = "ran before, now: " + after.error;
@@ -192,9 +195,9 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
     session.set_dim(c.dim);
     const support::Doing doing = running(way, name, c.dim);
     Side side;
-    if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
+    if (!c.before.too_long()) side.result = session.run(way.module, way.name_of(name), copies(c.args), side.error);
     const Verdict verdict = compare_case(c, side, session.tolerance());
-    if (!verdict.difference.empty()) return {verdict.difference, {}, &c};
+    if (!verdict.difference.empty()) return {verdict.difference, {}, &c, c.before.result.ok && side.result.ok};
     ran = ran || verdict.not_run.empty();
     if (not_run.empty()) not_run = verdict.not_run;
   }
@@ -221,6 +224,7 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
         cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up", nullptr};
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
+      out.over_nothing = verdict.of && verdict.of->dim == 0 && verdict.both_ran;
       if (const auto first = session.first_difference(before, after, name, verdict.of->args, verdict.of->dim))
         out.difference += "; first: " + summary(*first);
       return true;
@@ -238,6 +242,15 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
   return false;
 }
 
+// The function of that name, or what is exported under the symbol of it now; null: it is not there.
+const ir::Function* find_public(const ir::Module* after, const ir::ModuleEntry& entry, std::string& there) {
+  const auto* same = ir::as<ir::Function>(after->find(entry.name));
+  there = entry.name;
+  if (same && !same->is_private()) return same;
+  const ir::Attr* symbol = ir::find_attr(ir::as<ir::Function>(entry.function)->attrs, "global_symbol");
+  return symbol ? find_exported(after, std::string(symbol->string), there) : nullptr;
+}
+
 constexpr std::string_view kAsItIs = "as it is, on the evaluator";
 
 }  // namespace
@@ -247,13 +260,19 @@ Validation validate_versions(session::Session& session, const ir::Module* before
   Validation out;
   const session::Engine machine = borrowed.machine();
   const std::string lowered = lowered_on(machine);
-  const std::vector<Pair> pairs{
+  std::vector<Pair> pairs{
       {{before, session::Engine::Eval, std::string(kAsItIs)}, {after, session::Engine::Eval, std::string(kAsItIs)}},
       {{before, machine, lowered}, {after, machine, lowered}}};
   for (const ir::ModuleEntry& entry : before->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
-    const auto* g = ir::as<ir::Function>(after->find(entry.name));
-    if (!f || !g || f->is_private()) continue;
+    if (!f || f->is_private()) continue;
+    std::string there;
+    const ir::Function* g = find_public(after, entry, there);
+    for (Pair& pair : pairs) pair.second.function = there;
+    if (!g) {
+      out.not_run.push_back(fmt::format("{} (it is not there afterwards)", entry.name));
+      continue;
+    }
     if (f->params.size() != g->params.size()) {
       out.not_run.push_back(fmt::format("{} (it takes {} arguments before and {} after)", entry.name, f->params.size(),
                                         g->params.size()));

@@ -55,4 +55,20 @@ bool is_opaque(const Value& v) {
   return v.is(ValueKind::Function) || v.is(ValueKind::Storage) || v.is(ValueKind::Object);
 }
 
+std::string nothing_to_compare(const std::vector<Value>& leaves) {
+  const Value* opaque = nullptr;
+  for (const Value& v : leaves) {
+    if (!is_opaque(v) && !v.is_null()) return {};
+    if (is_opaque(v)) opaque = &v;
+  }
+  if (opaque) return "it gives a value that cannot be compared: " + runtime::describe(*opaque);
+  return "it gives no value that could be compared";
+}
+
+std::string nothing_to_compare(const Value& result) {
+  std::vector<Value> leaves;
+  flatten(result, leaves);
+  return nothing_to_compare(leaves);
+}
+
 }  // namespace rldb::repro

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "rldb/runtime/value.h"
@@ -16,5 +17,8 @@ void flatten(const runtime::Value& v, std::vector<runtime::Value>& out);
 void for_each_tensor(const runtime::Value& v, const std::function<void(const runtime::Tensor&)>& f);
 // It has no value to compare: a function, an object.
 bool is_opaque(const runtime::Value& v);
+// Why a result says nothing about another one: it has no part that could be compared. Empty: it has one.
+std::string nothing_to_compare(const runtime::Value& result);
+std::string nothing_to_compare(const std::vector<runtime::Value>& leaves);
 
 }  // namespace rldb::repro

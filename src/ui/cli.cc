@@ -192,22 +192,24 @@ void add_save_repro(CLI::App& app, CommandLine& c) {
       ->type_name("FILE.session");
 }
 
-// The oracle to look for, and the option that names the pipeline.
-CLI::Option* add_oracle(CLI::App& app, CommandLine& c) {
+// The oracle to look for: the options that are about a pipeline.
+std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
-  app.add_option_function<std::string>(
-         "--oracle", [&c](const std::string& word) { c.oracle = *repro::parse_oracle(word); },
-         "what is wrong: any (values, or a pass that fails), values, nan, or diagnostic")
-      ->check(CLI::IsMember({"any", "values", "nan", "diagnostic"}))
-      ->type_name("WHAT");
-  app.add_option("--test", c.test_command, "a command that is given the module's file: 0 means that it shows the fault")
-      ->type_name("COMMAND");
-  app.add_option("--expected-output", c.expected_output, "the right result: f.npy or f.npz")->type_name("FILE");
+  auto* oracle = app.add_option_function<std::string>(
+                        "--oracle", [&c](const std::string& word) { c.oracle = *repro::parse_oracle(word); },
+                        "what is wrong: any (values, or a pass that fails), values, nan, or diagnostic")
+                     ->check(CLI::IsMember({"any", "values", "nan", "diagnostic"}))
+                     ->type_name("WHAT");
+  auto* test = app.add_option("--test", c.test_command,
+                              "a command that is given the module's file: 0 means that it shows the fault")
+                   ->type_name("COMMAND");
+  auto* expected =
+      app.add_option("--expected-output", c.expected_output, "the right result: f.npy or f.npz")->type_name("FILE");
   add_save_repro(app, c);
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
-  return passes;
+  return {passes, oracle, test, expected};
 }
 
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
@@ -278,12 +280,17 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Compare:
       add_to_relax(app, c);
-      app.add_option("files", c.files, "one program or two: modules, or executables (.rlvm)")
+      app.add_option("files", c.files,
+                     "one program or two: modules, executables (.rlvm), stages of a folder (DIR:012_FuseOps, DIR:12, "
+                     "DIR:FuseOps)")
           ->required()
           ->expected(1, 2)
           ->type_name("FILE");
-      app.add_option("--passes", c.passes, "of one module: compare it with what this pipeline makes of it")
+      app.add_option("--passes", c.passes,
+                     "applied to the second program; with --other-passes to the first one. Of one module: compare it "
+                     "with what this pipeline makes of it")
           ->type_name("PIPELINE");
+      app.add_option("--other-passes", c.other_passes, "applied to the second program")->type_name("PIPELINE");
       app.add_option_function<std::string>(
              "--other-engine", [&c](const std::string& word) { c.other_engine = kEngines.at(word); },
              "what runs the kernels of the second program")
@@ -304,7 +311,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                         ->expected(1)
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
-      add_oracle(app, c)->excludes(trace);
+      for (CLI::Option* option : add_oracle(app, c)) option->excludes(trace);
       add_diff_layout(app, c);
       app.add_option_function<std::string>(
              "--by", [&c](const std::string& word) { c.by_kernel = word == "kernel"; },

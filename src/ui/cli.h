@@ -73,6 +73,7 @@ struct CommandLine {
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program
+  std::string other_passes;                     // of the second program, when `passes` are the first one's
   std::vector<std::string> traces;              // folders of IR files, pass by pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;

@@ -371,3 +371,30 @@ TEST_CASE("bisect a dump: a constant among kernels that are called alike binds n
   REQUIRE(b.verdict == Verdict::Found);
   CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
 }
+
+TEST_CASE("bisect a dump: a kernel that is given one memory for what it reads and what it writes") {
+  Dump dump;
+  dump.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_2", "alloc_tensor(storage_1");
+  const repro::TraceBisection b = bisect(dump);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+  const auto shared = std::find_if(b.memory.begin(), b.memory.end(),
+                                   [](const repro::Finding& f) { return f.kind == repro::Finding::Kind::Shared; });
+  REQUIRE(shared != b.memory.end());
+  CHECK(shared->tensor == "lv1");
+  CHECK(shared->reader_callee == "matmul");
+  CHECK(shared->storage == "storage_1");
+  CHECK(shared->planner == "StaticPlanBlockMemory");
+}
+
+TEST_CASE("bisect a dump: a stage that fails names the binding") {
+  Dump dump;
+  dump.run("LegalizeOps,CanonicalizeBindings", "CanonicalizeBindings", "R.call_tir(cls.multiply, (lv2, lv1)",
+           "R.call_tir(cls.multiply, (lv2, w)");
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  REQUIRE(b.comparison.first);
+  CHECK(b.comparison.first->function == "main");
+  CHECK(b.comparison.first->name == "lv3");
+}

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "rldb/repro/sanitize.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/file.h"
 
 using namespace rldb;
 
@@ -290,4 +293,56 @@ TEST_CASE("another order of summing is told from a wrong sum") {
   CHECK(second.shadow->verdict == Verdict::SecondIsOff);
   const auto equal = shadowed(two, one, one);
   CHECK_FALSE(equal.shadow);
+}
+
+namespace {
+
+class Executable {
+ public:
+  Executable(session::Session& s, const std::string& text)
+      : path_((std::filesystem::temp_directory_path() / "rldb-exe-XXXXXX").string()) {
+    REQUIRE(::mkdtemp(path_.data()) != nullptr);
+    source::Diagnostics d;
+    REQUIRE(s.load_text("m.py", text, d));
+    const auto bytes = s.serialise(d);
+    REQUIRE(bytes);
+    REQUIRE(support::write_file(file(), *bytes).ok());
+  }
+  ~Executable() { std::filesystem::remove_all(path_); }
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  std::string file() const { return path_ + "/m.rlvm"; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("compare: executables, by the names of their variables") {
+  Two two;
+  const Executable good(two.session(), program()), bad(two.session(), program("R.add(lv2, lv1)"));
+  repro::Program a = two.of(two.load(program()));
+  repro::Program b = a, module = a;
+  a.executable = good.file();
+  b.executable = bad.file();
+  a.module = b.module = nullptr;
+
+  const repro::Comparison same = repro::compare(two.session(), a, a, {});
+  CHECK(same.verdict == Verdict::Equal);
+  CHECK_FALSE(same.results_only);
+  CHECK(same.matched == same.tensors_b);
+  CHECK(same.matched >= 7);
+
+  for (const repro::Program& reference : {a, module}) {
+    const repro::Comparison c = repro::compare(two.session(), reference, b, {});
+    REQUIRE(c.verdict == Verdict::Differs);
+    CHECK_FALSE(c.results_only);
+    REQUIRE(c.first);
+    CHECK(c.first->callee.starts_with("add"));
+    CHECK(c.first->function == "main");
+    CHECK(c.first->inputs_agree());
+    CHECK(c.first->text.find("call") != std::string::npos);
+  }
+  CHECK(two.session().module() != nullptr);  // what was loaded is there again
 }

@@ -117,10 +117,104 @@ class Module:
 )",
                       d));
   repro::Question q;
-  q.kind = repro::OracleKind::Diagnostic;
-  q.passes = "DefaultSchedule(func_name=nobody)";
+  q.kind = repro::OracleKind::Command;
+  q.command = "grep -q 'def main'";
   const repro::Reduction r = repro::reduce(s, s.module(), q, {});
   REQUIRE(r.module);
   REQUIRE(r.inputs.size() == 1);
   CHECK(has(r.inputs[0], "=ones"));
+}
+
+namespace {
+
+const std::string kHead = "@I.ir_module\nclass Module:\n";
+
+std::string matrix_function(const std::string& name, const std::string& body) {
+  const std::string type = "R.Tensor((4, 4), \"float32\")";
+  return fmt::format("    @R.function\n    def {}(x: {}, y: {}) -> {}:\n{}", name, type, type, type, body);
+}
+
+// By a pass that refuses it.
+repro::Reduction reduced(session::Session& s, const std::string& program, const std::string& passes) {
+  source::Diagnostics d;
+  REQUIRE(s.load_text("m.py", program, d));
+  repro::Question q;
+  q.passes = passes;
+  const repro::Reduction r = repro::reduce(s, s.module(), q, {});
+  INFO(r.why);
+  REQUIRE(r.module);
+  CHECK(r.complete);
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("reduce: attributes of calls become their defaults, dataflow blocks plain") {
+  const std::string text = smallest(kHead + matrix_function("main",
+                                                            "        with R.dataflow():\n"
+                                                            "            a = R.nn.softmax(x, axis=0)\n"
+                                                            "            b = R.add(a, y)\n"
+                                                            "            R.output(b)\n        return b\n"),
+                                    "R.nn.softmax");
+  CHECK(has(text, "axis=-1"));
+  CHECK_FALSE(has(text, "dataflow"));
+  CHECK_FALSE(has(text, "R.add"));
+}
+
+TEST_CASE("reduce: symbolic dims become one, constants parameters") {
+  const std::string text = smallest(
+      kHead +
+          "    @R.function\n    def main(x: R.Tensor((\"n\", \"m\"), \"float32\")) -> R.Tensor((\"n\", \"m\"), "
+          "\"float32\"):\n        n = T.int64()\n        m = T.int64()\n        a = R.tanh(x)\n        return a\n",
+      "R.tanh");
+  CHECK(has(text, "R.Tensor((n, n)"));
+  // Folding makes the constant.
+  Quiet quiet;
+  session::Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("m.py",
+                      kHead + matrix_function("main",
+                                              "        c = R.full(R.shape([4, 4]), R.const(2.0, \"float32\"))\n"
+                                              "        a = R.multiply(x, c)\n        return a\n"),
+                      d));
+  REQUIRE(s.run_passes("LegalizeOps,FoldConstant", d));
+  repro::Question q;
+  q.kind = repro::OracleKind::Command;
+  q.command = "grep -q call_tir";
+  REQUIRE(repro::size_of(s.context(), s.module()).constants == 16);
+  const repro::Reduction r = repro::reduce(s, s.module(), q, {});
+  REQUIRE(r.module);
+  CHECK(r.after.constants == 0);
+}
+
+TEST_CASE("reduce: the function that a pass refuses need not be `main`") {
+  Quiet quiet;
+  session::Session s({}, &quiet);
+  const std::string body = "        a = R.floor(x)\n        b = R.add(a, y)\n        c = R.tanh(b)\n";
+  const std::string loss =
+      "    @R.function\n    def loss(x: R.Tensor((4, 4), \"float32\"), y: R.Tensor((4, 4), \"float32\")) -> "
+      "R.Tensor((4, 4), \"float32\"):\n" +
+      body + "        return c\n";
+  const repro::Reduction r =
+      reduced(s, kHead + loss + matrix_function("main", "        a = R.add(x, y)\n        return a\n"),
+              "Gradient(func_name=loss)");
+  CHECK(r.after.functions == 1);
+  CHECK_FALSE(r.module->find("main"));
+  CHECK(r.after.bindings <= 1);
+}
+
+TEST_CASE("reduce: a module of kernels alone") {
+  const std::string text =
+      smallest(kHead +
+                   "    @T.prim_func\n    def one(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), "
+                   "\"float32\")):\n        for i in range(4):\n            with "
+                   "T.sblock(\"b\"):\n                vi = T.axis.spatial(4, i)\n                "
+                   "B[vi] = T.exp(A[vi]) + T.float32(1)\n"
+                   "    @T.prim_func\n    def two(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), "
+                   "\"float32\")):\n        for i in range(4):\n            with "
+                   "T.sblock(\"b\"):\n                vi = T.axis.spatial(4, i)\n                "
+                   "B[vi] = A[vi]\n",
+               "T.exp");
+  CHECK_FALSE(has(text, "def two"));
+  CHECK_FALSE(has(text, "T.float32(1)"));
 }

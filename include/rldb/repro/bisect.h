@@ -9,6 +9,8 @@
 // (rldb/passes/rewrite_counter.h). Users: the commands.
 #pragma once
 
+#include <set>
+
 #include "rldb/repro/compare.h"
 #include "rldb/repro/dump.h"
 #include "rldb/repro/oracle.h"
@@ -28,11 +30,28 @@ struct TraceBisection {
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions
+  std::vector<std::string> alone;     // functions that no two stages could be compared on, with the reason
   std::vector<std::string> notes;     // where the comparison began anew, and why
+  std::set<std::size_t> anew;         // the stages it began anew at
   std::size_t runs = 0;
 };
 
-TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances);
+// What of the first stage is run, and on what.
+struct Followed {
+  std::string function;             // empty: each public one
+  std::vector<std::string> inputs;  // as texts; the others are made up
+};
+
+TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
+                            const Followed& what = {});
+
+// Two stages of one folder, the second on what the first is run on, arranged for its parameters and constants.
+struct StageComparison {
+  Comparison comparison;
+  Program a, b;  // as they were run; their modules are null unless both did
+};
+StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
+                               const Followed& what, const Tolerances& tolerances, bool shadow);
 
 // Folders of two pipelines of one program: each by itself, and, when both are right in themselves, one behind the
 // other.
@@ -42,7 +61,7 @@ struct FolderBisection {
   TraceBisection::Verdict verdict() const;
 };
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances);
+                                  const Tolerances& tolerances, const Followed& what = {});
 
 struct PassBisection {
   enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
@@ -50,7 +69,10 @@ struct PassBisection {
   std::size_t index = 0, count = 0;  // of the pass, from 0, and of all passes
   passes::PassInvocation pass;
   Symptom symptom;
+  bool runs = false;      // before the first pass, or values were not asked for
   bool unstable = false;  // the pass gives another program each time
+  // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
+  std::vector<std::pair<std::string, std::string>> passed_by;
   const ir::Module* before = nullptr;
   const ir::Module* after = nullptr;  // null: the pass fails
   // The rewrite that brings the symptom, from 1; 0: the pass counts none, or the symptom is there without any.
@@ -70,7 +92,8 @@ struct KernelBisection {
   enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
   std::string why;
   std::string kernel;
-  std::size_t index = 0, kernels = 0;  // in the order of their first calls, and how many there are
+  std::size_t index = 0, kernels = 0;  // in the order of their first calls, and how many the JIT compiles
+  std::vector<std::string> refused;    // that the JIT does not compile
   bool alone = false;                  // it is wrong when all others are evaluated
   std::string difference;
   // Schedule: a step of it is wrong on the evaluator. Code: the steps are right, and what is made of one is not; step

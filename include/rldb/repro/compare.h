@@ -16,7 +16,7 @@ namespace rldb::repro {
 // One program with what runs it.
 struct Program {
   const ir::Module* module = nullptr;
-  std::string executable;  // a file, in place of a module: its results alone can be compared
+  std::string executable;  // a file, in place of a module
   std::string function;
   std::vector<runtime::Value> args;
   session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator
@@ -28,6 +28,7 @@ struct Program {
 struct ComparedInput {
   std::string name;
   bool agrees = false;       // the other side holds the same
+  bool shared = false;       // the call that reads it writes to its memory
   bool overwritten = false;  // it was right when it was computed, and was written over before it was read
   std::string writer;        // the tensor that was written there, and by what
   std::string writer_callee;
@@ -61,7 +62,7 @@ struct Comparison {
   std::optional<TensorDifference> result;  // of the results
   std::optional<FirstDifference> first;    // may be there although the results agree
   std::optional<Shadow> shadow;            // when it was asked for, and the results differ
-  bool results_only = false;               // a side has no bindings: an executable
+  bool results_only = false;               // a side is an executable without names of variables
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 

@@ -6,7 +6,9 @@
 // tell.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rldb/session/session.h"
@@ -25,6 +27,16 @@ struct Stage {
   std::vector<const ir::TensorType*> constants;
   std::string made_up;
 };
+
+// A stage as a user names it: `FOLDER:STAGE`, by its file, its number or its pass.
+struct StageName {
+  std::string folder;
+  std::string stage;
+};
+// None: there is no such folder in front of a colon.
+std::optional<StageName> parse_stage_name(const std::string& text);
+// The index; `problem`: there is none, or more than one.
+std::optional<std::size_t> find_stage(const std::vector<Stage>& stages, std::string_view name, std::string& problem);
 
 // `problem` says why there is nothing to read: no folder, no such files.
 std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem);

@@ -36,6 +36,7 @@ struct FuzzFinding {
 
 struct FuzzReport {
   std::size_t programs = 0, compared = 0;  // compared: 0 with no findings says nothing about the passes
+  std::size_t on_engines = 0;              // of `compared`: that the engines ran, too
   std::size_t operators = 0;               // that programs are made of
   std::vector<FuzzFinding> findings;
   std::string wrong_option;  // a pass wants another option than it was given, or one more: nothing was looked at

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rldb/repro/compare.h"
@@ -35,13 +36,26 @@ struct Question {
   Tolerances tolerances;
 };
 
+// Kinds of symptoms: what is wrong with the result, or with the pass that should have given it.
+inline constexpr std::string_view kValues = "values";
+inline constexpr std::string_view kNan = "nan";
+inline constexpr std::string_view kFails = "diagnostic";
+inline constexpr std::string_view kInternal = "internal error";
+inline constexpr std::string_view kSignal = "signal";  // of a child process that was asked
+inline constexpr std::string_view kCommand = "command";
+
+// A message without what is about one program only: quoted names but for operators', and numbers.
+std::string form_of(std::string_view message);
+
 struct Symptom {
-  std::string kind;  // "values", "nan", "diagnostic", "command"
-  std::string pass;  // Diagnostic: that fails
-  std::string id;    // of the diagnostic or error
+  std::string kind;
+  std::string pass;  // that fails
+  std::string id;    // of the diagnostic or error; the place of an internal error; the signal
   std::string text;  // for the reader
+  std::string form;  // of the diagnostic or error: what it says but for the names and numbers of this program
+  bool is_failure() const { return kind == kFails || kind == kInternal || kind == kSignal; }
   friend bool operator==(const Symptom& a, const Symptom& b) {
-    return a.kind == b.kind && a.pass == b.pass && a.id == b.id;
+    return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
   }
 };
 
@@ -51,16 +65,21 @@ class Oracle {
  public:
   Oracle(session::Session& session, const Question& question) : session_(session), question_(question) {}
 
-  // Of a program before its pipeline: its result is the reference. False: it cannot be run, for `why`.
+  // Of a program before its pipeline: its result is the reference. False: there is none, for `why`.
   bool start(const ir::Module* module);
-  // Of a version of the program that was given to `start`.
+  // Of a version of the program that was given to `start`. Nothing is seen either of what cannot be compared: `unseen`.
   std::optional<Symptom> look(const ir::Module* version);
   // All of it: the program, its pipeline, the result.
   std::optional<Symptom> ask(const ir::Module* module);
   // One pass after the other; the symptom when one fails. `after` is null then.
   std::optional<Symptom> apply(const passes::PassInvocation& pass, const ir::Module* before, const ir::Module*& after);
 
+  // Passes that fail are looked for, too: that wants no values.
+  bool wants_failures() const { return question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic; }
   const std::string& why() const { return why_; }
+  // Why the values that `look` was asked about last could not be compared; empty: they were, or nobody asked for
+  // values.
+  const std::string& unseen() const { return unseen_; }
   const std::vector<runtime::Value>& arguments() const { return arguments_; }
   const Question& question() const { return question_; }
 
@@ -72,7 +91,7 @@ class Oracle {
 
   session::Session& session_;
   Question question_;
-  std::string why_;
+  std::string why_, unseen_;
   std::vector<runtime::Value> arguments_;
   std::vector<runtime::Value> reference_;  // leaves of the result
 };

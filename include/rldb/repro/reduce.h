@@ -17,12 +17,15 @@ struct ProgramSize {
   std::size_t functions = 0;
   std::size_t bindings = 0;
   std::size_t statements = 0;  // of kernels
+  std::size_t constants = 0;   // elements of those that are no numbers
   std::size_t parameters = 0;  // of Relax functions
+  std::size_t symbols = 0;     // symbolic dims of their signatures
   std::size_t nodes = 0;       // of kernels
-  std::size_t attributes = 0;  // of functions
+  std::size_t attributes = 0;  // of functions, and those of calls that are not their defaults
+  std::size_t blocks = 0;      // dataflow blocks
   std::size_t elements = 0;    // of the parameters' static dims, added up: what shrinking dims makes smaller
 };
-ProgramSize size_of(const ir::Module* module);
+ProgramSize size_of(ir::Context& ctx, const ir::Module* module);
 std::string to_string(const ProgramSize& s);
 
 struct ReduceOptions {

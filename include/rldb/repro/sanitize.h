@@ -28,7 +28,8 @@ std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& w
 std::string to_string(const Sanitizers& which);
 
 struct Finding {
-  enum class Kind { Storage, Unwritten, Nan, Bounds, Overflow } kind{};
+  // Storage: read after it was written over. Shared: the kernel that reads it writes to its memory.
+  enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow } kind{};
   std::string function;
   std::string reader;         // the tensor that is being computed, or "return"
   std::string reader_callee;  // by this
@@ -46,6 +47,7 @@ struct Finding {
   std::string statement;  // Overflow: the expression; Bounds: what the engine says
   std::string dtype;      // Overflow
   std::string number;     // Overflow: what it would have been
+  bool is_about_storage() const { return (kind == Kind::Storage || kind == Kind::Shared) && !storage.empty(); }
 };
 
 // In the order of execution.

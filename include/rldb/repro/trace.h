@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,18 @@ namespace rldb::repro {
 inline constexpr std::size_t kNoEvent = std::size_t(-1);
 
 struct Reading {
-  std::string name;               // of the variable, or what was written there
-  std::size_t event = kNoEvent;   // that computed it
-  bool overwritten = false;       // it held something else when it was read
-  bool unwritten = false;         // nothing had been written there
+  std::string name;              // of the variable, or what was written there
+  std::size_t event = kNoEvent;  // that computed it
+  bool overwritten = false;      // it held something else when it was read
+  bool unwritten = false;        // nothing had been written there
+  bool shared = false;           // the call that reads it writes to its memory, by another parameter that may not alias
   std::size_t writer = kNoEvent;  // the event of another tensor that was written to its memory in between
 };
 
 struct Event {
   std::string function;
-  const ir::Binding* binding = nullptr;  // null: a parameter
+  const ir::Binding* binding = nullptr;  // null: a parameter, or an instruction
+  std::string instruction;               // of an executable, that computed it; empty: a parameter, or a binding
   std::vector<std::string> names;        // of variables that stand for it
   std::string callee;                    // kernel, operator or function; empty: none
   std::string storage;                   // name of the storage that it lies in; empty: its own memory
@@ -35,6 +38,7 @@ struct Event {
   std::vector<Reading> inputs;
   runtime::Value value;  // a copy
   const std::string& name() const { return names.front(); }
+  bool is_parameter() const { return !binding && instruction.empty(); }
 };
 
 struct Trace {
@@ -44,11 +48,13 @@ struct Trace {
   std::string error;             // it did not run to its end, for this reason
   std::string error_function;    // where
   const ir::Binding* error_binding = nullptr;
+  std::string error_instruction;  // of an executable
   runtime::ErrorKind error_kind{};
-  bool results_only = false;  // the program has no bindings to look at
+  bool results_only = false;  // an executable whose instructions bind no variables by name
   std::string incomplete;     // why events are missing; empty: none are
 };
 
+// The evaluator tells it what happens; who runs an executable (repro/compare/executable.cc) does it by `..._named`.
 class Recorder : public eval::Watcher {
  public:
   // Copies of more than so many bytes are not kept: the trace is incomplete from there on.
@@ -63,6 +69,9 @@ class Recorder : public eval::Watcher {
                                          runtime::PackedArgs args) override;
   runtime::Result<support::Unit> called(std::string_view name, const ir::PrimFunc* f, runtime::PackedArgs args,
                                         const runtime::Value& result) override;
+  void enter_named(std::string_view name, std::span<const std::string> parameters, runtime::PackedArgs args);
+  void begin_named(std::string instruction);
+  void bound_named(const std::string& variable, const runtime::Value& value);
   // The result is what these hold: the function was given tensors to write to.
   void results_are(runtime::PackedArgs outputs);
   Trace take();

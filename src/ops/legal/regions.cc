@@ -87,7 +87,7 @@ const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
 }  // namespace
 
 // Means (or largest values) of samples between pixels; as many samples a cell as it has pixels when their number is not
-// given.
+// given. `aligned` as TVM has it: a region may be smaller than a pixel, and stays where it is.
 Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   const auto size = *attr_ints(spec(c), "pooled_size");
   const std::int64_t ratio = attr_int(spec(c), "sample_ratio");
@@ -98,9 +98,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   return pooled(l, c, "roi_align", [=](const Region& r, const auto& store) -> const Stmt* {
     ir::Context& ctx = r.ctx;
     Writer& w = r.w;
-    const auto corner = [&](int k) {
-      return ir::sub(ctx, ir::mul(ctx, r.field(k), r.lit(r.scale)), r.lit(aligned ? 0.5 : 0));
-    };
+    const auto corner = [&](int k) { return ir::mul(ctx, r.field(k), r.lit(r.scale)); };
     struct Axis {
       const Expr *start, *bin, *samples;
     };

@@ -2,6 +2,7 @@
 #include "rldb/repro/dump.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -141,6 +142,32 @@ void make_constants(session::Session& session, std::vector<Stage>& stages) {
 }
 
 }  // namespace
+
+std::optional<StageName> parse_stage_name(const std::string& text) {
+  std::error_code ignored;
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos || colon + 1 == text.size() || fs::exists(text, ignored)) return std::nullopt;
+  StageName name{text.substr(0, colon), text.substr(colon + 1)};
+  if (!fs::is_directory(name.folder, ignored)) return std::nullopt;
+  return name;
+}
+
+std::optional<std::size_t> find_stage(const std::vector<Stage>& stages, std::string_view name, std::string& problem) {
+  std::vector<std::size_t> found;
+  const bool is_number = std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); });
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const std::string_view file = stages[i].file, stem = file.substr(0, file.size() - 3);
+    if (file == name || stem == name) return i;
+    const std::string_view number = file.substr(0, file.find('_'));
+    const auto value = [](std::string_view digits) { return std::stoull(std::string(digits)); };
+    if (stages[i].pass == name || (is_number && name.size() < 10 && value(number) == value(name))) found.push_back(i);
+  }
+  if (found.size() == 1) return found[0];
+  std::vector<std::string> which;
+  for (const std::size_t i : found) which.push_back(stages[i].file);
+  problem = found.empty() ? "there is no such stage" : fmt::format("it may be {}", fmt::join(which, ", "));
+  return std::nullopt;
+}
 
 std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem) {
   std::vector<Stage> stages;

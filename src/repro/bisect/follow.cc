@@ -144,6 +144,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   }
   Outcome outcome = run_somehow(stage, at, program);
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
+  if (outcome.ran && !follows) outcome.not_run = nothing_to_compare(outcome.result);
   if (!outcome.not_run.empty()) {
     skip(i, outcome.not_run);
     return Step::Skipped;
@@ -168,8 +169,10 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     next.reference = std::move(outcome);
   }
   if (step == Step::Anew) next.baseline = i;
+  if (step == Step::Anew && at.baseline != kNoStage) out_.anew.insert(i);
   next.previous = i;
   next.made_up = stage.made_up;
+  next.before = std::move(next.program);
   next.program = std::move(program);
   at = std::move(next);
   return step;
@@ -221,14 +224,29 @@ bool Follower::set_arguments(const ir::Function* f, Point& next, Program& progra
   return true;
 }
 
+// `name=...` for a parameter that the user gave, by its name or its place.
+bool Follower::is_given(const ir::Function* f, const std::string& text) const {
+  const std::string name = text.substr(0, text.find('=') + 1);
+  std::size_t place = 0;
+  for (const std::string& input : inputs_) {
+    if (input.starts_with(name)) return true;
+    const bool named = std::any_of(f->params.begin(), f->params.end(),
+                                   [&](const ir::Var* p) { return input.starts_with(std::string(p->name) + "="); });
+    if (!named && place < f->params.size() && std::string(f->params[place++]->name) + "=" == name) return true;
+  }
+  return false;
+}
+
 bool Follower::make_arguments(const ir::Function* f, Program& program, std::string& why) {
   session_.history().start(program.module);
   source::Diagnostics found;
-  auto made = session_.arguments(program.function, {}, found);
+  auto made = session_.arguments(program.function, inputs_, found);
   if (!made) {
     source::Diagnostics ignored;
-    made = session_.arguments(program.function, open_inputs(f, session_.options().default_dim, session_.options().seed),
-                              ignored);
+    std::vector<std::string> texts = inputs_;
+    for (std::string& text : open_inputs(f, session_.options().default_dim, session_.options().seed))
+      if (!is_given(f, text)) texts.push_back(std::move(text));
+    made = session_.arguments(program.function, texts, ignored);
   }
   if (!made) {
     why = first_error(found);

@@ -25,14 +25,21 @@ struct Point {
   Arguments arguments;              // of the baseline
   Outcome reference;
   Program program;           // of `previous`
+  Program before;            // of the one before that, as it was run for the comparison with `previous`
   std::string made_up;       // its constants without data,
   ConstantValues constants;  // and what is known of them
 };
 
 class Follower {
  public:
-  Follower(session::Session& session, const Tolerances& tolerances, TraceBisection& out)
-      : session_(session), tolerances_(tolerances), out_(out), reasons_(out.stages.size()), ran_(out.stages.size()) {}
+  Follower(session::Session& session, const Tolerances& tolerances, TraceBisection& out,
+           const std::vector<std::string>& inputs)
+      : session_(session),
+        tolerances_(tolerances),
+        out_(out),
+        inputs_(inputs),
+        reasons_(out.stages.size()),
+        ran_(out.stages.size()) {}
 
   enum class Step {
     Skipped,  // it is not there or cannot be run
@@ -52,6 +59,7 @@ class Follower {
   bool follow(std::size_t i, const ir::Function* f, Point& next, Program& program, std::string& why);
   bool set_constants(const Stage& stage, Point& next, Program& program, std::string& why);
   bool set_arguments(const ir::Function* f, Point& next, Program& program, std::string& why);
+  bool is_given(const ir::Function* f, const std::string& text) const;
   bool make_arguments(const ir::Function* f, Program& program, std::string& why);
   Outcome run_somehow(const Stage& stage, const Point& at, Program& program);
   Outcome execute(const Program& program);
@@ -64,6 +72,7 @@ class Follower {
   session::Session& session_;
   const Tolerances& tolerances_;
   TraceBisection& out_;
+  const std::vector<std::string>& inputs_;
   std::vector<std::string> reasons_;
   std::vector<bool> ran_;
   std::string last_reason_;

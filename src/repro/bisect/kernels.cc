@@ -1,8 +1,9 @@
 // KernelBisector: the kernel that makes the difference when the JIT runs it instead of the evaluator, and of that
 // kernel the step of its schedule.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "repro/borrow.h"
 #include "repro/values.h"
@@ -70,12 +71,31 @@ class KernelBisector {
       return false;
     }
     flatten(trace.result, reference_);
-    for (const Event& e : trace.events)
-      if (ir::as<ir::PrimFunc>(module_->find(e.callee)) &&
-          std::find(kernels_.begin(), kernels_.end(), e.callee) == kernels_.end())
+    out_.why = nothing_to_compare(reference_);
+    if (!out_.why.empty()) return false;
+    find_kernels(trace);
+    return !kernels_.empty();
+  }
+
+  // Those that the JIT compiles; the others run on the evaluator always. None: `why`.
+  void find_kernels(const Trace& trace) {
+    std::string refused;
+    for (const Event& e : trace.events) {
+      if (!ir::as<ir::PrimFunc>(module_->find(e.callee)) || met_.contains(e.callee)) continue;
+      support::poll();
+      met_.insert(e.callee);
+      source::Diagnostics found;
+      if (session_.compile_kernel(e.callee, found)) {
         kernels_.push_back(e.callee);
+        continue;
+      }
+      out_.refused.push_back(e.callee);
+      if (refused.empty() && !found.all().empty()) refused = found.all()[0].message;
+    }
     out_.kernels = kernels_.size();
-    return true;
+    if (!kernels_.empty()) return;
+    out_.why =
+        out_.refused.empty() ? "the program calls no kernel" : "the JIT compiles none of its kernels: " + refused;
   }
 
   // What differs when the JIT runs the first so many kernels, or one alone.
@@ -155,6 +175,7 @@ class KernelBisector {
   const ir::Module* module_ = nullptr;
   std::vector<Value> arguments_, reference_;
   std::vector<std::string> kernels_;  // in the order of their first calls
+  std::unordered_set<std::string> met_;
 };
 
 }  // namespace
@@ -170,10 +191,14 @@ std::string to_string(const KernelBisection& b) {
   using Part = KernelBisection::Part;
   using Verdict = KernelBisection::Verdict;
   if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
+  const std::string refused =
+      b.refused.empty() ? std::string()
+                        : fmt::format("not compiled by the JIT, and not looked at: {}\n", fmt::join(b.refused, ", "));
   if (b.verdict == Verdict::None)
-    return fmt::format("the JIT runs each of {} kernels as the evaluator does", b.kernels);
-  std::string text = fmt::format("kernel: {} ({} of {} in the order of their calls){}\n", b.kernel, b.index + 1,
-                                 b.kernels, b.alone ? "" : ", only together with kernels before it");
+    return refused + fmt::format("the JIT runs each of {} kernels as the evaluator does", b.kernels);
+  std::string text =
+      refused + fmt::format("kernel: {} ({} of {} in the order of their calls){}\n", b.kernel, b.index + 1, b.kernels,
+                            b.alone ? "" : ", only together with kernels before it");
   text += "symptom: " + b.difference;
   if (b.part == Part::Schedule) {
     const schedule::Step& step = b.steps[b.step - 1];

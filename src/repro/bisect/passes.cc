@@ -1,4 +1,6 @@
 // PassBisector: the first pass of a pipeline after which the results are no longer right.
+#include <fmt/format.h>
+
 #include "repro/borrow.h"
 #include "rldb/ir/equal.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -16,10 +18,9 @@ class PassBisector {
 
   void run(const ir::Module* module, const std::vector<passes::PassInvocation>& pipeline) {
     out_.count = pipeline.size();
-    if (!oracle_.start(module)) {
-      out_.why = "the program cannot be run before the first pass: " + oracle_.why();
-      return;
-    }
+    out_.runs = oracle_.start(module);
+    if (!out_.runs) out_.why = "the program cannot be compared before the first pass: " + oracle_.why();
+    if (!out_.runs && !oracle_.wants_failures()) return;
     if (oracle_.look(module)) {
       out_.why = "the symptom is there before the first pass";
       return;
@@ -30,17 +31,30 @@ class PassBisector {
       if (step(i, pipeline[i], before)) return;
       before = out_.after;
     }
-    out_.verdict = PassBisection::Verdict::None;
+    if (!out_.runs) return;
+    if (out_.passed_by.empty())
+      out_.verdict = PassBisection::Verdict::None;
+    else
+      out_.why = fmt::format("from {} on the program cannot be compared: {}", out_.passed_by[0].first,
+                             out_.passed_by[0].second);
   }
 
  private:
-  // One pass; true: it brings the symptom.
+  // One pass; true: it brings the symptom, or the program goes no further.
   bool step(std::size_t i, const passes::PassInvocation& pass, const ir::Module* before) {
     out_.pass = pass;
     out_.before = before;
     out_.index = i;
     auto symptom = with_limit(-1, out_.after);
-    if (!symptom) return false;
+    if (!symptom) {
+      note_unseen();
+      return false;
+    }
+    if (symptom->is_failure() && !oracle_.wants_failures()) {
+      out_.why = fmt::format("pass `{}` fails: {}", symptom->pass, symptom->text);
+      return true;
+    }
+    out_.why.clear();
     out_.verdict = PassBisection::Verdict::Found;
     out_.symptom = std::move(*symptom);
     look_twice();
@@ -49,23 +63,23 @@ class PassBisector {
     return true;
   }
 
+  // What the last pass left could be compared, or not; it may have left everything as it was.
+  void note_unseen() {
+    if (out_.after == out_.before) return;
+    if (oracle_.unseen().empty())
+      out_.passed_by.clear();
+    else
+      out_.passed_by.emplace_back(passes::to_string(out_.pass), oracle_.unseen());
+  }
+
   // The pass with at most so many rewrites, and what is wrong then.
   std::optional<Symptom> with_limit(std::int64_t limit, const ir::Module*& after) {
     passes::RewriteCounter counter(limit);
     auto failed = oracle_.apply(out_.pass, out_.before, after);
     if (limit < 0) out_.rewrites = counter.asked();
     last_text_ = counter.last();
-    if (failed && !wants_failures()) {
-      out_.why = "pass `" + failed->pass + "` fails: " + failed->text;
-      return failed;
-    }
     if (failed || after == out_.before) return failed;
     return oracle_.look(after);
-  }
-
-  bool wants_failures() const {
-    const OracleKind kind = oracle_.question().kind;
-    return kind == OracleKind::Any || kind == OracleKind::Diagnostic;
   }
 
   void look_twice() {
@@ -94,7 +108,7 @@ class PassBisector {
 
   // Where the values part.
   void compare_sides() {
-    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != "values") return;
+    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != kValues) return;
     Program a, b;
     a.module = out_.before;
     a.function = oracle_.question().function;

@@ -51,8 +51,12 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
   for (const std::string& note : b.notes) text += "note: " + note + "\n";
   text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
   if (b.verdict == Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
+  for (const std::string& f : b.alone) text += "not compared: " + f + "\n";
   if (b.verdict == Verdict::Agree)
-    text += fmt::format("all stages agree on {}\n{}", fmt::join(b.compared, ", "), memory_of(b.memory));
+    text +=
+        fmt::format("{} agree on {}{}\n{}", runnable == b.stages.size() ? "all stages" : "all stages that can be run",
+                    fmt::join(b.compared, ", "),
+                    b.anew.empty() ? "" : ", in parts that were not compared with each other", memory_of(b.memory));
   if (b.verdict == Verdict::Found) {
     const Stage& good = b.stages[b.good];
     const Stage& bad = b.stages[b.bad];
@@ -89,6 +93,9 @@ std::string to_string(const PassBisection& b) {
     text += fmt::format("rewrite: {} of {}: {}\n", b.rewrite, b.rewrites, b.rewrite_text);
   else if (b.rewrites > 0 && !b.unstable)
     text += fmt::format("rewrite: none of the {} that it counts\n", b.rewrites);
+  if (!b.symptom.is_failure())
+    for (const auto& [pass, why] : b.passed_by)
+      text += fmt::format("or {}, whose result could not be compared: {}\n", pass, why);
   if (b.comparison) text += to_string(*b.comparison, "before", "after") + "\n";
   text.pop_back();
   return text;

@@ -31,8 +31,12 @@ constexpr std::size_t kLongRun = 24;
 
 class TraceBisector {
  public:
-  TraceBisector(session::Session& session, const Tolerances& tolerances, TraceBisection& out)
-      : session_(session), tolerances_(tolerances), out_(out), follower_(session, tolerances, out) {}
+  TraceBisector(session::Session& session, const Tolerances& tolerances, const Followed& what, TraceBisection& out)
+      : session_(session),
+        tolerances_(tolerances),
+        what_(what),
+        out_(out),
+        follower_(session, tolerances, out, what.inputs) {}
 
   void run() {
     const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
@@ -42,18 +46,27 @@ class TraceBisector {
     }
     order_stages();
     const bool open = has_open_dims(first->module);
-    for (const std::string& name : functions_of(first->module))
-      if (try_dims(name, open)) {
-        follower_.tell_reasons();
-        return;
-      }
+    for (const std::string& name : functions_of(first->module)) {
+      if (!what_.function.empty() && name != what_.function) continue;
+      const bool differs = try_dims(name, open);
+      if (differs) out_.alone.clear();
+      if (differs) return follower_.tell_reasons();
+      if (std::find(out_.compared.begin(), out_.compared.end(), name) == out_.compared.end())
+        out_.alone.push_back(follower_.last_reason().empty() ? name : name + " (" + follower_.last_reason() + ")");
+    }
     follower_.tell_reasons();
     out_.verdict = out_.compared.empty() ? TraceBisection::Verdict::CannotTell : TraceBisection::Verdict::Agree;
     const std::vector<std::string> notes = out_.notes;
+    const std::set<std::size_t> anew = out_.anew;
     if (!out_.compared.empty()) look_at_last_memory();
     out_.notes = notes;  // going back is no comparison anew
-    if (out_.compared.empty()) out_.why = "no two stages could be compared";
-    if (out_.compared.empty() && !follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
+    out_.anew = anew;
+    if (!out_.compared.empty()) return;
+    out_.why = "no two stages could be compared";
+    if (!what_.function.empty() && !find_public(first->module, what_.function))
+      out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first->file);
+    if (!follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
+    out_.alone.clear();
   }
 
  private:
@@ -67,6 +80,11 @@ class TraceBisector {
     }
     std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "main"; });
     return names;
+  }
+
+  static bool find_public(const ir::Module* module, const std::string& name) {
+    const std::vector<std::string> names = functions_of(module);
+    return std::find(names.begin(), names.end(), name) != names.end();
   }
 
   // Parameters that fit tensors of more than one shape.
@@ -236,6 +254,7 @@ class TraceBisector {
 
   session::Session& session_;
   const Tolerances& tolerances_;
+  const Followed& what_;
   TraceBisection& out_;
   Follower follower_;
   Clock::time_point start_ = Clock::now();
@@ -244,11 +263,12 @@ class TraceBisector {
   Point at_;
 };
 
-TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances) {
+TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances,
+                             const Followed& what) {
   if (out.stages.empty()) return out;
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
-  TraceBisector(session, tolerances, out).run();
+  TraceBisector(session, tolerances, what, out).run();
   name_planners(out.memory, out.stages);
   return out;
 }
@@ -265,22 +285,64 @@ TraceBisection joined(const TraceBisection& a, const TraceBisection& b, const st
   return out;
 }
 
+// Where the second folder begins the comparison went on, or the folders were not compared with each other.
+void need_passage(TraceBisection& both, std::size_t second) {
+  if (both.verdict != TraceBisection::Verdict::Agree) return;
+  std::size_t i = second;
+  while (i < both.stages.size() && !both.stages[i].not_runnable.empty()) ++i;
+  if (i < both.stages.size() && !both.anew.contains(i)) return;
+  both.verdict = TraceBisection::Verdict::CannotTell;
+  both.why = "the programs of the two folders could not be compared with each other";
+}
+
 }  // namespace
 
-TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances) {
+TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
+                            const Followed& what) {
   TraceBisection out;
   out.stages = read_dump(session, folder, out.why);
-  return bisect_stages(session, std::move(out), tolerances);
+  return bisect_stages(session, std::move(out), tolerances, what);
+}
+
+StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
+                               const Followed& what, const Tolerances& tolerances, bool shadow) {
+  const std::string function = what.function.empty() ? "main" : what.function;
+  StageComparison out;
+  TraceBisection both;
+  both.stages = std::move(stages);
+  for (const std::size_t i : {a, b}) {
+    const Stage& s = both.stages[i];
+    if (s.module && s.not_runnable.empty()) continue;
+    out.comparison.why = fmt::format("{}: {}", s.file, s.not_runnable);
+    return out;
+  }
+  const Borrow borrow(session);
+  Follower follower(session, tolerances, both, what.inputs);
+  Point at;
+  Program second;
+  Step step = follower.attempt(a, function, at, second);
+  if (step != Step::Skipped) step = follower.attempt(b, function, at, second);
+  if (step == Step::Agrees || step == Step::Differs) {
+    out.a = step == Step::Differs ? at.program : at.before;
+    out.b = step == Step::Differs ? second : at.program;
+    out.comparison = compare(session, out.a, out.b, tolerances, shadow);
+    return out;
+  }
+  out.comparison.why = follower.last_reason();
+  if (!both.notes.empty()) out.comparison.why = both.notes.back();
+  if (out.comparison.why.empty()) out.comparison.why = fmt::format("there is no function `{}` in both", function);
+  return out;
 }
 
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances) {
+                                  const Tolerances& tolerances, const Followed& what) {
   FolderBisection out;
-  out.first = bisect_trace(session, first, tolerances);
-  out.second = bisect_trace(session, second, tolerances);
+  out.first = bisect_trace(session, first, tolerances, what);
+  out.second = bisect_trace(session, second, tolerances, what);
   using Verdict = TraceBisection::Verdict;
-  if (out.first.verdict == Verdict::Agree && out.second.verdict == Verdict::Agree)
-    out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances);
+  if (out.first.verdict != Verdict::Agree || out.second.verdict != Verdict::Agree) return out;
+  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what);
+  need_passage(*out.both, out.first.stages.size());
   return out;
 }
 

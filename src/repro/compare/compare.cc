@@ -5,6 +5,7 @@
 #include <set>
 
 #include "repro/borrow.h"
+#include "repro/compare/executable.h"
 #include "repro/compare/match.h"
 #include "repro/compare/shadow.h"
 #include "repro/values.h"
@@ -45,7 +46,7 @@ class FirstSearch {
   // Anywhere: the results agree.
   std::optional<FirstDifference> anywhere() {
     for (std::size_t j = 0; j < b_.events.size(); ++j) {
-      if (matcher_.equal()[j] != kNoEvent || !b_.events[j].binding) continue;
+      if (matcher_.equal()[j] != kNoEvent || b_.events[j].is_parameter()) continue;
       if (const std::size_t i = matcher_.counterpart(j, Matcher::kSure); i != kNoEvent) return describe(j, i);
     }
     return std::nullopt;
@@ -76,6 +77,7 @@ class FirstSearch {
     in.name = r.name;
     in.agrees = matcher_.agrees(r);
     in.overwritten = r.overwritten;
+    in.shared = r.shared;
     if (r.event != kNoEvent) in.storage = b_.events[r.event].storage;
     if (r.writer != kNoEvent) {
       in.writer = b_.events[r.writer].name();
@@ -100,7 +102,7 @@ class FirstSearch {
     d.name = e.names.back();
     d.callee = e.callee;
     d.binding = e.binding;
-    if (e.binding) d.text = ir::print_binding(e.binding);
+    d.text = e.binding ? ir::print_binding(e.binding) : e.instruction;
     for (const Reading& r : e.inputs) d.inputs.push_back(input(r));
     if (i != kNoEvent) {
       d.other_name = a_.events[i].names.back();
@@ -120,6 +122,16 @@ class FirstSearch {
   std::size_t end_counterpart_ = kNoEvent;
 };
 
+// Where a run ended with an error.
+FirstDifference place_of_error(const Trace& t) {
+  FirstDifference d;
+  d.function = t.error_function;
+  d.binding = t.error_binding;
+  if (d.binding) d.name = d.binding->var->name;
+  d.text = d.binding ? ir::print_binding(d.binding) : t.error_instruction;
+  return d;
+}
+
 // One side did not end.
 Comparison of_errors(const Trace& a, const Trace& b) {
   Comparison c;
@@ -129,6 +141,7 @@ Comparison of_errors(const Trace& a, const Trace& b) {
   }
   c.verdict = Comparison::Verdict::Differs;
   c.why = a.error.empty() ? "only the second fails: " + b.error : "only the first fails: " + a.error;
+  c.first = place_of_error(a.error.empty() ? b : a);
   return c;
 }
 
@@ -142,6 +155,7 @@ std::optional<TensorDifference> difference_of_results(const Trace& a, const Trac
     why = "the first gives " + std::to_string(left.size()) + " value(s), the second " + std::to_string(right.size());
     return std::nullopt;
   }
+  why = nothing_to_compare(left);
   for (leaf = 0; leaf < left.size(); ++leaf) {
     if (is_opaque(left[leaf])) {
       why = "it gives a value that cannot be compared: " + runtime::describe(left[leaf]);
@@ -158,35 +172,10 @@ std::optional<TensorDifference> difference_of_results(const Trace& a, const Trac
 }  // namespace
 
 bool FirstDifference::inputs_agree() const {
-  return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees; });
+  return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees && !in.shared; });
 }
 
 std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
-
-namespace {
-
-// On the machine: an executable has no bindings.
-Trace record_executable(session::Session& session, const Program& program) {
-  auto before = session.snapshot();
-  session.mute(true);
-  session.options().engine = program.kernels;
-  Trace trace;
-  trace.results_only = true;
-  source::Diagnostics found;
-  if (session.load_file(program.executable, found)) {
-    const session::RunResult run = session.run(program.function, copies(program.args), found);
-    support::poll_cause();
-    if (run.ok) trace.result = run.value;
-    if (run.fault) trace.error_kind = run.fault->error.kind;
-  }
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
-  session.mute(false);
-  session.restore(std::move(before));
-  return trace;
-}
-
-}  // namespace
 
 Trace record(session::Session& session, const Program& program) {
   if (!program.executable.empty()) return record_executable(session, program);

@@ -154,7 +154,12 @@ Shadow against_shadow(session::Session& session, const Program& program, const V
   }
   out.verdict = Shadow::Verdict::Rounding;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    if (!left[i].is(ValueKind::Tensor) || !right[i].is(ValueKind::Tensor) || !shadow[i].is(ValueKind::Tensor)) continue;
+    if (!left[i].is(ValueKind::Tensor) || !right[i].is(ValueKind::Tensor) || !shadow[i].is(ValueKind::Tensor)) {
+      if (is_opaque(left[i]) || !difference(left[i], right[i], {})) continue;
+      out.verdict = Shadow::Verdict::CannotTell;
+      out.why = fmt::format("part {} of the results differs, and is no tensor", i);
+      return out;
+    }
     const Tensor &l = left[i].as_tensor(), &r = right[i].as_tensor(), &s = shadow[i].as_tensor();
     const bool comparable = l.shape() == r.shape() && l.shape() == s.shape() && l.dtype() == r.dtype();
     if (comparable && is_narrow(l.dtype())) {

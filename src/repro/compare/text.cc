@@ -25,7 +25,10 @@ std::string text_of_inputs(const FirstDifference& d) {
   std::vector<std::string> agree, differ;
   for (const ComparedInput& in : d.inputs) {
     if (in.overwritten) text += "  " + text_of_overwritten(in) + "\n";
-    if (!in.overwritten) (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
+    if (in.shared)
+      text += fmt::format("  `{}` is in the memory that the same call writes to{}\n", in.name,
+                          in.storage.empty() ? "" : fmt::format(", storage `{}`", in.storage));
+    if (!in.overwritten && !in.shared) (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
   }
   if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
   if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
@@ -56,12 +59,12 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
   } else {
     text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
     if (c.shadow) text += to_string(*c.shadow) + "\n";
-    if (c.results_only) text += "an executable has no bindings: results alone were compared\n";
-    if (c.first) text += "first difference: ";
+    if (c.results_only) text += "an executable does not name its variables: results alone were compared\n";
+    if (c.first) text += c.result ? "first difference: " : "it ends at ";
   }
   if (c.first) {
     const FirstDifference& d = *c.first;
-    text += fmt::format("`{}` in `{}`", d.name, d.function);
+    text += d.name.empty() ? fmt::format("`{}`", d.function) : fmt::format("`{}` in `{}`", d.name, d.function);
     if (!d.callee.empty()) text += fmt::format(", computed by `{}`", d.callee);
     if (!d.other_name.empty() && d.other_name != d.name) text += fmt::format(" (`{}` on the first side)", d.other_name);
     if (d.difference) text += ": " + to_string(*d.difference);

@@ -10,6 +10,7 @@
 #include "repro/values.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/schedule/schedule.h"
 
 namespace rldb::repro {
 
@@ -37,6 +38,26 @@ bool allocates(std::string_view callee) {
 // What it reads and writes are dims, not the program's tensors.
 bool keeps_dims(std::string_view callee) { return is_builtin(callee, bytecode::BuiltinEffect::Heap); }
 
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.byte_offset() < b.byte_offset() + b.byte_size() &&
+         b.byte_offset() < a.byte_offset() + a.byte_size();
+}
+
+// The memory of this argument is an output's, too.
+bool is_written_by_another(PackedArgs args, std::size_t i, const std::vector<BufferUse>& use) {
+  if (!args[i].is(ValueKind::Tensor)) return false;
+  for (std::size_t k = 0; k < args.size() && k < use.size(); ++k)
+    if (k != i && use[k].written && args[k].is(ValueKind::Tensor) && overlap(args[i].as_tensor(), args[k].as_tensor()))
+      return true;
+  return false;
+}
+
+// What is being executed: a binding, or an instruction.
+struct Place {
+  const ir::Binding* binding = nullptr;
+  std::string instruction;
+};
+
 // A part of a storage that was written, last by this event, as memory of the tensor `owner`.
 struct Written {
   std::size_t begin;
@@ -53,7 +74,7 @@ struct Recorder::State {
   Trace trace;
   std::size_t bytes_left;
   std::vector<std::string> functions;
-  std::vector<const ir::Binding*> bindings;                          // in progress, the innermost last
+  std::vector<Place> places;                                         // in progress, the innermost last
   std::vector<std::vector<Reading>> readings;                        // of the calls in progress
   std::unordered_map<const runtime::Object*, std::size_t> event_of;  // tensor: what computed it; none: nothing yet
   std::unordered_map<const runtime::Object*, std::string> name_of;   // tensor or storage: the name it had last
@@ -144,7 +165,8 @@ struct Recorder::State {
     }
     Event e;
     e.function = functions.empty() ? std::string() : functions.back();
-    e.binding = bindings.empty() ? nullptr : bindings.back();
+    if (!places.empty()) e.binding = places.back().binding;
+    if (!places.empty()) e.instruction = places.back().instruction;
     if (std::string known = name(&t); !known.empty()) e.names.push_back(std::move(known));
     if (const auto it = name_of.find(t.storage().get()); it != name_of.end()) e.storage = it->second;
     if (const auto it = allocation.find(owner(t)); it != allocation.end()) e.allocation = it->second;
@@ -234,13 +256,20 @@ Recorder::Recorder(std::size_t max_bytes) : state_(std::make_unique<State>(max_b
 Recorder::~Recorder() = default;
 
 void Recorder::enter(std::string_view name, const ir::Function* f, PackedArgs args) {
+  std::vector<std::string> parameters;
+  if (state_->functions.empty())
+    for (const ir::Var* p : f->params) parameters.emplace_back(p->name);
+  enter_named(name, parameters, args);
+}
+
+void Recorder::enter_named(std::string_view name, std::span<const std::string> parameters, PackedArgs args) {
   State& s = *state_;
   const bool outermost = s.functions.empty();
   s.functions.emplace_back(name);
   if (!outermost) return;
   for (std::size_t i = 0; i < args.size(); ++i) {
     for_each_tensor(args[i], [&](const Tensor& t) { s.add_event(t, {}, {}); });
-    s.name_value(args[i], std::string(f->params[i]->name));
+    if (i < parameters.size()) s.name_value(args[i], parameters[i]);
   }
 }
 
@@ -253,7 +282,14 @@ void Recorder::leave(const Value& result) {
   if (copy.ok()) s.trace.result = std::move(copy).value();
 }
 
-void Recorder::begin(const ir::Binding* b) { state_->bindings.push_back(b); }
+void Recorder::begin(const ir::Binding* b) { state_->places.push_back({b, {}}); }
+
+void Recorder::begin_named(std::string instruction) { state_->places.push_back({nullptr, std::move(instruction)}); }
+
+void Recorder::bound_named(const std::string& variable, const Value& value) {
+  state_->places.pop_back();
+  if (!variable.empty()) state_->name_value(value, variable);
+}
 
 Result<Unit> Recorder::bound(const ir::Binding* b, const Value& value) {
   State& s = *state_;
@@ -261,7 +297,7 @@ Result<Unit> Recorder::bound(const ir::Binding* b, const Value& value) {
     const bool computed = s.event_of.contains(&t) || !ir::as<ir::Constant>(b->value);
     if (!computed) s.add_event(t, {}, {});
   });
-  s.bindings.pop_back();
+  s.places.pop_back();
   s.name_value(value, std::string(b->var->name));
   return Unit{};
 }
@@ -283,10 +319,13 @@ Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, Pac
     return Unit{};
   }
   const std::vector<BufferUse>& use = s.use_of(f);
+  const bool separate = schedule::is_noalias(f);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (i < use.size() && !use[i].read) continue;
     const std::size_t before = to.size();
     s.add_readings(to, args[i]);
+    if (separate && is_written_by_another(args, i, use))
+      for (std::size_t k = before; k < to.size(); ++k) to[k].shared = true;
     // An output that a reduction adds to: that it does so before it sets it cannot be seen from here.
     if (i < use.size() && use[i].written && to.size() > before && to.back().event == kNoEvent) to.resize(before);
   }
@@ -324,7 +363,8 @@ Trace Recorder::take() {
   for (Event& e : s.trace.events)
     if (e.names.empty()) e.names.push_back(e.binding ? std::string(e.binding->var->name) : std::string("<unnamed>"));
   if (!s.functions.empty()) s.trace.error_function = s.functions.back();
-  if (!s.bindings.empty()) s.trace.error_binding = s.bindings.back();
+  if (!s.places.empty()) s.trace.error_binding = s.places.back().binding;
+  if (!s.places.empty()) s.trace.error_instruction = s.places.back().instruction;
   return std::move(s.trace);
 }
 

@@ -7,6 +7,7 @@
 
 #include "repro/borrow.h"
 #include "repro/fuzz/generate.h"
+#include "repro/fuzz/random.h"
 #include "repro/read_again.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
@@ -27,7 +28,9 @@ constexpr std::uint64_t kOtherInputs = 0x5eed;
 
 // As the front end would have made it: what a call leaves out is filled in. Null: its text is not read.
 const ir::Module* program(session::Session& session, const std::vector<Building>& blocks, std::uint64_t seed) {
-  return read_again(session, ir::print(generate(session.context(), blocks, seed)));
+  ir::PrintOptions print;
+  print.show_meta = true;
+  return read_again(session, ir::print(generate(session.context(), blocks, seed), print));
 }
 
 // Operators that need what is not there (a library, a device) are left out: each is run alone once.
@@ -86,6 +89,7 @@ class Fuzzer {
         out_.wrong_option = b.symptom.text;
         return;
       }
+      if (!b.runs) continue;  // what a pass says of it is of no interest
       compared = compared || b.verdict != PassBisection::Verdict::CannotTell;
       if (b.verdict == PassBisection::Verdict::Found && lasts(module, b)) {
         add(seed, module, b);
@@ -101,7 +105,7 @@ class Fuzzer {
 
   // Values that differ with these inputs and with others.
   bool lasts(const ir::Module* module, const PassBisection& b) {
-    if (b.symptom.kind != "values") return true;
+    if (b.symptom.kind != kValues) return true;
     const Borrow borrow(session_);
     session_.options().seed ^= kOtherInputs;
     const PassBisection again = bisect_passes(session_, module, question());
@@ -109,7 +113,7 @@ class Fuzzer {
   }
 
   void add(std::uint64_t seed, const ir::Module* module, const PassBisection& b) {
-    if (b.symptom.kind != "values")
+    if (b.symptom.kind != kValues)
       for (FuzzFinding& known : out_.findings)
         if (known.symptom == b.symptom) {
           ++known.programs;
@@ -140,13 +144,15 @@ class Fuzzer {
     const Borrow borrow(session_);
     session_.history().start(module);
     const Validation v = validate_engines(session_);
-    if (v.difference.empty()) return;
+    out_.on_engines += !v.compared.empty() || !v.difference.empty();
+    // A reduction over no elements writes nothing (TensorIR's init belongs to the first iteration): any value is right.
+    if (v.difference.empty() || v.over_nothing) return;
     session_.options().seed ^= kOtherInputs;
     if (validate_engines(session_).difference.empty()) return;
     FuzzFinding f;
     f.seed = seed;
     f.text = "engines: " + v.difference;
-    f.symptom = {"values", {}, {}, v.difference};
+    f.symptom = {std::string(kValues), {}, {}, v.difference};
     f.module = module;
     f.default_dim = session_.options().default_dim;
     out_.findings.push_back(std::move(f));
@@ -170,14 +176,16 @@ FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
   const Borrow borrow(session);
   try {
     Fuzzer(session, options, out).run();
-  } catch (const support::Cancelled&) {  // what was found is kept
+  } catch (const support::Cancelled&) {
+    support::acknowledge_cancel();  // what was found is kept, and told
   }
   return out;
 }
 
 std::string to_string(const FuzzReport& r) {
-  std::string text = fmt::format("{} programs of {} operators, {} of them compared: {} finding{}", r.programs,
-                                 r.operators, r.compared, r.findings.size(), r.findings.size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} programs of {} operators, {} of them compared ({} on the engines): {} finding{}", r.programs,
+                  r.operators, r.compared, r.on_engines, r.findings.size(), r.findings.size() == 1 ? "" : "s");
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
     if (f.programs > 1) text += fmt::format("the same in {} programs\n", f.programs);

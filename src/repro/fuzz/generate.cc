@@ -4,8 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "repro/fuzz/arguments.h"
+#include "repro/fuzz/kernel.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -15,8 +20,8 @@ using ir::DType;
 
 namespace {
 
-constexpr std::size_t kMaxArity = 3;
-constexpr std::size_t kTries = 40;  // for one binding
+constexpr std::size_t kTries = 40;         // for one binding
+constexpr std::size_t kTriesToType = 400;  // for an operator to be typed at all
 constexpr std::int64_t kColumns = 4;
 constexpr std::size_t kMaxNdim = 4;
 
@@ -26,13 +31,15 @@ bool is_plain(const op::Row& row) {
   return row.pure && (row.traits == op::Trait::None || (row.traits & kViews) == row.traits);
 }
 
-const ir::Call* call_of(ir::Context& ctx, op::Id id, std::span<const ir::Expr* const> args) {
-  auto made = ctx.call({ctx.op(op::row(id).name), args, {}, {}});
-  return made.ok() ? *made : nullptr;
+// Its result is the first argument, with something said about it that the typer does not look at (a device).
+bool says_something(const op::Row& row, const ops::OpInfo& info) {
+  return row.has(op::Trait::Identity) && !info.attrs.empty();
 }
 
-// A tensor whose size is known, of a dtype that every engine has.
+// A tensor whose size is known, of a dtype that every engine has; or some of them.
 bool is_usable(const ir::Type* type) {
+  const auto* tuple = as<ir::TupleType>(type);
+  if (tuple) return !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_usable);
   const auto* t = as<ir::TensorType>(type);
   if (!t || !t->has_shape || t->shape.size() > kMaxNdim) return false;
   return t->dtype == DType::Float(32) || t->dtype == DType::Int(32) || t->dtype == DType::Int(64) || t->dtype.is_bool();
@@ -57,6 +64,8 @@ class Generator {
     params_.clear();
     done_.clear();
     current_.clear();
+    inner_.clear();
+    dataflow_ = false;
     counter_ = 0;
     rows_ = random_.one_in(2) ? static_cast<const ir::Expr*>(ctx_.var("n", ctx_.int64()))
                               : ctx_.i64(std::int64_t(1 + random_.below(8)));
@@ -78,7 +87,16 @@ class Generator {
     pool_.push_back(add_param("w", square, DType::Float(32)));
     pool_.push_back(add_param("b", vector, DType::Float(32)));
     if (random_.one_in(3)) pool_.push_back(add_param("i", matrix, DType::Int(32)));
+    if (random_.one_in(4)) add_image();
     condition_ = random_.one_in(3) ? add_param("c", {}, DType::Bool()) : nullptr;
+  }
+
+  // What convolutions and pools take.
+  void add_image() {
+    const ir::Expr* image[] = {random_.one_in(2) ? rows_ : ctx_.i64(1), ctx_.i64(kColumns), ctx_.i64(6), ctx_.i64(6)};
+    const ir::Expr* filter[] = {ctx_.i64(kColumns), ctx_.i64(kColumns), ctx_.i64(3), ctx_.i64(3)};
+    pool_.push_back(add_param("image", image, DType::Float(32)));
+    pool_.push_back(add_param("filter", filter, DType::Float(32)));
   }
 
   void make_helper() {
@@ -113,7 +131,8 @@ class Generator {
   void fill(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       support::poll();
-      switch (random_.below(12)) {
+      if (current_.empty()) dataflow_ = random_.one_in(2);
+      switch (random_.below(14)) {
         case 0:
           add_cast();
           break;
@@ -126,6 +145,10 @@ class Generator {
         case 3:
           add_branch();
           break;
+        case 4:
+        case 5:
+          add_kernel();
+          break;
         default:
           add_operator();
       }
@@ -134,12 +157,20 @@ class Generator {
   }
 
   void close_block() {
-    if (!current_.empty()) done_.push_back(ctx_.block(current_));
+    if (!current_.empty()) done_.push_back(ctx_.block(current_, dataflow_));
     current_.clear();
+    std::erase_if(pool_, [&](const ir::Var* v) { return inner_.contains(v); });
+    inner_.clear();
+    dataflow_ = false;
   }
 
+  // In a dataflow block a variable is seen outside of it, or not.
   const ir::Var* bind(const ir::Expr* value, const ir::Type* cast = nullptr) {
-    const ir::Var* v = ctx_.var(fmt::format("v{}", counter_++), cast ? cast : value->type);
+    const std::string name = fmt::format("v{}", counter_++);
+    const ir::Type* type = cast ? cast : value->type;
+    const bool inner = dataflow_ && !random_.one_in(3);
+    const ir::Var* v = inner ? ctx_.dataflow_var(name, type) : ctx_.var(name, type);
+    if (inner) inner_.insert(v);
     current_.push_back(cast ? ctx_.match_cast(v, value, cast) : ctx_.binding(v, value));
     return v;
   }
@@ -160,16 +191,41 @@ class Generator {
     return *std::find_if(pool_.rbegin(), pool_.rend(), is_known);
   }
 
+  // A tensor that there is, or a constant now and then: folding works on these.
+  const ir::Expr* operand() {
+    if (!random_.one_in(10)) return pick();
+    std::vector<std::int64_t> shape(random_.below(3), kColumns);
+    auto made = runtime::random_tensor(std::move(shape), DType::Float(32), random_.next());
+    return made.ok() ? static_cast<const ir::Expr*>(ctx_.constant(std::move(made).value())) : pick();
+  }
+
+  Choices choices() {
+    return {[this] { return operand(); }, {rows_, ctx_.i64(kColumns), ctx_.i64(1), ctx_.i64(2)}};
+  }
+
   void add_operator() {
+    const Choices from = choices();
     for (std::size_t i = 0; i < kTries; ++i) {
-      const Building& block = blocks_[random_.below(blocks_.size())];
-      std::vector<const ir::Expr*> args;
-      for (std::size_t k = 0; k < block.arity; ++k) args.push_back(pick());
-      const ir::Call* call = call_of(ctx_, block.op, ctx_.list(std::span<const ir::Expr* const>(args)));
-      if (!call || !is_usable(call->type)) continue;
-      pool_.push_back(bind(call));
-      return;
+      const ir::Call* call = random_call(ctx_, random_, *blocks_[random_.below(blocks_.size())], from);
+      if (call && is_usable(call->type)) return add_value(call);
     }
+  }
+
+  // Of a tuple each field.
+  void add_value(const ir::Expr* value) {
+    const ir::Var* v = bind(value);
+    const auto* tuple = as<ir::TupleType>(v->type);
+    if (!tuple) return pool_.push_back(v);
+    for (std::size_t i = 0; i < tuple->fields.size(); ++i)
+      if (auto field = ctx_.tuple_get(v, std::int64_t(i)); field.ok() && is_usable((*field)->type)) add_value(*field);
+  }
+
+  void add_kernel() {
+    std::vector<const ir::Var*> inputs;
+    for (std::size_t i = 0, n = 1 + random_.below(2); i < n; ++i) inputs.push_back(pick());
+    const ir::Call* call = random_kernel_call(ctx_, random_, builder_, inputs);
+    if (!call) return add_operator();
+    pool_.push_back(bind(call));
   }
 
   // The rows have a name of their own from here on.
@@ -191,11 +247,9 @@ class Generator {
 
   // An operator that keeps the type of what it is given; null: none was met.
   const ir::Call* same_type_call(const ir::Var* v) {
+    const Choices from{[v] { return v; }, {rows_, ctx_.i64(kColumns)}};
     for (std::size_t i = 0; i < kTries; ++i) {
-      const Building& block = blocks_[random_.below(blocks_.size())];
-      if (block.arity > 2) continue;
-      const std::vector<const ir::Expr*> args(block.arity, v);
-      const ir::Call* call = call_of(ctx_, block.op, ctx_.list(std::span<const ir::Expr* const>(args)));
+      const ir::Call* call = random_call(ctx_, random_, *blocks_[random_.below(blocks_.size())], from);
       if (call && call->type == v->type) return call;
     }
     return nullptr;
@@ -209,7 +263,9 @@ class Generator {
     return ctx_.seq({&block, 1}, b->var);
   }
 
+  // Outside of dataflow blocks.
   void add_branch() {
+    if (dataflow_) close_block();
     const ir::Var* v = pick();
     const ir::SeqExpr* then_branch = condition_ ? branch(v) : nullptr;
     const ir::SeqExpr* else_branch = then_branch ? branch(v) : nullptr;
@@ -242,38 +298,36 @@ class Generator {
   std::vector<const ir::Var*> pool_;
   std::vector<const ir::BindingBlock*> done_;
   std::vector<const ir::Binding*> current_;
+  std::unordered_set<const ir::Var*> inner_;  // of the current block, not seen outside of it
+  bool dataflow_ = false;                     // the current block
   std::size_t counter_ = 0;
 };
 
 }  // namespace
 
 std::vector<Building> building_blocks(ir::Context& ctx) {
-  const ir::Expr* four = ctx.i64(kColumns);
-  const ir::Expr* square[] = {four, four};
-  const ir::Expr* vector[] = {four};
+  const ir::Expr *four = ctx.i64(kColumns), *three = ctx.i64(3), *six = ctx.i64(6);
+  const ir::Expr* shapes[][4] = {{four, four}, {four}, {four, four, six, six}, {four, four, three, three}};
+  constexpr std::size_t kRanks[] = {2, 1, 4, 4};
   std::vector<const ir::Var*> values;
-  for (const DType dtype : {DType::Float(32), DType::Int(32), DType::Bool()}) {
-    values.push_back(ctx.var("x", ctx.tensor(square, dtype)));
-    values.push_back(ctx.var("b", ctx.tensor(vector, dtype)));
-  }
-  const auto takes = [&](op::Id id, std::size_t arity) {
-    std::size_t combinations = 1;
-    for (std::size_t i = 0; i < arity; ++i) combinations *= values.size();
-    for (std::size_t c = 0; c < combinations; ++c) {
-      std::vector<const ir::Expr*> args;
-      for (std::size_t i = 0, left = c; i < arity; ++i, left /= values.size())
-        args.push_back(values[left % values.size()]);
-      const ir::Call* call = call_of(ctx, id, ctx.list(std::span<const ir::Expr* const>(args)));
-      if (call && is_usable(call->type)) return true;
-    }
-    return false;
-  };
+  for (std::size_t i = 0; i < std::size(kRanks); ++i)
+    for (const DType dtype : {DType::Float(32), DType::Int(32), DType::Bool()})
+      if (kRanks[i] <= 2 || dtype.is_float())
+        values.push_back(ctx.var("x", ctx.tensor(std::span<const ir::Expr* const>(shapes[i], kRanks[i]), dtype)));
+  Random random(0);
+  const Choices from{[&] { return values[random.below(values.size())]; }, {four, ctx.i64(1), ctx.i64(2)}};
   std::vector<Building> out;
   for (std::size_t i = 0; i < op::kCount; ++i) {
     support::poll();
-    if (!is_plain(op::row(op::Id(i)))) continue;
-    for (std::size_t arity = 1; arity <= kMaxArity; ++arity)
-      if (takes(op::Id(i), arity)) out.push_back({op::Id(i), arity});
+    const op::Row& row = op::row(op::Id(i));
+    const Building info = is_plain(row) ? ops::find(row.name) : nullptr;
+    if (!info || says_something(row, *info)) continue;
+    for (std::size_t k = 0; k < kTriesToType; ++k) {
+      const ir::Call* call = random_call(ctx, random, *info, from);
+      if (!call || !is_usable(call->type)) continue;
+      out.push_back(info);
+      break;
+    }
   }
   return out;
 }

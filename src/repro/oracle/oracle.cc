@@ -5,15 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "repro/borrow.h"
 #include "repro/values.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/check.h"
 #include "rldb/support/file.h"
 
 namespace rldb::repro {
@@ -45,7 +48,29 @@ std::int64_t not_finite(const std::vector<Value>& leaves) {
   return n;
 }
 
+// `file.cc:12`: what comes behind it is about this program.
+std::string place_of(const support::InternalError& error) {
+  const std::string what = error.what();
+  return what.substr(0, what.find(": "));
+}
+
 }  // namespace
+
+std::string form_of(std::string_view message) {
+  std::string out;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const char c = message[i];
+    const auto end = c == '`' ? message.find('`', i + 1) : std::string_view::npos;
+    if (end != std::string_view::npos) {
+      const std::string_view name = message.substr(i + 1, end - i - 1);
+      out += op::find(name) ? name : "_";
+      i = end;
+    } else if (!std::isdigit(static_cast<unsigned char>(c)) && c != '-' && c != '.') {
+      out += c;
+    }
+  }
+  return out;
+}
 
 std::optional<OracleKind> parse_oracle(std::string_view word) {
   if (word == "any") return OracleKind::Any;
@@ -82,12 +107,14 @@ bool Oracle::start(const ir::Module* module) {
     return false;
   }
   flatten(run.value, reference_);
-  return true;
+  why_ = nothing_to_compare(reference_);
+  return why_.empty();
 }
 
 std::optional<Symptom> Oracle::look(const ir::Module* version) {
   if (question_.kind == OracleKind::Command) return run_command(version);
-  if (!wants_values()) return std::nullopt;
+  unseen_ = wants_values() ? why_ : std::string();
+  if (!wants_values() || !unseen_.empty()) return std::nullopt;
   const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
   eval::Watcher nobody;
@@ -97,22 +124,26 @@ std::optional<Symptom> Oracle::look(const ir::Module* version) {
   if (!run.ok) {
     using runtime::ErrorKind;
     const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
-    if (kind == ErrorKind::TooLong || kind == ErrorKind::Unsupported || kind == ErrorKind::OutOfMemory)
+    if (kind == ErrorKind::TooLong || kind == ErrorKind::Unsupported || kind == ErrorKind::OutOfMemory) {
+      unseen_ = first_error(found);
       return std::nullopt;
-    return Symptom{"values", {}, fmt::format("error {}", int(kind)), "it fails: " + first_error(found)};
+    }
+    const std::string error = first_error(found);
+    return Symptom{std::string(kValues), {}, fmt::format("error {}", int(kind)), "it fails: " + error, form_of(error)};
   }
   std::vector<Value> leaves;
   flatten(run.value, leaves);
   if (question_.kind == OracleKind::Nan) {
     if (not_finite(leaves) <= not_finite(reference_)) return std::nullopt;
-    return Symptom{"nan", {}, {}, "the result is not finite"};
+    return Symptom{std::string(kNan), {}, {}, "the result is not finite"};
   }
   if (leaves.size() != reference_.size())
-    return Symptom{"values", {}, {}, fmt::format("{} results, not {}", leaves.size(), reference_.size())};
+    return Symptom{
+        std::string(kValues), {}, "results", fmt::format("{} results, not {}", leaves.size(), reference_.size())};
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (!is_opaque(leaves[i]))
       if (const auto d = difference(reference_[i], leaves[i], question_.tolerances))
-        return Symptom{"values", {}, {}, to_string(*d)};
+        return Symptom{std::string(kValues), {}, d->kind.empty() ? "" : "type", to_string(*d)};
   return std::nullopt;
 }
 
@@ -121,12 +152,19 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
   const Borrow borrow(session_);
   session_.history().start(before);
   source::Diagnostics found;
-  const bool ok = session_.run_passes(passes::to_string(pass), found);
+  bool ok = false;
+  try {
+    ok = session_.run_passes(passes::to_string(pass), found);
+  } catch (const support::InternalError& error) {
+    after = nullptr;
+    return Symptom{std::string(kInternal), std::string(passes::info(pass.id).name), place_of(error), error.what()};
+  }
   support::poll_cause();
   after = ok ? session_.module() : nullptr;
   if (ok) return std::nullopt;
-  Symptom s{"diagnostic", std::string(passes::info(pass.id).name), {}, {}};
+  Symptom s{std::string(kFails), std::string(passes::info(pass.id).name), {}, {}};
   s.text = first_error(found, &s.id);
+  s.form = form_of(s.text);
   return s;
 }
 
@@ -138,13 +176,12 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
     if (!read.ok()) return std::nullopt;
     pipeline = std::move(read).value();
   }
-  if (!start(module)) return std::nullopt;
+  if (!start(module) && !wants_failures()) return std::nullopt;
   const ir::Module* version = module;
   for (const passes::PassInvocation& pass : pipeline) {
     const ir::Module* after = nullptr;
     if (auto failed = apply(pass, version, after)) {
-      if (question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic) return failed;
-      return std::nullopt;
+      return wants_failures() ? failed : std::nullopt;
     }
     version = after;
   }
@@ -168,7 +205,7 @@ std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
   ir::PrintOptions print = session_.options().print;
   print.show_meta = true;
   if (run_test_command(question_.command, ir::print(version, print)) != 0) return std::nullopt;
-  return Symptom{"command", {}, {}, "the command says so"};
+  return Symptom{std::string(kCommand), {}, {}, "the command says so"};
 }
 
 }  // namespace rldb::repro

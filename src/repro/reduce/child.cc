@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -26,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
   std::string out = "+";
-  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text}) (out += *part) += '\0';
+  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form}) (out += *part) += '\0';
   return out;
 }
 
@@ -34,7 +35,7 @@ std::optional<Symptom> from_wire(const std::string& bytes) {
   if (bytes.empty() || bytes[0] != '+') return std::nullopt;
   Symptom s;
   std::size_t at = 1;
-  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text}) {
+  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form}) {
     const auto end = bytes.find('\0', at);
     if (end == std::string::npos) return std::nullopt;
     *part = bytes.substr(at, end - at);
@@ -87,10 +88,20 @@ class Child {
       if (n <= 0) break;
       bytes.append(buffer, std::size_t(n));
     }
-    return from_wire(bytes);
+    return bytes.empty() ? signal_that_ended_it() : from_wire(bytes);
   }
 
  private:
+  // Of one that says nothing. Its limits end it with signals too: that is no answer.
+  std::optional<Symptom> signal_that_ended_it() {
+    int status = 0;
+    if (pid_ <= 0 || ::waitpid(pid_, &status, 0) != pid_) return std::nullopt;
+    pid_ = -1;
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (signal == 0 || signal == SIGKILL || signal == SIGXCPU) return std::nullopt;
+    return Symptom{std::string(kSignal), {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
+  }
+
   [[noreturn]] static void be_child(int fd, const ChildLimits& limits,
                                     const std::function<std::optional<Symptom>()>& ask) {
     ::setpgid(0, 0);

@@ -30,6 +30,32 @@ class Swap : public ir::Rewriter {
   const ir::Node* to_;
 };
 
+// One buffer is read in place of another, whose only writer is dropped with its memory.
+class Bypass : public ir::Rewriter {
+ public:
+  Bypass(ir::Context& ctx, const ir::Stmt* writer, const ir::Buffer* from, const ir::Buffer* to)
+      : Rewriter(ctx), writer_(writer), to_(to) {
+    remap_buffer(from, to);
+  }
+
+ private:
+  const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
+    if (s == writer_) return nullptr;
+    const ir::Stmt* made = default_stmt(s);
+    const auto* block = as<ir::SBlock>(made);
+    if (!block) return made;
+    std::vector<const ir::Buffer*> kept;
+    for (const ir::Buffer* b : block->alloc_buffers)
+      if (b != to_) kept.push_back(b);
+    if (kept.size() == block->alloc_buffers.size()) return made;
+    ir::SBlock fields = *block;
+    fields.alloc_buffers = ctx_.list(std::span<const ir::Buffer* const>(kept));
+    return ctx_.sblock(fields);
+  }
+  const ir::Stmt* writer_;
+  const ir::Buffer* to_;
+};
+
 using Buffers = std::unordered_set<const ir::Var*>;
 
 Buffers written(const ir::Stmt* body) {
@@ -97,13 +123,46 @@ class Moves {
  private:
   void visit(const ir::Node* n) {
     if (const auto* seq = as<ir::SeqStmt>(n))
-      for (const ir::Stmt* s : seq->stmts) add("statement", s, nullptr);
+      for (const ir::Stmt* s : seq->stmts) {
+        add("statement", s, nullptr);
+        add_bypasses(s);
+      }
     if (const auto* branch = as<ir::IfThenElse>(n)) {
       add("condition", branch, branch->then_case);
       if (branch->else_case) add("condition", branch, branch->else_case);
     }
     if (const auto* loop = as<ir::ForStmt>(n)) visit_loop(loop);
     if (const auto* store = as<ir::BufferStore>(n)) visit_value(store->value);
+  }
+
+  // What a statement computes into one buffer is read from a parameter of that rank instead.
+  void add_bypasses(const ir::Stmt* s) {
+    std::vector<const ir::Buffer*> buffers;
+    ir::walk(s, [&](const ir::Node* n) {
+      const auto* store = as<ir::BufferStore>(n);
+      if (store && std::find(buffers.begin(), buffers.end(), store->buffer) == buffers.end())
+        buffers.push_back(store->buffer);
+      return true;
+    });
+    const auto is_parameter = [&](const ir::Buffer* b) {
+      return std::any_of(f_->params.begin(), f_->params.end(), [&](const ir::PrimParam& p) { return p.buffer == b; });
+    };
+    if (buffers.size() != 1 || is_parameter(buffers[0])) return;
+    const Buffers changed = written(f_->body);
+    for (const ir::PrimParam& p : f_->params) {
+      const ir::Buffer *from = buffers[0], *to = p.buffer;
+      if (!to || to->dtype != from->dtype || to->shape.size() != from->shape.size() || changed.contains(to->data))
+        continue;
+      out_.push_back(
+          {"buffer", [&ctx = ctx_, module = module_, name = name_, f = f_, s, from, to]() -> const ir::Module* {
+             Bypass bypass(ctx, s, from, to);
+             const ir::PrimFunc* made = bypass.rewrite_prim_func(f);
+             if (!made || !made->body || !writes_what_is_needed(f, made)) return nullptr;
+             ir::ModuleBuilder builder(ctx, *module);
+             builder.set(name, made);
+             return builder.build();
+           }});
+    }
   }
 
   void visit_loop(const ir::ForStmt* loop) {

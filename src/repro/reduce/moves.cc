@@ -34,13 +34,6 @@ const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, cons
   return builder.build();
 }
 
-const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id) {
-  source::Diagnostics ignored;
-  passes::PassEnv env{ctx, ignored};
-  auto made = passes::info(id).run(env, module, {});
-  return made.ok() ? *made : nullptr;
-}
-
 bool holds_values(const ir::Type* t) {
   if (as<ir::TensorType>(t)) return true;
   const auto* tuple = as<ir::TupleType>(t);
@@ -110,34 +103,56 @@ const ir::Module* cut_at(ir::Context& ctx, const ir::Module* module, const std::
   return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, {f->params.begin(), f->params.end()}, body)), name);
 }
 
-// Variables of the signature's types: parameters that define them cannot go while others need them.
-bool is_read(const ir::Function* f, const ir::Var* param) {
-  const auto free = ir::free_vars(f->body);
-  if (std::find(free.begin(), free.end(), param) != free.end()) return true;
-  std::vector<const ir::Var*> symbols;
-  ir::collect_vars(param->type, symbols);
-  if (symbols.empty()) return false;
-  std::unordered_set<const ir::Var*> needed(free.begin(), free.end());
-  for (const ir::Var* other : f->params) {
-    std::vector<const ir::Var*> theirs;
-    if (other != param) ir::collect_vars(other->type, theirs);
-    needed.insert(theirs.begin(), theirs.end());
-  }
-  std::vector<const ir::Var*> result;
-  ir::collect_vars(f->ret_type, result);
-  needed.insert(result.begin(), result.end());
-  return std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* v) { return needed.contains(v); });
+std::vector<const ir::Var*> symbols_in(const ir::Type* type) {
+  std::vector<const ir::Var*> out;
+  ir::collect_vars(type, out);
+  return out;
 }
 
+// A dim of it is this variable: the caller says with the tensor what that is.
+bool defines(const ir::Var* param, const ir::Var* symbol) {
+  const auto dims = [](const ir::Type* t) -> ir::Span<const ir::Expr*> {
+    if (const auto* tensor = as<ir::TensorType>(t); tensor && tensor->has_shape) return tensor->shape;
+    if (const auto* shape = as<ir::ShapeType>(t); shape && shape->has_values) return shape->values;
+    return {};
+  }(param->type);
+  return std::find(dims.begin(), dims.end(), symbol) != dims.end();
+}
+
+// Without parameters that nobody reads, unless a symbolic dim that is needed is known from nowhere else.
 const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* f) {
-  std::vector<const ir::Var*> kept;
-  for (const ir::Var* p : f->params)
-    if (is_read(f, p)) kept.push_back(p);
+  const auto free = ir::free_vars(f->body);
+  const std::vector<const ir::Var*> result = symbols_in(f->ret_type);
+  std::unordered_set<const ir::Var*> read(free.begin(), free.end());
+  std::vector<const ir::Var*> kept(f->params.begin(), f->params.end());
+  const auto is_needed = [&](const ir::Var* p) {
+    if (read.contains(p)) return true;
+    const std::vector<const ir::Var*> symbols = symbols_in(p->type);
+    return std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* s) {
+      bool used = read.contains(s) || std::find(result.begin(), result.end(), s) != result.end(), known = false;
+      for (const ir::Var* other : kept) {
+        if (other == p) continue;
+        const std::vector<const ir::Var*> theirs = symbols_in(other->type);
+        used = used || std::find(theirs.begin(), theirs.end(), s) != theirs.end();
+        known = known || defines(other, s);
+      }
+      return used && !known;
+    });
+  };
+  for (std::size_t i = kept.size(); i-- > 0;)
+    if (!is_needed(kept[i])) kept.erase(kept.begin() + std::ptrdiff_t(i));
   if (kept.size() == f->params.size()) return f;
   return ctx.function(kept, f->body, f->ret_type, f->is_pure, without_inputs(ctx, f->attrs));
 }
 
 }  // namespace
+
+const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id) {
+  source::Diagnostics ignored;
+  passes::PassEnv env{ctx, ignored};
+  auto made = passes::info(id).run(env, module, {});
+  return made.ok() ? *made : nullptr;
+}
 
 const ir::Module* tidy(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   const std::string_view roots[] = {name};
@@ -230,7 +245,9 @@ std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module
 std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   std::vector<Candidate> out;
   out.push_back({"tidy", [&ctx, module, name] { return tidy(ctx, module, name); }});
-  for (const passes::PassId id : {passes::PassId::InlinePrivateFunctions, passes::PassId::CanonicalizeBindings})
+  using passes::PassId;
+  for (const PassId id : {PassId::InlinePrivateFunctions, PassId::CanonicalizeBindings, PassId::RemoveUnusedParameters,
+                          PassId::RemoveUnusedOutputs})
     out.push_back({std::string(passes::info(id).name), [&ctx, module, name, id]() -> const ir::Module* {
                      const ir::Module* made = run_pass(ctx, module, id);
                      return made && made != module ? tidy(ctx, made, name) : nullptr;
@@ -245,7 +262,7 @@ std::vector<std::int64_t> static_dims(const ir::Module* module) {
       for (const ir::Var* p : f->params)
         if (const auto* t = as<ir::TensorType>(p->type); t && t->has_shape)
           for (const ir::Expr* d : t->shape)
-            if (const auto* n = as<ir::IntImm>(d); n && n->value > 2) dims.insert(n->value);
+            if (const auto* n = as<ir::IntImm>(d); n && n->value > 1) dims.insert(n->value);
   return {dims.rbegin(), dims.rend()};
 }
 

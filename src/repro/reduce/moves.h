@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rldb/ir/context.h"
+#include "rldb/passes/pass.h"
 
 namespace rldb::repro {
 
@@ -35,9 +36,23 @@ std::vector<Candidate> fewer_parameters(ir::Context& ctx, const ir::Module* modu
 std::vector<Candidate> fewer_attributes(ir::Context& ctx, const ir::Module* module);
 // Statements, loops and expressions of kernels. What they are to write is written still.
 std::vector<Candidate> simpler_kernels(ir::Context& ctx, const ir::Module* module);
+// Without one of the functions.
+std::vector<Candidate> fewer_functions(ir::Context& ctx, const ir::Module* module);
+// One symbolic dim of the signature in place of another.
+std::vector<Candidate> fewer_symbols(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// A parameter in place of a constant that is a tensor of elements.
+std::vector<Candidate> fewer_constants(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Attributes of calls that are not their defaults.
+std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module, const std::string& name);
+std::size_t count_unusual_options(ir::Context& ctx, const ir::Function* f);
+std::size_t count_symbols(const ir::Function* f);
+// No dataflow blocks.
+std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
 // Dims that are numbers, one number everywhere at a time, made small.
 std::vector<std::int64_t> static_dims(const ir::Module* module);
 
+// Null: it fails.
+const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id);
 // Bindings at the top of the function's body.
 std::size_t count_bindings(const ir::Module* module, const std::string& name);
 // Without the functions that `name` does not need, bindings that nobody reads, and its parameters that nobody reads.

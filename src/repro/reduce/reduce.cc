@@ -32,11 +32,11 @@ class Reducer {
   }
 
   void run(const ir::Module* module) {
-    out_.before = out_.after = size_of(module);
+    out_.before = out_.after = size_of(session_.context(), module);
     out_.passes = question_.passes;
-    const auto symptom = ask_in_child(limits_, [&] { return ask(module, question_.passes); });
-    if (!symptom) {
-      out_.why = "the program shows no symptom";
+    const auto symptom = ask_in_child(limits_, [&] { return ask_or_why(module); });
+    if (!symptom || symptom->kind.empty()) {
+      out_.why = symptom ? symptom->text : fmt::format("it has no answer within {} s", limits_.seconds);
       return;
     }
     out_.symptom = *symptom;
@@ -45,9 +45,10 @@ class Reducer {
     try {
       to_fixed_point();
     } catch (const Stopped&) {
-    } catch (const support::Cancelled&) {  // what was reached is kept
+    } catch (const support::Cancelled&) {
+      support::acknowledge_cancel();  // what was reached is kept, and told
     }
-    out_.after = size_of(out_.module);
+    out_.after = size_of(session_.context(), out_.module);
   }
 
  private:
@@ -59,6 +60,16 @@ class Reducer {
     return Oracle(session_, q).ask(module);
   }
 
+  // A symptom of no kind says why there is none.
+  std::optional<Symptom> ask_or_why(const ir::Module* module) {
+    Oracle oracle(session_, question_);
+    if (auto symptom = oracle.ask(module)) return symptom;
+    std::string why = "the program shows no symptom";
+    for (const std::string& reason : {oracle.why(), oracle.unseen()})
+      if (!reason.empty()) return Symptom{{}, {}, {}, why + ": it cannot be compared: " + reason};
+    return Symptom{{}, {}, {}, why};
+  }
+
   void check_time() const {
     support::poll();
     if (options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds)
@@ -66,37 +77,56 @@ class Reducer {
   }
 
   void to_fixed_point() {
+    ir::Context& ctx = session_.context();
     for (bool again = true; again;) {
       const std::size_t before = out_.accepted;
       shorten_pipeline();
-      const std::string& name = question_.function;
-      repeat([&] { return simpler_signatures(session_.context(), out_.module, name); });
-      repeat([&] { return cuts(session_.context(), out_.module, name); });
-      repeat([&] { return simpler_values(session_.context(), out_.module, name); });
-      repeat([&] { return decided_branches(session_.context(), out_.module, name); });
-      thin_out();
-      repeat([&] { return bindings_to_operands(session_.context(), out_.module, name); });
-      repeat([&] { return fewer_parameters(session_.context(), out_.module, name); });
+      for (const std::string& name : functions()) simplify(name);
+      repeat([&] { return fewer_functions(ctx, out_.module); });
       shrink_dims();
-      repeat([&] { return simpler_kernels(session_.context(), out_.module); });
-      repeat([&] { return fewer_attributes(session_.context(), out_.module); });
+      repeat([&] { return simpler_kernels(ctx, out_.module); });
+      repeat([&] { return fewer_attributes(ctx, out_.module); });
+      repeat([&] { return plain_blocks(ctx, out_.module); });
       again = out_.accepted != before;
     }
     simplify_inputs();
     out_.complete = true;
   }
 
-  // Long runs of bindings first, single ones last.
-  void thin_out() {
-    const std::string& name = question_.function;
-    for (std::size_t size = std::max<std::size_t>(count_bindings(out_.module, name) / 2, 1);; size /= 2) {
-      repeat([&] { return bindings_to_parameters(session_.context(), out_.module, name, size); });
-      if (size <= 1) return;
-    }
+  // The one that is asked about first; a pass may fail on another.
+  std::vector<std::string> functions() const {
+    std::vector<std::string> names;
+    for (const ir::ModuleEntry& e : out_.module->entries)
+      if (ir::as<ir::Function>(e.function)) names.emplace_back(e.name);
+    std::stable_partition(names.begin(), names.end(), [&](const std::string& n) { return n == question_.function; });
+    return names;
   }
 
-  template <class Moves>
-  void repeat(const Moves& moves) {
+  using Moves = std::vector<Candidate> (*)(ir::Context&, const ir::Module*, const std::string&);
+  void simplify(const std::string& name) {
+    constexpr Moves kFirst[] = {simpler_signatures, cuts, simpler_values, decided_branches};
+    constexpr Moves kThen[] = {bindings_to_operands, fewer_parameters, fewer_symbols, fewer_constants, usual_options};
+    for (const Moves moves : kFirst) repeat_in(name, moves);
+    for (std::size_t size = std::max<std::size_t>(count_bindings(out_.module, name) / 2, 1);; size /= 2) {
+      repeat_in(name, [size](ir::Context& ctx, const ir::Module* module, const std::string& function) {
+        return bindings_to_parameters(ctx, module, function, size);  // long runs of bindings first
+      });
+      if (size <= 1) break;
+    }
+    for (const Moves moves : kThen) repeat_in(name, moves);
+  }
+
+  // While there is a function of this name.
+  template <class Make>
+  void repeat_in(const std::string& name, const Make& make) {
+    repeat([&] {
+      const bool there = ir::as<ir::Function>(out_.module->find(name));
+      return there ? make(session_.context(), out_.module, name) : std::vector<Candidate>();
+    });
+  }
+
+  template <class Make>
+  void repeat(const Make& moves) {
     while (accept_one(moves())) {
     }
   }
@@ -127,7 +157,7 @@ class Reducer {
   // Not what there is, nothing that was tried, and a program that is well-formed.
   bool is_new(const ir::Module* made) {
     if (made == out_.module || !tried_.insert(ir::structural_hash(made)).second) return false;
-    if (!is_smaller(size_of(made), size_of(out_.module))) return false;
+    if (!is_smaller(size_of(session_.context(), made), size_of(session_.context(), out_.module))) return false;
     source::Diagnostics ignored;
     return ir::verify(session_.context(), made, ignored);
   }
@@ -136,10 +166,13 @@ class Reducer {
     if (a.bindings != b.bindings) return a.bindings < b.bindings;
     if (a.functions != b.functions) return a.functions < b.functions;
     if (a.statements != b.statements) return a.statements < b.statements;
+    if (a.constants != b.constants) return a.constants < b.constants;
     if (a.elements != b.elements) return a.elements < b.elements;
     if (a.parameters != b.parameters) return a.parameters < b.parameters;
+    if (a.symbols != b.symbols) return a.symbols < b.symbols;
     if (a.nodes != b.nodes) return a.nodes < b.nodes;
-    return a.attributes < b.attributes;
+    if (a.attributes != b.attributes) return a.attributes < b.attributes;
+    return a.blocks < b.blocks;
   }
 
   bool accept_of(const std::vector<const ir::Module*>& batch, const std::vector<std::string>& moves) {
@@ -152,7 +185,8 @@ class Reducer {
       out_.module = batch[*found];
       ++out_.accepted;
     }
-    if (options_.progress) options_.progress(size_of(out_.module), out_.tried, found ? moves[*found] : std::string());
+    if (options_.progress)
+      options_.progress(size_of(session_.context(), out_.module), out_.tried, found ? moves[*found] : std::string());
     return found.has_value();
   }
 
@@ -160,6 +194,7 @@ class Reducer {
   void simplify_inputs() {
     if (!question_.inputs.empty() || !question_.expected.empty()) return;
     const auto* f = ir::as<ir::Function>(out_.module->find(question_.function));
+    if (!f) return;
     for (const ir::Var* p : f->params) {
       const auto* t = ir::as<ir::TensorType>(p->type);
       if (!t || !t->has_shape || t->dtype.is_void() || t->dtype.is_bool()) continue;
@@ -194,15 +229,26 @@ class Reducer {
       check_time();
       std::vector<passes::PassInvocation> shorter = list;
       shorter.erase(shorter.begin() + std::ptrdiff_t(i));
-      const std::string text = text_of(shorter);
-      if (!tried_pipelines_.insert(fmt::format("{} {}", ir::structural_hash(out_.module), text)).second) continue;
-      ++out_.tried;
-      const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, text); });
-      if (!answer || !(*answer == out_.symptom)) continue;
-      list = std::move(shorter);
-      out_.passes = text;
-      ++out_.accepted;
+      if (accept_pipeline(shorter)) list = std::move(shorter);
     }
+    for (passes::PassInvocation& pass : list)
+      for (std::size_t i = pass.options.size(); i-- > 0;) {
+        check_time();
+        const passes::PassInvocation before = pass;
+        pass.options.erase(pass.options.begin() + std::ptrdiff_t(i));
+        if (!accept_pipeline(list)) pass = before;
+      }
+  }
+
+  bool accept_pipeline(const std::vector<passes::PassInvocation>& list) {
+    const std::string text = text_of(list);
+    if (!tried_pipelines_.insert(fmt::format("{} {}", ir::structural_hash(out_.module), text)).second) return false;
+    ++out_.tried;
+    const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, text); });
+    if (!answer || !(*answer == out_.symptom)) return false;
+    out_.passes = text;
+    ++out_.accepted;
+    return true;
   }
 
   static std::string text_of(const std::vector<passes::PassInvocation>& list) {
@@ -223,13 +269,26 @@ class Reducer {
 
 }  // namespace
 
-ProgramSize size_of(const ir::Module* module) {
+namespace {
+
+// A number in the text is none.
+std::size_t elements_of(const ir::Constant* c) {
+  const auto* t = ir::as<ir::TensorType>(c->type);
+  if (!t || t->ndim == 0 || !c->value->is(runtime::ValueKind::Tensor)) return 0;
+  return std::size_t(c->value->as_tensor().element_count());
+}
+
+}  // namespace
+
+ProgramSize size_of(ir::Context& ctx, const ir::Module* module) {
   ProgramSize s;
   s.functions = module->entries.size();
   for (const ir::ModuleEntry& e : module->entries) {
     ir::walk(e.function, [&](const ir::Node* n) {
       s.bindings += ir::as<ir::Binding>(n) != nullptr;
       s.statements += ir::as<ir::Stmt>(n) != nullptr;
+      if (const auto* c = ir::as<ir::Constant>(n)) s.constants += elements_of(c);
+      if (const auto* block = ir::as<ir::BindingBlock>(n)) s.blocks += block->is_dataflow();
       return true;
     });
     if (const auto* kernel = ir::as<ir::PrimFunc>(e.function)) {
@@ -241,7 +300,8 @@ ProgramSize size_of(const ir::Module* module) {
     }
     const auto* f = ir::as<ir::Function>(e.function);
     if (!f) continue;
-    s.attributes += f->attrs.size();
+    s.attributes += f->attrs.size() + count_unusual_options(ctx, f);
+    s.symbols += count_symbols(f);
     s.parameters += f->params.size();
     for (const ir::Var* p : f->params)
       if (const auto* t = ir::as<ir::TensorType>(p->type); t && t->has_shape)

@@ -32,7 +32,7 @@ struct Version {
 
 void name_by(std::vector<Finding>& findings, const std::vector<Version>& versions) {
   for (Finding& f : findings) {
-    if (f.kind != Finding::Kind::Storage || f.storage.empty()) continue;
+    if (!f.is_about_storage()) continue;
     const auto first = std::find_if(versions.begin(), versions.end(),
                                     [&](const Version& v) { return has_storages(v.module, f.function); });
     if (first != versions.end() && first != versions.begin()) f.planner = first->made_by;
@@ -40,8 +40,7 @@ void name_by(std::vector<Finding>& findings, const std::vector<Version>& version
 }
 
 bool any_in_storage(const std::vector<Finding>& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& f) { return f.kind == Finding::Kind::Storage && !f.storage.empty(); });
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.is_about_storage(); });
 }
 
 // `006_StaticPlanBlockMemory.py`

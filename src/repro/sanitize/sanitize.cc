@@ -34,7 +34,7 @@ class Scan {
   }
 
  private:
-  static std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : std::string(); }
+  static std::string text_of(const Event& e) { return e.binding ? ir::print_binding(e.binding) : e.instruction; }
 
   Finding start(Finding::Kind kind, const Reading& r, const Event* reader) const {
     Finding f;
@@ -53,6 +53,7 @@ class Scan {
 
   void visit(const Reading& r, const Event* reader) {
     if (which_.unwritten && r.unwritten) out_.push_back(start(Finding::Kind::Unwritten, r, reader));
+    if (which_.storage && r.shared && reader) add_shared(r, *reader);
     if (!which_.storage || r.writer == kNoEvent) return;
     const Event& writer = trace_.events[r.writer];
     Finding f = start(Finding::Kind::Storage, r, reader);
@@ -62,6 +63,17 @@ class Scan {
     f.storage = writer.storage;
     f.allocation = trace_.events[r.event].allocation;
     f.writer_allocation = writer.allocation;
+    out_.push_back(std::move(f));
+  }
+
+  // A kernel is given one memory for what it reads and for what it writes.
+  void add_shared(const Reading& r, const Event& e) {
+    Finding f = start(Finding::Kind::Shared, r, &e);
+    f.storage = e.storage;
+    if (r.event != kNoEvent) f.allocation = trace_.events[r.event].allocation;
+    f.writer = e.name();
+    f.writer_callee = e.callee;
+    f.writer_allocation = e.allocation;
     out_.push_back(std::move(f));
   }
 
@@ -177,6 +189,13 @@ std::string to_string(const Finding& f) {
       std::string text = fmt::format("{} reads {} after {} was written to the same memory", reader_of(f),
                                      allocated_as(f.tensor, f.allocation), allocated_as(f.writer, f.writer_allocation));
       if (!f.writer_callee.empty()) text += fmt::format(" by `{}`", f.writer_callee);
+      if (!f.storage.empty()) text += fmt::format(": both lie in storage `{}`", f.storage);
+      if (!f.planner.empty()) text += fmt::format(", planned by `{}`", f.planner);
+      return text;
+    }
+    case Finding::Kind::Shared: {
+      std::string text = fmt::format("{} reads {} while it writes {} to the same memory", reader_of(f),
+                                     allocated_as(f.tensor, f.allocation), allocated_as(f.writer, f.writer_allocation));
       if (!f.storage.empty()) text += fmt::format(": both lie in storage `{}`", f.storage);
       if (!f.planner.empty()) text += fmt::format(", planned by `{}`", f.planner);
       return text;

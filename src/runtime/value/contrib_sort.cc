@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "rldb/runtime/contrib.h"
+#include "rldb/runtime/stoppable.h"
 #include "rldb/support/check.h"
 
 namespace rldb::runtime {
@@ -43,29 +44,31 @@ bool before(T a, T b) {
 
 // Puts `order`, indices into the row at `base`, in order.
 using OrderRow = void (*)(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend,
-                          std::span<std::int64_t> order);
+                          std::span<std::int64_t> order, Watch& watch);
 
 template <class Load>
-void order_by(Load load, bool ascend, std::span<std::int64_t> order) {
+void order_by(Load load, bool ascend, std::span<std::int64_t> order, Watch& watch) {
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    watch.look();
     return ascend ? before(load(a), load(b)) : before(load(b), load(a));
   });
 }
 
 template <class T>
-void order_native(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order) {
+void order_native(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order,
+                  Watch& watch) {
   const std::byte* data = t.data();
   const auto load = [&](std::int64_t i) {
     T v;
     std::memcpy(&v, data + std::size_t(base + i * rows.stride) * sizeof(T), sizeof(T));
     return v;
   };
-  order_by(load, ascend, order);
+  order_by(load, ascend, order, watch);
 }
 
-void order_small_float(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend,
-                       std::span<std::int64_t> order) {
-  order_by([&](std::int64_t i) { return t.at(base + i * rows.stride); }, ascend, order);
+void order_small_float(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order,
+                       Watch& watch) {
+  order_by([&](std::int64_t i) { return t.at(base + i * rows.stride); }, ascend, order, watch);
 }
 
 OrderRow order_for(DType t) {
@@ -122,7 +125,21 @@ Result<support::Unit> check_output(const Tensor& data, const Tensor* out, std::s
                                                     fmt::join(out->shape(), ", "), fmt::join(want, ", ")));
 }
 
-Result<Value> run(const Request& r) {
+// The first elements of a row, in the order that was found.
+void write_row(const Request& r, std::int64_t base, std::int64_t stride, std::span<const std::int64_t> order,
+               std::int64_t at, Watch& watch) {
+  const std::size_t width = r.data->dtype().bytes();
+  for (const std::int64_t index : order) {
+    watch.look();
+    const std::int64_t from = base + index * stride;
+    if (r.values)
+      std::memcpy(r.values->data() + std::size_t(at) * width, r.data->data() + std::size_t(from) * width, width);
+    if (r.indices) store_index(*r.indices, at, index);
+    at += stride;
+  }
+}
+
+Result<Value> run_to_end(const Request& r, Watch& watch) {
   RLDB_TRY(const Rows rows, rows_of(*r.data, r.axis));
   const auto axis = std::size_t(r.axis < 0 ? r.axis + std::int64_t(r.data->shape().size()) : r.axis);
   const std::int64_t kept = r.kept < 0 ? rows.length : r.kept;
@@ -137,21 +154,19 @@ Result<Value> run(const Request& r) {
   const std::span<std::int64_t> order(reinterpret_cast<std::int64_t*>(memory->data()), std::size_t(rows.length));
   const OrderRow order_row = order_for(r.data->dtype());
   const Rows to{kept, rows.stride, rows.outer};
-  const std::size_t width = r.data->dtype().bytes();
   for (std::int64_t row = 0; row < rows.count(); ++row) {
+    watch.look();
     const std::int64_t base = rows.base(row);
     std::iota(order.begin(), order.end(), 0);
     const auto part = r.valid ? std::clamp<std::int64_t>(std::int64_t(r.valid->at(row)), 0, rows.length) : rows.length;
-    order_row(*r.data, rows, base, r.ascend, order.first(std::size_t(part)));
-    for (std::int64_t i = 0; i < kept; ++i) {
-      const std::int64_t at = to.base(row) + i * to.stride;
-      const std::int64_t from = base + order[std::size_t(i)] * rows.stride;
-      if (r.values)
-        std::memcpy(r.values->data() + std::size_t(at) * width, r.data->data() + std::size_t(from) * width, width);
-      if (r.indices) store_index(*r.indices, at, order[std::size_t(i)]);
-    }
+    order_row(*r.data, rows, base, r.ascend, order.first(std::size_t(part)), watch);
+    write_row(r, base, rows.stride, order.first(std::size_t(kept)), to.base(row), watch);
   }
   return Value::null();
+}
+
+Result<Value> run(const Request& r) {
+  return stoppable("the ordering of elements", [&](Watch& watch) { return run_to_end(r, watch); });
 }
 
 bool is_number(const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::Bool); }

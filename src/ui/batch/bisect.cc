@@ -23,41 +23,21 @@ namespace rldb::ui {
 
 namespace {
 
-// The two stages that part, in one script. False: diagnosed.
-bool save_stages(const repro::TraceBisection& found, const CommandLine& line, session::Session& session,
-                 Console& console) {
-  const repro::Program &good = found.good_program, &bad = found.bad_program;
-  const bool same_call = good.module && bad.module && good.function == bad.function &&
-                         good.args.size() == bad.args.size() && good.outputs == 0 && bad.outputs == 0;
-  const auto* f = same_call ? ir::as<ir::Function>(good.module->find(good.function)) : nullptr;
-  if (!f || f->params.size() != good.args.size()) {
-    source::Diagnostics diagnostics;
-    diagnostics.add({}, source::message(diag::StagesCalledDifferently, found.stages[found.good].file,
-                                        found.stages[found.bad].file));
-    report(diagnostics, session, line, console);
-    return false;
-  }
-  CommandLine plain = line;
-  plain.function = good.function;
-  std::vector<session::Argument> values;
-  for (std::size_t i = 0; i < good.args.size(); ++i)
-    values.push_back({std::string(f->params[i]->name), good.args[i], false});
-  const std::string seen = repro::to_string(found, line.traces[0]);
-  return write_repro(line.save_repro, repro_of_comparison(plain, session, good, bad.module, values, seen), console);
-}
-
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
   const bool json = line.format == Format::Json;
   Verdict verdict = Verdict::CannotTell;
+  const repro::Followed what{line.function, line.inputs};
   if (line.traces.size() == 1) {
-    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances);
+    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what);
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
-    if (found.verdict == Verdict::Found && !line.save_repro.empty() && !save_stages(found, line, session, console))
+    if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
+        !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
+                     console))
       return kUsage;
     verdict = found.verdict;
   } else {
-    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances);
+    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances, what);
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0], line.traces[1]));
     verdict = found.verdict();
   }

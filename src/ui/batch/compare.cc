@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "rldb/repro/bisect.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
@@ -19,9 +21,56 @@ int exit_code(const repro::Comparison& c) {
   return verdict == Verdict::Equal ? kGood : verdict == Verdict::Differs ? kFailed : kCannotTell;
 }
 
-// A file's module, or its executable. False: diagnosed.
+// A stage of a folder, by its name. None: diagnosed.
+struct NamedStage {
+  std::vector<repro::Stage> stages;
+  std::size_t index = 0;
+};
+std::optional<std::size_t> index_of(const std::vector<repro::Stage>& stages, const repro::StageName& name,
+                                    std::string problem, session::Session& session, const CommandLine& line,
+                                    Console& console) {
+  const auto index = problem.empty() ? repro::find_stage(stages, name.stage, problem) : std::nullopt;
+  if (index) return index;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::NoSuchStage, name.stage, name.folder, problem));
+  report(diagnostics, session, line, console);
+  return std::nullopt;
+}
+
+std::optional<NamedStage> read_stage(session::Session& session, const repro::StageName& name, const CommandLine& line,
+                                     Console& console) {
+  NamedStage out;
+  std::string problem;
+  out.stages = repro::read_dump(session, name.folder, problem);
+  const auto index = index_of(out.stages, name, problem, session, line, console);
+  if (!index) return std::nullopt;
+  out.index = *index;
+  return out;
+}
+
+// False: diagnosed.
+bool read_one_stage(session::Session& session, const repro::StageName& name, const CommandLine& line,
+                    repro::Program& out, Console& console) {
+  const auto named = read_stage(session, name, line, console);
+  if (!named) return false;
+  const repro::Stage& stage = named->stages[named->index];
+  out.label = stage.file;
+  if (stage.not_runnable.empty()) {
+    out.module = stage.module;
+    session.history().start(stage.module);
+    return true;
+  }
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::NoSuchStage, name.stage, name.folder, stage.not_runnable));
+  report(diagnostics, session, line, console);
+  return false;
+}
+
+// A file's module, or its executable, or a stage. False: diagnosed.
 bool read(session::Session& session, const std::string& path, const CommandLine& line, repro::Program& out,
           Console& console) {
+  out.executable.clear();
+  if (const auto stage = repro::parse_stage_name(path)) return read_one_stage(session, *stage, line, out, console);
   if (!load(session, path, line, console)) return false;
   out.label = path;
   out.module = session.module();
@@ -33,22 +82,28 @@ bool read(session::Session& session, const std::string& path, const CommandLine&
 struct Sides {
   repro::Program a, b;
   std::vector<session::Argument> arguments;
-  const ir::Module* other = nullptr;  // of the second file, before the passes
+  const ir::Module* module = nullptr;  // of the first file, before the passes
+  const ir::Module* other = nullptr;   // of the second file, before the passes
 };
 
-// The second program after the passes. False: diagnosed.
-bool apply_passes(session::Session& session, const CommandLine& line, repro::Program& b,
+// A program after passes; none may be asked for. False: diagnosed.
+bool apply_passes(session::Session& session, const std::string& passes, repro::Program& program,
                   source::Diagnostics& diagnostics) {
-  if (!b.module) diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files.back(), "run passes on"));
-  if (!b.module || !session.run_passes(line.passes, diagnostics)) return false;
-  b.module = session.module();
-  b.label = fmt::format("{} after {}", b.label, line.passes);
+  if (passes.empty()) return true;
+  if (!program.module) {
+    diagnostics.add({}, source::message(diag::NoModuleInExecutable, program.executable, "run passes on"));
+    return false;
+  }
+  session.history().start(program.module);
+  if (!session.run_passes(passes, diagnostics)) return false;
+  program.module = session.module();
+  program.label = fmt::format("{} after {}", program.label, passes);
   return true;
 }
 
 // kGood, or how to leave.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
-  auto& [a, b, arguments, other] = sides;
+  auto& [a, b, arguments, module, other] = sides;
   source::Diagnostics diagnostics;
   if (!read(session, line.files[0], line, a, console)) return kBadText;
   a.function = function_of(line);
@@ -66,19 +121,46 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   arguments = std::move(*made);
   for (const session::Argument& argument : arguments) a.args.push_back(argument.value);
   b.args = a.args;
+  module = a.module;
   if (line.files.size() == 2) other = b.module;
   if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
-  if (line.passes.empty() || apply_passes(session, line, b, diagnostics)) return kGood;
+  const bool both = !line.other_passes.empty();  // the second program has a pipeline of its own
+  if ((!both || apply_passes(session, line.passes, a, diagnostics)) &&
+      apply_passes(session, both ? line.other_passes : line.passes, b, diagnostics))
+    return kGood;
   report(diagnostics, session, line, console);
   return kFailed;
+}
+
+// Both are stages of one folder: what changes between them is followed. The exit code; none: they are not.
+std::optional<int> compare_two_stages(session::Session& session, const CommandLine& line, Console& console) {
+  if (line.files.size() != 2 || line.other_engine || !line.passes.empty() || !line.other_passes.empty())
+    return std::nullopt;
+  const auto a = repro::parse_stage_name(line.files[0]), b = repro::parse_stage_name(line.files[1]);
+  if (!a || !b || a->folder != b->folder) return std::nullopt;
+  const auto first = read_stage(session, *a, line, console);
+  const auto second = first ? index_of(first->stages, *b, {}, session, line, console) : std::nullopt;
+  if (!second) return kBadText;
+  const auto found = repro::compare_stages(session, first->stages, first->index, *second, {line.function, line.inputs},
+                                           line.tolerances, line.shadow);
+  const std::string text =
+      repro::to_string(found.comparison, first->stages[first->index].file, first->stages[*second].file);
+  console.print("{}\n", line.format == Format::Json ? repro::to_json(found.comparison) : text);
+  const int code = exit_code(found.comparison);
+  const bool saved =
+      code != kFailed || line.save_repro.empty() || save_stages(found.a, found.b, text, line, session, console);
+  return saved ? code : kUsage;
 }
 
 // False: diagnosed.
 bool save(const Sides& sides, const std::string& seen, session::Session& session, const CommandLine& line,
           Console& console) {
-  if (sides.a.module && sides.b.module)
-    return write_repro(line.save_repro, repro_of_comparison(line, session, sides.a, sides.other, sides.arguments, seen),
+  if (sides.a.module && sides.b.module) {
+    repro::Program first = sides.a;
+    first.module = sides.module;  // the script runs the passes again
+    return write_repro(line.save_repro, repro_of_comparison(line, session, first, sides.other, sides.arguments, seen),
                        console);
+  }
   source::Diagnostics diagnostics;
   const std::string& file = sides.a.module ? sides.b.executable : sides.a.executable;
   diagnostics.add({}, source::message(diag::NoModuleInExecutable, file, "carry in a script"));
@@ -91,12 +173,13 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
 int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (line.files.size() == 1 && line.passes.empty() && !line.other_engine) {
+  if (line.files.size() == 1 && line.passes.empty() && line.other_passes.empty() && !line.other_engine) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NothingToCompare));
     report(diagnostics, *session, line, console);
     return kUsage;
   }
+  if (const auto code = compare_two_stages(*session, line, console)) return *code;
   Sides sides;
   if (const int code = read_sides(*session, line, sides, console); code != kGood) return code;
   const repro::Comparison result = repro::compare(*session, sides.a, sides.b, line.tolerances, line.shadow);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
 
 namespace rldb::ui {
@@ -117,12 +118,31 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   std::string entry = ":compare";
   if (a.function != "main") entry += " --function=" + a.function;
   if (!line.passes.empty()) entry += " " + quoted_word("--passes=" + line.passes);
+  if (!line.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.other_passes);
   if (line.other_engine) entry += fmt::format(" --other-engine={}", session::to_string(*line.other_engine));
   if (line.shadow) entry += " --shadow";
   entry += tolerance_flags(line.tolerances);
   repro.entry = other ? with_document(entry + " ", module_text(other, line.options.print)) : entry;
   repro.expectations = {":expect not output \"differs:\"", ":expect success"};
   return repro;
+}
+
+bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
+                 session::Session& session, Console& console) {
+  const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
+                         a.outputs == 0 && b.outputs == 0;
+  const auto* f = same_call ? ir::as<ir::Function>(a.module->find(a.function)) : nullptr;
+  if (!f || f->params.size() != a.args.size()) {
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(diag::StagesCalledDifferently, a.label, b.label));
+    report(diagnostics, session, line, console);
+    return false;
+  }
+  CommandLine plain = line;
+  plain.function = a.function;
+  std::vector<session::Argument> values;
+  for (std::size_t i = 0; i < a.args.size(); ++i) values.push_back({std::string(f->params[i]->name), a.args[i], false});
+  return write_repro(line.save_repro, repro_of_comparison(plain, session, a, b.module, values, seen), console);
 }
 
 ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,

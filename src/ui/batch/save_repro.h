@@ -29,6 +29,9 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
 ReproFile repro_of_comparison(const CommandLine& line, const session::Session& session, const repro::Program& a,
                               const ir::Module* other, const std::vector<session::Argument>& values,
                               const std::string& seen);
+// Two stages of a folder, as they were run, in one script. False: diagnosed.
+bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
+                 session::Session& session, Console& console);
 // A kernel that the JIT gets wrong.
 ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
                           const repro::Question& question, const std::string& seen);

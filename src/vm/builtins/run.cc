@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "rldb/runtime/stoppable.h"
 #include "vm/builtins/args.h"
 
 namespace rldb::vm {
@@ -142,13 +143,17 @@ struct UniqueGroups {
   std::vector<std::int64_t> inverse;  // item -> position in `first`
 };
 
-UniqueGroups group(const Items& items, bool sorted) {
+UniqueGroups group(const Items& items, bool sorted, runtime::Watch& watch) {
   std::vector<std::int64_t> order(std::size_t(items.count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t x, std::int64_t y) { return items.compare(x, y) < 0; });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t x, std::int64_t y) {
+    watch.look();
+    return items.compare(x, y) < 0;
+  });
   UniqueGroups g;
   g.inverse.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
+    watch.look();
     if (i == 0 || items.compare(order[i - 1], order[i]) != 0) {
       g.first.push_back(order[i]);
       g.count.push_back(0);
@@ -192,8 +197,7 @@ Result<Value> take_items(const Items& items, const std::vector<std::int64_t>& wh
 
 }  // namespace
 
-Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
-  RLDB_ARGS(RunUnique);
+static Result<Value> unique(const Args& a, runtime::Watch& watch) {
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->dtype().lanes != 1) return a.wrong(0, "a tensor of scalars");
   bool flags[4] = {};  // sorted, return_index, return_inverse, return_counts
@@ -218,7 +222,7 @@ Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
     shape = {t->element_count()};
     items.count = t->element_count();
   }
-  UniqueGroups g = group(items, flags[0]);
+  UniqueGroups g = group(items, flags[0], watch);
   shape[axis] = std::int64_t(g.first.size());
   RLDB_TRY(Value values, take_items(items, g.first, std::move(shape)));
   if (!flags[1] && !flags[2] && !flags[3]) return values;
@@ -232,20 +236,27 @@ Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
   return Value::of_tuple(std::move(results));
 }
 
-Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs args) {
-  RLDB_ARGS(RunNonzero);
+Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RunUnique);
+  return runtime::stoppable("the search for distinct elements", [&](runtime::Watch& w) { return unique(a, w); });
+}
+
+static Result<Value> nonzero(const Args& a, runtime::Watch& watch) {
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->dtype().lanes != 1) return a.wrong(0, "a tensor of scalars");
   // numpy treats a 0-d tensor as one of one element.
   std::vector<std::int64_t> shape = t->shape();
   if (shape.empty()) shape.push_back(1);
   std::vector<std::int64_t> found;
-  for (std::int64_t i = 0; i < t->element_count(); ++i)
+  for (std::int64_t i = 0; i < t->element_count(); ++i) {
+    watch.look();
     if (t->at(i) != 0) found.push_back(i);
+  }
   std::int64_t rank = std::int64_t(shape.size()), n = std::int64_t(found.size());
   RLDB_TRY(auto out, runtime::Tensor::empty({rank, n}, DType::Int(64)));
   auto* to = reinterpret_cast<std::int64_t*>(out->data());
   for (std::int64_t k = 0; k < n; ++k) {
+    watch.look();
     std::int64_t flat = found[std::size_t(k)];
     for (std::int64_t d = rank - 1; d >= 0; --d) {
       to[d * n + k] = flat % shape[std::size_t(d)];
@@ -253,6 +264,12 @@ Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs args) {
     }
   }
   return Value(out);
+}
+
+Result<Value> builtin_RunNonzero(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RunNonzero);
+  return runtime::stoppable("the search for elements that are not zero",
+                            [&](runtime::Watch& w) { return nonzero(a, w); });
 }
 
 Result<Value> builtin_RunInspect(const CallSite&, PackedArgs args) {

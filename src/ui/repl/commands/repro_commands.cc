@@ -88,12 +88,19 @@ const ir::Module* after_passes(Repl& repl, const ir::Module* module, const std::
   return made;
 }
 
+// The program after passes. False: diagnosed.
+bool apply_passes(Repl& repl, const std::string& passes, repro::Program& program) {
+  program.module = after_passes(repl, program.module, passes);
+  program.label += " after " + passes;
+  return program.module != nullptr;
+}
+
 // The two sides of `:compare`, but for their arguments. False: diagnosed, or `usage`.
 bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string>& words, std::string_view document,
               repro::Program& a, repro::Program& b, bool& usage) {
   session::Session& session = repl.session();
   const passes::History& history = session.history();
-  const bool own = flags.passes.empty() && !flags.other_engine && document.empty();
+  const bool own = flags.passes.empty() && flags.other_passes.empty() && !flags.other_engine && document.empty();
   usage = words.size() > 2 || (!own && words.size() > 1);
   if (usage) return false;
   if (history.size() == 0) {
@@ -120,10 +127,10 @@ bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string
     b.module = read_beside(repl, document);
     b.label = "the given module";
   }
-  if (b.module && !flags.passes.empty()) {
-    b.module = after_passes(repl, b.module, flags.passes);
-    b.label += " after " + flags.passes;
-  }
+  const bool both = !flags.other_passes.empty();  // the second program has a pipeline of its own
+  if (both && !flags.passes.empty() && !apply_passes(repl, flags.passes, a)) return false;
+  const std::string& second_passes = both ? flags.other_passes : flags.passes;
+  if (b.module && !second_passes.empty() && !apply_passes(repl, second_passes, b)) return false;
   if (flags.other_engine) {
     b.kernels = *flags.other_engine;
     b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));

@@ -80,6 +80,11 @@ constexpr Flag kFlags[] = {
        f.passes = t;
        return !t.empty();
      }},
+    {"other-passes", "a pipeline",
+     [](Repl&, std::string_view t, ReproFlags& f) {
+       f.other_passes = t;
+       return !t.empty();
+     }},
     {"other-engine", "jit, eval or vm",
      [](Repl&, std::string_view t, ReproFlags& f) { return read_engine(t, f.other_engine); }},
     {"by", "kernel",

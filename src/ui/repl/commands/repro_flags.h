@@ -17,6 +17,7 @@ struct ReproFlags {
   std::vector<runtime::Value> expected;  // leaf by leaf
   std::string function = "main";
   std::string passes;
+  std::string other_passes;
   std::optional<session::Engine> other_engine;
   bool by_kernel = false;
   bool shadow = false;

@@ -1,0 +1,149 @@
+// Recorder of executables: a hook of the machine tells a Recorder what the evaluator would have told it of a module.
+#include "repro/compare/executable.h"
+
+#include <fmt/format.h>
+
+#include "repro/values.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/disassemble.h"
+#include "rldb/session/relay_machine.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using bytecode::FunctionKind;
+using runtime::Value;
+
+class MachineRecorder : public vm::Hook {
+ public:
+  MachineRecorder(const session::Build& build, Recorder& recorder) : build_(build), recorder_(recorder) {}
+
+  vm::CallAction before_call(const vm::Machine&, const vm::CallEvent& event) override {
+    const bytecode::FunctionEntry& callee = exe().functions[std::size_t(event.callee)];
+    recorder_.begin_named(fmt::format("{}: {}", event.pc, bytecode::instruction_text(exe(), event.pc)));
+    if (const auto name = bytecode_name(callee, event.args); !name.empty())
+      recorder_.enter_named(name, {}, {});
+    else
+      (void)recorder_.calling(callee.name, kernel(callee.name), event.args);  // it refuses nothing
+    return vm::CallAction::Run;
+  }
+
+  void after_call(const vm::Machine&, const vm::CallEvent& event, const Value& result) override {
+    const bytecode::FunctionEntry& callee = exe().functions[std::size_t(event.callee)];
+    if (callee.kind == FunctionKind::Bytecode || is_closure_call(callee))
+      recorder_.leave(result);
+    else
+      (void)recorder_.called(callee.name, kernel(callee.name), event.args, result);
+    recorder_.bound_named(variable(event.pc), result);
+  }
+
+ private:
+  const bytecode::Executable& exe() const { return *build_.executable; }
+
+  const ir::PrimFunc* kernel(const std::string& name) const {
+    return build_.lowered ? ir::as<ir::PrimFunc>(build_.lowered->find(name)) : nullptr;
+  }
+
+  static bool is_closure_call(const bytecode::FunctionEntry& callee) {
+    return bytecode::find_builtin(callee.name) == bytecode::BuiltinId::InvokeClosure;
+  }
+
+  // Of the function that the call goes into, if it is one of this program's.
+  static std::string bytecode_name(const bytecode::FunctionEntry& callee, runtime::PackedArgs args) {
+    if (callee.kind == FunctionKind::Bytecode) return callee.name;
+    if (!is_closure_call(callee)) return {};
+    for (const Value& a : args)
+      if (a.is(runtime::ValueKind::Function)) return a.as_function().name;
+    return callee.name;
+  }
+
+  std::string variable(bytecode::Pc pc) const {
+    const auto* debug = exe().debug.instruction(pc);
+    return debug && debug->variable != "_" ? debug->variable : std::string();
+  }
+
+  const session::Build& build_;
+  Recorder& recorder_;
+};
+
+bool names_variables(const bytecode::Executable& exe) {
+  for (const bytecode::InstructionDebug& i : exe.debug.instructions)
+    if (!i.variable.empty()) return true;
+  return false;
+}
+
+Trace run_recorded(session::Session& session, const session::Build& build, const Program& program,
+                   source::Diagnostics& found) {
+  const std::vector<Value> args = copies(program.args);
+  auto machine = session.start(build, program.function, args, found);
+  if (!machine) return {};
+  const bytecode::Executable& exe = *build.executable;
+  Recorder recorder(memory_for_copies());
+  const bytecode::FunctionIndex index = exe.find_function(program.function);
+  recorder.enter_named(program.function,
+                       index < 0 ? std::span<const std::string>() : exe.functions[std::size_t(index)].param_names,
+                       args);
+  MachineRecorder hook(build, recorder);
+  vm::Outcome outcome = machine->run(hook);
+  support::poll_cause();
+  if (outcome.finished()) recorder.leave(outcome.value);
+  Trace trace = recorder.take();
+  trace.results_only = !names_variables(exe);
+  if (outcome.faulted()) {
+    trace.error = outcome.fault->error.message;
+    trace.error_kind = outcome.fault->error.kind;
+  } else if (!outcome.finished()) {
+    trace.error = "it did not end";
+  }
+  return trace;
+}
+
+// The file in place of the session's program.
+class Borrowed {
+ public:
+  explicit Borrowed(session::Session& session) : session_(session), before_(session.snapshot()) { session.mute(true); }
+  ~Borrowed() {
+    session_.mute(false);
+    session_.restore(std::move(before_));
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+ private:
+  session::Session& session_;
+  session::Session::Snapshot before_;
+};
+
+// Of a machine that has no hooks: its result.
+Trace run_plain(session::Session& session, const Program& program, source::Diagnostics& found) {
+  Trace trace;
+  trace.results_only = true;
+  const session::RunResult run = session.run(program.function, copies(program.args), found);
+  support::poll_cause();
+  if (run.ok) trace.result = run.value;
+  if (run.fault) trace.error_kind = run.fault->error.kind;
+  return trace;
+}
+
+}  // namespace
+
+Trace record_executable(session::Session& session, const Program& program) {
+  const Borrowed borrowed(session);
+  session.options().engine = program.kernels;
+  Trace trace;
+  source::Diagnostics found;
+  if (session.load_file(program.executable, found)) {
+    const auto build = session.runnable(found);
+    if (build && session::is_on_relay_machine(*build))
+      trace = run_plain(session, program, found);
+    else if (build)
+      trace = run_recorded(session, *build, program, found);
+  }
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
+  return trace;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,17 @@
+// Kernels of random programs. Room-private.
+#pragma once
+
+#include <vector>
+
+#include "repro/fuzz/random.h"
+#include "rldb/ir/module.h"
+
+namespace rldb::repro {
+
+// A kernel of a random tensor expression over float32 tensors, added to the module, and the call of it: elements of the
+// inputs at their own place, at the mirrored one, or broadcast; then, now and then, a reduction of the last axis. Null:
+// these inputs do not fit together.
+const ir::Call* random_kernel_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module,
+                                   const std::vector<const ir::Var*>& inputs);
+
+}  // namespace rldb::repro

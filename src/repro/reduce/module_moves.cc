@@ -1,0 +1,164 @@
+// Moves of the reducer on a whole module: functions dropped, symbolic dims made one, constants made parameters,
+// attributes of calls set to their defaults, dataflow blocks made plain.
+#include <algorithm>
+
+#include "repro/reduce/moves.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_id.h"
+
+namespace rldb::repro {
+
+using ir::as;
+
+namespace {
+
+const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                const ir::Function* f) {
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, f);
+  return builder.build();
+}
+
+// One variable in place of another, in types too.
+class Unify : public ir::Rewriter {
+ public:
+  Unify(ir::Context& ctx, const ir::Var* from, const ir::Var* to) : Rewriter(ctx) { remap(from, to); }
+};
+
+// One call has another attribute.
+class SetOption : public ir::Rewriter {
+ public:
+  SetOption(ir::Context& ctx, const ir::Call* call, std::string_view name, const ir::Attr* value)
+      : Rewriter(ctx), call_(call), name_(name), value_(value) {}
+
+ private:
+  const ir::Expr* visit_call(const ir::Call* call) override {
+    if (call != call_) return Rewriter::visit_call(call);
+    auto made = ctx_.call({call->callee, call->args, ctx_.with_attr(call->attrs, name_, value_), call->ty_args});
+    return made.ok() ? *made : call;
+  }
+  const ir::Call* call_;
+  std::string_view name_;
+  const ir::Attr* value_;
+};
+
+// A constant becomes a variable.
+class Lift : public ir::Rewriter {
+ public:
+  Lift(ir::Context& ctx, const ir::Constant* constant, const ir::Var* v) : Rewriter(ctx), constant_(constant), v_(v) {}
+
+ private:
+  const ir::Expr* visit_expr(const ir::Expr* e) override { return e == constant_ ? v_ : default_expr(e); }
+  const ir::Constant* constant_;
+  const ir::Var* v_;
+};
+
+const ir::Module* lift(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Constant* c) {
+  const auto* f = as<ir::Function>(module->find(name));
+  const ir::Var* v = ctx.var("c", c->type);
+  const auto* body = as<ir::SeqExpr>(Lift(ctx, c, v).rewrite(f->body));
+  if (!body || body == f->body) return nullptr;
+  std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  params.push_back(v);
+  return with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs));
+}
+
+template <class Visit>
+void for_each_call(const ir::Function* f, const Visit& visit) {
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* call = as<ir::Call>(n)) visit(call);
+    return true;
+  });
+}
+
+// Those that the row has defaults for, and that are something else.
+template <class Visit>
+void for_each_option(ir::Context& ctx, const ir::Call* call, const Visit& visit) {
+  const ops::OpInfo* info = ops::find(call->callee);
+  if (!info) return;
+  for (const ops::AttrInfo& attr : info->attrs) {
+    const ir::Attr* value = ir::find_attr(call->attrs, attr.name);
+    if (!value || attr.required) continue;
+    if (const ir::Attr* usual = ops::default_value(ctx, attr); !ir::attr_equal(value, usual)) visit(attr.name, usual);
+  }
+}
+
+std::vector<const ir::Var*> symbols_of(const ir::Function* f) {
+  std::vector<const ir::Var*> out;
+  for (const ir::Var* p : f->params) ir::collect_vars(p->type, out);
+  std::vector<const ir::Var*> once;
+  for (const ir::Var* v : out)
+    if (std::find(once.begin(), once.end(), v) == once.end()) once.push_back(v);
+  return once;
+}
+
+bool is_large(const ir::Constant* c) {
+  const auto* t = as<ir::TensorType>(c->type);
+  return t && t->ndim != 0;
+}
+
+}  // namespace
+
+std::vector<Candidate> fewer_functions(ir::Context& ctx, const ir::Module* module) {
+  std::vector<Candidate> out;
+  for (const ir::ModuleEntry& e : module->entries)
+    out.push_back({"function", [&ctx, module, name = std::string(e.name)] {
+                     ir::ModuleBuilder builder(ctx, *module);
+                     builder.remove(name);
+                     return builder.build();
+                   }});
+  return out;
+}
+
+std::vector<Candidate> fewer_symbols(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  const std::vector<const ir::Var*> symbols = symbols_of(f);
+  for (std::size_t i = symbols.size(); i-- > 1;)
+    out.push_back({"symbolic dim", [&ctx, module, name, f, from = symbols[i], to = symbols[0]] {
+                     return with_function(ctx, module, name, Unify(ctx, from, to).rewrite_function(f));
+                   }});
+  return out;
+}
+
+std::vector<Candidate> fewer_constants(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  ir::walk(as<ir::Function>(module->find(name))->body, [&](const ir::Node* n) {
+    if (const auto* c = as<ir::Constant>(n); c && is_large(c))
+      out.push_back({"constant", [&ctx, module, name, c] { return lift(ctx, module, name, c); }});
+    return true;
+  });
+  return out;
+}
+
+std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  for_each_call(f, [&](const ir::Call* call) {
+    for_each_option(ctx, call, [&](std::string_view attr, const ir::Attr* usual) {
+      out.push_back({"option", [&ctx, module, name, f, call, attr, usual] {
+                       return with_function(ctx, module, name, SetOption(ctx, call, attr, usual).rewrite_function(f));
+                     }});
+    });
+  });
+  return out;
+}
+
+std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module) {
+  std::vector<Candidate> out;
+  out.push_back({"plain blocks", [&ctx, module] { return run_pass(ctx, module, passes::PassId::ToNonDataflow); }});
+  return out;
+}
+
+std::size_t count_unusual_options(ir::Context& ctx, const ir::Function* f) {
+  std::size_t n = 0;
+  for_each_call(
+      f, [&](const ir::Call* call) { for_each_option(ctx, call, [&](std::string_view, const ir::Attr*) { ++n; }); });
+  return n;
+}
+
+std::size_t count_symbols(const ir::Function* f) { return symbols_of(f).size(); }
+
+}  // namespace rldb::repro
