@@ -162,7 +162,9 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
 
 // Links the build's executable against its own kernels; leaves the result in engines_->linked.
 bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
-  vm::Environment env{&build->kernels, &registry_, output_, &support::cancel_flag()};
+  const runtime::PackedRegistry* functions = engines_->functions_of(build->lowered, registry_, out);
+  if (!functions) return false;
+  vm::Environment env{&build->kernels, functions, output_, &support::cancel_flag()};
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
     out.add({}, source::message(diag::BadExecutable, path_, program.error().message));

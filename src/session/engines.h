@@ -38,6 +38,13 @@ struct Session::Engines {
   // Programs of operators that were met while running, by text and types of operands.
   std::unordered_map<std::string, std::shared_ptr<const Build>> operators;
 
+  // The functions that a module's code finds: the session's, and those of its external modules (external.cc). Null:
+  // diagnosed. Whatever was made stays, because programs refer to it.
+  const runtime::PackedRegistry* functions_of(const ir::Module* module, const runtime::PackedRegistry& own,
+                                              Diagnostics& out);
+  std::unordered_map<const ir::Attr*, std::shared_ptr<const runtime::PackedRegistry>> externals;
+  std::vector<std::shared_ptr<const runtime::PackedRegistry>> kept_externals;
+
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 

@@ -7,6 +7,7 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/passes/external_module.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
@@ -68,6 +69,12 @@ bool Session::open_executable(const std::string& path, std::string_view bytes, D
 
 namespace {
 
+// External modules go where the kernels go: both are what the code calls.
+ir::Span<ir::NamedAttr> external_attrs(ir::Context& ctx, const ir::Module* module) {
+  const ir::Attr* modules = ir::find_attr(module->attrs, passes::external::kModules);
+  return modules ? ctx.with_attr({}, passes::external::kModules, modules) : ir::Span<ir::NamedAttr>();
+}
+
 // Every kernel of a module and of what it lowers to, by the names that TVM gives them too. Null: diagnosed.
 const ir::Module* kernels_of(ir::Context& ctx, const ir::Module* module, Diagnostics& out) {
   Diagnostics found;  // warnings of lowering say nothing about the executable
@@ -81,6 +88,7 @@ const ir::Module* kernels_of(ir::Context& ctx, const ir::Module* module, Diagnos
     return nullptr;
   }
   ir::ModuleBuilder kernels(ctx);
+  kernels.set_attrs(external_attrs(ctx, *lowered));
   for (const ir::ModuleEntry& entry : (*lowered)->entries)
     if (ir::isa<ir::PrimFunc>(entry.function)) kernels.set(entry.name, entry.function);
   return kernels.build();
@@ -191,7 +199,8 @@ bool Session::add_kernels_of_file(bytecode::Executable& exe, const ir::Module* l
   codegen::Jit* compiler = jit(out);
   if (!compiler) return false;
   ir::ModuleBuilder kernels(*ctx_);
-  bool any = false;
+  kernels.set_attrs(external_attrs(*ctx_, lowered));
+  bool any = !passes::external_modules(lowered).empty();
   for (const ir::ModuleEntry& entry : lowered->entries) {
     const auto* f = ir::as<ir::PrimFunc>(entry.function);
     if (!f) continue;

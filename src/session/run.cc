@@ -80,7 +80,8 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   run.verify_each = options_.verify_each;
   auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
                              : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
-  if (legal.ok()) return legal.value();
+  // What its external modules are is found out here: an evaluation takes it from the engines.
+  if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
   out.add({}, std::move(legal).error());
   return nullptr;
 }
@@ -104,7 +105,9 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   eval::EvalEnv env;
   env.module = module;
   env.context = ctx_.get();
-  env.registry = &registry_;
+  Diagnostics reported;  // by `with_kernels`, or when the module was built
+  env.registry = engines_->functions_of(module, registry_, reported);
+  if (!env.registry) env.registry = &registry_;
   env.output = output_;
   env.max_statements = options_.eval_statements;
   env.interrupt = &support::cancel_flag();

@@ -212,6 +212,7 @@ bool Session::load_plugin(const std::string& path, Diagnostics& out) {
   auto loaded = runtime::load_plugin(registry_, path, isolation_);
   if (loaded.ok()) {
     engines_->build = nullptr;  // names resolve anew
+    engines_->externals.clear();
     return true;
   }
   out.add({}, source::message(diag::PluginFailed, path, loaded.error().message));

@@ -258,6 +258,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_to_relax(app, c);
       add_inputs(app, c);
+      app.add_option("--ranks", c.ranks,
+                     "workers that run the program and meet in R.ccl; x@1=... is an input of rank 1")
+          ->check(CLI::Range(1, 64))
+          ->type_name("N");
       app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
       app.add_option_function<std::string>(

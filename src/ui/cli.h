@@ -70,6 +70,7 @@ struct CommandLine {
   // run
   std::vector<std::string> inputs;
   std::string expected_output;
+  std::size_t ranks = 1;  // workers that run the program
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program

@@ -1,3 +1,4 @@
+// What is kept of a call, and a call that is made again from what was kept.
 #include "rldb/vm/call_log.h"
 
 #include <algorithm>
@@ -65,6 +66,10 @@ void CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
   Entry entry;
   entry.time = time;
   std::size_t bytes = sizeof(Entry);
+  // A tuple may hold state that the call changes (a cache of keys and values). The machine's snapshots have it, and
+  // making the call again changes it again.
+  const auto has_state = [](const Value& v) { return v.is(ValueKind::Tuple); };
+  if (std::any_of(args.begin(), args.end(), has_state)) return void(++not_kept_);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (result.object() && args[i].object() == result.object()) entry.argument = std::int32_t(i);
     if (args[i].is(ValueKind::Tensor)) bytes += bytes_of(args[i]);

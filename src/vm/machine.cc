@@ -7,6 +7,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/check.h"
+#include "rldb/vm/call_time.h"
 #include "rldb/vm/instruction_set.h"
 #include "vm/interpreter.h"
 
@@ -69,10 +70,17 @@ Outcome Interpreter::fault(Machine& m, runtime::Error error) {
   return o;
 }
 
+namespace {
+thread_local std::uint64_t time_of_call = 0;
+}  // namespace
+
+std::uint64_t call_time() { return time_of_call; }
+
 Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, PackedArgs args) {
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
     return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
                                                                packed.function->name, packed.arity, args.size()));
+  time_of_call = m_.instructions_;
   if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
   return packed.function->native(args);
 }

@@ -40,6 +40,24 @@ Result<Value> kv_cache_view(PackedArgs args);
 Result<Value> kv_cache_clear(PackedArgs args);
 Result<Value> kv_cache_pop(PackedArgs args);
 
+// The paged cache: a tuple too, of pages that sequences share (docs/runtime.md). What it cannot do is an error that
+// says so: sliding windows, token trees, latent attention (MLA), transfers.
+// (what TVM's constructor takes; the functions for a GPU, from the 14th argument on, are not called)
+Result<Value> paged_cache_create(PackedArgs args);
+Result<Value> kv_state_clear(PackedArgs args);            // (cache)
+Result<Value> kv_state_add_sequence(PackedArgs args);     // (cache, sequence)
+Result<Value> kv_state_remove_sequence(PackedArgs args);  // (cache, sequence)
+Result<Value> kv_state_fork_sequence(PackedArgs args);    // (cache, parent, child[, position]); -1: at the end
+Result<Value> kv_state_popn(PackedArgs args);             // (cache, sequence, rows)
+Result<Value> kv_state_begin_forward(PackedArgs args);    // (cache, sequences, rows that each gets)
+Result<Value> kv_state_end_forward(PackedArgs args);      // (cache)
+Result<Value> kv_cache_empty(PackedArgs args);            // (cache)
+Result<Value> kv_cache_available_pages(PackedArgs args);  // (cache)
+Result<Value> kv_cache_total_length(PackedArgs args);     // (cache)
+Result<Value> kv_cache_query_positions(PackedArgs args);  // (cache): int32, of the rows of the forward
+Result<Value> kv_cache_attention(PackedArgs args);        // (cache, layer, scale, queries and keys and values, out)
+Result<Value> kv_cache_debug_get(PackedArgs args);        // (cache, sequence, begin, end, keys, values)
+
 // (machine, function, tuple of arguments, index[, shape]) and (machine, function, index): calls of the function.
 Result<Value> cuda_graph_run(PackedArgs args);
 Result<Value> cuda_graph_alloc(PackedArgs args);

@@ -1,37 +1,173 @@
-// Collectives as a program of one worker has them: what would come from the others is not there, so that each is a
-// copy.
+// Collectives of the workers of a program. One worker alone has what it brings.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rldb/runtime/contrib.h"
+#include "rldb/runtime/workers.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-// `args[0]` into the last argument; the count of the others is `between`.
-Result<Value> copy_through(PackedArgs args, std::size_t between) {
-  if (args.size() != between + 2 || !args.front().is(ValueKind::Tensor) || !args.back().is(ValueKind::Tensor))
-    return fail(ErrorKind::TypeMismatch, fmt::format("expected a tensor, {} option(s) and the result", between));
-  const Tensor& from = args.front().as_tensor();
+Workers* g_workers = nullptr;
+
+// TVM's numbers of reductions.
+enum class Reduction : std::int64_t { Sum, Prod, Min, Max, Avg };
+
+std::size_t options_of(Collective what) { return what == Collective::Allreduce ? 2 : 1; }
+
+Result<support::Unit> check_arguments(Collective what, PackedArgs args) {
+  const std::size_t options = options_of(what);
+  if (args.size() != options + 2 || !args.front().is(ValueKind::Tensor) || !args.back().is(ValueKind::Tensor))
+    return fail(ErrorKind::TypeMismatch, fmt::format("expected a tensor, {} option(s) and the result", options));
+  const Tensor &from = args.front().as_tensor(), &to = args.back().as_tensor();
+  if (from.dtype() == to.dtype()) return support::Unit{};
+  return fail(ErrorKind::TypeMismatch,
+              fmt::format("{} does not become {}", describe(args.front()), describe(args.back())));
+}
+
+support::Failure<Error> wrong_count(PackedArgs args, std::size_t workers) {
+  const std::string has = workers == 1 ? "one worker" : fmt::format("{} workers", workers);
+  return fail(ErrorKind::ShapeMismatch, fmt::format("this program has {}, so that {} does not become {}", has,
+                                                    describe(args.front()), describe(args.back())));
+}
+
+// What workers bring is of one shape and dtype.
+Result<support::Unit> check_inputs(std::span<const Value> inputs, const Value& own) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool same = inputs[i].is(ValueKind::Tensor) && inputs[i].as_tensor().dtype() == own.as_tensor().dtype() &&
+                      inputs[i].as_tensor().shape() == own.as_tensor().shape();
+    if (!same)
+      return fail(ErrorKind::ShapeMismatch, fmt::format("rank {} brings {} to a collective, another one {}", i,
+                                                        describe(inputs[i]), describe(own)));
+  }
+  return support::Unit{};
+}
+
+template <class T>
+T reduced(Reduction kind, T a, T b) {
+  switch (kind) {
+    case Reduction::Sum:
+    case Reduction::Avg:
+      return a + b;
+    case Reduction::Prod:
+      return a * b;
+    case Reduction::Min:
+      return std::min(a, b);
+    case Reduction::Max:
+      return std::max(a, b);
+  }
+  RLDB_UNREACHABLE("reduction");
+}
+
+// In the order of the workers, in double.
+void reduce_floats(Reduction kind, std::span<const Value> inputs, Tensor& to) {
+  const std::size_t bytes = to.dtype().bytes();
+  for (std::int64_t i = 0; i < to.element_count(); ++i) {
+    double sum = inputs[0].as_tensor().at(i);
+    for (std::size_t w = 1; w < inputs.size(); ++w) sum = reduced(kind, sum, inputs[w].as_tensor().at(i));
+    if (kind == Reduction::Avg) sum /= double(inputs.size());
+    store_double(to.data() + std::size_t(i) * bytes, to.dtype(), sum);
+  }
+}
+
+// Integers wrap; unsigned arithmetic does so without undefined behaviour.
+std::int64_t reduced_integer(Reduction kind, std::int64_t a, std::int64_t b) {
+  if (kind == Reduction::Min || kind == Reduction::Max) return reduced(kind, a, b);
+  return std::int64_t(reduced(kind, std::uint64_t(a), std::uint64_t(b)));
+}
+
+void reduce_integers(Reduction kind, std::span<const Value> inputs, Tensor& to) {
+  const std::size_t bytes = to.dtype().bytes();
+  const auto at = [&](std::size_t w, std::int64_t i) {
+    return load_as_int(inputs[w].as_tensor().data() + std::size_t(i) * bytes, to.dtype());
+  };
+  for (std::int64_t i = 0; i < to.element_count(); ++i) {
+    std::int64_t sum = at(0, i);
+    for (std::size_t w = 1; w < inputs.size(); ++w) sum = reduced_integer(kind, sum, at(w, i));
+    if (kind == Reduction::Avg) sum /= std::int64_t(inputs.size());
+    store_int(to.data() + std::size_t(i) * bytes, to.dtype(), sum);
+  }
+}
+
+Result<support::Unit> allreduce(std::span<const Value> inputs, PackedArgs args) {
+  RLDB_TRY_VOID(check_inputs(inputs, args[0]));
   Tensor& to = args.back().as_tensor();
-  if (from.dtype() != to.dtype())
-    return fail(ErrorKind::TypeMismatch,
-                fmt::format("{} does not become {}", describe(args.front()), describe(args.back())));
-  if (from.element_count() != to.element_count())
-    return fail(ErrorKind::ShapeMismatch, fmt::format("this program has one worker, so that {} does not become {}",
-                                                      describe(args.front()), describe(args.back())));
+  if (to.element_count() != args[0].as_tensor().element_count()) return wrong_count(args, inputs.size());
+  const bool known = args[1].is(ValueKind::Shape) && args[1].as_shape().size() == 1 && args[1].as_shape()[0] >= 0 &&
+                     args[1].as_shape()[0] <= std::int64_t(Reduction::Avg);
+  if (!known) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no kind of reduction", describe(args[1])));
+  const auto kind = Reduction(args[1].as_shape()[0]);
+  if (to.dtype().is_float()) {
+    reduce_floats(kind, inputs, to);
+  } else {
+    reduce_integers(kind, inputs, to);
+  }
+  return support::Unit{};
+}
+
+Result<support::Unit> allgather(std::span<const Value> inputs, PackedArgs args) {
+  RLDB_TRY_VOID(check_inputs(inputs, args[0]));
+  const Tensor& to = args.back().as_tensor();
+  const std::size_t part = args[0].as_tensor().byte_size();
+  if (to.byte_size() != part * inputs.size()) return wrong_count(args, inputs.size());
+  for (std::size_t w = 0; w < inputs.size(); ++w)
+    std::memmove(to.data() + w * part, inputs[w].as_tensor().data(), part);
+  return support::Unit{};
+}
+
+Result<support::Unit> broadcast(std::span<const Value> inputs, PackedArgs args) {
+  const Tensor &from = inputs[0].as_tensor(), &to = args.back().as_tensor();
+  if (from.dtype() != to.dtype() || from.byte_size() != to.byte_size()) return wrong_count(args, inputs.size());
   std::memmove(to.data(), from.data(), from.byte_size());
-  return Value::null();
+  return support::Unit{};
+}
+
+Result<support::Unit> scatter(std::span<const Value> inputs, std::size_t id, PackedArgs args) {
+  const Tensor &from = inputs[0].as_tensor(), &to = args.back().as_tensor();
+  if (from.dtype() != to.dtype() || from.byte_size() != to.byte_size() * inputs.size())
+    return wrong_count(args, inputs.size());
+  std::memmove(to.data(), from.data() + id * to.byte_size(), to.byte_size());
+  return support::Unit{};
+}
+
+Result<Value> meet(Collective what, PackedArgs args) {
+  if (g_workers) return g_workers->meet(what, args);
+  return run_collective(what, args.first(std::min<std::size_t>(args.size(), 1)), 0, args);
 }
 
 }  // namespace
 
-Result<Value> disco_worker_id(PackedArgs) { return Value::of_shape({0}); }
-Result<Value> disco_allreduce(PackedArgs args) { return copy_through(args, 2); }
-Result<Value> disco_allgather(PackedArgs args) { return copy_through(args, 1); }
-Result<Value> disco_broadcast(PackedArgs args) { return copy_through(args, 1); }
-Result<Value> disco_scatter(PackedArgs args) { return copy_through(args, 1); }
+Workers* workers() { return g_workers; }
+void set_workers(Workers* group) { g_workers = group; }
+
+Result<Value> run_collective(Collective what, std::span<const Value> inputs, std::size_t id, PackedArgs args) {
+  RLDB_TRY_VOID(check_arguments(what, args));
+  for (const Value& v : inputs)
+    if (!v.is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no tensor", describe(v)));
+  const auto run = [&]() -> Result<support::Unit> {
+    switch (what) {
+      case Collective::Allreduce:
+        return allreduce(inputs, args);
+      case Collective::Allgather:
+        return allgather(inputs, args);
+      case Collective::Broadcast:
+        return broadcast(inputs, args);
+      case Collective::Scatter:
+        return scatter(inputs, id, args);
+    }
+    RLDB_UNREACHABLE("collective");
+  };
+  RLDB_TRY_VOID(run());
+  return Value::null();
+}
+
+Result<Value> disco_worker_id(PackedArgs) { return Value::of_shape({g_workers ? g_workers->id() : 0}); }
+Result<Value> disco_allreduce(PackedArgs args) { return meet(Collective::Allreduce, args); }
+Result<Value> disco_allgather(PackedArgs args) { return meet(Collective::Allgather, args); }
+Result<Value> disco_broadcast(PackedArgs args) { return meet(Collective::Broadcast, args); }
+Result<Value> disco_scatter(PackedArgs args) { return meet(Collective::Scatter, args); }
 
 }  // namespace rldb::runtime

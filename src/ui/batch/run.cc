@@ -6,6 +6,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/group.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
@@ -172,6 +173,39 @@ void note_arguments(const std::vector<session::Argument>& arguments, Console& co
     if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
 }
 
+// Several workers, and what each of them gives. What is written and compared is the result of rank 0.
+int run_ranks(session::Session& session, const std::string& function, const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  std::vector<std::vector<Value>> by_rank;
+  for (std::size_t rank = 0; rank < line.ranks; ++rank) {
+    const auto texts = session::inputs_of_rank(line.inputs, rank, line.ranks, diagnostics);
+    const auto arguments = texts ? session.arguments(function, *texts, diagnostics) : std::nullopt;
+    if (!arguments) {
+      report(diagnostics, session, line, console);
+      return kUsage;
+    }
+    if (rank == 0 && line.format == Format::Text) note_arguments(*arguments, console);
+    by_rank.emplace_back();
+    for (const session::Argument& a : *arguments) by_rank.back().push_back(a.value);
+  }
+  session::Group group(session, line.ranks);
+  const bool good = group.run(function, by_rank, diagnostics);
+  if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (!good) return kFailed;
+  if (line.output.empty() && line.expected_output.empty()) {
+    for (std::size_t rank = 0; rank < line.ranks; ++rank)
+      console.print("rank {}: {}\n", rank, runtime::format_value(group.results()[rank]));
+    return kGood;
+  }
+  std::vector<Value> tensors;
+  std::string why;
+  if (flatten_tensors(group.results()[0], tensors, why)) return give_tensors(tensors, session, line, console);
+  diagnostics.clear();
+  diagnostics.add({}, source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
+  report(diagnostics, session, line, console);
+  return kUsage;
+}
+
 }  // namespace
 
 int give_tensors(const std::vector<Value>& tensors, session::Session& session, const CommandLine& line,
@@ -191,6 +225,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   if (!load(*session, line.files[0], line, console)) return kBadText;
   const std::string function = line.function.empty() ? "main" : line.function;
+  if (line.ranks > 1) return run_ranks(*session, function, line, console);
   source::Diagnostics diagnostics;
   auto arguments = session->arguments(function, line.inputs, diagnostics);
   if (!arguments) {

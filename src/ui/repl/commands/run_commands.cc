@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/group.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
@@ -21,7 +23,23 @@ namespace {
 struct Call {
   std::string function;
   std::vector<Value> values;
+  std::vector<std::vector<Value>> by_rank;
 };
+
+std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& function,
+                                               std::span<const std::string> words, std::size_t rank) {
+  source::Diagnostics diagnostics;
+  std::optional<std::vector<std::string>> own(std::in_place, words.begin(), words.end());
+  if (repl.group) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
+  auto arguments = own ? repl.session().arguments(function, *own, diagnostics) : std::nullopt;
+  if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
+  std::vector<Value> values;
+  for (const session::Argument& a : *arguments) {
+    if (a.generated && rank == 0) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    values.push_back(a.value);
+  }
+  return values;
+}
 
 // `[FUNCTION] VALUE...`: a first word that is no function while `main` exists is already a value.
 std::optional<Call> read_call(Repl& repl, std::string_view rest) {
@@ -36,14 +54,25 @@ std::optional<Call> read_call(Repl& repl, std::string_view rest) {
   } else if (words.empty() && !known("main") && names.size() == 1) {
     call.function = names[0];
   }
-  source::Diagnostics diagnostics;
-  auto arguments = repl.session().arguments(call.function, words, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
-  for (const session::Argument& a : *arguments) {
-    if (a.generated) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
-    call.values.push_back(a.value);
+  for (std::size_t rank = 0; rank < repl.ranks; ++rank) {
+    auto values = arguments_of(repl, call.function, words, rank);
+    if (!values) return std::nullopt;
+    if (rank == repl.rank) call.values = *values;
+    call.by_rank.push_back(std::move(*values));
   }
   return call;
+}
+
+// The group, up to where it comes. False: it does not come to an end, and nobody asked to see that.
+bool run_group(Repl& repl, const Call& call, bool looked_at) {
+  if (!repl.group) return true;
+  source::Diagnostics diagnostics;
+  repl.session().mute(true);
+  const bool good = repl.group->run(call.function, call.by_rank, diagnostics);
+  repl.session().mute(false);
+  repl.group->be(repl.rank);
+  repl.report(diagnostics);
+  return good || (looked_at && repl.session().options().engine != session::Engine::Eval);
 }
 
 Status run_on_evaluator(Repl& repl, const Call& call) {
@@ -63,7 +92,7 @@ Status run_on_evaluator(Repl& repl, const Call& call) {
 
 Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
   auto call = read_call(repl, rest);
-  if (!call) return Status::Failed;
+  if (!call || !run_group(repl, *call, stop_at_entry || !repl.debugger().breakpoints().empty())) return Status::Failed;
   if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
     if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
     return run_on_evaluator(repl, *call);
@@ -81,6 +110,12 @@ Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
     return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
   }
   return repl.show_stop(stop);
+}
+
+std::optional<std::size_t> whole_number(std::string_view text) {
+  std::size_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText what) {
@@ -255,6 +290,28 @@ Status command_Llvm(Repl& repl, std::string_view rest) {
 
 Status command_Asm(Repl& repl, std::string_view rest) {
   return show_code(repl, rest, session::Session::KernelText::Assembly);
+}
+
+Status command_Ranks(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.size() > 2) return Status::Usage;
+  if (!words.empty()) {
+    constexpr std::size_t kMost = 64;
+    const auto count = whole_number(words[0]);
+    const auto rank = words.size() > 1 ? whole_number(words[1]) : std::optional<std::size_t>(0);
+    if (!count || *count < 1 || *count > kMost) return Status::Usage;
+    if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words.back(), rest, *count));
+    repl.group.reset();  // before another one: it says that nobody meets
+    if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count);
+    repl.ranks = *count;
+    repl.rank = *rank;
+  }
+  if (repl.ranks == 1) {
+    repl.print("one worker runs the program\n");
+  } else {
+    repl.print("{} ranks run the program; rank {} is the one at the prompt\n", repl.ranks, repl.rank);
+  }
+  return Status::Good;
 }
 
 Status command_Plugin(Repl& repl, std::string_view rest) {

@@ -8,6 +8,7 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
 #include "rldb/relay/run/relay_machine.h"
+#include "rldb/session/group.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"

@@ -22,6 +22,10 @@
 #include "ui/repl/entry/journal.h"
 #include "ui/repl/entry/record.h"
 
+namespace rldb::session {
+class Group;
+}
+
 namespace rldb::ui {
 
 // What the last entry left behind, for `:expect`, `_` and the exit code.
@@ -156,6 +160,10 @@ class Repl {
   std::string script_path;
   // What is executed now was written on the command line, or is the user's init file.
   bool on_command_line = false;
+  // Of `:ranks`: the workers that a run is of, and which of them is run at the prompt. Null: there is one.
+  std::unique_ptr<session::Group> group;
+  std::size_t ranks = 1;
+  std::size_t rank = 0;
   // Options of `:set`.
   bool highlight = true;
   bool hints = true;        // below an entry that is typed

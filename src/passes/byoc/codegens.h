@@ -1,0 +1,11 @@
+// The functions that the rows of codegen.def name.
+#pragma once
+
+#include "rldb/passes/codegen.h"
+
+namespace rldb::passes {
+
+#define RLDB_CODEGEN(id, name, function, doc) ir::Result<const ir::Attr*> function(const CodegenInput& input);
+#include "rldb/passes/codegen.def"
+
+}  // namespace rldb::passes

@@ -1,0 +1,24 @@
+// The code generator `plugin`: the function is one that a plugin exports, so that nothing is generated.
+#include "passes/byoc/codegens.h"
+#include "passes/common.h"
+#include "rldb/passes/external_module.h"
+#include "rldb/source/diagnostic_pass.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+Result<const Attr*> plugin_codegen(const CodegenInput& input) {
+  Context& ctx = input.env.ctx;
+  std::vector<NamedAttr> fields{ctx.named(external::kKind, ctx.attr(codegen_name::Plugin))};
+  for (const PassOption& o : input.options) {
+    if (o.name != external::kLibrary)
+      return support::Failure(source::message(diag::CodegenOption, input.codegen, o.name));
+    fields.push_back(ctx.named(external::kLibrary, ctx.attr(unquote(o.value))));
+  }
+  const Attr* symbol = ctx.attr(input.symbol);
+  fields.push_back(ctx.named(external::kSymbols, ctx.attr_list(std::span(&symbol, 1))));
+  return ctx.attr_dict(fields);
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,150 @@
+// External modules: what an executable keeps of them, graphs that are none, runtimes that a program registers.
+#include "rldb/session/external.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/passes/codegen.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/session.h"
+
+using namespace rldb;
+using runtime::Value;
+using session::Session;
+
+namespace {
+
+struct Quiet : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+constexpr std::string_view kProgram = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            y = R.multiply(x, R.const([2.0, 3.0], "float32"))
+            z = R.exp(y)
+            R.output(z)
+        return z
+)";
+
+std::string text_of(const source::Diagnostics& d) {
+  std::string text;
+  for (const source::Diagnostic& one : d.all()) text += one.message + "\n";
+  return text;
+}
+
+std::string pipeline_for(std::string_view codegen) {
+  return fmt::format(
+      "FuseOpsByPattern([(\"{}.scale\", is_op(\"multiply\")(wildcard(), wildcard()))], "
+      "annotate_codegen=True), RunCodegen",
+      codegen);
+}
+
+// The first element of `main` of two ones, or what was said.
+std::string run(Session& s) {
+  source::Diagnostics d;
+  const std::vector<std::string> texts{"2xf32=1,1"};
+  auto args = s.arguments("main", texts, d);
+  REQUIRE_MESSAGE(args, text_of(d));
+  const std::vector<Value> values{(*args)[0].value};
+  const session::RunResult result = s.run("main", values, d);
+  return result.ok ? fmt::format("{:.3f}", result.value.as_tensor().at(0)) : text_of(d);
+}
+
+// A generator of a program's own, and who runs what it makes.
+ir::Result<const ir::Attr*> triple_codegen(const passes::CodegenInput& input) {
+  ir::Context& ctx = input.env.ctx;
+  return ctx.attr_dict(std::vector<ir::NamedAttr>{ctx.named(passes::external::kKind, ctx.attr(input.codegen)),
+                                                  ctx.named(passes::external::kSymbol, ctx.attr(input.symbol))});
+}
+
+runtime::Result<std::vector<session::ExternalPacked>> triple_runtime(const ir::Attr* module,
+                                                                     const runtime::PackedRegistry&) {
+  const auto triple = [](runtime::PackedArgs args) -> runtime::Result<Value> {
+    const runtime::Tensor &from = args[0].as_tensor(), &to = args.back().as_tensor();
+    for (std::int64_t i = 0; i < from.element_count(); ++i)
+      runtime::store_double(to.data() + std::size_t(i) * 4, to.dtype(), 3 * from.at(i));
+    return Value::null();
+  };
+  return std::vector<session::ExternalPacked>{
+      {std::string(passes::string_of(module, passes::external::kSymbol)), triple}};
+}
+
+}  // namespace
+
+TEST_CASE("an executable has the graphs that its code calls") {
+  Quiet quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("program.py", std::string(kProgram), d));
+  REQUIRE_MESSAGE(s.run_passes(pipeline_for(passes::codegen_name::Json), d), text_of(d));
+  CHECK(run(s) == "7.389");
+  const auto bytes = s.serialise(d);
+  REQUIRE_MESSAGE(bytes, text_of(d));
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("rldb_external_test_{}.rlvm", ::getpid())).string();
+  std::ofstream(path, std::ios::binary) << *bytes;
+  Session opened({}, &quiet);
+  const bool ok = opened.load_file(path, d);
+  std::remove(path.c_str());
+  REQUIRE_MESSAGE(ok, text_of(d));
+  CHECK(run(opened) == "7.389");
+  // Without them the call has nobody to go to.
+  bytecode::Executable exe = bytecode::load(*bytes).value();
+  exe.tensor_ir.clear();
+  std::ofstream(path, std::ios::binary) << bytecode::serialise(exe).value();
+  Session without({}, &quiet);
+  REQUIRE(without.load_file(path, d));
+  std::remove(path.c_str());
+  CHECK(run(without).find("fused_relax_multiply_json") != std::string::npos);
+}
+
+TEST_CASE("a program registers a code generator and a runtime for it") {
+  static bool once = false;
+  if (!once) {
+    passes::register_codegen({"triple", triple_codegen, "three times the first argument"});
+    session::register_external_runtime("triple", triple_runtime);
+    once = true;
+  }
+  for (const session::Engine engine : {session::Engine::Jit, session::Engine::Eval}) {
+    Quiet quiet;
+    session::Options options;
+    options.engine = engine;
+    Session s(options, &quiet);
+    source::Diagnostics d;
+    REQUIRE(s.load_text("program.py", std::string(kProgram), d));
+    REQUIRE_MESSAGE(s.run_passes(pipeline_for("triple"), d), text_of(d));
+    CHECK(run(s) == "20.086");
+  }
+}
+
+TEST_CASE("the nodes of a graph can be asked for their values") {
+  Quiet quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("program.py", std::string(kProgram), d));
+  REQUIRE(s.run_passes(pipeline_for(passes::codegen_name::Json), d));
+  const auto modules = passes::external_modules(s.module());
+  REQUIRE(modules.size() == 1);
+  auto graph = passes::read_graph(modules[0]);
+  REQUIRE(graph.ok());
+  auto function = session::GraphFunction::make(std::move(*graph), s.registry());
+  REQUIRE(function.ok());
+  const std::vector<Value> args{runtime::parse_value_literal("2xf32=1,1").value(),
+                                runtime::parse_value_literal("2xf32=2,3").value()};
+  auto values = function->all_values(args);
+  REQUIRE(values.ok());
+  REQUIRE(values->size() == 3);
+  CHECK((*values)[2][0].as_tensor().at(1) == 3);
+  const std::vector<Value> wrong{args[0]};
+  CHECK_FALSE(function->all_values(wrong).ok());
+  CHECK_FALSE(function->call(args).ok());
+}
