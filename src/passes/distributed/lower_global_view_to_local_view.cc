@@ -1,6 +1,6 @@
 // LowerGlobalViewToLocalView: R.dist.call_tir of a kernel over whole tensors becomes R.dist.call_tir_local_view of the
-// kernel that each worker runs on its parts; a result that the workers have parts of a sum of is summed up. Kernels that
-// nobody calls any more are removed.
+// kernel that each worker runs on its parts; a result that the workers have parts of a sum of is summed up. Kernels
+// that nobody calls any more are removed.
 //
 // Stricter than TVM: see local_kernel.h. TVM divides also what is said to be whole, and a kernel that computes with a
 // reduction it has only its part of.
@@ -63,8 +63,8 @@ class LocalView : public Rewriter {
   Result<Sharding> sharding_of(const Type* type, std::string_view kernel) {
     const auto* t = as<DTensorType>(type);
     const auto refuse = [&](std::string why) {
-      return support::Failure(source::message(diag::PassUnsupported, "`" + std::string(kernel) + "` on parts of its tensors",
-                                              std::move(why)));
+      return support::Failure(source::message(diag::PassUnsupported,
+                                              "`" + std::string(kernel) + "` on parts of its tensors", std::move(why)));
     };
     if (!t) return refuse("a buffer is given what is no distributed tensor");
     if (t->placement == "R") return Sharding{};
@@ -95,7 +95,8 @@ class LocalView : public Rewriter {
   }
 
   std::vector<const Binding*> joined(const Binding* b, const Call* part, const std::string& kind) {
-    const Var* v = in_dataflow() ? static_cast<const Var*>(ctx_.dataflow_var("gv", part->type)) : ctx_.var("gv", part->type);
+    const Var* v =
+        in_dataflow() ? static_cast<const Var*>(ctx_.dataflow_var("gv", part->type)) : ctx_.var("gv", part->type);
     const Binding* first = ctx_.binding(v, part);
     ctx_.set_origin(first, b);
     auto all = ctx_.call(op::CclAllreduce, {v},

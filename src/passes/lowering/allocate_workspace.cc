@@ -45,8 +45,8 @@ class WorkspaceTaker : public Rewriter {
     const Var* outer = std::exchange(workspace_, params.back());
     const auto* body = cast<SeqExpr>(rewrite(static_cast<const Expr*>(f->body)));
     workspace_ = outer;
-    const Function* made = ctx_.function(params, body, f->ret_type, f->is_pure,
-                                         ctx_.with_attr(f->attrs, kWorkspaceSize, nullptr));
+    const Function* made =
+        ctx_.function(params, body, f->ret_type, f->is_pure, ctx_.with_attr(f->attrs, kWorkspaceSize, nullptr));
     ctx_.set_origin(made, f);
     return made;
   }
@@ -85,8 +85,7 @@ class WorkspaceTaker : public Rewriter {
 class WorkspaceGiver : public Rewriter {
  public:
   using Names = std::unordered_map<std::string_view, const GlobalVar*>;
-  WorkspaceGiver(Context& ctx, std::int64_t size, const Names& takers)
-      : Rewriter(ctx), size_(size), takers_(takers) {}
+  WorkspaceGiver(Context& ctx, std::int64_t size, const Names& takers) : Rewriter(ctx), size_(size), takers_(takers) {}
 
  protected:
   const BindingBlock* visit_block(const BindingBlock* b) override {
@@ -124,9 +123,9 @@ class WorkspaceGiver : public Rewriter {
  private:
   const Binding* allocation_of(const BindingBlock* b) {
     const Expr* const dims[] = {ctx_.i64(size_)};
-    const Call* call = op_call(
-        ctx_, op::BuiltinAllocTensor,
-        {ctx_.shape(dims), ctx_.dtype(DType::UInt(8)), ctx_.i64(0), ctx_.string("global")}, workspace_->type);
+    const Call* call =
+        op_call(ctx_, op::BuiltinAllocTensor,
+                {ctx_.shape(dims), ctx_.dtype(DType::UInt(8)), ctx_.i64(0), ctx_.string("global")}, workspace_->type);
     const Binding* made = ctx_.binding(workspace_, call);
     ctx_.set_origin(made, b);
     return made;

@@ -280,7 +280,7 @@ std::string to_string(const PassInvocation& p) {
 
 bool is_option_error(source::DiagId id) {
   constexpr source::DiagId kIds[] = {diag::PassOptionValue, diag::PassPatternForm, diag::PassCompositeName,
-                                     diag::PatternSyntax, diag::PatternUnknown, diag::PassNoFunction};
+                                     diag::PatternSyntax,   diag::PatternUnknown,  diag::PassNoFunction};
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 

@@ -1,5 +1,5 @@
-// UpdateParamType(types={"w": R.Tensor((4, 4), "float16")}, func_name): parameters take other types, and what is computed
-// of them the types that follow. TVM takes a function from a parameter to its type.
+// UpdateParamType(types={"w": R.Tensor((4, 4), "float16")}, func_name): parameters take other types, and what is
+// computed of them the types that follow. TVM takes a function from a parameter to its type.
 //
 // Symbolic variables are those of the function by their names; a name that it does not have is a new one.
 #include "passes/text/option_text.h"

@@ -2,9 +2,9 @@
 // wherever c holds: the padding of a layout is computed with instead of branched around. Only elementwise kernels
 // (attribute `op_pattern`), as in TVM.
 //
-// Stricter than TVM, which compares the two conditions by their form only: the assumption has to cover the whole buffer,
-// nothing writes to it, and what was computed under a condition has to be computable without: every index within its
-// buffer, no division by what may be zero.
+// Stricter than TVM, which compares the two conditions by their form only: the assumption has to cover the whole
+// buffer, nothing writes to it, and what was computed under a condition has to be computable without: every index
+// within its buffer, no division by what may be zero.
 #include <functional>
 
 #include "passes/fusion/op_pattern.h"
@@ -30,9 +30,7 @@ struct Assumption {
   std::vector<const Expr*> unless;
 };
 
-const Call* intrinsic_call(const Expr* e, Intrinsic id) {
-  return is_call_of(e, id) ? as<Call>(e) : nullptr;
-}
+const Call* intrinsic_call(const Expr* e, Intrinsic id) { return is_call_of(e, id) ? as<Call>(e) : nullptr; }
 
 bool has_assume(const Stmt* s) {
   bool found = false;
@@ -241,7 +239,7 @@ class Branches : public Rewriter {
   int conditions_ = 0;  // around the statement that is visited
   std::unordered_map<const Var*, Range> axes_;
   std::vector<const Var*> order_;
-  VarMap fixed_;  // axes of one value
+  VarMap fixed_;                            // axes of one value
   std::unordered_set<const Var*> changed_;  // pointers of buffers that are written or go elsewhere
   std::unordered_map<const Buffer*, Assumption> assumptions_;
 };

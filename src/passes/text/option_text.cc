@@ -69,8 +69,8 @@ class ScalarParser {
       return inner && take(")") ? inner : nullptr;
     }
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
-                                  text_[at_] == '.'))
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '.'))
       ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (word.empty()) return nullptr;
@@ -121,8 +121,8 @@ const Expr* OptionReader::scalar(std::string_view text) { return ScalarParser(ct
 
 std::optional<std::vector<const Expr*>> OptionReader::dims(std::string_view text) {
   text = trim(text);
-  const bool listed = text.size() >= 2 && ((text.front() == '(' && text.back() == ')') ||
-                                           (text.front() == '[' && text.back() == ']'));
+  const bool listed =
+      text.size() >= 2 && ((text.front() == '(' && text.back() == ')') || (text.front() == '[' && text.back() == ']'));
   if (!listed) return std::nullopt;
   std::vector<const Expr*> out;
   for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {

@@ -103,8 +103,9 @@ Result<const Function*> joined(Context& ctx, std::string_view name, const Functi
   if (!loss_block) return refuse("loss_function", "its body is not one dataflow block");
   const std::vector<const Expr*> outputs = outputs_of(model);
   if (count > outputs.size() || count > loss->params.size())
-    return refuse(name, fmt::format("it gives {} value(s) and the loss takes {}, so that {} cannot go from one to the other",
-                                    outputs.size(), loss->params.size(), count));
+    return refuse(name,
+                  fmt::format("it gives {} value(s) and the loss takes {}, so that {} cannot go from one to the other",
+                              outputs.size(), loss->params.size(), count));
   LossCopier copier(ctx);
   for (std::size_t i = 0; i < count; ++i)
     if (std::string why = copier.take(loss->params[i], outputs[i]); !why.empty()) return refuse("loss_function", why);
@@ -136,8 +137,7 @@ Result<const Module*> append_loss_to(PassEnv& env, const Module* module, const L
     loss = as<Function>(module->find(unquote(request.loss)));
     if (!loss) return Failure(message(diag::PassNoFunction, unquote(request.loss)));
   }
-  RLDB_TRY(const Function* made,
-           joined(env.ctx, request.function, model, loss, request.outputs, request.new_function));
+  RLDB_TRY(const Function* made, joined(env.ctx, request.function, model, loss, request.outputs, request.new_function));
   ModuleBuilder builder(env.ctx, *module);
   builder.set(env.ctx.str(request.new_function), made);
   return builder.build();
@@ -156,7 +156,8 @@ Result<const Module*> append_loss(PassEnv& env, const Module* module, const Pass
   request.function = unquote(name->value);
   request.loss = loss->value;
   request.outputs = std::size_t(outputs);
-  request.new_function = given && given->value != "None" ? std::string(unquote(given->value)) : request.function + "_loss";
+  request.new_function =
+      given && given->value != "None" ? std::string(unquote(given->value)) : request.function + "_loss";
   return append_loss_to(env, module, request);
 }
 

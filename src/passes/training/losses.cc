@@ -80,9 +80,9 @@ class LossBuilder {
     const std::int64_t axis = type_->shape.size() <= 2 ? -1 : 1;
     RLDB_TRY(const Var* logits,
              emit(ctx_.call(op::NnLogSoftmax, {predictions_}, {ctx_.named("axis", ctx_.attr(axis))})));
-    auto made = ctx_.call(op::NnNllLoss, {logits, targets_},
-                          {ctx_.named("reduction", ctx_.attr(loss.reduction)),
-                           ctx_.named("ignore_index", ctx_.attr(loss.ignore_index))});
+    auto made = ctx_.call(
+        op::NnNllLoss, {logits, targets_},
+        {ctx_.named("reduction", ctx_.attr(loss.reduction)), ctx_.named("ignore_index", ctx_.attr(loss.ignore_index))});
     return finish(made);
   }
 

@@ -72,7 +72,8 @@ std::optional<OptimizerText> parse_optimizer(std::string_view text) {
     if (std::size_t(at - row->options.begin()) < row->needed) ++given;
     if (key == "betas") {
       const auto two = split_items(value.size() < 2 ? value : value.substr(1, value.size() - 2));
-      const auto a = two.size() == 2 ? number(two[0]) : std::nullopt, b = two.size() == 2 ? number(two[1]) : std::nullopt;
+      const auto a = two.size() == 2 ? number(two[0]) : std::nullopt,
+                 b = two.size() == 2 ? number(two[1]) : std::nullopt;
       if (!a || !b) return std::nullopt;
       out.options["beta0"] = *a;
       out.options["beta1"] = *b;
@@ -193,8 +194,7 @@ class StepBuilder {
   const Expr* with_momentum(const Expr* g, std::size_t i, const std::string& name) {
     const Var* v = field(states_, 1 + i, name + "_v");
     const Expr* damped = option("dampening") != 0 ? apply(op::Multiply, {num(1 - option("dampening")), g}) : g;
-    const Expr* v_new =
-        apply(op::Add, {apply(op::Multiply, {num(option("momentum")), v}), damped}, name + "_v_new");
+    const Expr* v_new = apply(op::Add, {apply(op::Multiply, {num(option("momentum")), v}), damped}, name + "_v_new");
     new_first_.push_back(v_new);
     if (option("nesterov") == 0) return v_new;
     return apply(op::Add, {g, apply(op::Multiply, {num(option("momentum")), v_new})}, name + "_g_nest");
@@ -257,8 +257,7 @@ Result<Optimizer> optimizer_of(Context& ctx, std::string_view text, const std::v
       return Failure(message(diag::PassUnsupported, fmt::format("parameter `{}`", p->name),
                              "an optimizer wants float tensors of known shape"));
   }
-  if (parameters.empty())
-    return Failure(message(diag::PassUnsupported, "`optimizer`", "the model has no parameters"));
+  if (parameters.empty()) return Failure(message(diag::PassUnsupported, "`optimizer`", "the model has no parameters"));
   return StepBuilder(ctx, *parsed, parameters).build();
 }
 

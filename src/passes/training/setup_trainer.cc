@@ -1,9 +1,9 @@
-// SetupTrainer(loss, optimizer, loss_args, legalize): what a trainer runs, from a module whose function `backbone` takes
-// inputs, `param_num` parameters and `state_num` states, and gives an output and the new states: `backbone_loss`, its
-// gradient by the parameters `backbone_loss_adjoint`, and `optimizer`, a step of an optimizer.
+// SetupTrainer(loss, optimizer, loss_args, legalize): what a trainer runs, from a module whose function `backbone`
+// takes inputs, `param_num` parameters and `state_num` states, and gives an output and the new states: `backbone_loss`,
+// its gradient by the parameters `backbone_loss_adjoint`, and `optimizer`, a step of an optimizer.
 //
-// TVM takes the loss and the optimizer as objects; here they are texts: `MSELoss(reduction="sum")`, `SGD(0.1)`. The types
-// of the loss's arguments follow from the backbone's; `loss_args`, where it is given, has to say the same.
+// TVM takes the loss and the optimizer as objects; here they are texts: `MSELoss(reduction="sum")`, `SGD(0.1)`. The
+// types of the loss's arguments follow from the backbone's; `loss_args`, where it is given, has to say the same.
 #include <fmt/format.h>
 
 #include "passes/pass_functions.h"
@@ -50,18 +50,21 @@ Result<Backbone> backbone_of(const Module* module) {
   if (!out.function) return Failure(message(diag::PassNoFunction, kBackbone));
   const auto params = count_attr(module, "param_num"), states = count_attr(module, "state_num");
   if (!params || !states)
-    return refuse("the module has no attributes `param_num` and `state_num` that say how many of its parameters are which");
+    return refuse(
+        "the module has no attributes `param_num` and `state_num` that say how many of its parameters are which");
   out.params = std::size_t(*params);
   out.states = std::size_t(*states);
   const std::size_t all = out.function->params.size();
   if (out.params > all || out.states > all - out.params)
-    return refuse(fmt::format("it has {} parameters, and {} and {} of them should be parameters of the model and states",
-                              all, out.params, out.states));
+    return refuse(
+        fmt::format("it has {} parameters, and {} and {} of them should be parameters of the model and states", all,
+                    out.params, out.states));
   out.inputs = all - out.params - out.states;
   const auto* results = as<TupleType>(out.function->ret_type);
   const std::size_t outputs = results ? results->fields.size() : 1;
   if (outputs < out.states + 1)
-    return refuse(fmt::format("it gives {} values, and {} of them should be states behind an output", outputs, out.states));
+    return refuse(
+        fmt::format("it gives {} values, and {} of them should be states behind an output", outputs, out.states));
   for (std::size_t i = 0; i < out.states; ++i)
     if (results->fields[outputs - out.states + i] != out.function->params[out.inputs + out.params + i]->type)
       return refuse(fmt::format("state `{}` comes back with another type",

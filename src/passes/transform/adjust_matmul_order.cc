@@ -267,9 +267,7 @@ class OrderAdjuster : public CallExpander {
     return x && inner ? value_or_null(ctx_.call(op::Matmul, {x, inner})) : nullptr;
   }
 
-  const Expr* multiply(const Expr* x, const Expr* y) {
-    return x && y ? emit(ctx_.call(op::Matmul, {x, y})) : nullptr;
-  }
+  const Expr* multiply(const Expr* x, const Expr* y) { return x && y ? emit(ctx_.call(op::Matmul, {x, y})) : nullptr; }
 
   const Expr* operand(const Factors& f, std::size_t i) {
     if (!f.swapped[i]) return f.operand[i];

@@ -1,9 +1,10 @@
 // DataflowUseInplaceCalls: in dataflow blocks, an elementwise operator writes its result over an operand of the same
 // shape and dtype that nobody reads afterwards: R.call_tir_inplace of a kernel `<name>_inplace`.
 //
-// An operand may be written over when it is made in the block and nothing that may share its memory is read later: other
-// names of it, views, fields of tuples, whatever a function that is not an operator was given or gave. Memory is told
-// apart by classes that are merged where two values may be one (TVM keeps sets of places, and compares them pairwise).
+// An operand may be written over when it is made in the block and nothing that may share its memory is read later:
+// other names of it, views, fields of tuples, whatever a function that is not an operator was given or gave. Memory is
+// told apart by classes that are merged where two values may be one (TVM keeps sets of places, and compares them
+// pairwise).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +33,8 @@ namespace {
 
 constexpr std::array kElementwise = {op::Add, op::Subtract, op::Multiply, op::Divide, op::NnSilu, op::NnRelu};
 // Operators whose result may be the memory of their first argument after later passes (besides the trait View).
-constexpr std::array kMayBeViews = {op::ExpandDims, op::Squeeze, op::Reshape, op::PermuteDims,
-                                    op::Flatten,    op::NnBatchFlatten};
+constexpr std::array kMayBeViews = {op::ExpandDims,  op::Squeeze, op::Reshape,
+                                    op::PermuteDims, op::Flatten, op::NnBatchFlatten};
 
 bool is_one_of(std::span<const std::string_view> names, const Expr* callee) {
   const auto* o = as<Op>(callee);
@@ -160,8 +161,7 @@ class BlockMemory {
   PlacePtr value(const Expr* e, std::size_t at) {
     if (const auto* tuple = as<Tuple>(e)) {
       std::vector<PlacePtr> fields;
-      for (const Expr* item : tuple->items)
-        fields.push_back(isa<Tuple>(item) ? everything(item, at) : read(item, at));
+      for (const Expr* item : tuple->items) fields.push_back(isa<Tuple>(item) ? everything(item, at) : read(item, at));
       return memory_.tuple_of(std::move(fields));
     }
     if (const auto* get = as<TupleGetItem>(e)) return field(get, at);

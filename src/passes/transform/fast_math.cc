@@ -1,6 +1,6 @@
 // FastMathTransform: softmax, exp, erf, tanh of float32, and powers with a constant exponent that is no integer, become
-// kernels of polynomials, which are faster and right to a few units in the last digits of a float32 (Eigen's and Cephes'
-// approximations, as TVM's topi has them).
+// kernels of polynomials, which are faster and right to a few units in the last digits of a float32 (Eigen's and
+// Cephes' approximations, as TVM's topi has them).
 //
 // Powers with an exponent that is computed stay: TVM's formula for them gives NaN for a base of 0.
 #include <cmath>
@@ -47,9 +47,8 @@ struct Elements {
     const Expr* f = sub(bounded, mul(n, lit(kLn2)));
     const Expr* power = add(add(mul(mul(horner(f, kFactors, false), f), f), f), lit(1.0));
     const Expr* exponent = ctx.cast(DType::Int(32), add(n, lit(127.0)));
-    const Expr* scale =
-        ctx.intrin(DType::Float(32), Intrinsic::Reinterpret,
-                   {ctx.intrin(DType::Int(32), Intrinsic::ShiftLeft, {exponent, ctx.i32(23)})});
+    const Expr* scale = ctx.intrin(DType::Float(32), Intrinsic::Reinterpret,
+                                   {ctx.intrin(DType::Int(32), Intrinsic::ShiftLeft, {exponent, ctx.i32(23)})});
     return max(mul(scale, power), x);
   }
 
@@ -125,8 +124,7 @@ te::Tensor fast_softmax(Te& te, te::Tensor x, std::size_t axis) {
   };
   const te::Tensor top = reduce(x, te.graph.max_reducer(x->dtype), "T_softmax_maxelem");
   const te::Tensor below = te.graph.compute(
-      x->shape, [&](te::Indices i) { return elements.sub(te.graph.load(x, i), load(top, row(i))); },
-      "T_softmax_delta");
+      x->shape, [&](te::Indices i) { return elements.sub(te.graph.load(x, i), load(top, row(i))); }, "T_softmax_delta");
   const te::Tensor power = map(te, below, "T_fast_exp", &Elements::exp);
   const te::Tensor sum = reduce(power, te.graph.sum_reducer(x->dtype), "T_softmax_expsum");
   const NamedAttr attrs[] = {te.ctx.named("axis", te.ctx.attr(std::int64_t(axis)))};
@@ -143,9 +141,8 @@ te::Tensor fast_power(Te& te, te::Tensor x, te::Tensor y) {
   Elements e{te.ctx};
   const te::Tensor log =
       map(te, x, "compute", [&](const Expr* v) { return te.ctx.intrin(DType::Float(32), Intrinsic::Log, {v}); });
-  const te::Tensor product = map(te, log, "T_multiply", [&](const Expr* v) {
-    return e.mul(v, te.graph.load(y, std::span<const Expr* const>()));
-  });
+  const te::Tensor product = map(
+      te, log, "T_multiply", [&](const Expr* v) { return e.mul(v, te.graph.load(y, std::span<const Expr* const>())); });
   return map(te, product, "T_fast_exp", &Elements::exp);
 }
 

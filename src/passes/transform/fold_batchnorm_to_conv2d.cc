@@ -1,5 +1,5 @@
-// FoldBatchnormToConv2D: a convolution with a constant kernel and the batch_norm behind it become one convolution, whose
-// kernel is scaled, and an addition.
+// FoldBatchnormToConv2D: a convolution with a constant kernel and the batch_norm behind it become one convolution,
+// whose kernel is scaled, and an addition.
 //
 // As in TVM the model is taken as one that does not learn: the moving statistics count, whatever `training` says
 // (DecomposeOpsForInference does the same). Stricter than TVM: a batch_norm without scale or center stays, and so does
@@ -51,8 +51,8 @@ class BatchnormFolder : public CallExpander {
     const Expr* epsilon = ctx_.float_imm(channels->dtype, find_attr(norm->attrs, "epsilon")->floating);
     const Expr* spread = apply(op::Sqrt, {apply(op::Add, {statistics[3], epsilon})});
     const Expr* scale = apply(op::Divide, {statistics[0], spread});
-    const Expr* of_kernel =
-        in_first ? apply(op::Reshape, {scale, shape({one, n, one, one})}) : apply(op::Reshape, {scale, shape({n, one, one, one})});
+    const Expr* of_kernel = in_first ? apply(op::Reshape, {scale, shape({one, n, one, one})})
+                                     : apply(op::Reshape, {scale, shape({n, one, one, one})});
     const Expr* kernel = apply(op::Multiply, {weight, of_kernel});
     if (!kernel) return nullptr;
     const Expr* sum = emit(ctx_.call(CallSpec{conv->callee, std::vector{conv->args[0], kernel}, conv->attrs, {}}));

@@ -1,5 +1,5 @@
-// SpecializePrimFuncBasedOnCallSite: the buffers of a kernel take the memory scopes of the tensors that R.call_tir gives
-// it (those of their devices), and dims that are numbers there; the kernel gets the attribute `scoped`.
+// SpecializePrimFuncBasedOnCallSite: the buffers of a kernel take the memory scopes of the tensors that R.call_tir
+// gives it (those of their devices), and dims that are numbers there; the kernel gets the attribute `scoped`.
 //
 // A scalar argument binds nothing, where TVM stops (apache/tvm 20420). Calls that do not agree get a kernel each; TVM
 // gives all of them that of the last one.
@@ -42,7 +42,8 @@ std::optional<Signature> signature_of(const Call* call, const PrimFunc* f) {
   for (const Expr* a : args->items)
     if (!add(a->type)) return std::nullopt;
   std::vector<const Type*> results{call->ty_args[0]};
-  if (const auto* several = as<TupleType>(call->ty_args[0])) results.assign(several->fields.begin(), several->fields.end());
+  if (const auto* several = as<TupleType>(call->ty_args[0]))
+    results.assign(several->fields.begin(), several->fields.end());
   for (const Type* t : results)
     if (!as<TensorType>(t) || !add(t)) return std::nullopt;
   if (out.size() > f->params.size()) return std::nullopt;
@@ -159,7 +160,11 @@ std::unordered_set<std::string_view> used_otherwise(const Module* module) {
 class CallSites : public Rewriter {
  public:
   CallSites(Context& ctx, const Module* module, ModuleBuilder& builder)
-      : Rewriter(ctx), module_(module), builder_(builder), table_(ctx, module, builder), shared_(used_otherwise(module)) {}
+      : Rewriter(ctx),
+        module_(module),
+        builder_(builder),
+        table_(ctx, module, builder),
+        shared_(used_otherwise(module)) {}
   bool changed = false;
 
  protected:
