@@ -209,8 +209,8 @@ class OrderAdjuster : public CallExpander {
   }
 
   std::optional<bool> cheaper(Dims a, const Dims& b, Dims c) {
-    if (a.size() == 1) a.insert(a.begin(), ctx_.i64(1));
-    if (c.size() == 1) c.push_back(ctx_.i64(1));
+    if (a.size() == 1) a = Dims{ctx_.i64(1), a[0]};
+    if (c.size() == 1) c = Dims{c[0], ctx_.i64(1)};
     const auto ab = batch(a, b), bc = batch(b, c);
     const auto outer_left = ab ? batch(with_matrix(*ab), c) : std::nullopt;
     const auto outer_right = bc ? batch(a, with_matrix(*bc)) : std::nullopt;

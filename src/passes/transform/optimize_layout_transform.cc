@@ -3,6 +3,7 @@
 //
 // Stricter than TVM, which compares shapes only: the second index map has to undo the first, and padding whose value it
 // says stays.
+#include "passes/layout/index_map.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
@@ -20,13 +21,6 @@ constexpr std::string_view kRemovePad = "remove_pad";  // the attribute `operato
 const TensorType* shaped(const Expr* e) {
   const auto* t = as<TensorType>(e->type);
   return t && t->has_shape ? t : nullptr;
-}
-
-const Lambda* index_map_of(const Call* call) {
-  const Attr* map = find_attr(call->attrs, "index_map");
-  if (!map) return nullptr;
-  if (map->is(AttrKind::Opaque) && !map->items.empty()) map = map->items[0];
-  return map->is(AttrKind::Expr) ? as<Lambda>(map->node) : nullptr;
 }
 
 // out[i] = in[i], i over the whole result.
