@@ -23,6 +23,7 @@ inline constexpr std::string_view kNumInput = "num_input";
 inline constexpr std::string_view kGlobalSymbol = "global_symbol";
 inline constexpr std::string_view kLayoutFreeBuffers = "layout_free_buffers";  // parameters whose layout may be chosen
 inline constexpr std::string_view kOpPattern = "op_pattern";
+inline constexpr std::string_view kOperatorName = "operator_name";  // the operator that a kernel was made of
 }  // namespace fn_attr
 
 // ---- texts of options ----

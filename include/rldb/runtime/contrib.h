@@ -24,6 +24,8 @@ Result<Value> contrib_topk(PackedArgs args);
 Result<Value> disco_worker_id(PackedArgs args);
 // (x, shape of the kind of reduction, in_group, out)
 Result<Value> disco_allreduce(PackedArgs args);
+// (x, strategy, out)
+Result<Value> disco_custom_allreduce(PackedArgs args);
 // (x, in_group, out); an output for several workers is an error.
 Result<Value> disco_allgather(PackedArgs args);
 Result<Value> disco_broadcast(PackedArgs args);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "passes/transform/call_expander.h"
+#include "passes/transform/matrix_dims.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/legalize.h"
@@ -19,22 +20,6 @@ namespace {
 const TensorType* matrices(const Expr* e) {
   const auto* t = as<TensorType>(e->type);
   return t && t->has_shape && t->shape.size() >= 2 && !t->dtype.is_void() ? t : nullptr;
-}
-
-// The last two of `rank` dims change places and the others stay.
-bool swaps_matrix_dims(const Call* permute, std::size_t rank) {
-  const Attr* axes = find_attr(permute->attrs, "axes");
-  if (!axes || axes->is(AttrKind::None)) return rank == 2;
-  if (axes->items.size() != rank) return false;
-  for (std::size_t i = 0; i < rank; ++i) {
-    const Attr* axis = axes->items[i];
-    const auto* literal = axis->is(AttrKind::Expr) ? as<IntImm>(axis->node) : nullptr;
-    std::int64_t at = literal ? literal->value : axis->integer;
-    if (at < 0) at += std::int64_t(rank);
-    const std::size_t wanted = i + 2 < rank ? i : i + 2 == rank ? rank - 1 : rank - 2;
-    if (at != std::int64_t(wanted)) return false;
-  }
-  return true;
 }
 
 class TransposeFuser : public CallExpander {

@@ -3,9 +3,11 @@
 // Names of passes and pipelines, options in parentheses, separated by commas; blanks and line ends do not matter, and
 // Python's way of writing a call (`FuseOps(1)`, `True`, quoted names) is taken too. Options are checked against the
 // row's options text here, so that a pass never sees a bad one.
+#include <algorithm>
 #include <cctype>
 
 #include "passes/common.h"
+#include "rldb/passes/option_error.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/text.h"
 
@@ -107,6 +109,21 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
   return support::Unit{};
 }
 
+// Why there is no such pass; empty when TVM has none either.
+std::string_view absence_of(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    std::string_view reason;
+  };
+  constexpr Row kRows[] = {
+#define RLDB_ABSENT_PASS(Name, Reason) {Name, Reason},
+#include "rldb/passes/absent_pass.def"
+  };
+  for (const Row& r : kRows)
+    if (r.name == name) return r.reason;
+  return {};
+}
+
 class PipelineParser {
  public:
   explicit PipelineParser(std::string_view text, int nesting = 0) : text_(text), nesting_(nesting) {}
@@ -171,6 +188,8 @@ class PipelineParser {
       out.insert(out.end(), passes.begin(), passes.end());
       return support::Unit{};
     }
+    if (const std::string_view why = absence_of(name); !why.empty())
+      return Failure(message(diag::AbsentPass, name, why));
     std::vector<std::string_view> names;
     for (const PassInfo& p : all_passes()) names.push_back(p.name);
     for (const PipelineInfo& p : named_pipelines()) names.push_back(p.name);
@@ -257,6 +276,12 @@ std::string to_string(const PassInvocation& p) {
     text += p.options[i].value;
   }
   return text + ')';
+}
+
+bool is_option_error(source::DiagId id) {
+  constexpr source::DiagId kIds[] = {diag::PassOptionValue, diag::PassPatternForm, diag::PassCompositeName,
+                                     diag::PatternSyntax,   diag::PatternUnknown,  diag::PassNoFunction};
+  return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 
 ir::Result<std::vector<PassInvocation>> parse_pipeline(std::string_view text) { return PipelineParser(text).parse(); }

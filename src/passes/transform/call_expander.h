@@ -28,6 +28,8 @@ class CallExpander : public ir::Rewriter {
  protected:
   // Null: the call stays.
   virtual const ir::Expr* expand(const ir::Call* call) = 0;
+  // The same for a field that is read of a tuple.
+  virtual const ir::Expr* expand_field(const ir::TupleGetItem*) { return nullptr; }
 
   // A new variable for the value; null when the operator refuses its arguments, and then `expand` gives null too.
   const ir::Expr* emit(ir::Result<const ir::Call*> call) {
@@ -71,12 +73,13 @@ class CallExpander : public ir::Rewriter {
     if (made.size() != 1 || made[0]->is_match_cast()) return made;
     support::poll();
     const auto* call = ir::as<ir::Call>(made[0]->value);
+    const auto* field = ir::as<ir::TupleGetItem>(made[0]->value);
     pending_.clear();
-    const ir::Expr* value = call ? expand(call) : nullptr;
+    const ir::Expr* value = call ? expand(call) : field ? expand_field(field) : nullptr;
     if (value) {
       for (const ir::Binding* p : pending_) {
         ctx_.set_origin(p, b);
-        ctx_.set_origin(p->value, call);
+        ctx_.set_origin(p->value, made[0]->value);
       }
       const ir::Expr* old = made[0]->value;
       made = pending_;

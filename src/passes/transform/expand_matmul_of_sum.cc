@@ -2,8 +2,7 @@
 // combined ahead of time. Not done for a sum of weights alone, which is computed once.
 //
 // Stricter than TVM: only for summands of one shape. One that is stretched would be multiplied as it is.
-#include <unordered_set>
-
+#include "passes/transform/ahead_of_time.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op_name.h"
@@ -13,33 +12,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-// Values known before the inputs are: constants, parameters behind the first `num_input`, and what follows from them.
-class AheadOfTime {
- public:
-  explicit AheadOfTime(const Function* f) {
-    const Attr* inputs = find_attr(f->attrs, fn_attr::kNumInput);
-    if (!inputs) return;
-    for (std::size_t i = std::size_t(inputs->integer); i < f->params.size(); ++i) known_.insert(f->params[i]);
-  }
-  void learn(const Var* v, const Expr* value) {
-    if (has(value)) known_.insert(v);
-  }
-  bool has(const Expr* e) const {
-    if (isa<Constant>(e)) return true;
-    if (const auto* v = as<Var>(e)) return known_.count(v) > 0;
-    if (const auto* call = as<Call>(e)) {
-      if (!isa<Op>(call->callee) || call->args.empty()) return false;
-      for (const Expr* a : call->args)
-        if (!has(a)) return false;
-      return true;
-    }
-    return false;
-  }
-
- private:
-  std::unordered_set<const Var*> known_;
-};
 
 class SumExpander : public CallExpander {
  public:

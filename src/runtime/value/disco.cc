@@ -166,6 +166,12 @@ Result<Value> run_collective(Collective what, std::span<const Value> inputs, std
 
 Result<Value> disco_worker_id(PackedArgs) { return Value::of_shape({g_workers ? g_workers->id() : 0}); }
 Result<Value> disco_allreduce(PackedArgs args) { return meet(Collective::Allreduce, args); }
+// TVM's own kernel for a sum over devices that share memory: its strategy is how, not what.
+Result<Value> disco_custom_allreduce(PackedArgs args) {
+  if (args.size() != 3) return fail(ErrorKind::ArgumentCount, "expected a tensor, a strategy and the result");
+  const Value sum[] = {args[0], Value::of_shape({std::int64_t(Reduction::Sum)}), Value::of_bool(true), args[2]};
+  return meet(Collective::Allreduce, sum);
+}
 Result<Value> disco_allgather(PackedArgs args) { return meet(Collective::Allgather, args); }
 Result<Value> disco_broadcast(PackedArgs args) { return meet(Collective::Broadcast, args); }
 Result<Value> disco_scatter(PackedArgs args) { return meet(Collective::Scatter, args); }

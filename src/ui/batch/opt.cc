@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rldb/ir/printer.h"
+#include "rldb/passes/option_error.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
@@ -284,6 +285,8 @@ int batch_opt(const CommandLine& line, Console& console) {
   if (line.time_passes) observer.print_times();
   const bool told = line.html.empty() || write_html(line, *session, loaded, observer, diagnostics, !ok, console);
   if (!ok) {
+    const auto& all = diagnostics.all();
+    if (std::any_of(all.begin(), all.end(), [](const auto& d) { return passes::is_option_error(d.id); })) return kUsage;
     observer.keep_failure(diagnostics);
     return kFailed;
   }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
+#include "rldb/passes/option_error.h"
 #include "rldb/source/diagnostic_pass.h"
 
 using namespace rldb;
@@ -53,6 +54,9 @@ TEST_CASE("TVM's Sequential and get_pipeline, with the modules of Python in fron
 }
 
 TEST_CASE("mistakes in a pipeline are named with the nearest spelling") {
+  CHECK(round_trip("MetaScheduleTuneTIR()") ==
+        "pass `MetaScheduleTuneTIR` of TVM is not here: nothing is tuned here; DefaultSchedule is what the JIT does to "
+        "loops");
   CHECK(round_trip("ToNonDatflow") == "unknown pass `ToNonDatflow` (did you mean `ToNonDataflow`?)");
   CHECK(round_trip("VMShapeLower(emit_err=True)").starts_with("pass `VMShapeLower` has no option `emit_err`"));
   CHECK(round_trip("VMShapeLower(emit_err_ctx=3)") ==
@@ -214,4 +218,15 @@ class Module:
         span.file ? p.sources.get(span.file).text().substr(span.begin, span.end - span.begin) : "";
     CHECK_MESSAGE(text.find("call_tir") != std::string_view::npos, std::string(b->var->name));
   }
+}
+
+TEST_CASE("a pass that TVM has is either a row of pass.def or of absent_pass.def") {
+#define RLDB_ABSENT_PASS(Name, Reason) CHECK_MESSAGE(find_pass(Name) == nullptr, Name);
+#include "rldb/passes/absent_pass.def"
+}
+
+TEST_CASE("an error about the text of an option is told from one about the program") {
+  CHECK(is_option_error(diag::PassOptionValue));
+  CHECK(is_option_error(diag::PatternSyntax));
+  CHECK_FALSE(is_option_error(diag::PassUnsupported));
 }

@@ -3,6 +3,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -182,6 +183,27 @@ void Lowering::check_whole(const ir::Buffer* b, const View& v) {
            fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
 }
 
+// The place of the element in row-major order, when the indices are taken from one: p // d2 // d1, p // d2 % d1, p % d2
+// (TVM's kernels over flat loops). Null: they are not.
+static const ir::Expr* place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
+  if (indices.size() < 2 || !b->strides.empty()) return nullptr;
+  const auto part = [](const ir::Expr* e, ir::BinaryKind op, const ir::Expr* dim) -> const ir::Expr* {
+    const auto* both = e->kind == op ? as<ir::BinaryExpr>(e) : nullptr;
+    return both && ir::expr_equal(both->b, dim) ? both->a : nullptr;
+  };
+  const ir::Expr* place = part(indices.back(), ir::BinaryKind::FloorMod, b->shape.back());
+  if (!place) return nullptr;
+  // What is left of the place, dim by dim from the last.
+  const ir::Expr* left = place;
+  for (std::size_t i = indices.size() - 1; i-- > 0;) {
+    const ir::Expr* here = i == 0 ? indices[0] : part(indices[i], ir::BinaryKind::FloorMod, b->shape[i]);
+    const ir::Expr* above = here ? part(here, ir::BinaryKind::FloorDiv, b->shape[i + 1]) : nullptr;
+    if (!above || !ir::expr_equal(above, left)) return nullptr;
+    left = here;
+  }
+  return place;
+}
+
 Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
                                   unsigned lanes, Value* mask) {
   const View v = view(b);
@@ -266,6 +288,15 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
 
   unsigned index_lanes = 1;
   for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
+  if (const ir::Expr* place = index_lanes == 1 ? place_of(b, indices) : nullptr) {
+    Value* flat = index(place);
+    if (Value* first = v.offset) {
+      unify(flat, first);
+      flat = b_.CreateAdd(flat, first);
+    }
+    out.pointer = element(flat);
+    return out;
+  }
   if (index_lanes == 1) {
     out.pointer = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
     return out;

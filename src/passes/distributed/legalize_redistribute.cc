@@ -1,11 +1,8 @@
 // LegalizeRedistribute: R.dist.redistribute as what each worker of a one-dimensional mesh does. From replicas to parts
 // it takes its own part; between equal placements there is nothing to do. Anything else needs communication, which has
 // no operator, and is refused as in TVM.
-#include <charconv>
-
-#include "passes/common.h"
+#include "passes/distributed/mesh.h"
 #include "rldb/ir/op_name.h"
-#include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 
@@ -14,36 +11,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-// The axis of "S[1]".
-std::optional<std::int64_t> sharded_axis(std::string_view placement) {
-  if (!placement.starts_with("S[") || !placement.ends_with("]")) return std::nullopt;
-  std::int64_t axis = 0;
-  const char* end = placement.data() + placement.size() - 1;
-  const auto [stop, error] = std::from_chars(placement.data() + 2, end, axis);
-  return error == std::errc() && stop == end ? std::optional(axis) : std::nullopt;
-}
-
-// "mesh[0]": of the module's meshes.
-const Attr* mesh_of(const Module* module, const Attr* mesh) {
-  if (!mesh || !mesh->is(AttrKind::String)) return mesh;
-  const std::string_view text = mesh->string;
-  const std::size_t open = text.find('[');
-  std::size_t at = 0;
-  if (open != std::string_view::npos) std::from_chars(text.data() + open + 1, text.data() + text.size(), at);
-  for (const GlobalInfo& info : module->global_infos)
-    if (info.key == text.substr(0, open) && at < info.items.size()) return info.items[at];
-  return nullptr;
-}
-
-// How many workers a mesh of one dimension has.
-std::optional<std::int64_t> workers(const Attr* mesh) {
-  const Attr* shape = mesh && mesh->is(AttrKind::Opaque) && !mesh->items.empty() ? mesh->items[0] : nullptr;
-  if (!shape || shape->items.size() != 1) return std::nullopt;
-  const Attr* n = shape->items[0];
-  if (n->is(AttrKind::Expr)) return const_int(as<Expr>(n->node));
-  return n->is(AttrKind::Int) ? std::optional(n->integer) : std::nullopt;
-}
 
 class Redistributes : public Rewriter {
  public:
@@ -59,7 +26,7 @@ class Redistributes : public Rewriter {
     if (!from || !to) return made;
     if (from->placement == to->placement) return call->args[0];
     const auto axis = sharded_axis(to->placement);
-    const auto n = workers(mesh_of(module_, to->device_mesh));
+    const auto n = mesh_workers(mesh_of(module_, to->device_mesh));
     if (from->placement != "R" || !axis || !n) {
       if (!error)
         error = source::message(diag::PassUnsupported,

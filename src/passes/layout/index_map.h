@@ -1,0 +1,16 @@
+// Index maps of R.layout_transform: as attributes, and undone.
+#pragma once
+
+#include "passes/common.h"
+
+namespace rldb::passes {
+
+// The map of a call of R.layout_transform; null when it is no lambda.
+const ir::Lambda* index_map_of(const ir::Call* call);
+const ir::Attr* index_map_attr(ir::Context& ctx, const ir::Lambda* map);
+// A map from the places that `map` gives the elements of a tensor of this shape back to their indices. Null when the
+// map is neither of the two kinds that are undone here: axes that are split (`i // 4, i % 4`) or moved, and axes that
+// are fused (`i * 4 + j`).
+const ir::Lambda* inverse_of(ir::Context& ctx, const ir::Lambda* map, ir::Span<const ir::Expr*> shape);
+
+}  // namespace rldb::passes

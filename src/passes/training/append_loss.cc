@@ -1,0 +1,164 @@
+// AppendLoss(func_name, loss_function, num_backbone_outputs, new_func_name): a function that computes what `func_name`
+// does, a loss of its first outputs, and gives the loss and the other outputs.
+//
+// TVM takes the loss as a function object; here it is the name of a function of the module, or one of TVM's losses:
+// `MSELoss(reduction="sum")`, whose targets have the type of the predictions (CrossEntropyLoss: a class for each row).
+#include "passes/training/append_loss.h"
+
+#include <fmt/format.h>
+
+#include "passes/signature/body_copier.h"
+#include "passes/training/losses.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_pass.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+constexpr std::string_view kPass = "AppendLoss";
+
+Failure<source::Message> refuse(std::string_view what, std::string why) {
+  return Failure(message(diag::PassUnsupported, fmt::format("`{}`", what), std::move(why)));
+}
+
+// The body is one dataflow block.
+const BindingBlock* only_block(const Function* f) {
+  return f->body->blocks.size() == 1 && f->body->blocks[0]->is_dataflow() ? f->body->blocks[0] : nullptr;
+}
+
+std::vector<const Expr*> outputs_of(const Function* f) {
+  const auto* tuple = as<Tuple>(f->body->body);
+  if (!tuple) return {f->body->body};
+  return {tuple->items.begin(), tuple->items.end()};
+}
+
+// The loss in terms of the model: its first parameters are outputs of it, the others become parameters.
+class LossCopier : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+  // Empty: it fits.
+  std::string take(const Var* param, const Expr* output) {
+    learn(param->type, output->type);
+    const Type* wanted = rewrite_type(param->type);
+    if (!is_base_of(ctx_, wanted, output->type))
+      return fmt::format("its parameter `{}` is `{}`, and it would be given `{}`", param->name, print_type(wanted),
+                         print_type(output->type));
+    remap(param, output);
+    return {};
+  }
+  const Var* parameter(const Var* param) { return define_var(param); }
+  void copy(const BindingBlock* block, std::vector<const Binding*>& out) {
+    for (const Binding* b : block->bindings)
+      for (const Binding* made : visit_binding(b)) out.push_back(made);
+  }
+
+ private:
+  void learn(const Type* param, const Type* given) {
+    const auto *a = as<TensorType>(param), *b = as<TensorType>(given);
+    if (!a || !b || !a->has_shape || !b->has_shape) return;
+    for (std::size_t i = 0; i < a->shape.size() && i < b->shape.size(); ++i)
+      if (const auto* v = as<Var>(a->shape[i]); v && lookup(v) == v) remap(v, b->shape[i]);
+  }
+};
+
+// Variables that the result does not mention end with the block.
+class OutputHider : public Rewriter {
+ public:
+  OutputHider(Context& ctx, const Expr* result) : Rewriter(ctx) {
+    for (const Var* v : free_vars(result)) kept_.insert(v);
+  }
+  std::vector<const Binding*> hidden(const std::vector<const Binding*>& bindings) {
+    std::vector<const Binding*> out;
+    for (const Binding* b : bindings)
+      for (const Binding* made : visit_binding(b)) out.push_back(made);
+    return out;
+  }
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    if (b->var->is_dataflow() || kept_.count(b->var)) return default_binding(b);
+    const Expr* value = rewrite(b->value);
+    const Var* v = ctx_.dataflow_var(b->var->name, rewrite_type(b->var->type));
+    ctx_.set_origin(v, b->var);
+    remap(b->var, v);
+    return {remake_binding(ctx_, b, v, value)};
+  }
+
+ private:
+  std::unordered_set<const Var*> kept_;
+};
+
+Result<const Function*> joined(Context& ctx, std::string_view name, const Function* model, const Function* loss,
+                               std::size_t count, std::string_view new_name) {
+  const BindingBlock *block = only_block(model), *loss_block = only_block(loss);
+  if (!block) return refuse(name, "its body is not one dataflow block");
+  if (!loss_block) return refuse("loss_function", "its body is not one dataflow block");
+  const std::vector<const Expr*> outputs = outputs_of(model);
+  if (count > outputs.size() || count > loss->params.size())
+    return refuse(name,
+                  fmt::format("it gives {} value(s) and the loss takes {}, so that {} cannot go from one to the other",
+                              outputs.size(), loss->params.size(), count));
+  LossCopier copier(ctx);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::string why = copier.take(loss->params[i], outputs[i]); !why.empty()) return refuse("loss_function", why);
+  std::vector<const Var*> params(model->params.begin(), model->params.end());
+  for (std::size_t i = count; i < loss->params.size(); ++i) params.push_back(copier.parameter(loss->params[i]));
+  std::vector<const Binding*> bindings(block->bindings.begin(), block->bindings.end());
+  copier.copy(loss_block, bindings);
+  std::vector<const Expr*> results{copier.rewrite(loss->body->body)};
+  if (!isa<Var>(results[0])) return refuse("loss_function", "it gives more than one value");
+  results.insert(results.end(), outputs.begin() + std::ptrdiff_t(count), outputs.end());
+  const Expr* result = results.size() == 1 ? results[0] : ctx.tuple(results);
+  bindings = OutputHider(ctx, result).hidden(bindings);
+  const SeqExpr* body = make_seq(ctx, {ctx.block(bindings, true)}, result, model->body);
+  const Span<NamedAttr> attrs = ctx.with_attr(model->attrs, fn_attr::kGlobalSymbol, ctx.attr(new_name));
+  const Function* made = ctx.function(params, body, result->type, model->is_pure, attrs);
+  ctx.set_origin(made, model);
+  return BodyCopier(ctx, false).copy_function(made, attrs);
+}
+
+}  // namespace
+
+Result<const Module*> append_loss_to(PassEnv& env, const Module* module, const LossRequest& request) {
+  const auto* model = as<Function>(module->find(request.function));
+  if (!model) return Failure(message(diag::PassNoFunction, request.function));
+  const Function* loss = nullptr;
+  if (is_loss_text(request.loss)) {
+    RLDB_TRY(loss, loss_function(env.ctx, request.loss, outputs_of(model)[0]->type));
+  } else {
+    loss = as<Function>(module->find(unquote(request.loss)));
+    if (!loss) return Failure(message(diag::PassNoFunction, unquote(request.loss)));
+  }
+  RLDB_TRY(const Function* made, joined(env.ctx, request.function, model, loss, request.outputs, request.new_function));
+  ModuleBuilder builder(env.ctx, *module);
+  builder.set(env.ctx.str(request.new_function), made);
+  return builder.build();
+}
+
+Result<const Module*> append_loss(PassEnv& env, const Module* module, const PassOptions& options) {
+  const PassOption* name = find_option(options, 0, "func_name");
+  const PassOption* loss = find_option(options, 1, "loss_function");
+  if (!name || !loss)
+    return Failure(message(diag::PassOptionValue, name ? "loss_function" : "func_name", kPass, "a value", "nothing"));
+  const std::int64_t outputs = int_option(options, 2, "num_backbone_outputs", 1);
+  if (outputs < 1)
+    return Failure(message(diag::PassOptionValue, "num_backbone_outputs", kPass, "a number from 1", outputs));
+  const PassOption* given = find_option(options, 3, "new_func_name");
+  LossRequest request;
+  request.function = unquote(name->value);
+  request.loss = loss->value;
+  request.outputs = std::size_t(outputs);
+  request.new_function =
+      given && given->value != "None" ? std::string(unquote(given->value)) : request.function + "_loss";
+  return append_loss_to(env, module, request);
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,133 @@
+// SetupTrainer(loss, optimizer, loss_args, legalize): what a trainer runs, from a module whose function `backbone`
+// takes inputs, `param_num` parameters and `state_num` states, and gives an output and the new states: `backbone_loss`,
+// its gradient by the parameters `backbone_loss_adjoint`, and `optimizer`, a step of an optimizer.
+//
+// TVM takes the loss and the optimizer as objects; here they are texts: `MSELoss(reduction="sum")`, `SGD(0.1)`. The
+// types of the loss's arguments follow from the backbone's; `loss_args`, where it is given, has to say the same.
+#include <fmt/format.h>
+
+#include "passes/pass_functions.h"
+#include "passes/text/option_text.h"
+#include "passes/training/append_loss.h"
+#include "passes/training/optimizers.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/text.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+using source::message;
+using support::Failure;
+
+namespace {
+
+constexpr std::string_view kPass = "SetupTrainer";
+constexpr std::string_view kBackbone = "backbone";
+constexpr std::string_view kLoss = "backbone_loss";
+constexpr std::string_view kOptimizer = "optimizer";
+
+struct Backbone {
+  const Function* function = nullptr;
+  std::size_t inputs = 0, params = 0, states = 0;
+};
+
+std::optional<std::int64_t> count_attr(const Module* module, std::string_view name) {
+  const Attr* a = find_attr(module->attrs, name);
+  if (!a) return std::nullopt;
+  const auto* literal = a->is(AttrKind::Expr) ? as<IntImm>(a->node) : nullptr;
+  if (!literal && !a->is(AttrKind::Int)) return std::nullopt;
+  const std::int64_t n = literal ? literal->value : a->integer;
+  return n >= 0 ? std::optional(n) : std::nullopt;
+}
+
+Failure<source::Message> refuse(std::string why) {
+  return Failure(message(diag::PassUnsupported, fmt::format("`{}`", kBackbone), std::move(why)));
+}
+
+Result<Backbone> backbone_of(const Module* module) {
+  Backbone out;
+  out.function = as<Function>(module->find(kBackbone));
+  if (!out.function) return Failure(message(diag::PassNoFunction, kBackbone));
+  const auto params = count_attr(module, "param_num"), states = count_attr(module, "state_num");
+  if (!params || !states)
+    return refuse(
+        "the module has no attributes `param_num` and `state_num` that say how many of its parameters are which");
+  out.params = std::size_t(*params);
+  out.states = std::size_t(*states);
+  const std::size_t all = out.function->params.size();
+  if (out.params > all || out.states > all - out.params)
+    return refuse(
+        fmt::format("it has {} parameters, and {} and {} of them should be parameters of the model and states", all,
+                    out.params, out.states));
+  out.inputs = all - out.params - out.states;
+  const auto* results = as<TupleType>(out.function->ret_type);
+  const std::size_t outputs = results ? results->fields.size() : 1;
+  if (outputs < out.states + 1)
+    return refuse(
+        fmt::format("it gives {} values, and {} of them should be states behind an output", outputs, out.states));
+  for (std::size_t i = 0; i < out.states; ++i)
+    if (results->fields[outputs - out.states + i] != out.function->params[out.inputs + out.params + i]->type)
+      return refuse(fmt::format("state `{}` comes back with another type",
+                                out.function->params[out.inputs + out.params + i]->name));
+  return out;
+}
+
+// The types that `loss_args` says are those of what the loss takes.
+Result<support::Unit> check_loss_args(Context& ctx, const PassOption* given, const Backbone& backbone,
+                                      const Function* with_loss) {
+  if (!given || given->value == "None") return support::Unit{};
+  const std::string_view text = support::trim(given->value);
+  const auto wrong = [&](std::string_view part) {
+    return Failure(message(diag::PassOptionValue, "loss_args", kPass, "the types of the loss's arguments", part));
+  };
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return wrong(text);
+  const auto* results = as<TupleType>(backbone.function->ret_type);
+  std::vector<const Type*> wanted{results ? results->fields[0] : backbone.function->ret_type};
+  for (std::size_t i = backbone.function->params.size(); i < with_loss->params.size(); ++i)
+    wanted.push_back(with_loss->params[i]->type);
+  const auto items = split_items(text.substr(1, text.size() - 2));
+  if (items.size() != wanted.size()) return wrong(text);
+  OptionReader reader(ctx);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Type* type = reader.type(items[i]);
+    // Symbolic variables are others in each function: their names do not count.
+    if (!type || (type != wanted[i] && !wanted[i]->has_vars)) return wrong(items[i]);
+  }
+  return support::Unit{};
+}
+
+}  // namespace
+
+Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const PassOptions& options) {
+  RLDB_TRY(const Backbone backbone, backbone_of(module));
+  const PassOption* loss = find_option(options, 0, "loss");
+  const PassOption* optimizer = find_option(options, 1, "optimizer");
+  if (!loss || !optimizer)
+    return Failure(message(diag::PassOptionValue, loss ? "optimizer" : "loss", kPass, "a value", "nothing"));
+  const Function* f = backbone.function;
+  std::vector<const Var*> params(f->params.begin() + std::ptrdiff_t(backbone.inputs),
+                                 f->params.begin() + std::ptrdiff_t(backbone.inputs + backbone.params));
+  RLDB_TRY(const Optimizer step, optimizer_of(env.ctx, optimizer->value, params));
+  LossRequest request;
+  request.function = kBackbone;
+  request.loss = loss->value;
+  request.new_function = kLoss;
+  RLDB_TRY(const Module* made, append_loss_to(env, module, request));
+  RLDB_TRY_VOID(
+      check_loss_args(env.ctx, find_option(options, 2, "loss_args"), backbone, as<Function>(made->find(kLoss))));
+  std::string names;
+  for (const Var* p : params) names += (names.empty() ? "" : ", ") + std::string(p->name);
+  RLDB_TRY(made, gradient(env, made, {{"func_name", std::string(kLoss)}, {"require_grads", "[" + names + "]"}}));
+
+  Context& ctx = env.ctx;
+  ModuleBuilder builder(ctx, *made);
+  builder.set(kOptimizer, with_attr(ctx, step.function, fn_attr::kGlobalSymbol, ctx.attr(kOptimizer)));
+  std::vector<const Attr*> states;
+  for (const Constant* c : step.initial_state) states.push_back(ctx.attr(static_cast<const Expr*>(c)));
+  Span<NamedAttr> attrs = ctx.with_attr(made->attrs, "input_num", ctx.attr(std::int64_t(backbone.inputs)));
+  builder.set_attrs(ctx.with_attr(attrs, "optim_state", ctx.attr_list(states)));
+  made = builder.build();
+  return bool_option(options, 3, "legalize", true) ? legalize_ops(env, made, {}) : Result<const Module*>(made);
+}
+
+}  // namespace rldb::passes
