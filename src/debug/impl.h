@@ -109,9 +109,9 @@ struct Debugger::Impl {
 
   // ---- stories (story.cc) ----
   std::vector<CauseStep> why(const Debugger& debugger, std::string_view name, int frame, int depth,
-                               source::Diagnostics& out) const;
+                             source::Diagnostics& out) const;
   std::vector<CauseStep> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
-                                       int frame, int depth, source::Diagnostics& out) const;
+                                     int frame, int depth, source::Diagnostics& out) const;
 
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,

@@ -40,7 +40,7 @@ struct DiffOptions {
 DiffOptions diff_options(std::optional<DiffLayout> wanted, std::optional<int> columns, bool color);
 // In the layout of the options. Empty when the texts are equal.
 std::string text_diff(std::string_view before, std::string_view after, std::string_view before_name,
-                         std::string_view after_name, const DiffOptions& options = {});
+                      std::string_view after_name, const DiffOptions& options = {});
 // The same in the layout of the options.
 std::string show_diff(const std::vector<DiffHunk>& hunks, std::string_view before_name, std::string_view after_name,
                       const DiffOptions& options);

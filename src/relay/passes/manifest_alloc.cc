@@ -208,8 +208,9 @@ class Allocator : public AnfRewriter {
     Exprs out;
     for (const TensorType* t : types) out.push_back(static_tensor(int64_vector(t->shape.size())));
     const std::vector<std::int64_t> is_input(inputs.size(), by_values ? 1 : 0);
-    hidden("", nullptr,
-           call(op::VmShapeFunc, {f, ctx_.tuple(in), ctx_.tuple(out)}, {list_attr(instruction_attr::IsInput, is_input)}));
+    hidden(
+        "", nullptr,
+        call(op::VmShapeFunc, {f, ctx_.tuple(in), ctx_.tuple(out)}, {list_attr(instruction_attr::IsInput, is_input)}));
     return out;
   }
 

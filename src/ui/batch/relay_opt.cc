@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
+#include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
 #include "ui/text_diff.h"
@@ -85,10 +87,10 @@ class RelayPassRunner {
       if (line_.print_changed != "quiet") console_.print_error("# {}: no change\n", name);
       return;
     }
-    DiffOptions options;
-    options.color = console_.color() || line_.print_changed == "cdiff";
+    DiffOptions options = diff_options(line_, console_, STDERR_FILENO);
+    options.color = options.color || line_.print_changed == "cdiff";
     console_.print_error("# {} changed the program\n", name);
-    console_.error(unified_diff(a, b, "before " + name, "after " + name, options));
+    console_.error(text_diff(a, b, "before " + name, "after " + name, options));
   }
 
   void dump(std::size_t index, std::string_view name, const relay::Module* m) {
@@ -129,13 +131,12 @@ class RelayPassRunner {
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
-void print_rewrite(const relay_run::PassBisection& found, Console& console) {
+void print_rewrite(const relay_run::PassBisection& found, const CommandLine& line, Console& console) {
   const relay::Module* before = found.rewrite > 0 ? found.without : found.before;
   const relay::Module* after = found.rewrite > 0 ? found.with : found.after;
   if (!before || !after) return;
-  DiffOptions options;
-  options.color = console.color();
-  console.write(unified_diff(text_of(before), text_of(after), "without", "with", options));
+  DiffOptions options = diff_options(line, console, STDOUT_FILENO);
+  console.write(text_diff(text_of(before), text_of(after), "without", "with", options));
 }
 
 }  // namespace
@@ -164,7 +165,7 @@ int batch_bisect_relay(RelayProgram& relay, source::Diagnostics& found, const Co
   const std::string_view entry = line.function.empty() ? "main" : std::string_view(line.function);
   const auto bisection = relay_run::bisect_passes(relay.ctx, m, *passes, entry, line.options);
   console.print("{}\n", to_string(bisection));
-  if (bisection.verdict == Verdict::Found) print_rewrite(bisection, console);
+  if (bisection.verdict == Verdict::Found) print_rewrite(bisection, line, console);
   return bisection.verdict == Verdict::None ? kGood : bisection.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
