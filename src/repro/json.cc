@@ -80,6 +80,8 @@ std::string_view kind_of(Finding::Kind kind) {
   switch (kind) {
     case Kind::Storage:
       return "storage";
+    case Kind::Shared:
+      return "shared storage";
     case Kind::Unwritten:
       return "uninit";
     case Kind::Nan:
