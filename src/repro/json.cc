@@ -81,7 +81,7 @@ std::string_view kind_of(Finding::Kind kind) {
     case Kind::Storage:
       return "storage";
     case Kind::Shared:
-      return "shared";
+      return "shared storage";
     case Kind::Unwritten:
       return "uninit";
     case Kind::Nan:

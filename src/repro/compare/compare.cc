@@ -77,7 +77,7 @@ class FirstSearch {
     in.name = r.name;
     in.agrees = matcher_.agrees(r);
     in.overwritten = r.overwritten;
-    in.shared = r.shared;
+    in.shared = r.shared || (r.writer != kNoEvent && !r.overwritten);
     if (r.event != kNoEvent) in.storage = b_.events[r.event].storage;
     if (r.writer != kNoEvent) {
       in.writer = b_.events[r.writer].name();

@@ -20,14 +20,20 @@ std::string text_of_overwritten(const ComparedInput& in) {
   return text;
 }
 
+std::string text_of_shared(const ComparedInput& in) {
+  std::string text = fmt::format("`{}` lies in memory that ", in.name);
+  text += in.writer.empty() ? std::string("the same call writes to")
+                            : fmt::format("`{}`{} was written to after it", in.writer, by(in.writer_callee));
+  if (!in.storage.empty()) text += fmt::format(", storage `{}`", in.storage);
+  return text;
+}
+
 std::string text_of_inputs(const FirstDifference& d) {
   std::string text;
   std::vector<std::string> agree, differ;
   for (const ComparedInput& in : d.inputs) {
     if (in.overwritten) text += "  " + text_of_overwritten(in) + "\n";
-    if (in.shared)
-      text += fmt::format("  `{}` is in the memory that the same call writes to{}\n", in.name,
-                          in.storage.empty() ? "" : fmt::format(", storage `{}`", in.storage));
+    if (in.shared && !in.overwritten) text += "  " + text_of_shared(in) + "\n";
     if (!in.overwritten && !in.shared) (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
   }
   if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
