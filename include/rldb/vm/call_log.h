@@ -2,10 +2,9 @@
 // again.
 //
 // A packed function may write files, draw random numbers, or keep state: what it did the first time is what happened.
-// Kept are its result and what it left in its tensor arguments. A call with a tuple (its fields may change), whose
-// result shares memory with an argument in another way than by being it, or which is larger than the limit, is made
-// again. Shared by the copies of a machine; made by whoever wants to go back (debug). Idea: rr's recording of system
-// calls.
+// Kept are its result and what it left in its tensor arguments. A call with a tuple (its fields may change), one whose
+// result shares memory with an argument without being it, and one that is larger than the limit are made again. Shared
+// by the copies of a machine; made by whoever wants to go back (debug). Idea: rr's recording of system calls.
 #pragma once
 
 #include <cstdint>
