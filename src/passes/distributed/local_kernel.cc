@@ -103,8 +103,11 @@ class Division {
     std::vector<std::pair<const Buffer*, Sharding>> given;
     for (const PrimParam& p : function_->params)
       if (p.buffer && at < shardings.size()) given.push_back({p.buffer, shardings[at++]});
-    for (const auto& [buffer, s] : given)
-      if (s.dim && s.parts > 1) buffers_[buffer][*s.dim] = s.parts;
+    for (const auto& [buffer, s] : given) {
+      if (!s.dim || s.parts <= 1) continue;
+      if (*s.dim >= buffer->shape.size()) return refuse(fmt::format("`{}` has no dim {}", buffer->name, *s.dim));
+      buffers_[buffer][*s.dim] = s.parts;
+    }
     for (bool again = true; again;) {
       again = false;
       for (const Block& b : blocks_) RLDB_TRY_VOID(spread(b, again));

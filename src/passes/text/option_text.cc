@@ -203,10 +203,14 @@ const Lambda* OptionReader::index_map(std::string_view text) {
   const std::size_t known = own.size();
   std::string_view body = trim(text.substr(colon + 1));
   std::vector<std::string_view> parts = split_items(body);
-  if (parts.size() == 1 && body.size() >= 2 &&
-      ((body.front() == '(' && body.back() == ')') || (body.front() == '[' && body.back() == ']')))
-    if (const auto inner = split_items(body.substr(1, body.size() - 2)); inner.size() > 1 || body.front() == '[')
-      parts = inner;
+  const bool listed = body.size() >= 2 && ((body.front() == '(' && body.back() == ')') ||
+                                           (body.front() == '[' && body.back() == ']'));
+  if (parts.size() == 1 && listed) {
+    // `(i, j)`, `(i,)` and `[i]` are lists; `(i + 1) * (j + 1)` and `(i)` are not.
+    const std::string_view inside = trim(body.substr(1, body.size() - 2));
+    const auto items = split_items(inside);
+    if (items.size() > 1 || inside.ends_with(',') || body.front() == '[') parts = items;
+  }
   std::vector<const Expr*> results;
   for (const std::string_view part : parts) {
     results.push_back(ScalarParser(ctx_, own, part).parse());

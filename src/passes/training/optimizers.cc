@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <map>
 
 #include "rldb/ir/block_builder.h"
@@ -144,15 +145,15 @@ class StepBuilder {
       }
   }
 
+  // Zeros, or one number.
   const Constant* tensor(const std::vector<std::int64_t>& shape, DType dtype, double value) {
     auto made = runtime::Tensor::empty(shape, dtype);
     if (!made.ok()) {
       error_ = message(diag::PassUnsupported, "`optimizer`", made.error().message);
       made = runtime::Tensor::empty({}, dtype);
     }
-    const std::int64_t count = (*made)->element_count();
-    for (std::int64_t i = 0; i < count; ++i)
-      runtime::store_double((*made)->data() + std::size_t(i) * dtype.bytes(), dtype, value);
+    std::memset((*made)->data(), 0, (*made)->byte_size());
+    if (value != 0) runtime::store_double((*made)->data(), dtype, value);  // of one element
     return ctx_.constant(runtime::Value(*made));
   }
 

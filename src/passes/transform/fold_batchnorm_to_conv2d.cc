@@ -24,6 +24,11 @@ std::int64_t int_attr(const Call* call, std::string_view name) {
   return a ? a->integer : 0;
 }
 
+double real_attr(const Call* call, std::string_view name) {
+  const Attr* a = find_attr(call->attrs, name);
+  return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
+}
+
 class BatchnormFolder : public CallExpander {
  public:
   using CallExpander::CallExpander;
@@ -42,13 +47,14 @@ class BatchnormFolder : public CallExpander {
     const auto* channels = as<TensorType>(norm->args[1]->type);
     const bool all = std::all_of(std::begin(statistics), std::end(statistics), [](const Expr* e) { return e; });
     if (!weight || !all || !channels || !channels->has_shape || channels->shape.size() != 1) return nullptr;
+    if (!channels->dtype.is_float()) return nullptr;
     const Expr *one = ctx_.i64(1), *n = channels->shape[0];
     const std::string_view layout = text_attr(conv, "kernel_layout");
     const bool in_first = layout == "IOHW" && int_attr(conv, "groups") == 1;
     if (!in_first && layout != "OIHW") return nullptr;
     if (!may_rewrite([] { return std::string("a convolution takes the batch_norm behind it"); })) return nullptr;
 
-    const Expr* epsilon = ctx_.float_imm(channels->dtype, find_attr(norm->attrs, "epsilon")->floating);
+    const Expr* epsilon = ctx_.float_imm(channels->dtype, real_attr(norm, "epsilon"));
     const Expr* spread = apply(op::Sqrt, {apply(op::Add, {statistics[3], epsilon})});
     const Expr* scale = apply(op::Divide, {statistics[0], spread});
     const Expr* of_kernel = in_first ? apply(op::Reshape, {scale, shape({one, n, one, one})})
