@@ -164,8 +164,8 @@ void check_hints(const std::string& program) {
                            "type: ");
   check(holds(seen, "type: R.Tensor((1, 1), dtype=\"float32\")"), "the type of the entry", seen);
   seen = screen_with_hints(program, {"x = R.const([[1.0, 2.0]], \"float32\")\r", "R.matmul(x, x)"}, "reduction");
-  check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length"), "an error is shown before Enter",
-        seen);
+  check(holds(seen, "rldb> R.matmul(x, x)\n") && holds(seen, "reduction length") && holds(seen, "are 2 and 1"),
+        "an error is shown before Enter", seen);
   const std::string x = "x = R.const([[1.0, 2.0]], \"float32\")\r";
   seen = screen_with_hints(program, {x, "R.matmul(x, R.permute_dims(x"}, "type so far");
   check(holds(seen, "type so far: R.Tensor((1, 1), dtype=\"float32\")"), "the type of an open call", seen);

@@ -140,6 +140,11 @@ TEST_CASE("tables line up, by columns and not by bytes") {
   table.add({"α", "", "1"});
   table.add({"longer", "", "2"});
   CHECK(table.text() == "name    value\nα       1\nlonger  2\n");
+  Table wide({"name", "value"});
+  wide.add({"a", "0123456789012345"});
+  CHECK(wide.text(22) == "name  value\na     0123456789012345\n");
+  CHECK(wide.text(16) == "name  value\na     0123456...\n");
+  CHECK(wide.text(1) == "name  value\na     01234...\n");  // narrow columns stay
   CHECK(cut("αβγδε", 5) == "αβγδε");
   CHECK(cut("αβγδεζ", 5) == "αβ...");
 }

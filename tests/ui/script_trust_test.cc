@@ -1,4 +1,4 @@
-// Scripts that nobody named on the command line: what they may not do without a yes.
+// Scripts that nobody named on the command line: what they may not do without confirmation.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

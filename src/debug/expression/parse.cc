@@ -358,7 +358,7 @@ class Reader {
     const std::size_t begin = at_;
     std::string value;
     for (++at_; peek() != quote; ++at_) {
-      if (at_ >= text().size()) return syntax_at(begin, "the string has no end");
+      if (at_ >= text().size()) return syntax_at(begin, "the string is not terminated");
       if (peek() == '\\' && (peek(1) == quote || peek(1) == '\\')) ++at_;
       value += peek();
     }

@@ -1,6 +1,7 @@
 // Table: rows of text in columns that line up, two blanks between them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,12 @@ class Table {
   explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() == 1; }
-  // Columns in which every row is empty are left out. Each line ends with a line break.
-  std::string text() const;
+  // Columns in which every row is empty are left out. Each line ends with a line break. A table that is wider than
+  // `width` has the cells of its widest columns cut.
+  std::string text(std::size_t width = std::size_t(-1)) const;
 
  private:
+  std::vector<std::size_t> widths() const;
   std::vector<std::vector<std::string>> rows_;  // the first is the header
 };
 

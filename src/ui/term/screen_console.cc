@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kBetween{250};
+constexpr int kLeastPaged = 6;  // rows of a terminal that pages make sense on
 constexpr std::string_view kClear = "\r\033[K";
 
 std::optional<std::string> read_terminal_line() {
@@ -87,7 +88,7 @@ ScreenConsole::~ScreenConsole() {
 void ScreenConsole::begin(std::string_view entry, bool paged) {
   if (!watcher_.joinable()) return;
   const std::lock_guard lock(mutex_);
-  paged_ = paged && !full_on();
+  paged_ = paged && !full_on() && window_size().height >= kLeastPaged;
   if (full_on()) full_->begin_work();
   dropped_ = false;
   rows_left_ = std::max(1, window_size().height - 1);
@@ -255,11 +256,15 @@ void ScreenConsole::clear_progress() {
   shown_ = false;
 }
 
-void ScreenConsole::show_progress(const std::string& line) {
+// `rest` is seen whole, `what` as far as there is room; a ^C that the terminal echoes behind them stays on the row.
+void ScreenConsole::show_progress(const std::string& what, const std::string& rest) {
+  constexpr int kEcho = 3;
   clear_progress();
   shown_ = true;
-  if (full_on()) return full_->draw_working(line);
-  const std::string shown = first_columns(line, std::max(10, window_size().width - 1));
+  const int width = std::max(1, window_size().width - kEcho);
+  const std::string shown =
+      first_columns(first_columns(what, std::max(0, width - columns_of(rest))) + rest, std::max(1, width));
+  if (full_on()) return full_->draw_working(shown);
   shown_columns_ = columns_of(shown);
   to_.error(shown);
 }
@@ -282,7 +287,8 @@ void ScreenConsole::watch() {
     if ((column_ != 0 && !full_on()) || quiet < kPatience) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
     const std::string now = support::doing_now();
-    show_progress(fmt::format("{}{}{} ... {} s, ^C ends it", what_, now.empty() ? "" : ": ", now, seconds));
+    show_progress(fmt::format("{}{}{}", what_, now.empty() ? "" : ": ", now),
+                  fmt::format(" ... {} s, ^C ends it", seconds));
   }
   clear_progress();
 }

@@ -51,7 +51,7 @@ class ScreenConsole : public Console {
   Answer wait_for_key();
   void watch();
   void clear_progress();
-  void show_progress(const std::string& line);
+  void show_progress(const std::string& what, const std::string& rest);
   bool full_on() const;
   void put(std::string_view text, bool error);
 

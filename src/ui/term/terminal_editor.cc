@@ -274,6 +274,24 @@ class TerminalEditor : public LineEditor {
   // Rows of the terminal, or of its part that is the command line.
   int rows() const { return full_on() ? full_->screen().command_rows() : size_.height; }
 
+  // A signature in one row, a type or an error in up to three, broken at blanks; `...` where more is left.
+  static void add_rows(const HintLine& hint, int width, std::vector<std::string>& rows) {
+    constexpr std::string_view kMore = "...";
+    std::string_view rest = std::string_view(hint.text).substr(0, hint.text.find('\n'));
+    for (int left = hint.kind == HintLine::Kind::Signature ? 1 : 3; left > 0 && !rest.empty(); --left) {
+      std::string_view part = cut_to(rest, width);
+      if (part.size() < rest.size() && left == 1) {
+        rows.push_back(std::string(cut_to(rest, width - int(kMore.size()))) + std::string(kMore));
+        return;
+      }
+      const auto blank = part.size() < rest.size() ? part.rfind(' ') : std::string_view::npos;
+      if (blank != std::string_view::npos && blank > 0) part = part.substr(0, blank);
+      rows.emplace_back(part);
+      rest.remove_prefix(part.size());
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    }
+  }
+
   // One row of it: what is longer is cut.
   static std::string_view cut_to(std::string_view text, int width) {
     std::size_t at = 0;
@@ -303,8 +321,8 @@ class TerminalEditor : public LineEditor {
       entry.below = &below;
     } else if (!final && view.hints) {
       for (const HintLine& hint : hints_of(view)) {
-        below.emplace_back(cut_to(hint.text, size_.width - 1));
-        below_styles.push_back(style_of(hint.kind));
+        add_rows(hint, size_.width - 1, below);
+        below_styles.resize(below.size(), style_of(hint.kind));
       }
       entry.below = &below;
       entry.below_styles = &below_styles;

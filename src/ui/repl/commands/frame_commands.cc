@@ -12,6 +12,7 @@
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
@@ -25,6 +26,11 @@ debug::Position function_frame(Repl& repl) { return repl.debugger().function_pos
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
 Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
+
+// No wider than the terminal, where there is one.
+std::string fitting(Repl& repl, const Table& table) {
+  return repl.ask ? table.text(std::size_t(window_size().width)) : table.text();
+}
 
 void say_rest(Repl& repl, std::size_t count, std::string_view command) {
   if (count > kMostRows) repl.print("... {} more: `{} all` shows them\n", count - kMostRows, command);
@@ -144,7 +150,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   if (table.empty())
     repl.print("no locals\n");
   else
-    repl.print("{}", table.text());
+    repl.print("{}", fitting(repl, table));
   if (!all) say_rest(repl, locals.size(), "locals");
   const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), repl.frame());
   print_names(repl, "not kept", other.not_kept, all);
@@ -164,7 +170,7 @@ Status command_Registers(Repl& repl, std::string_view rest) {
     table.add({fmt::format("%{}", r.reg), r.name, runtime::describe(r.value), place_text(r), sharers_text(registers, r),
                std::string(debug::to_string(r.state))});
   }
-  repl.print("{}", table.text());
+  repl.print("{}", fitting(repl, table));
   if (!all) say_rest(repl, registers.size(), "registers");
   return Status::Good;
 }
@@ -191,7 +197,7 @@ Status command_Heap(Repl& repl, std::string_view rest) {
     table.add({fmt::format("slot {}", s.slot), s.expression, s.set ? fmt::format("= {}", s.value) : "unset", s.bound_by,
                i < uses.size() ? pcs(uses[i].written) : "", i < uses.size() ? pcs(uses[i].read) : ""});
   }
-  repl.print("{}", table.text());
+  repl.print("{}", fitting(repl, table));
   return Status::Good;
 }
 
@@ -244,7 +250,7 @@ Status command_Storage(Repl& repl, std::string_view rest) {
   repl.print("{}: {} storage{}, {} tensor{}, instructions *{} to *{}\n", function, plan->storages.size(),
              plan->storages.size() == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s", plan->begin, plan->end - 1);
   if (plan->storages.empty()) return Status::Good;
-  repl.print("{}", plan_table(*plan).text());
+  repl.print("{}", fitting(repl, plan_table(*plan)));
   repl.show(storage_text(*plan, now, draws_ascii(options)), {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});
   return Status::Good;
 }
