@@ -56,7 +56,7 @@ class Builder {
 
   ir::Context& ctx_;
   std::vector<const Operation*> stages_;
-  std::unordered_map<Tensor, int> alignments_;  // 0: the default
+  std::unordered_map<Tensor, ExternMemory> memory_;
   std::unordered_set<const Operation*> seen_;
   std::unordered_map<Tensor, const ir::Buffer*> buffers_;
   Names buffer_names_;
@@ -86,19 +86,20 @@ void Builder::order(const Operation* op) {
   for (Tensor t : inputs_of(op)) order(t->op);
   stages_.push_back(op);
   if (op->kind != OperationKind::Extern) return;
-  for (Tensor t : op->outputs) alignments_[t] = op->data_alignment;
+  for (Tensor t : op->outputs) memory_[t] = {op->memory.alignment, 0};
   // The last extern that reads a placeholder says.
   for (Tensor t : op->inputs)
-    if (t->op->kind == OperationKind::Placeholder) alignments_[t] = op->data_alignment;
+    if (t->op->kind == OperationKind::Placeholder) memory_[t] = op->memory;
 }
 
 const ir::Buffer* Builder::make_buffer(Tensor t) {
   const ir::Buffer* plain = ctx_.buffer(buffer_names_.take(t->name), t->shape, t->dtype);
-  const auto it = alignments_.find(t);
-  if (it == alignments_.end() || it->second == 0) return plain;
-  ir::Buffer aligned = *plain;
-  aligned.data_alignment = it->second;
-  return ctx_.buffer(aligned);
+  const auto it = memory_.find(t);
+  if (it == memory_.end()) return plain;
+  ir::Buffer described = *plain;
+  if (it->second.alignment) described.data_alignment = it->second.alignment;
+  described.offset_factor = it->second.offset_factor;
+  return ctx_.buffer(described);
 }
 
 const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
@@ -222,13 +223,10 @@ const Stmt* Builder::extern_block(const Operation* op) {
   std::vector<const ir::Buffer*> out;
   for (Tensor t : op->inputs) in.push_back(buffer_of(t));
   for (Tensor t : op->outputs) out.push_back(buffer_of(t));
-  const Stmt* body = op->write(in, out);
-  const ir::Regions regions = ir::infer_regions(ctx_, {{}, nullptr, body, {}, {}});
+  // As TVM makes it, the block of an extern says nothing of what it reads and writes: its body does.
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(op->name));
-  fields.reads = ctx_.list(regions.reads);
-  fields.writes = ctx_.list(regions.writes);
-  fields.body = body;
+  fields.body = op->write(in, out);
   return ctx_.realize({}, ctx_.bool_imm(true), ctx_.sblock(fields));
 }
 

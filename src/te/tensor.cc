@@ -101,9 +101,9 @@ void Graph::mark_layout_free(Tensor t, Tensor input) {
 }
 
 std::vector<Tensor> Graph::extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs,
-                                     ExternBody body, std::string_view name, int data_alignment) {
+                                     ExternBody body, std::string_view name, ExternMemory memory) {
   Operation* op = make_operation(OperationKind::Extern, name);
-  op->data_alignment = data_alignment;
+  op->memory = memory;
   op->inputs.assign(inputs.begin(), inputs.end());
   op->write = std::move(body);
   for (std::size_t i = 0; i < outputs.size(); ++i)

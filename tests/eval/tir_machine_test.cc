@@ -56,6 +56,64 @@ TEST_CASE("a kernel is stepped a statement at a time, and its variables can be s
   CHECK(copy.running());  // a clone stays where it was
 }
 
+// B[tx] = A[n - 1 - tx] through memory of the block, in threads bound by loops.
+const ir::PrimFunc* reversed(ir::Context& ctx, std::int64_t n, bool barrier) {
+  const std::vector<const ir::Expr*> shape{ctx.i64(n)};
+  const ir::Buffer* in = ctx.buffer("A", shape, DType::Int(32));
+  const ir::Buffer* out = ctx.buffer("B", shape, DType::Int(32));
+  const ir::Buffer* shared = ctx.buffer("S", shape, DType::Int(32), "shared");
+  const ir::Var* tx = ctx.var("tx", ctx.int64());
+  const std::vector<const ir::Expr*> at{tx};
+  const std::vector<const ir::Expr*> from{ctx.binary(ir::BinaryKind::Sub, ctx.i64(n - 1), tx)};
+  std::vector<const ir::Stmt*> body{ctx.alloc_buffer(shared), ctx.store(shared, ctx.load(in, at), at)};
+  if (barrier)
+    body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), ir::Intrinsic::TvmStorageSync, {ctx.string("shared")})));
+  body.push_back(ctx.store(out, ctx.load(shared, from), at));
+  const ir::Stmt* loop =
+      ctx.for_stmt(tx, ctx.i64(0), ctx.i64(n), ir::ForKind::ThreadBinding, ctx.seq_stmt(body), {}, "threadIdx.x");
+  const std::vector<ir::PrimParam> params{{in->data, in}, {out->data, out}};
+  return ctx.prim_func(params, ctx.void_type(), loop, {});
+}
+
+TEST_CASE("threads take turns from barrier to barrier, over one memory") {
+  ir::Context ctx;
+  eval::TirMachine machine(reversed(ctx, 4, true), nullptr);
+  const Value out = ints({4}, {0, 0, 0, 0});
+  const std::vector<Value> args{ints({4}, {5, 6, 7, 8}), out};
+  REQUIRE(machine.start(args).ok());
+  std::vector<std::int64_t> order;  // of the threads that store to memory
+  while (machine.running()) {
+    if (machine.current()->kind == ir::NodeKind::BufferStore)
+      for (const auto& [var, value] : machine.variables())
+        if (var->name == "tx") order.push_back(value.as_int());
+    REQUIRE(machine.step().ok());
+  }
+  CHECK(order == std::vector<std::int64_t>{0, 1, 2, 3, 0, 1, 2, 3});
+  for (int i = 0; i < 4; ++i) CHECK(out.as_tensor().at(std::size_t(i)) == 8 - i);
+}
+
+TEST_CASE("without a barrier one thread runs after the other; a clone in the middle of a block goes its own way") {
+  ir::Context ctx;
+  eval::TirMachine machine(reversed(ctx, 3, true), nullptr);
+  const Value out = ints({3}, {0, 0, 0});
+  const std::vector<Value> args{ints({3}, {1, 2, 3}), out};
+  REQUIRE(machine.start(args).ok());
+  for (int i = 0; i < 4; ++i) REQUIRE(machine.step().ok());
+  eval::TirMachine copy(machine);
+  while (machine.running()) REQUIRE(machine.step().ok());
+  CHECK(copy.running());
+  while (copy.running()) REQUIRE(copy.step().ok());
+  CHECK(copy.steps() == machine.steps());
+  CHECK(out.as_tensor().at(0) == 3);
+
+  eval::TirMachine serial(reversed(ctx, 3, false), nullptr);
+  const Value other = ints({3}, {0, 0, 0});
+  const std::vector<Value> others{ints({3}, {1, 2, 3}), other};
+  REQUIRE(serial.start(others).ok());
+  while (serial.running()) REQUIRE(serial.step().ok());
+  CHECK(other.as_tensor().at(1) == 2);  // what the thread wrote itself
+}
+
 TEST_CASE("an access out of bounds names buffer, index and loop variables") {
   ir::Context ctx;
   eval::TirMachine machine(shifted_copy(ctx, 1), nullptr);

@@ -36,6 +36,11 @@ using Tensor = const TensorNode*;
 enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern };
 
 using Indices = std::span<const ir::Var* const>;
+// What is said of the memory of an extern's outputs and inputs; 0: as any buffer.
+struct ExternMemory {
+  int alignment = 0;      // in bytes, of its outputs, and of its inputs that are placeholders
+  int offset_factor = 0;  // of its inputs that are placeholders: they may begin at any multiple of so many elements
+};
 // Writes the body of an extern over the buffers of its inputs and outputs.
 using ExternBody = std::function<const ir::Stmt*(std::span<const ir::Buffer* const> inputs,
                                                  std::span<const ir::Buffer* const> outputs)>;
@@ -53,8 +58,7 @@ struct Operation {
   Tensor layout_free = nullptr;      // an input whose layout may be chosen: annotation layout_free_placeholders
   std::vector<Tensor> inputs;        // Extern; the others' inputs are what their bodies load
   ExternBody write;                  // Extern
-  // Extern: what the memory of its outputs, and of its inputs that are placeholders, is aligned to; 0: as any buffer.
-  int data_alignment = 0;
+  ExternMemory memory;               // Extern
 };
 
 class Graph {
@@ -86,7 +90,7 @@ class Graph {
     DType dtype;
   };
   std::vector<Tensor> extern_op(std::span<const OutputSpec> outputs, std::span<const Tensor> inputs, ExternBody body,
-                                std::string_view name, int data_alignment = 0);
+                                std::string_view name, ExternMemory memory = {});
 
   // t[indices], to be used in bodies.
   const Expr* load(Tensor t, std::span<const Expr* const> indices);

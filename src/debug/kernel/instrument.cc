@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::debug {
@@ -61,6 +62,7 @@ class Instrumenter {
       body.push_back(set(group_local(g, Instrumented::Pass), word(Instrumented::group_word(g, Instrumented::Pass))));
       body.push_back(set(group_local(g, Instrumented::Last), ctx_.i64(Instrumented::kNever)));
     }
+    if (ir::threads_wait(f_->body)) throw Refused{"its threads wait for each other"};
     body.push_back(visit(f_->body));
     body.push_back(report());
     std::vector<ir::PrimParam> params(f_->params.begin(), f_->params.end());
@@ -254,6 +256,7 @@ class Instrumenter {
     const Stmt* head = seq({before(s), site(s, false)});
     const Stmt* body = visit(s->body);
     if (!s->thread_var) return seq({head, body});
+    if (!ir::is_const(s->value, 1)) throw Refused{fmt::format("it launches threads `{}`", ir::thread_tag(s))};
     return seq({head, ctx_.attr_stmt(s->node, s->key, s->value, body ? body : nothing(), s->thread_var)});
   }
 

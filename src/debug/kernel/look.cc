@@ -165,9 +165,11 @@ std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
   for (const ir::Stmt* s : k.machine().enclosing()) {
     if (const auto* realize = as<ir::SBlockRealize>(s)) p.blocks.emplace_back(realize->block->name);
     const auto* loop = as<ir::ForStmt>(s);
-    if (!loop || s == k.machine().current()) continue;
+    const auto* launch = as<ir::AttrStmt>(s);
+    const ir::Var* counted = loop ? loop->var : launch ? launch->thread_var : nullptr;
+    if (!counted || s == k.machine().current()) continue;
     for (const auto& [var, value] : variables)
-      if (var == loop->var) p.loops.emplace_back(var->name, value);
+      if (var == counted) p.loops.emplace_back(var->name, value);
   }
   for (const auto& [buffer, value] : k.machine().buffers()) p.buffers.emplace_back(buffer->name, value);
   return p;

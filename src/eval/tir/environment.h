@@ -2,6 +2,7 @@
 // of a run shares tensor storage only).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -72,11 +73,20 @@ class VarTable {
   std::size_t used_ = 0;
 };
 
+// A field of a record of arguments (packed_records.cc): a value, or a pointer.
+struct Field {
+  runtime::Value value;
+  Pointer pointer;
+};
+// By the number of the record on its stack, and that of the field.
+using Records = std::map<std::pair<std::int64_t, std::int64_t>, Field>;
+
 struct Environment {
   VarTable vars;
   std::unordered_map<const ir::Var*, std::vector<Scalar>> vectors;  // variables of vector dtype
   std::unordered_map<const ir::Buffer*, BufferValue> buffers;
   std::unordered_map<const ir::Var*, Pointer> pointers;
+  std::unordered_map<const ir::Var*, Records> records;
 };
 
 }  // namespace rldb::eval

@@ -251,6 +251,9 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
     return scalar_of(v, result.is_void() ? DType::Int(64) : result);
   }
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
+  if (row && row->id == ir::Intrinsic::Isnullptr && c->args.size() == 1) return is_null(c->args[0]);
+  // The workspace is the evaluator's own memory, which goes when nothing refers to it.
+  if (row && row->id == ir::Intrinsic::TVMBackendFreeWorkspace) return of_int(0);
   const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(row->id) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
   Scalar args[3];
@@ -258,6 +261,15 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
     RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
   }
   return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);
+}
+
+Result<Scalar> ExprEval::is_null(const ir::Expr* pointer) const {
+  const auto* v = ir::as<ir::Var>(pointer);
+  if (!v)
+    return fail(ErrorKind::Unsupported,
+                fmt::format("the evaluator cannot follow the pointer `{}`", ir::print_expr(pointer)));
+  const auto it = env_.pointers.find(v);
+  return of_int(it == env_.pointers.end() || !it->second.storage);
 }
 
 Result<Value> ExprEval::as_value(const ir::Expr* e) const {

@@ -21,6 +21,7 @@ class ExprEval {
   // A value for a packed call: a tensor for a buffer's data, a number, a string.
   runtime::Result<runtime::Value> as_value(const ir::Expr* e) const;
   runtime::Result<runtime::Value> call_packed(const ir::Call* call) const;
+  runtime::Result<Scalar> is_null(const ir::Expr* pointer) const;
 
  private:
   runtime::Result<Scalar> variable(const ir::Var* v, int lane) const;

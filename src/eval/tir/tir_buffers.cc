@@ -68,7 +68,7 @@ Result<Unit> TirMachine::Impl::map_buffer(const ir::Buffer* b, Pointer at) {
 Result<Unit> TirMachine::Impl::allocate_buffer(const ir::Buffer* b) {
   RLDB_TRY(const std::vector<std::int64_t> shape, dims(b->shape));
   RLDB_TRY(const std::vector<std::int64_t> extents, storage_extents(b, shape));
-  RLDB_TRY(Pointer p, allocate(extents, b->dtype, b->name));
+  RLDB_TRY(Pointer p, allocate_shared(b, b->scope, extents, b->dtype, b->name));
   return map_buffer(b, std::move(p));
 }
 
@@ -116,6 +116,16 @@ Result<Pointer> TirMachine::Impl::allocate(const std::vector<std::int64_t>& shap
   RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
   const std::size_t bytes = storage->size();
   return Pointer{std::move(storage), 0, bytes};
+}
+
+Result<Pointer> TirMachine::Impl::allocate_shared(const ir::Node* of, std::string_view scope,
+                                                  const std::vector<std::int64_t>& shape, DType dtype,
+                                                  std::string_view name) {
+  Pointer* shared = shared_memory(of, scope);
+  if (shared && shared->storage) return *shared;
+  RLDB_TRY(Pointer made, allocate(shape, dtype, name));
+  if (shared) *shared = made;
+  return made;
 }
 
 Result<Unit> TirMachine::Impl::match_region(const ir::MatchBufferRegion& m) {
@@ -183,6 +193,7 @@ Result<Unit> TirMachine::Impl::start(runtime::PackedArgs args) {
                 fmt::format("the kernel takes {} argument(s) but {} were given", f->params.size(), args.size()));
   env = {};
   stack.clear();
+  grid.reset();
   steps = 0;
   // Scalars and bare dims first: other dims may be expressions over them.
   for (std::size_t i = 0; i < args.size(); ++i) {

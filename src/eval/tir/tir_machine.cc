@@ -25,18 +25,18 @@ Result<Unit> TirMachine::Impl::step() {
   auto advanced = advance();
   if (!advanced.ok()) return support::Failure(annotate(std::move(advanced).error()));
   settle();
-  return Unit{};
+  return take_turns();
 }
 
 void TirMachine::Impl::settle() {
-  while (!stack.empty()) {
+  while (!stack.empty() && !(grid && stack.size() <= grid->depth())) {
     Activity& top = stack.back();
     if (const auto* seq = as<ir::SeqStmt>(top.stmt)) {
       if (std::size_t(top.at) < seq->stmts.size())
         push(seq->stmts[std::size_t(top.at++)]);
       else
         stack.pop_back();
-    } else if (as<ir::ForStmt>(top.stmt) && top.started && top.at >= top.end) {
+    } else if ((as<ir::ForStmt>(top.stmt) || as<ir::AttrStmt>(top.stmt)) && top.started && top.at >= top.end) {
       stack.pop_back();
     } else if ((as<ir::SBlockRealize>(top.stmt) || as<ir::SBlock>(top.stmt)) && top.started && top.at == 2) {
       stack.pop_back();
@@ -78,7 +78,7 @@ Result<Unit> TirMachine::Impl::advance() {
     env.pointers[st->var] = Pointer::to(t);
     return pop_after(Unit{});
   }
-  if (const auto* st = as<ir::AttrStmt>(s)) return enter_attr(st);
+  if (const auto* st = as<ir::AttrStmt>(s)) return enter_attr(st, top);
   return fail(ErrorKind::Unsupported,
               fmt::format("the evaluator has no meaning for the statement `{}`", ir::print_stmt(s)));
 }
@@ -90,6 +90,8 @@ Result<Unit> TirMachine::Impl::pop_after(Result<Unit> done) {
 
 Result<Unit> TirMachine::Impl::bind(const ir::Var* var, const ir::Expr* value) {
   if (as<ir::PointerType>(var->type)) {
+    RLDB_TRY(const bool bound, bind_call(var, value));
+    if (bound) return Unit{};
     if (const auto* v = as<ir::Var>(value)) {
       if (const auto it = env.pointers.find(v); it != env.pointers.end()) {
         const Pointer p = it->second;
@@ -140,6 +142,7 @@ Result<Unit> TirMachine::Impl::store_lane(const ir::BufferStore* st, int lane, S
 }
 
 Result<Unit> TirMachine::Impl::advance_loop(const ir::ForStmt* loop, Activity& top) {
+  if (loop->for_kind == ir::ForKind::ThreadBinding) return enter_threads(loop, top);
   if (!top.started) {
     RLDB_TRY(const std::int64_t min, expr().integer(loop->min));
     RLDB_TRY(const std::int64_t extent, expr().integer(loop->extent));
@@ -223,18 +226,12 @@ Result<Unit> TirMachine::Impl::declare(const ir::DeclBuffer* st) {
 
 Result<Unit> TirMachine::Impl::allocate_pointer(const ir::AllocateStmt* st) {
   RLDB_TRY(const std::vector<std::int64_t> shape, dims(st->extents));
-  RLDB_TRY(env.pointers[st->var], allocate(shape, st->dtype, st->var->name));
+  RLDB_TRY(env.pointers[st->var], allocate_shared(st->var, st->scope, shape, st->dtype, st->var->name));
   return Unit{};
 }
 
-Result<Unit> TirMachine::Impl::enter_attr(const ir::AttrStmt* st) {
-  if (st->thread_var) {
-    RLDB_TRY(const std::int64_t extent, expr().integer(st->value));
-    if (extent != 1)
-      return fail(ErrorKind::Unsupported,
-                  fmt::format("the evaluator does not run GPU threads (`{}` of extent {})", st->key, extent));
-    env.vars.set(st->thread_var->id, of_int(0));
-  }
+Result<Unit> TirMachine::Impl::enter_attr(const ir::AttrStmt* st, Activity& top) {
+  if (st->thread_var) return enter_threads(st, top);
   stack.pop_back();
   push(st->body);
   return Unit{};
@@ -246,17 +243,23 @@ Result<Unit> TirMachine::Impl::evaluate(const ir::Expr* e) {
     if (!c->args.empty()) {
       RLDB_TRY(result, expr().as_value(c->args[0]));
     }
-    stack.clear();
+    stack.resize(grid ? grid->depth() : 0);  // the thread's own
+    return Unit{};
+  }
+  if (ir::is_call_of(e, ir::Intrinsic::ThreadReturn)) {
+    leave_thread();
     return Unit{};
   }
   const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
   if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) return leave_loop(for_good);
-  if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) return pop_after(Unit{});  // one thread: nothing to wait for
+  if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) return wait_at_barrier(stack.back().stmt, e);
   if (is_packed_call(e)) {
     RLDB_TRY(const Value ignored, expr().call_packed(c));
     (void)ignored;
     return pop_after(Unit{});
   }
+  RLDB_TRY(const bool done, evaluate_lowered(e));
+  if (done) return pop_after(Unit{});
   RLDB_TRY(const Scalar ignored, expr().eval(e));
   (void)ignored;
   return pop_after(Unit{});

@@ -5,19 +5,10 @@
 
 #include "eval/tir/environment.h"
 #include "eval/tir/expr_eval.h"
+#include "eval/tir/threads.h"
 #include "rldb/eval/eval.h"
 
 namespace rldb::eval {
-
-// A statement in progress. What the numbers mean depends on the statement: a loop counts in `at` up to `end`, a
-// sequence indexes in `at`, a block goes through its phases.
-struct Activity {
-  const ir::Stmt* stmt;
-  std::int64_t at = 0;
-  std::int64_t end = 0;
-  std::int64_t step = 1;
-  bool started = false;
-};
 
 struct TirMachine::Impl {
   template <class T>
@@ -32,6 +23,8 @@ struct TirMachine::Impl {
   std::uint64_t steps = 0;
   Value result;
   std::unordered_set<const ir::Var*> matched;
+  std::optional<Grid> grid;  // the kernel whose threads take turns
+  std::unordered_map<const ir::Stmt*, bool> barriers;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
 
@@ -48,6 +41,9 @@ struct TirMachine::Impl {
   // the outermost stride, the last one too).
   Result<std::vector<std::int64_t>> storage_extents(const ir::Buffer* b, const std::vector<std::int64_t>& shape) const;
   Result<Pointer> allocate(const std::vector<std::int64_t>& shape, DType dtype, std::string_view name);
+  // The same, or what another thread allocated there.
+  Result<Pointer> allocate_shared(const ir::Node* of, std::string_view scope, const std::vector<std::int64_t>& shape,
+                                  DType dtype, std::string_view name);
 
   // A sub-region under another name: T.match_buffer(A[0:4, j], ...).
   Result<Unit> match_region(const ir::MatchBufferRegion& m);
@@ -81,12 +77,39 @@ struct TirMachine::Impl {
   Result<Unit> check(const ir::AssertStmt* st);
   Result<Unit> declare(const ir::DeclBuffer* st);
   Result<Unit> allocate_pointer(const ir::AllocateStmt* st);
-  Result<Unit> enter_attr(const ir::AttrStmt* st);
+  Result<Unit> enter_attr(const ir::AttrStmt* st, Activity& top);
   Result<Unit> evaluate(const ir::Expr* e);
   Result<Unit> leave_loop(bool for_good);
 
   // Names the loop variables that an error happened under.
   runtime::Error annotate(runtime::Error error) const;
+
+  // ---- lowered calls (packed_records.cc) ----
+  Result<Pointer> pointer_of(const ir::Expr* e) const;
+  Result<bool> bind_call(const ir::Var* var, const ir::Expr* value);
+  Result<Unit> set_field(const ir::Call* c);
+  Result<Field> field_value(const ir::Expr* e) const;
+  Result<Field> field_of(const ir::Var* record, std::int64_t index, std::int64_t field) const;
+  Result<Value> tensor_of(const ir::Var* record, std::int64_t index) const;
+  Result<Unit> call_lowered(const ir::Call* c);
+  Result<bool> evaluate_lowered(const ir::Expr* e);
+
+  // ---- threads (threads.cc) ----
+  Result<Unit> enter_threads(const ir::Stmt* s, Activity& top);
+  bool waits_inside(const ir::Stmt* s);
+  void leave_thread();
+  const Scalar* outer_value(const ir::AttrStmt* s) const;
+  Result<Unit> place_of_thread(const ir::Stmt* s, const ir::Var* var, Activity& top);
+  Result<Unit> find_axes(const ir::Stmt* root, Grid& made) const;
+  Result<Unit> open_grid(const ir::Stmt* root);
+  Result<Unit> start_block();
+  Result<Unit> copy_own_memory(Environment& own) const;
+  void take_turn(std::size_t thread);
+  Result<Unit> take_turns();
+  Result<bool> release();
+  Result<Unit> next_block();
+  Result<Unit> wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier);
+  Pointer* shared_memory(const ir::Node* of, std::string_view scope);
 
   // ---- places (tir_place.cc) ----
   bool inside(const ir::Stmt* s) const;
@@ -95,6 +118,7 @@ struct TirMachine::Impl {
   // After `start`: the stack as it is at a place, from the root to its statement.
   Result<Unit> seek(const TirPlace& place);
   Result<Unit> enter_on_the_way(const ir::Stmt* s, const ir::Stmt* inner, const TirPlace& place);
+  Result<Unit> enter_one_thread(const ir::AttrStmt* s);
   Result<Unit> enter_loop(const ir::ForStmt* loop, bool at_head, const TirPlace& place);
   Result<Unit> enter_block(const ir::Stmt* s, const ir::Stmt* inner, const TirPlace& place);
   Result<Unit> declare_before(const ir::SeqStmt* seq, std::size_t end, const TirPlace& place);

@@ -99,6 +99,7 @@ std::vector<std::pair<const ir::Var*, Value>> TirMachine::Impl::variables() cons
   }
   for (const Activity& a : stack) {
     if (const auto* loop = as<ir::ForStmt>(a.stmt); loop && a.started) add(loop->var);
+    if (const auto* attr = as<ir::AttrStmt>(a.stmt); attr && attr->thread_var && a.started) add(attr->thread_var);
     if (const auto* r = as<ir::SBlockRealize>(a.stmt); r && a.started)
       for (const ir::IterVar& axis : r->block->iter_vars) add(axis.var);
     if (const auto* seq = as<ir::SeqStmt>(a.stmt))
@@ -152,11 +153,23 @@ Result<Unit> TirMachine::Impl::enter_on_the_way(const ir::Stmt* s, const ir::Stm
   if (const auto* loop = as<ir::ForStmt>(s)) return enter_loop(loop, !inner, place);
   if (as<ir::SBlockRealize>(s) || as<ir::SBlock>(s)) return enter_block(s, inner, place);
   if (const auto* attr = as<ir::AttrStmt>(s); attr && inner) {
-    if (attr->thread_var) env.vars.set(attr->thread_var->id, of_int(0));
-    return Unit{};  // it makes room for its body
+    if (!attr->thread_var) return Unit{};  // it makes room for its body
+    return enter_one_thread(attr);
   }
   if (as<ir::IfThenElse>(s) && inner) return Unit{};
   push(s);
+  return Unit{};
+}
+
+// Compiled code, which tells places, launches one thread at most.
+Result<Unit> TirMachine::Impl::enter_one_thread(const ir::AttrStmt* s) {
+  RLDB_TRY(const std::int64_t extent, expr().integer(s->value));
+  if (extent != 1) return not_told(s->thread_var->name);
+  env.vars.set(s->thread_var->id, of_int(0));
+  Activity a{s};
+  a.started = true;
+  a.at = a.end = 1;
+  stack.push_back(a);
   return Unit{};
 }
 

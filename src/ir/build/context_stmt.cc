@@ -59,6 +59,12 @@ const IfThenElse* Context::if_stmt(const Expr* cond, const Stmt* then_case, cons
 }
 
 // No statement at all is the evaluation of 0, as in TVM.
+static bool is_nothing(const Stmt* s) {
+  const auto* e = as<Evaluate>(s);
+  const auto* zero = e ? as<IntImm>(e->value) : nullptr;
+  return zero && zero->value == 0;
+}
+
 const Stmt* Context::seq_stmt(std::span<const Stmt* const> stmts) {
   std::vector<const Stmt*> flat;
   flat.reserve(stmts.size());
@@ -71,6 +77,10 @@ const Stmt* Context::seq_stmt(std::span<const Stmt* const> stmts) {
     }
   }
   if (flat.empty()) return evaluate(i32(0));
+  // T.evaluate(0) says that there is nothing, so beside others it is left out, as TVM leaves it out.
+  const Stmt* first = flat[0];
+  if (flat.size() > 1) std::erase_if(flat, is_nothing);
+  if (flat.empty()) return first;
   if (flat.size() == 1) return flat[0];
   return make<SeqStmt>(NodeKind::Seq, list(flat));
 }

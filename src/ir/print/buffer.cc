@@ -298,7 +298,8 @@ void Printer::indices(Span<const Expr*> items) {
     const auto* ramp = as<Ramp>(e);
     const auto* stride = ramp != nullptr ? as<IntImm>(ramp->stride) : nullptr;
     const auto* lanes = ramp != nullptr ? as<IntImm>(ramp->lanes) : nullptr;
-    if (stride == nullptr || lanes == nullptr) {
+    // A slice that runs backwards is no text that reads back.
+    if (stride == nullptr || lanes == nullptr || stride->value <= 0) {
       expr(e);
       continue;
     }

@@ -27,9 +27,9 @@ inline Box box_of(ir::Context& ctx, const std::function<const Expr*(int)>& coord
 }
 
 // The intersection of two boxes over their union; 0 when the union is empty.
-inline const Expr* overlap(ir::Context& ctx, const Box& a, const Box& b) {
+inline const Expr* overlap(ir::Context& ctx, const Box& a, const Box& b, const Expr* zero = nullptr) {
   const auto sub = [&](const Expr* x, const Expr* y) { return ir::sub(ctx, x, y); };
-  const Expr* zero = number(ctx, a.left->dtype(), 0);
+  if (!zero) zero = number(ctx, a.left->dtype(), 0);
   const auto common = [&](const Expr* a_low, const Expr* a_high, const Expr* b_low, const Expr* b_high) {
     return ir::max(ctx, zero, sub(ir::min(ctx, a_high, b_high), ir::max(ctx, a_low, b_low)));
   };

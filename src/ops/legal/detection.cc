@@ -22,26 +22,29 @@ Result<const Expr*> get_valid_counts(Legalizer& l, const ir::Call* c) {
       Writer w(ctx);
       const ir::Buffer *boxes = in[0], *count = out[0], *kept = out[1], *indices = out[2];
       const DType t = boxes->dtype;
-      return w.loop("i", boxes->shape[0], [&](const Expr* i) -> const Stmt* {
-        const Stmt* keep = w.loop("j", boxes->shape[1], [&](const Expr* j) -> const Stmt* {
-          const Expr* to = ir::cast_to(ctx, DType::Int(64), w.load(count, {i}));
-          const Expr* good = gt(ctx, w.load(boxes, {i, j, ctx.i64(score)}), number(ctx, t, threshold));
-          if (id >= 0) good = both(ctx, good, ge(ctx, w.load(boxes, {i, j, ctx.i64(id)}), number(ctx, t, 0)));
-          const Stmt* copy = w.loop("k", boxes->shape[2], [&](const Expr* k) -> const Stmt* {
-            return w.store(kept, w.load(boxes, {i, j, k}), {i, to, k});
-          });
-          return w.when(good, w.seq({copy, w.store(indices, j, {i, to}),
-                                     w.store(count, ir::add(ctx, w.load(count, {i}), ctx.i32(1)), {i})}));
-        });
-        const Stmt* rest = w.loop("j", boxes->shape[1], [&](const Expr* j) -> const Stmt* {
-          const Stmt* clear = w.loop("k", boxes->shape[2], [&](const Expr* k) -> const Stmt* {
-            return w.store(kept, number(ctx, t, kSuppressed), {i, j, k});
-          });
-          return w.when(ge(ctx, j, ir::cast_to(ctx, DType::Int(64), w.load(count, {i}))),
-                        w.seq({clear, w.store(indices, ctx.i32(-1), {i, j})}));
-        });
-        return w.seq({w.store(count, ctx.i32(0), {i}), keep, rest});
-      });
+      return w.loop(
+          "i", boxes->shape[0],
+          [&](const Expr* i) -> const Stmt* {
+            const Stmt* keep = w.loop("j", boxes->shape[1], [&](const Expr* j) -> const Stmt* {
+              const Expr* to = w.load(count, {i});
+              const Expr* good = gt(ctx, w.load(boxes, {i, j, ctx.i64(score)}), number(ctx, t, threshold));
+              if (id >= 0) good = both(ctx, good, ge(ctx, w.load(boxes, {i, j, ctx.i64(id)}), number(ctx, t, 0)));
+              const Stmt* copy = w.loop("k", boxes->shape[2], [&](const Expr* k) -> const Stmt* {
+                return w.store(kept, w.load(boxes, {i, j, k}), {i, to, k});
+              });
+              return w.when(good, w.seq({copy, w.store(indices, j, {i, to}),
+                                         w.store(count, ir::add(ctx, w.load(count, {i}), ctx.i32(1)), {i})}));
+            });
+            const Stmt* rest = w.loop("j", boxes->shape[1], [&](const Expr* j) -> const Stmt* {
+              const Stmt* clear = w.loop("k", boxes->shape[2], [&](const Expr* k) -> const Stmt* {
+                return w.store(kept, ctx.cast(t, number(ctx, t, kSuppressed)), {i, j, k});
+              });
+              return w.when(ge(ctx, j, ir::cast_to(ctx, DType::Int(64), w.load(count, {i}))),
+                            w.seq({clear, w.store(indices, ctx.i32(-1), {i, j})}));
+            });
+            return w.seq({w.store(count, ctx.i32(0), {i}), keep, rest});
+          },
+          ir::ForKind::Parallel);
     };
     return te.graph.extern_op(outputs, te.in, write, "get_valid_counts");
   });

@@ -1,5 +1,6 @@
 // Legalisation: slices, gathers and scatters.
 #include "ops/legal/statements.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/op_name.h"
 
 namespace rldb::ops::legal {
@@ -32,13 +33,15 @@ Result<const Expr*> scatter(
     te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
     auto write = [&ctx, update](std::span<const ir::Buffer* const> in,
                                 std::span<const ir::Buffer* const> outs) -> const Stmt* {
-      const Stmt* copy = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
-        return ctx.store(outs[0], ctx.load(in[0], i), i);
-      });
-      const Stmt* parts[] = {copy, update(ctx, in, outs[0])};
-      return ctx.seq_stmt(parts);
+      Writer w(ctx);
+      const auto copied = [&](const Expr* i) -> const Stmt* {
+        const ExprList at = unravel(ctx, i, outs[0]->shape);
+        return ctx.store(outs[0], ctx.load(in[0], at), at);
+      };
+      const Stmt* copy = w.loop("i", ir::product(ctx, outs[0]->shape), copied, ir::ForKind::Parallel);
+      return w.in_order(w.seq({copy, update(ctx, in, outs[0])}));
     };
-    return te.graph.extern_op(outputs, te.in, write, std::string(name) + "_generic");
+    return te.graph.extern_op(outputs, te.in, write, std::string(name) + "_generic", kOpenInputs);
   });
 }
 
@@ -319,6 +322,48 @@ Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
                  });
 }
 
+namespace {
+
+struct Scattered {
+  std::size_t axis;
+  std::string_view how;
+};
+
+// Axes of the updates around the one that is scattered along are as long as those of the data, but for the first: then
+// a count row by row over the others finds the elements of both.
+bool rows_agree(ir::Context& ctx, const ir::Buffer* data, const ir::Buffer* updates, std::size_t axis) {
+  ir::Analyzer analyzer(ctx);
+  for (std::size_t i = 1; i < data->shape.size(); ++i)
+    if (i != axis && !analyzer.prove_equal(data->shape[i], updates->shape[i])) return false;
+  return !data->shape.empty();
+}
+
+// Row by row, as TVM writes it: a parallel loop over all axes but the one that is scattered along.
+const Stmt* scatter_rows(ir::Context& ctx, const Scattered& s, Buffers in, const ir::Buffer* out) {
+  const auto count = [&](const ir::Buffer* b, std::size_t from, std::size_t to) {
+    return ir::product(ctx, b->shape.subspan(from, to - from));
+  };
+  const std::size_t n = out->shape.size();
+  const Expr* behind = count(in[1], s.axis + 1, n);
+  const Expr* length = in[1]->shape[s.axis];
+  Writer w(ctx);
+  const auto rows = [&](const Expr* fused) -> const Stmt* {
+    const Expr* before = ir::floor_div(ctx, fused, behind);
+    const Expr* after = ir::floor_mod(ctx, fused, behind);
+    const Expr* from = ir::add(ctx, ir::mul(ctx, before, ir::mul(ctx, length, behind)), after);
+    const Expr* to = ir::add(ctx, ir::mul(ctx, before, count(out, s.axis, n)), after);
+    return w.loop("k", length, [&](const Expr* k) -> const Stmt* {
+      const ExprList read = unravel(ctx, ir::add(ctx, from, ir::mul(ctx, k, behind)), in[1]->shape);
+      const Expr* index = wrap(ctx, ctx.load(in[1], read), out->shape[s.axis]);
+      const ExprList at = unravel(ctx, ir::add(ctx, to, ir::mul(ctx, index, behind)), out->shape);
+      return ctx.store(out, combine(ctx, s.how, ctx.load(out, at), ctx.load(in[2], read)), at);
+    });
+  };
+  return w.loop("fused", ir::mul(ctx, count(in[1], 0, s.axis), behind), rows, ir::ForKind::Parallel);
+}
+
+}  // namespace
+
 Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
@@ -326,6 +371,7 @@ Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
   if (how == "mean") return refuse(c, "the reduction \"mean\" is not lowered");
   return scatter(l, c, "scatter_elements", c->args,
                  [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
+                   if (rows_agree(ctx, out, in[1], axis)) return scatter_rows(ctx, {axis, how}, in, out);
                    return nest(ctx, in[1]->shape, [&](const ExprList& i) -> const Stmt* {
                      ExprList to = i;
                      to[axis] = wrap(ctx, ctx.load(in[1], i), out->shape[axis]);
@@ -397,6 +443,32 @@ Result<const Expr*> bucketize(Legalizer& l, const ir::Call* c) {
   });
 }
 
+namespace {
+
+// Of indices with one dim, as TVM writes it: for every element around the axis, the gradients along it.
+const Stmt* add_rows(ir::Context& ctx, std::size_t axis, Buffers in, const ir::Buffer* out) {
+  const ir::Span<const Expr*> shape = out->shape;
+  const Expr* before = ir::product(ctx, shape.first(axis));
+  const Expr* behind = ir::product(ctx, shape.subspan(axis + 1));
+  const Expr* length = in[2]->shape[0];
+  Writer w(ctx);
+  return w.loop("parallel", ir::mul(ctx, before, behind), [&](const Expr* fused) {
+    const Expr* row = ir::mul(ctx, ir::floor_div(ctx, fused, behind), behind);
+    const Expr* rest = ir::floor_mod(ctx, fused, behind);
+    return w.loop("serial", length, [&](const Expr* k) -> const Stmt* {
+      const Expr* index = ir::cast_to(ctx, DType::Int(64), ctx.load(in[2], std::span<const Expr* const>(&k, 1)));
+      const auto place = [&](const Expr* extent, const Expr* along) {
+        return ir::add(ctx, ir::add(ctx, ir::mul(ctx, row, extent), ir::mul(ctx, along, behind)), rest);
+      };
+      const ExprList to = unravel(ctx, place(shape[axis], index), shape);
+      const ExprList from = unravel(ctx, place(length, k), in[0]->shape);
+      return ctx.store(out, combine(ctx, "add", ctx.load(out, to), ctx.load(in[0], from)), to);
+    });
+  });
+}
+
+}  // namespace
+
 Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 1));
   RLDB_TRY(const TensorType* indices, known_arg(c, 2));
@@ -410,9 +482,11 @@ Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
     auto write = [&ctx, axis, index_ndim](std::span<const ir::Buffer* const> in,
                                           std::span<const ir::Buffer* const> outs) -> const Stmt* {
       DType t = outs[0]->dtype;
-      const Stmt* clear = nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
-        return ctx.store(outs[0], ctx.literal(t, 0), i);
+      Writer w(ctx);
+      const Stmt* clear = w.loop("i", ir::product(ctx, outs[0]->shape), [&](const Expr* i) -> const Stmt* {
+        return ctx.store(outs[0], ctx.literal(t, 0), unravel(ctx, i, outs[0]->shape));
       });
+      if (index_ndim == 1) return w.in_order(w.seq({clear, add_rows(ctx, axis, in, outs[0])}));
       const Stmt* add = nest(ctx, in[0]->shape, [&](const ExprList& i) -> const Stmt* {
         ExprList at(i.begin() + std::ptrdiff_t(axis), i.begin() + std::ptrdiff_t(axis + index_ndim));
         ExprList to(i.begin(), i.begin() + std::ptrdiff_t(axis));
@@ -420,10 +494,9 @@ Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
         to.insert(to.end(), i.begin() + std::ptrdiff_t(axis + index_ndim), i.end());
         return ctx.store(outs[0], combine(ctx, "add", ctx.load(outs[0], to), ctx.load(in[0], i)), to);
       });
-      const Stmt* parts[] = {clear, add};
-      return ctx.seq_stmt(parts);
+      return w.in_order(w.seq({clear, add}));
     };
-    return te.graph.extern_op(outputs, te.in, write, "take_backward");
+    return te.graph.extern_op(outputs, te.in, write, "take_backward", kOpenInputs);
   });
 }
 

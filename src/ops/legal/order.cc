@@ -34,7 +34,7 @@ Tensors ordered(Te& te, Tensor x, const Order& o) {
     return w.call_packed(o.function, args);
   };
   const Tensor inputs[] = {x};
-  return te.graph.extern_op(o.outputs, inputs, write, o.block, kPackedAlignment);
+  return te.graph.extern_op(o.outputs, inputs, write, o.block, kPackedMemory);
 }
 
 Tensor argsorted(Te& te, Tensor x, int axis, bool ascend, DType index) {

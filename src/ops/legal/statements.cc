@@ -6,6 +6,15 @@ namespace rldb::ops::legal {
 
 using ir::Stmt;
 
+ExprList unravel(ir::Context& ctx, const Expr* flat, std::span<const Expr* const> shape) {
+  ExprList out(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    out[i] = i == 0 ? flat : ir::floor_mod(ctx, flat, shape[i]);
+    flat = ir::floor_div(ctx, flat, shape[i]);
+  }
+  return out;
+}
+
 const Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape,
                  const std::function<const Stmt*(const ExprList&)>& body) {
   std::vector<const ir::Var*> loops;

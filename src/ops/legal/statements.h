@@ -7,15 +7,23 @@ namespace rldb::ops::legal {
 
 using Buffers = std::span<const ir::Buffer* const>;
 
+// The indices of element `flat` of a tensor, counted row by row.
+ExprList unravel(ir::Context& ctx, const Expr* flat, std::span<const Expr* const> shape);
 // A serial loop nest over a shape.
 const ir::Stmt* nest(ir::Context& ctx, std::span<const Expr* const> shape,
                      const std::function<const ir::Stmt*(const ExprList&)>& body);
+
+inline constexpr std::string_view kScopePragma = "pragma_scope";
 
 class Writer {
  public:
   explicit Writer(ir::Context& ctx) : ctx(ctx) {}
   ir::Context& ctx;
 
+  // TVM's mark that statements are in order, parallel loops among them.
+  const ir::Stmt* in_order(const ir::Stmt* body) {
+    return ctx.attr_stmt(ctx.attr(0), kScopePragma, ctx.string("seq"), body);
+  }
   using Body = std::function<const ir::Stmt*(const Expr* i)>;
   const ir::Stmt* loop(std::string_view name, const Expr* extent, const Body& body,
                        ir::ForKind kind = ir::ForKind::Serial);
@@ -45,6 +53,8 @@ class Writer {
 };
 
 // Externs whose buffers a packed function gets are aligned as TVM has them.
-inline constexpr int kPackedAlignment = 8;
+inline constexpr te::ExternMemory kPackedMemory{.alignment = 8};
+// Inputs of externs that declare no buffers for them may begin anywhere in their memory.
+inline constexpr te::ExternMemory kOpenInputs{.offset_factor = 1};
 
 }  // namespace rldb::ops::legal

@@ -16,7 +16,8 @@ struct Nms {
   bool force, indices;
 };
 
-// One row of boxes: what is in the buffers of the extern, and its steps.
+// One row of boxes: what is in the buffers of the extern, and its steps. The text is TVM's too: conditions that are
+// decided stay, places in memory are int32 where they come from memory, and literals are converted.
 struct NmsRow {
   Writer& w;
   ir::Context& ctx;
@@ -24,70 +25,72 @@ struct NmsRow {
   const ir::Buffer *data, *order, *valid, *original;
   const ir::Buffer *boxes, *index, *count;  // count: null when it is not wanted
   const Expr* i;
-  const ir::Buffer* n;     // how many boxes take part
-  const ir::Buffer* done;  // how many were kept
+  const ir::Buffer* n;                      // how many boxes take part
+  const ir::Buffer* done;                   // how many were kept
+  const ir::Buffer *best, *best_score;      // of those that are left
+  const ir::Buffer *old_index, *old_value;  // while two are exchanged
 
   DType t() const { return data->dtype; }
+  const Expr* num(double v) const { return ctx.cast(t(), number(ctx, t(), v)); }
   const Expr* wide(const Expr* e) const { return ir::cast_to(ctx, DType::Int(64), e); }
   const Expr* field(const Expr* j, std::int64_t k) const { return w.load(boxes, {i, j, ctx.i64(k)}); }
   const Expr* score(const Expr* j) const { return field(j, o.score); }
+  const Expr* is_open(const Expr* j) const { return ge(ctx, wide(w.load(index, {i, j})), ctx.i64(0)); }
   Box box(const Expr* j) const {
     return box_of(ctx, [&](int k) { return field(j, o.coord + k); });
   }
+  const Expr* common(const Expr* a, const Expr* b) const { return overlap(ctx, box(a), box(b), num(0)); }
   const Stmt* each_field(const std::function<const Stmt*(const Expr*)>& body) const {
     return w.loop("k", boxes->shape[2], body);
   }
+  const Stmt* drop(const Expr* j) const { return w.store(index, ctx.i32(-1), {i, j}); }
   // The box is no more.
   const Stmt* clear(const Expr* j) const {
     return w.seq({each_field([&](const Expr* k) -> const Stmt* {
-                    return w.store(boxes, number(ctx, t(), kSuppressed), {i, j, k});
+                    return w.store(boxes, num(kSuppressed), {i, j, k});
                   }),
-                  w.store(index, ctx.i32(-1), {i, j})});
+                  drop(j)});
   }
   // Boxes in the order of their scores.
   const Stmt* start() const {
-    const Expr* all = w.load(valid, {i});
-    const Expr* kept = all;
-    if (o.top_k > 0) kept = ir::min(ctx, all, ctx.i32(std::int32_t(o.top_k)));
+    const Expr* cut = ctx.bool_imm(false);
+    if (o.top_k > 0) cut = ir::compare(ctx, BinaryKind::LT, ctx.i64(o.top_k), wide(w.get(n)));
     const Stmt* copy = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
       const Expr* from = w.load(order, {i, j});
       const Stmt* take = each_field([&](const Expr* k) -> const Stmt* {
-        return w.store(boxes, w.load(data, {i, wide(from), k}), {i, j, k});
+        return w.store(boxes, w.load(data, {i, from, k}), {i, j, k});
       });
       return w.when(ir::compare(ctx, BinaryKind::LT, j, wide(w.get(n))), w.seq({take, w.store(index, from, {i, j})}),
                     clear(j));
     });
-    return w.seq(
-        {w.declare(n), w.set(n, ir::max(ctx, kept, ctx.i32(0))), copy, w.declare(done), w.set(done, ctx.i32(0))});
+    return w.seq({w.declare(n), w.set(n, w.load(valid, {i})), w.when(cut, w.set(n, ctx.i32(std::int32_t(o.top_k)))),
+                  copy, w.declare(done), w.set(done, ctx.i32(0)), w.declare(best), w.declare(best_score),
+                  w.declare(old_index), w.declare(old_value)});
   }
   const Expr* room() const {
-    return o.max_output > 0 ? ir::compare(ctx, BinaryKind::LT, w.get(done), ctx.i32(std::int32_t(o.max_output)))
-                            : nullptr;
+    return ctx.select(ctx.bool_imm(o.max_output > 0),
+                      ir::compare(ctx, BinaryKind::LT, wide(w.get(done)), ctx.i64(o.max_output)), ctx.bool_imm(true));
   }
   // Do boxes of these two belong to one class?
   const Stmt* of_one_class(const Expr* a, const Expr* b, const Stmt* then) const {
-    if (o.force || o.id < 0) return then;
+    if (o.force || o.id < 0) return w.when(ctx.bool_imm(true), then);
     return w.when(ir::compare(ctx, BinaryKind::EQ, field(a, o.id), field(b, o.id)), then);
   }
   const Stmt* count_one() const { return w.set(done, ir::add(ctx, w.get(done), ctx.i32(1))); }
 
   const Stmt* hard() const {
-    const Expr* zero = number(ctx, t(), 0);
     return w.loop("j", w.get(n), [&](const Expr* j) -> const Stmt* {
       const Stmt* suppress = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
-        const Stmt* drop = w.seq({w.store(boxes, number(ctx, t(), kSuppressed), {i, m, ctx.i64(o.score)}),
-                                  w.store(index, ctx.i32(-1), {i, m})});
-        const Stmt* test = w.when(ge(ctx, overlap(ctx, box(j), box(m)), number(ctx, t(), o.iou)), drop);
-        return w.when(both(ctx, gt(ctx, m, j), gt(ctx, score(m), zero)), of_one_class(j, m, test));
+        const Stmt* gone = w.seq({w.store(boxes, num(kSuppressed), {i, m, ctx.i64(o.score)}), drop(m)});
+        const Stmt* test = w.when(ge(ctx, common(j, m), number(ctx, t(), o.iou)), gone);
+        return w.when(both(ctx, gt(ctx, m, j), gt(ctx, score(m), num(0))), of_one_class(j, m, test));
       });
-      const Expr* alive = gt(ctx, score(j), zero);
-      if (const Expr* more = room()) alive = both(ctx, alive, more);
-      return w.when(alive, w.seq({count_one(), suppress}), clear(j));
+      return w.when(both(ctx, gt(ctx, score(j), num(0)), room()), w.seq({count_one(), suppress}), clear(j));
     });
   }
 
-  const Stmt* swap(const ir::Buffer* best, const ir::Buffer* old_index, const ir::Buffer* old_value) const {
-    const Expr *a = wide(w.get(done)), *b = wide(w.get(best));
+  const Stmt* swap() const {
+    const Expr *a = w.get(done), *b = w.get(best);
     const Stmt* fields = each_field([&](const Expr* k) -> const Stmt* {
       return w.seq({w.set(old_value, w.load(boxes, {i, a, k})), w.store(boxes, w.load(boxes, {i, b, k}), {i, a, k}),
                     w.store(boxes, w.get(old_value), {i, b, k})});
@@ -98,64 +101,49 @@ struct NmsRow {
 
   // Scores are lowered instead of boxes dropped, so that the best one is looked for again each time.
   const Stmt* soft() const {
-    const ir::Buffer* best = w.cell("best", DType::Int(32));
-    const ir::Buffer* best_score = w.cell("best_score", t());
-    const ir::Buffer* old_index = w.cell("old_index", DType::Int(32));
-    const ir::Buffer* old_value = w.cell("old_value", t());
-    const Expr* least = number(ctx, t(), o.threshold);
-    const auto open = [&](const Expr* m) { return ge(ctx, w.load(index, {i, m}), ctx.i32(0)); };
     const Stmt* find = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
       const Expr* better =
-          both(ctx, both(ctx, ge(ctx, m, wide(w.get(done))), open(m)), gt(ctx, score(m), w.get(best_score)));
+          both(ctx, both(ctx, ge(ctx, m, wide(w.get(done))), is_open(m)), gt(ctx, score(m), w.get(best_score)));
       return w.when(better, w.seq({w.set(best, m), w.set(best_score, score(m))}));
     });
     const Stmt* decay = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
-      const Expr* chosen = wide(w.get(done));
-      const Expr* iou = overlap(ctx, box(chosen), box(m));
-      const Expr* power =
-          ir::div(ctx, ir::mul(ctx, ir::mul(ctx, number(ctx, t(), -1), iou), iou), number(ctx, t(), o.sigma));
+      const Expr* chosen = w.get(done);
+      const Expr* power = ir::mul(ctx, ir::mul(ctx, num(-0.5 / o.sigma), common(chosen, m)), common(chosen, m));
       const Expr* lower = ir::mul(ctx, score(m), ctx.intrin(t(), ir::Intrinsic::Exp, {power}));
       const Expr* limit = number(ctx, t(), o.iou);
-      const Stmt* gone = w.store(index, ctx.i32(-1), {i, m});
-      const Stmt* weaken =
-          w.seq({w.store(boxes, lower, {i, m, ctx.i64(o.score)}),
-                 w.when(ir::compare(ctx, BinaryKind::LE, score(m), least), w.store(index, ctx.i32(-1), {i, m}))});
-      const Stmt* test =
-          w.seq({w.when(ge(ctx, iou, limit), gone), w.when(ir::compare(ctx, BinaryKind::LT, iou, limit), weaken)});
-      const Expr* later = both(ctx, both(ctx, gt(ctx, m, chosen), open(m)), gt(ctx, score(m), least));
+      const Stmt* weaken = w.seq({w.store(boxes, lower, {i, m, ctx.i64(o.score)}),
+                                  w.when(ir::compare(ctx, BinaryKind::LE, score(m), num(o.threshold)), drop(m))});
+      const Stmt* test = w.seq({w.when(ge(ctx, common(chosen, m), limit), drop(m)),
+                                w.when(ir::compare(ctx, BinaryKind::LT, common(chosen, m), limit), weaken)});
+      const Expr* later =
+          both(ctx, both(ctx, gt(ctx, m, wide(chosen)), is_open(m)), gt(ctx, score(m), num(o.threshold)));
       return w.when(later, of_one_class(chosen, m, test));
     });
-    const Stmt* step =
-        w.when(ir::compare(ctx, BinaryKind::NE, w.get(best), w.get(done)), swap(best, old_index, old_value));
-    const Stmt* keep = w.when(ge(ctx, w.get(best), ctx.i32(0)), w.seq({step, decay, count_one()}));
-    const Stmt* body = w.seq({w.set(best, ctx.i32(-1)), w.set(best_score, least), find, keep});
-    const Expr* more = room();
-    return w.seq({w.declare(best), w.declare(best_score), w.declare(old_index), w.declare(old_value),
-                  w.loop("j", w.get(n), [&](const Expr*) -> const Stmt* { return more ? w.when(more, body) : body; })});
+    const Stmt* step = w.when(ir::compare(ctx, BinaryKind::NE, w.get(best), w.get(done)), swap());
+    const Stmt* keep = w.when(ge(ctx, wide(w.get(best)), ctx.i64(0)), w.seq({step, decay, count_one()}));
+    const Stmt* body = w.seq({w.set(best, ctx.i32(-1)), w.set(best_score, num(o.threshold)), find, keep});
+    return w.loop("j", w.get(n), [&](const Expr*) -> const Stmt* { return w.when(room(), body); });
   }
   // Boxes that were chosen stand in front; indices become those that the caller gave.
   const Stmt* soft_results() const {
     const Expr* chosen = wide(w.get(done));
     const Stmt* each = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
-      const Expr* own = w.load(original, {i, wide(w.load(index, {i, j}))});
-      const Stmt* remap = w.store(index, own, {i, j});
-      const Stmt* rest = clear(j);
-      return o.indices ? w.when(ir::compare(ctx, BinaryKind::LT, j, chosen), remap, rest)
-                       : w.when(ge(ctx, j, chosen), rest);
+      const Expr* own = w.load(original, {i, w.load(index, {i, j})});
+      const Stmt* rest = w.when(ge(ctx, j, chosen), clear(j));
+      if (!o.indices) return rest;
+      return w.seq({w.when(ir::compare(ctx, BinaryKind::LT, j, chosen), w.store(index, own, {i, j})), rest});
     });
     return count ? w.seq({w.store(count, w.get(done), {i, ctx.i64(0)}), each}) : each;
   }
   // The indices that the caller gave of the boxes that stay, moved to the front.
   const Stmt* hard_results() const {
     const ir::Buffer* to = w.cell("kept", DType::Int(32));
-    const Expr* at = wide(w.get(to));
     const Stmt* move = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
-      const Expr* mine = w.load(index, {i, j});
-      return w.when(ge(ctx, mine, ctx.i32(0)), w.seq({w.store(index, w.load(original, {i, wide(mine)}), {i, at}),
-                                                      w.set(to, ir::add(ctx, w.get(to), ctx.i32(1)))}));
+      const Stmt* take = w.store(index, w.load(original, {i, w.load(index, {i, j})}), {i, w.get(to)});
+      return w.when(is_open(j), w.seq({take, w.set(to, ir::add(ctx, w.get(to), ctx.i32(1)))}));
     });
     const Stmt* rest = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
-      return w.when(ge(ctx, j, at), w.store(index, ctx.i32(-1), {i, j}));
+      return w.when(ge(ctx, j, wide(w.get(to))), drop(j));
     });
     return w.seq({w.declare(to), w.set(to, ctx.i32(0)), move, w.store(count, w.get(to), {i, ctx.i64(0)}), rest});
   }
@@ -219,29 +207,36 @@ Result<const Expr*> non_max_suppression(Legalizer& l, const ir::Call* c) {
       const Expr* args[] = {w.whole(in[0]), w.whole(in[1]), w.whole(out[0]), ctx.i32(1), ctx.bool_imm(false)};
       return w.call_packed(runtime_function::ArgsortNms, args);
     };
-    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_nms_cpu", kPackedAlignment)[0];
+    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_nms_cpu", kPackedMemory)[0];
     std::vector<te::Graph::OutputSpec> outputs{{data->shape, data->dtype}, {ctx.list(two), i32}};
     if (o.indices) outputs.push_back({ctx.list(ExprList{data->shape[0], ctx.i64(1)}), i32});
     const Tensor inputs[] = {data, order, te.in[1], te.in[2]};
     const auto write = [&te, o, soft](Buffers in, Buffers out) -> const Stmt* {
       Writer w(te.ctx);
-      return w.loop("i", in[0]->shape[0], [&](const Expr* i) -> const Stmt* {
-        const NmsRow row{w,
-                         te.ctx,
-                         o,
-                         in[0],
-                         in[1],
-                         in[2],
-                         in[3],
-                         out[0],
-                         out[1],
-                         out.size() > 2 ? out[2] : nullptr,
-                         i,
-                         w.cell("n", DType::Int(32)),
-                         w.cell("done", DType::Int(32))};
-        if (soft) return w.seq({row.start(), row.soft(), row.soft_results()});
-        return o.indices ? w.seq({row.start(), row.hard(), row.hard_results()}) : w.seq({row.start(), row.hard()});
-      });
+      return w.loop(
+          "i", in[0]->shape[0],
+          [&](const Expr* i) -> const Stmt* {
+            const NmsRow row{w,
+                             te.ctx,
+                             o,
+                             in[0],
+                             in[1],
+                             in[2],
+                             in[3],
+                             out[0],
+                             out[1],
+                             out.size() > 2 ? out[2] : nullptr,
+                             i,
+                             w.cell("n", DType::Int(32)),
+                             w.cell("done", DType::Int(32)),
+                             w.cell("best", DType::Int(32)),
+                             w.cell("best_score", in[0]->dtype),
+                             w.cell("old_index", DType::Int(32)),
+                             w.cell("old_value", in[0]->dtype)};
+            if (soft) return w.seq({row.start(), row.soft(), row.soft_results()});
+            return o.indices ? w.seq({row.start(), row.hard(), row.hard_results()}) : w.seq({row.start(), row.hard()});
+          },
+          ir::ForKind::Parallel);
     };
     const Tensors made = te.graph.extern_op(outputs, inputs, write, "non_max_suppression");
     if (o.indices) return soft ? made : Tensors{made[1], made[2]};
@@ -346,7 +341,7 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
       const Expr* args[] = {w.whole(in[0]), w.whole(out[0]), ctx.i32(1), ctx.bool_imm(false)};
       return w.call_packed(runtime_function::Argsort, args);
     };
-    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_cpu", kPackedAlignment)[0];
+    const Tensor order = te.graph.extern_op(sorted, sort_inputs, sort, "argsort_cpu", kPackedMemory)[0];
     Tensors inputs{te.in[0], by_row, order};
     inputs.insert(inputs.end(), te.in.begin() + 2, te.in.end());
     const DType i64 = DType::Int(64);

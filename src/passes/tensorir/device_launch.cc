@@ -10,6 +10,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 
@@ -35,12 +36,7 @@ struct Launch {
 void add_launch_size(Context& ctx, Launch& launch, const Stmt* s, VarMap& values, const Expr*& memory) {
   if (const auto* b = as<BindStmt>(s)) values[b->var] = substitute(ctx, b->value, values);
   if (const auto* a = as<AttrStmt>(s); a && a->thread_var && a->key == "thread_extent") {
-    const Attr* node = a->node;
-    std::string_view tag;
-    for (const Attr* item : node->items)
-      if (item->is(AttrKind::String)) tag = item->string;
-    for (const NamedAttr& f : node->fields)
-      if (f.value->is(AttrKind::String)) tag = f.value->string;
+    const std::string_view tag = thread_tag(a);
     if (tag.starts_with("vthread") || std::find(launch.tags.begin(), launch.tags.end(), tag) != launch.tags.end())
       return;
     launch.tags.push_back(tag);

@@ -271,7 +271,11 @@ class KernelVisit {
     } else if (const auto* st = as<ir::Evaluate>(s)) {
       value(st->value);
     } else if (const auto* st = as<ir::AttrStmt>(s)) {
-      if (st->thread_var) variables[st->thread_var] = Interval::of(0, 0);
+      if (st->thread_var) {
+        const Interval extent = value(st->value);
+        const Interval all = made(0, double(extent.high) - 1, extent.leaves);
+        variables[st->thread_var] = extent.known ? all : unknown(extent.leaves);
+      }
       stmt(st->body);
     } else if (const auto* st = as<ir::DeclBuffer>(s)) {
       if (const auto* v = st->data ? as<ir::Var>(st->data) : nullptr; v && st->buffer->data != v)

@@ -69,12 +69,20 @@ def kernel(A: T.Buffer((20,), "int32")):
 )") == "");
 }
 
-TEST_CASE("threads of a GPU are refused by name") {
+TEST_CASE("threads of a GPU are loops as long as none waits for another") {
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((16,), "int32")):
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        for tx in T.thread_binding(4, thread="threadIdx.x"):
+            A[bx * 4 + tx] = bx - tx
+)") == "");
   const std::string text = jit_error(R"(
 @T.prim_func
 def kernel(A: T.Buffer((16,), "float32")):
     for tx in T.thread_binding(16, thread="threadIdx.x"):
         A[tx] = T.float32(1)
+        T.evaluate(T.tvm_storage_sync("shared"))
 )");
   CHECK(text.find("`tx`") != std::string::npos);
   CHECK(text.find("threadIdx.x") != std::string::npos);

@@ -419,6 +419,11 @@ void read_sblock(Reader& r, Node with) {
   fields.annotations = b.annotations;
   fields.init = b.init;
   fields.body = body;
+  // As the root block it has the regions that the text gives.
+  ir::SBlock open = fields;
+  open.reads = b.reads.value_or(std::vector<ir::BufferRegion>());
+  open.writes = b.writes.value_or(std::vector<ir::BufferRegion>());
+  const bool may_be_root = tir.blocks.empty() && b.axes.empty() && (!b.reads || !b.writes);
   if (!b.reads || !b.writes) {
     const ir::Regions inferred = ir::infer_regions(r.ctx, {b.axes, b.init, body, b.allocs, b.matches});
     if (!b.reads) b.reads = inferred.reads;
@@ -427,6 +432,7 @@ void read_sblock(Reader& r, Node with) {
   fields.reads = *b.reads;
   fields.writes = *b.writes;
   const ir::SBlock* block = r.at(r.ctx.sblock(fields), with);
+  tir.open_root = may_be_root ? r.at(r.ctx.sblock(open), with) : nullptr;
   const ir::Stmt* made = block;
   if (b.realize) made = r.at(r.ctx.realize(b.values, b.predicate, block), with);
   for (std::size_t i = tir.loops.size(); i-- > loops_before;) {

@@ -158,7 +158,7 @@ class FunctionReader {
     if (tir_.root_allocs.empty()) {
       if (!tir_.saw_block) return body;
       const auto* realize = ir::as<ir::SBlockRealize>(body);
-      if (realize && realize->block->iter_vars.empty()) return body;
+      if (realize && realize->block->iter_vars.empty()) return tir_.open_root ? open_root(realize) : body;
     }
     ir::SBlock root{};
     root.name = "root";
@@ -166,6 +166,13 @@ class FunctionReader {
     root.body = body;
     const ir::SBlock* block = r_.at(r_.ctx.sblock(root), node_);
     return r_.at(r_.ctx.realize({}, nullptr, block), node_);
+  }
+
+  // Regions of the root block are not inferred, as in TVM.
+  const ir::Stmt* open_root(const ir::SBlockRealize* r) {
+    const ir::Stmt* made = r_.ctx.realize(r->iter_values, r->predicate, tir_.open_root);
+    r_.ctx.set_origin(made, r);
+    return made;
   }
 
   void add_global_symbol() {

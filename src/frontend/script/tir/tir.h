@@ -59,7 +59,8 @@ class TirFunction {
   bool mutable_names = false;  // today `x = e` makes a scalar buffer; it was a let until 2026
   bool saw_block = false;
   std::vector<const ir::Buffer*> root_allocs;
-  std::vector<BlockState*> blocks;                                   // innermost last
+  std::vector<BlockState*> blocks;        // innermost last
+  const ir::SBlock* open_root = nullptr;  // a block without axes around which no other is, regions as in the text
   std::vector<std::pair<const ir::Var*, ir::Range>> loops;           // enclosing, innermost last
   std::unordered_map<const ir::Var*, std::string_view> thread_tags;  // T.env_thread
   std::unordered_set<const ir::Buffer*> scalars;                     // x: T.int32

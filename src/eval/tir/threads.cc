@@ -1,0 +1,319 @@
+// Threads of a GPU kernel: as loops, or in turns from barrier to barrier.
+#include "eval/tir/threads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/tir/tir_machine_impl.h"
+#include "rldb/ir/threads.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::eval {
+
+using ir::as;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::Result;
+using support::Unit;
+
+namespace {
+
+constexpr std::string_view kBlock = "blockIdx.", kThread = "threadIdx.", kVirtual = "vthread", kWarp = "warp";
+
+// x inside of y inside of z, and all inside of virtual threads.
+int order(std::string_view tag) { return tag.starts_with(kThread) || tag.starts_with(kBlock) ? tag.back() : 'z' + 1; }
+
+std::int64_t product(const std::vector<ThreadAxis>& axes) {
+  std::int64_t n = 1;
+  for (const ThreadAxis& a : axes)
+    if (__builtin_mul_overflow(n, a.extent, &n)) return INT64_MAX;
+  return n;
+}
+
+void place_at(std::vector<ThreadAxis>& axes, std::int64_t at) {
+  for (ThreadAxis& a : axes) {
+    a.at = at % a.extent;
+    at /= a.extent;
+  }
+}
+
+std::string_view sync_scope(const ir::Expr* e) {
+  const auto* call = as<ir::Call>(e);
+  const auto* scope = call && !call->args.empty() ? as<ir::StringImm>(call->args[0]) : nullptr;
+  return scope ? scope->value : std::string_view();
+}
+
+bool is_warp_barrier(const ir::Stmt* s) {
+  const auto* e = as<ir::Evaluate>(s);
+  return e && sync_scope(e->value) == kWarp;
+}
+
+}  // namespace
+
+const ThreadAxis* Grid::axis(std::string_view tag) const {
+  for (const std::vector<ThreadAxis>* axes : {&blocks, &threads})
+    for (const ThreadAxis& a : *axes)
+      if (a.tag == tag) return &a;
+  return nullptr;
+}
+
+void Grid::place(std::size_t thread) { place_at(threads, std::int64_t(thread)); }
+
+std::int64_t Grid::warp_of(std::size_t thread) {
+  std::int64_t lanes = 1;
+  for (const ThreadAxis& a : threads)
+    if (a.tag.starts_with(kThread)) lanes *= a.extent;
+  const std::int64_t flat = std::int64_t(thread);
+  const std::int64_t warps = (lanes + kWarpSize - 1) / kWarpSize;
+  return flat / lanes * warps + flat % lanes / kWarpSize;
+}
+
+std::string Grid::name_of(std::size_t thread) {
+  place(thread);
+  std::string text;
+  for (const ThreadAxis& a : threads) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", a.tag, a.at);
+  place(current);
+  return text;
+}
+
+// ---- entering ----
+
+// A thread-bound loop or a launch: a loop over the threads, or the place of the thread that runs.
+Result<Unit> TirMachine::Impl::enter_threads(const ir::Stmt* s, Activity& top) {
+  const auto* loop = as<ir::ForStmt>(s);
+  const auto* attr = as<ir::AttrStmt>(s);
+  const ir::Var* var = loop ? loop->var : attr->thread_var;
+  const ir::Stmt* body = loop ? loop->body : attr->body;
+  if (!top.started) {
+    RLDB_TRY(const std::int64_t extent, expr().integer(loop ? loop->extent : attr->value));
+    std::int64_t min = 0;
+    if (loop) {
+      RLDB_TRY(min, expr().integer(loop->min));
+    }
+    top.started = true;
+    top.at = min;
+    top.end = min + extent;
+    if (grid) return place_of_thread(s, var, top);
+    if (extent > 0 && waits_inside(body)) return open_grid(s);
+    // The variable of an outer launch: the same threads.
+    if (const Scalar* known = attr ? outer_value(attr) : nullptr) {
+      top.at = known->i;
+      top.end = top.at + 1;
+    }
+  }
+  if (top.at >= top.end) return Unit{};
+  env.vars.set(var->id, of_int(wrap(top.at, var->dtype())));
+  ++top.at;
+  push(body);
+  return Unit{};
+}
+
+bool TirMachine::Impl::waits_inside(const ir::Stmt* s) {
+  const auto [it, fresh] = barriers.try_emplace(s, false);
+  if (fresh) it->second = ir::has_barrier(s);
+  return it->second;
+}
+
+// The rest of the innermost thread is left out.
+void TirMachine::Impl::leave_thread() {
+  if (grid) return stack.resize(grid->depth());
+  while (!stack.empty() && ir::thread_tag(stack.back().stmt).empty()) stack.pop_back();
+}
+
+const Scalar* TirMachine::Impl::outer_value(const ir::AttrStmt* s) const {
+  for (std::size_t i = 0; i + 1 < stack.size(); ++i) {
+    const auto* outer = as<ir::AttrStmt>(stack[i].stmt);
+    if (outer && outer->thread_var == s->thread_var && stack[i].started) return env.vars.find(s->thread_var->id);
+  }
+  return nullptr;
+}
+
+Result<Unit> TirMachine::Impl::place_of_thread(const ir::Stmt* s, const ir::Var* var, Activity& top) {
+  const ThreadAxis* axis = grid->axis(ir::thread_tag(s));
+  if (!axis || axis->extent != top.end - top.at)
+    return fail(ErrorKind::Unsupported, fmt::format("`{}` has {} thread(s) here, and {} where the kernel begins",
+                                                    ir::thread_tag(s), top.end - top.at, axis ? axis->extent : 0));
+  env.vars.set(var->id, of_int(wrap(top.at + axis->at, var->dtype())));
+  top.at = top.end;
+  push(as<ir::ForStmt>(s) ? as<ir::ForStmt>(s)->body : as<ir::AttrStmt>(s)->body);
+  return Unit{};
+}
+
+// The threads of a kernel are known where it begins: how many there are cannot depend on what it computes.
+Result<Unit> TirMachine::Impl::find_axes(const ir::Stmt* root, Grid& made) const {
+  std::vector<const ir::Stmt*> all;
+  ir::walk(root, [&](const ir::Node* n) {
+    const auto* s = as<ir::Stmt>(n);
+    if (s && !ir::thread_tag(s).empty()) all.push_back(s);
+    return true;
+  });
+  for (const ir::Stmt* s : all) {
+    const std::string_view tag = ir::thread_tag(s);
+    if (made.axis(tag)) continue;  // another extent is found where it is entered
+    const auto* loop = as<ir::ForStmt>(s);
+    auto extent = expr().integer(loop ? loop->extent : as<ir::AttrStmt>(s)->value);
+    if (!extent.ok() || *extent < 1)
+      return fail(
+          ErrorKind::Unsupported,
+          fmt::format("how many threads `{}` has is not known where the kernel begins, and it has barriers", tag));
+    const bool is_block = tag.starts_with(kBlock);
+    if (!is_block && !tag.starts_with(kThread) && !tag.starts_with(kVirtual))
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("the evaluator has no meaning for threads `{}` with barriers", tag));
+    (is_block ? made.blocks : made.threads).push_back({tag, *extent});
+  }
+  const auto inner_first = [](const ThreadAxis& a, const ThreadAxis& b) {
+    return std::pair(order(a.tag), a.tag) < std::pair(order(b.tag), b.tag);
+  };
+  std::sort(made.blocks.begin(), made.blocks.end(), inner_first);
+  std::sort(made.threads.begin(), made.threads.end(), inner_first);
+  if (product(made.threads) > kMaxThreads || product(made.blocks) == INT64_MAX)
+    return fail(ErrorKind::Unsupported, fmt::format("a kernel with {} threads a block; at most {} can take turns",
+                                                    product(made.threads), kMaxThreads));
+  return Unit{};
+}
+
+Result<Unit> TirMachine::Impl::open_grid(const ir::Stmt* root) {
+  Grid made;
+  made.root = root;
+  RLDB_TRY_VOID(find_axes(root, made));
+  Activity& top = stack.back();
+  made.root_min = top.at;
+  top.at = top.end;
+  made.below = std::move(stack);
+  made.outer = std::move(env);
+  grid = std::move(made);
+  return start_block();
+}
+
+// ---- a block ----
+
+Result<Unit> TirMachine::Impl::start_block() {
+  grid->shared.clear();
+  grid->running.assign(std::size_t(product(grid->threads)), {});
+  grid->current = 0;
+  for (Thread& t : grid->running) {
+    t.stack = grid->below;
+    t.env = grid->outer;
+    RLDB_TRY_VOID(copy_own_memory(t.env));
+  }
+  take_turn(0);
+  return Unit{};
+}
+
+// Memory of scope "local" that was allocated before the threads began: each has its own.
+Result<Unit> TirMachine::Impl::copy_own_memory(Environment& own) const {
+  for (auto& [buffer, value] : own.buffers) {
+    if (buffer->scope != "local" || !value.storage) continue;
+    RLDB_TRY(runtime::Ref<runtime::Storage> copy, runtime::Storage::allocate(value.storage->size()));
+    std::copy_n(value.storage->data(), value.storage->size(), copy->data());
+    value.storage = copy;
+    if (const auto p = own.pointers.find(buffer->data); p != own.pointers.end()) p->second.storage = copy;
+  }
+  return Unit{};
+}
+
+void TirMachine::Impl::take_turn(std::size_t thread) {
+  grid->current = thread;
+  grid->place(thread);
+  Thread& t = grid->running[thread];
+  stack = std::move(t.stack);
+  env = std::move(t.env);
+  if (stack.size() > grid->depth() || t.begun) return settle();
+  t.begun = true;
+  const auto* loop = as<ir::ForStmt>(grid->root);
+  const auto* attr = as<ir::AttrStmt>(grid->root);
+  const ir::Var* var = loop ? loop->var : attr->thread_var;
+  const ThreadAxis* axis = grid->axis(ir::thread_tag(grid->root));
+  env.vars.set(var->id, of_int(wrap(grid->root_min + axis->at, var->dtype())));
+  push(loop ? loop->body : attr->body);
+  settle();
+}
+
+// After a step: goes on with the next thread when this one waits or is done.
+Result<Unit> TirMachine::Impl::take_turns() {
+  while (grid) {
+    Thread& now = grid->running[grid->current];
+    now.done = stack.size() <= grid->depth();
+    if (!now.done && !now.waits) return Unit{};
+    now.stack = std::move(stack);
+    now.env = std::move(env);
+    if (now.done) {
+      now.stack.clear();
+      now.env = {};
+    }
+    const auto ready = [](const Thread& t) { return !t.done && !t.waits; };
+    auto next = std::find_if(grid->running.begin() + std::ptrdiff_t(grid->current), grid->running.end(), ready);
+    if (next == grid->running.end()) {
+      RLDB_TRY(const bool more, release());
+      if (!more) {
+        RLDB_TRY_VOID(next_block());
+        continue;
+      }
+      next = std::find_if(grid->running.begin(), grid->running.end(), ready);
+    }
+    take_turn(std::size_t(next - grid->running.begin()));
+  }
+  return Unit{};
+}
+
+// Nobody can go on: everybody who waits where all that have to be there are. False: all are done.
+Result<bool> TirMachine::Impl::release() {
+  std::vector<Thread>& all = grid->running;
+  const auto first = std::find_if(all.begin(), all.end(), [](const Thread& t) { return !t.done; });
+  if (first == all.end()) return false;
+  std::map<std::int64_t, std::vector<std::size_t>> warps;
+  for (std::size_t i = 0; i < all.size(); ++i) warps[grid->warp_of(i)].push_back(i);
+  bool released = false;
+  for (const auto& [number, lanes] : warps) {
+    const ir::Stmt* at = all[lanes[0]].waits;
+    if (!at || !is_warp_barrier(at)) continue;
+    if (!std::all_of(lanes.begin(), lanes.end(), [&](std::size_t i) { return all[i].waits == at; })) continue;
+    for (const std::size_t i : lanes) all[i].waits = nullptr;
+    released = true;
+  }
+  if (released) return true;
+  const auto odd = std::find_if(all.begin(), all.end(), [&](const Thread& t) { return t.waits != first->waits; });
+  if (odd == all.end() && !is_warp_barrier(first->waits)) {
+    for (Thread& t : all) t.waits = nullptr;
+    return true;
+  }
+  const auto name = [&](auto it) { return grid->name_of(std::size_t(it - all.begin())); };
+  return fail(
+      ErrorKind::Raised,
+      fmt::format("the threads of a block do not meet at a barrier: the thread with {} waits, the one with {} {}",
+                  name(first), name(odd == all.end() ? first : odd),
+                  odd != all.end() && odd->done ? "is done" : "waits at another one"));
+}
+
+Result<Unit> TirMachine::Impl::next_block() {
+  if (++grid->block < product(grid->blocks)) {
+    place_at(grid->blocks, grid->block);
+    return start_block();
+  }
+  stack = std::move(grid->below);
+  env = std::move(grid->outer);
+  grid.reset();
+  settle();
+  return Unit{};
+}
+
+Result<Unit> TirMachine::Impl::wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier) {
+  if (!grid) return pop_after(Unit{});  // one thread: nothing to wait for
+  if (sync_scope(barrier) == "global")
+    return fail(ErrorKind::Unsupported, "the evaluator runs blocks one after another: they cannot wait for each other");
+  grid->running[grid->current].waits = s;
+  return pop_after(Unit{});
+}
+
+// ---- memory ----
+
+// What several threads share is made by the first that comes; null: memory of the thread alone.
+Pointer* TirMachine::Impl::shared_memory(const ir::Node* of, std::string_view scope) {
+  if (!grid || scope == "local") return nullptr;
+  const std::int64_t group = scope == kWarp ? grid->warp_of(grid->current) + 1 : 0;
+  return &grid->shared[{of, group}];
+}
+
+}  // namespace rldb::eval

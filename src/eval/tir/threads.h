@@ -1,0 +1,60 @@
+// Threads of a GPU kernel in progress. Room-private.
+//
+// A kernel without a barrier runs as loops over its threads, one thread to its end before the next begins. With
+// barriers (T.tvm_storage_sync) it is a Grid: the blocks one after another, and of a block every thread with a stack
+// and an environment of its own. They take turns: one runs up to a barrier or its end, then the next.
+#pragma once
+
+#include <map>
+
+#include "eval/tir/environment.h"
+
+namespace rldb::eval {
+
+// A statement in progress. What the numbers mean depends on the statement: a loop counts in `at` up to `end`, a
+// sequence indexes in `at`, a block goes through its phases.
+struct Activity {
+  const ir::Stmt* stmt;
+  std::int64_t at = 0;
+  std::int64_t end = 0;
+  std::int64_t step = 1;
+  bool started = false;
+};
+
+struct ThreadAxis {
+  std::string_view tag;
+  std::int64_t extent;
+  std::int64_t at = 0;
+};
+
+struct Thread {
+  std::vector<Activity> stack;
+  Environment env;
+  const ir::Stmt* waits = nullptr;  // the barrier that it is at
+  bool begun = false;
+  bool done = false;
+};
+
+struct Grid {
+  const ir::Stmt* root = nullptr;           // the outermost statement of a thread
+  std::int64_t root_min = 0;                // where its variable begins
+  std::int64_t block = 0;                   // which one runs
+  std::vector<Activity> below;              // activities up to the root's; every thread's stack begins with them
+  Environment outer;                        // when the kernel began
+  std::vector<ThreadAxis> blocks, threads;  // the innermost first
+  std::vector<Thread> running;              // of the block that runs; the one whose turn it is has its state in Impl
+  std::size_t current = 0;
+  // Memory of several threads: a buffer or pointer, of the block (0) or of a warp (its number plus 1).
+  std::map<std::pair<const ir::Node*, std::int64_t>, Pointer> shared;
+
+  std::size_t depth() const { return below.size(); }
+  const ThreadAxis* axis(std::string_view tag) const;
+  void place(std::size_t thread);            // sets `at` of the threads' axes
+  std::int64_t warp_of(std::size_t thread);  // by threadIdx, x innermost
+  std::string name_of(std::size_t thread);   // "threadIdx.x = 3"
+};
+
+inline constexpr std::int64_t kWarpSize = 32;
+inline constexpr std::int64_t kMaxThreads = 16'384;  // of a block
+
+}  // namespace rldb::eval

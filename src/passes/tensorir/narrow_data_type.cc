@@ -1,0 +1,174 @@
+// NarrowDataType: loop variables, axes of blocks and index arithmetic of int64 become int32 (or int16, int8) where
+// every value on the way is known to fit.
+//
+// An expression is narrowed as a whole: all it mentions are literals and variables whose ranges are constants, and the
+// bounds of each of its parts fit. Anything else stays int64, over a cast of the variable. Indices, comparisons, bounds
+// of loops and the values of axes take what was narrowed; values that are stored or given to calls keep their dtype.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/arith.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/rewrite_counter.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+class Narrower : public Rewriter {
+ public:
+  Narrower(Context& ctx, int bits)
+      : Rewriter(ctx), analyzer_(ctx), bits_(bits), to_(DType::Int(bits)), most_((std::int64_t(1) << (bits - 1)) - 1) {}
+
+ protected:
+  const Buffer* visit_buffer(const Buffer* b) override { return b; }
+
+  const Expr* visit_expr(const Expr* e) override {
+    if (const auto* v = as<Var>(e)) {
+      const auto it = narrow_.find(v);
+      return it == narrow_.end() ? e : ctx_.cast(v->dtype(), it->second);
+    }
+    if (const auto* l = as<BufferLoad>(e)) return ctx_.load(l->buffer, indices(l->indices), rewrite(l->predicate));
+    const auto* b = as<BinaryExpr>(e);
+    if (!b || !e->dtype().is_bool() || !is_wide(b->a)) return default_expr(e);
+    const Expr *x = narrowed(b->a), *y = narrowed(b->b);
+    return x && y ? ctx_.binary(b->op(), x, y) : default_expr(e);
+  }
+
+  const Stmt* visit_stmt(const Stmt* s) override {
+    support::poll();
+    if (const auto* f = as<ForStmt>(s)) return loop(f);
+    if (const auto* r = as<SBlockRealize>(s)) return realize(r);
+    if (const auto* st = as<BufferStore>(s)) {
+      const Expr* value = rewrite(st->value);
+      return ctx_.store(st->buffer, value, indices(st->indices), rewrite(st->predicate));
+    }
+    return default_stmt(s);
+  }
+
+ private:
+  bool is_wide(const Expr* e) const { return e->dtype().is_int() && e->dtype().is_scalar() && e->dtype().bits > bits_; }
+  bool fits(const Bounds& b) const { return b.min && b.max && *b.min >= -most_ - 1 && *b.max <= most_; }
+
+  // ---- variables ----
+
+  // The variable to use instead; itself when its range is not known to fit.
+  const Var* define(const Var* v, const Range& range) {
+    if (!is_wide(v)) return v;
+    const Bounds min = analyzer_.bounds(range.min), extent = analyzer_.bounds(range.extent);
+    if (!fits(min) || !fits(extent) || !fits({min.min, *min.max + *extent.max})) return v;
+    if (!may_rewrite([&] { return fmt::format("makes `{}` narrower", v->name); })) return v;
+    const Var* made = ctx_.var(v->name, ctx_.prim(to_));
+    ctx_.set_origin(made, v);
+    narrow_[v] = made;
+    return made;
+  }
+  // For the place of a variable that was `v`.
+  const Expr* for_variable(const Expr* e, const Var* v) {
+    if (!is_wide(e)) return rewrite(e);
+    const Expr* made = narrowed(e);
+    if (v->dtype() == to_) return made ? made : ctx_.cast(to_, rewrite(e));
+    return rewrite(e);
+  }
+
+  const Stmt* loop(const ForStmt* f) {
+    analyzer_.bind_range(f->var, {f->min, f->extent});
+    const Var* v = f->step ? f->var : define(f->var, {f->min, f->extent});
+    const Expr* min = for_variable(f->min, v);
+    const Expr* extent = for_variable(f->extent, v);
+    const Stmt* body = rewrite(f->body);
+    if (v == f->var && body == f->body && min == f->min && extent == f->extent) return f;
+    return ctx_.for_stmt(v, min, extent, f->for_kind, body ? body : no_op(ctx_), f->annotations, f->thread_tag,
+                         f->step);
+  }
+
+  const Stmt* realize(const SBlockRealize* r) {
+    std::vector<IterVar> axes;
+    std::vector<const Expr*> values;
+    for (std::size_t i = 0; i < r->block->iter_vars.size(); ++i) {
+      IterVar axis = r->block->iter_vars[i];
+      analyzer_.bind_range(axis.var, axis.dom);
+      // A value that is not narrow itself would need a cast, which no loop can be read off.
+      const bool can = is_wide(axis.var) && narrowed(r->iter_values[i]);
+      if (can) axis.var = define(axis.var, axis.dom);
+      values.push_back(for_variable(r->iter_values[i], axis.var));
+      axis.dom = {for_variable(axis.dom.min, axis.var), for_variable(axis.dom.extent, axis.var)};
+      axes.push_back(axis);
+    }
+    const Expr* predicate = rewrite(r->predicate);
+    SBlock fields = *r->block;
+    fields.iter_vars = ctx_.list(axes);
+    fields.reads = regions(r->block->reads);
+    fields.writes = regions(r->block->writes);
+    const SBlock* renamed = ctx_.sblock(fields);
+    ctx_.set_origin(renamed, r->block);
+    return ctx_.realize(values, predicate, as<SBlock>(default_stmt(renamed)));
+  }
+
+  Span<BufferRegion> regions(Span<BufferRegion> from) {
+    std::vector<BufferRegion> out;
+    for (const BufferRegion& r : from) {
+      std::vector<Range> region;
+      for (const Range& range : r.region) {
+        const Expr *min = narrowed(range.min), *extent = narrowed(range.extent);
+        region.push_back(min && extent ? Range{min, extent} : Range{rewrite(range.min), rewrite(range.extent)});
+      }
+      out.push_back({r.buffer, ctx_.list(region)});
+    }
+    return ctx_.list(out);
+  }
+
+  // ---- expressions ----
+
+  std::vector<const Expr*> indices(Span<const Expr*> from) {
+    std::vector<const Expr*> out;
+    for (const Expr* e : from) {
+      const Expr* made = is_wide(e) ? narrowed(e) : nullptr;
+      out.push_back(made ? made : rewrite(e));
+    }
+    return out;
+  }
+
+  // The same value in fewer bits; null when it is not known to fit.
+  const Expr* narrowed(const Expr* e) {
+    if (!is_wide(e)) return nullptr;
+    if (const auto* i = as<IntImm>(e)) return fits({i->value, i->value}) ? ctx_.int_imm(to_, i->value) : nullptr;
+    if (const auto* v = as<Var>(e)) {
+      const auto it = narrow_.find(v);
+      return it == narrow_.end() ? nullptr : it->second;
+    }
+    if (const auto* c = as<CastExpr>(e)) return c->value->dtype() == to_ ? rewrite(c->value) : nullptr;
+    const auto* b = as<BinaryExpr>(e);
+    if (!b || !fits(analyzer_.bounds(e))) return nullptr;
+    const Expr* x = narrowed(b->a);
+    const Expr* y = x ? narrowed(b->b) : nullptr;
+    return y ? ctx_.binary(b->op(), x, y) : nullptr;
+  }
+
+  Analyzer analyzer_;
+  int bits_;
+  DType to_;
+  std::int64_t most_;
+  std::unordered_map<const Var*, const Var*> narrow_;
+};
+
+}  // namespace
+
+Result<const Module*> narrow_data_type(PassEnv& env, const Module* module, const PassOptions& options) {
+  const std::int64_t bits = int_option(options, 0, "target_bits", 32);
+  if (bits != 8 && bits != 16 && bits != 32)
+    return support::Failure(source::message(diag::PassUnsupported, fmt::format("index arithmetic to {} bits", bits),
+                                            "`target_bits` is 8, 16 or 32"));
+  return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
+    return with_body(env.ctx, f, Narrower(env.ctx, int(bits)).rewrite(f->body));
+  });
+}
+
+}  // namespace rldb::passes

@@ -1,0 +1,173 @@
+// PlanAndUpdateBufferAllocationLocation: a buffer of a block is allocated in the innermost loop or block around all
+// that accesses it; in a loop by a block without axes around the loop's body.
+//
+// What a reduction writes lives outside of the loops that reduce. Memory that threads share is allocated outside of
+// the loops over them: "global" outside of all thread-bound loops, "shared" outside of those over threadIdx.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/regions.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+using Path = std::vector<const Stmt*>;  // loops and blocks, outermost first
+using Places = std::unordered_map<const Stmt*, std::vector<const Buffer*>>;
+
+// Where each buffer of a block is accessed.
+class Accesses : public Rewriter {
+ public:
+  using Rewriter::Rewriter;
+
+  Places places() const {
+    Places out;
+    for (const Buffer* b : order_)
+      if (const auto it = common_.find(b->data); it != common_.end() && !it->second.empty())
+        out[it->second.back()].push_back(b);
+    return out;
+  }
+
+ protected:
+  const Buffer* visit_buffer(const Buffer* b) override { return b; }
+  const Expr* visit_expr(const Expr* e) override {
+    if (const auto* l = as<BufferLoad>(e)) note(l->buffer, path_.size());
+    if (const auto* v = as<Var>(e)) note_pointer(v, path_.size());
+    return default_expr(e);
+  }
+  const Stmt* visit_stmt(const Stmt* s) override {
+    support::poll();
+    if (const auto* f = as<ForStmt>(s)) {
+      rewrite(f->min);
+      rewrite(f->extent);
+      inside(f, f->body);
+      return s;
+    }
+    if (const auto* r = as<SBlockRealize>(s)) return realize(r), s;
+    if (const auto* st = as<BufferStore>(s)) note(st->buffer, std::min(path_.size(), reduces_));
+    return default_stmt(s);
+  }
+
+ private:
+  void inside(const Stmt* scope, const Stmt* body) {
+    path_.push_back(scope);
+    rewrite(body);
+    path_.pop_back();
+  }
+
+  void realize(const SBlockRealize* r) {
+    for (const Expr* v : r->iter_values) rewrite(v);
+    rewrite(r->predicate);
+    const std::size_t outer = reduces_;
+    for (std::size_t i = 0; i < r->iter_values.size(); ++i)
+      if (r->block->iter_vars[i].kind == IterKind::Reduce)
+        reduces_ = std::min(reduces_, outermost_loop(r->iter_values[i]));
+    const SBlock* b = r->block;
+    for (const Buffer* buffer : b->alloc_buffers) {
+      order_.push_back(buffer);
+      managed_.emplace(buffer->data, buffer);
+    }
+    path_.push_back(b);
+    for (const MatchBufferRegion& m : b->match_buffers) note(m.source.buffer, std::min(path_.size(), reduces_));
+    if (b->init) rewrite(b->init);
+    rewrite(b->body);
+    path_.pop_back();
+    reduces_ = outer;
+  }
+
+  // How many loops and blocks are around the outermost loop that an axis follows.
+  std::size_t outermost_loop(const Expr* e) const {
+    std::vector<const Var*> vars;
+    collect_vars(e, vars);
+    for (std::size_t i = 0; i < path_.size(); ++i)
+      if (const auto* f = as<ForStmt>(path_[i]); f && std::find(vars.begin(), vars.end(), f->var) != vars.end())
+        return i;
+    return path_.size();
+  }
+
+  void note_pointer(const Var* v, std::size_t depth) {
+    if (const auto it = managed_.find(v); it != managed_.end()) note(it->second, depth);
+  }
+  void note(const Buffer* b, std::size_t depth) {
+    if (!managed_.contains(b->data)) return;
+    for (std::size_t i = 0; i < depth; ++i) {
+      const std::string_view tag = thread_tag(path_[i]);
+      const bool shared = b->scope.starts_with("shared") && tag.starts_with("threadIdx");
+      if (!tag.empty() && (b->scope == "global" || shared)) depth = i;
+    }
+    const auto [it, fresh] = common_.try_emplace(b->data, path_.begin(), path_.begin() + std::ptrdiff_t(depth));
+    if (fresh) return;
+    Path& known = it->second;
+    std::size_t same = 0;
+    while (same < known.size() && same < depth && known[same] == path_[same]) ++same;
+    known.resize(same);
+  }
+
+  Path path_;
+  std::size_t reduces_ = SIZE_MAX;  // stores are in so many of the path at most
+  std::vector<const Buffer*> order_;
+  std::unordered_map<const Var*, const Buffer*> managed_;
+  std::unordered_map<const Var*, Path> common_;
+};
+
+class Mover : public Rewriter {
+ public:
+  Mover(Context& ctx, const Places& places) : Rewriter(ctx), places_(places) {}
+
+ protected:
+  const Buffer* visit_buffer(const Buffer* b) override { return b; }
+  const Expr* visit_expr(const Expr* e) override { return e; }
+  const Stmt* visit_stmt(const Stmt* s) override {
+    support::poll();
+    const auto here = places_.find(s);
+    const Stmt* made = default_stmt(s);
+    if (const auto* b = as<SBlock>(made)) {
+      const std::vector<const Buffer*> wanted = here == places_.end() ? std::vector<const Buffer*>() : here->second;
+      if (std::equal(wanted.begin(), wanted.end(), b->alloc_buffers.begin(), b->alloc_buffers.end())) return made;
+      SBlock fields = *b;
+      fields.alloc_buffers = ctx_.list(wanted);
+      return ctx_.sblock(fields);
+    }
+    const auto* f = as<ForStmt>(made);
+    if (!f || here == places_.end()) return made;
+    return ctx_.for_stmt(f->var, f->min, f->extent, f->for_kind, block_around(f->body, here->second), f->annotations,
+                         f->thread_tag, f->step);
+  }
+
+ private:
+  const Stmt* block_around(const Stmt* body, const std::vector<const Buffer*>& buffers) {
+    const Regions regions = infer_regions(ctx_, {{}, nullptr, body, buffers, {}});
+    SBlock fields{};
+    fields.reads = ctx_.list(regions.reads);
+    fields.writes = ctx_.list(regions.writes);
+    fields.alloc_buffers = ctx_.list(buffers);
+    fields.body = body;
+    const SBlock* block = ctx_.sblock(fields);
+    ctx_.set_origin(block, body);
+    return ctx_.realize({}, ctx_.bool_imm(true), block);
+  }
+
+  const Places& places_;
+};
+
+}  // namespace
+
+Result<const Module*> plan_and_update_buffer_allocation_location(PassEnv& env, const Module* module,
+                                                                 const PassOptions&) {
+  return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
+    Accesses accesses(env.ctx);
+    accesses.rewrite(f->body);
+    const Places places = accesses.places();
+    return with_body(env.ctx, f, Mover(env.ctx, places).rewrite(f->body));
+  });
+}
+
+}  // namespace rldb::passes
