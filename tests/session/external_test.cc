@@ -148,3 +148,26 @@ TEST_CASE("the nodes of a graph can be asked for their values") {
   CHECK_FALSE(function->all_values(wrong).ok());
   CHECK_FALSE(function->call(args).ok());
 }
+
+TEST_CASE("a library that a module names is read and not loaded; a call of it says what to load") {
+  for (const session::Engine engine : {session::Engine::Jit, session::Engine::Eval}) {
+    Quiet quiet;
+    session::Options options;
+    options.engine = engine;
+    Session s(options, &quiet);
+    source::Diagnostics d;
+    const std::string text = R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_dps_packed("my.scale", (x, R.prim_value(T.float64(3.0))), out_ty=R.Tensor((2,), "float32"))
+        return y
+)";
+    REQUIRE(s.load_text("program.py", text, d));
+    REQUIRE_MESSAGE(s.run_passes("AttachExternModules([\"" RLDB_EXAMPLE_PLUGIN "\"])", d), text_of(d));
+    CHECK(run(s).find("which is not loaded") != std::string::npos);
+    REQUIRE(s.load_plugin(RLDB_EXAMPLE_PLUGIN, d));
+    CHECK(run(s) == "3.000");
+  }
+}
