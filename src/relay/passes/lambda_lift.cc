@@ -5,6 +5,7 @@
 // again where it needs it. A primitive function that is handed around is wrapped into one that calls it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "relay/passes/common.h"
@@ -88,7 +89,7 @@ class Lifter : public AnfRewriter {
     if (captured.empty()) return plain(var, f, name, recursive, types);
     if (recursive) f = with_binding(f, var, call(name, captured));
     const Function* outer =
-        ctx_.function(types, captured, nullptr, f, std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
+        ctx_.function(types, captured, type_of(f), f, std::vector<NamedAttr>{flag(ctx_, attr_name::Closure)});
     ctx_.set_span(outer, ctx_.span(v));
     lifted_.push_back({name, outer});
     const Expr* made = call(name, captured);
@@ -106,6 +107,16 @@ class Lifter : public AnfRewriter {
     lifted_.push_back({name, f});
     replace(var, name);
     return nullptr;
+  }
+
+  // As its text says it: a call of the closure's maker in its own body has to find it known. Null: something is not
+  // said.
+  const Type* type_of(const Function* f) {
+    std::vector<const Type*> params;
+    for (const Var* p : f->params) params.push_back(p->annotation);
+    const bool known =
+        f->result && f->type_params.empty() && std::find(params.begin(), params.end(), nullptr) == params.end();
+    return known ? ctx_.function_type({}, params, f->result) : nullptr;
   }
 
   const Expr* call(const GlobalVar* name, const std::vector<const Var*>& args) {
