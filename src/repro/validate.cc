@@ -29,8 +29,6 @@ struct Way {
   const ir::Module* module;
   session::Engine engine;
   std::string text;
-  std::string function = {};  // its name there; empty: as on the other side
-  std::string name_of(std::string_view other) const { return function.empty() ? std::string(other) : function; }
 };
 
 // The session with another module for as long as it lives, and its dims free to set.
@@ -75,7 +73,7 @@ class Borrowed {
     Program a, b;
     for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
       program->module = way->module;
-      program->function = way->name_of(function);
+      program->function = function;
       program->args = args;
       program->kernels = way->engine;
     }
@@ -195,7 +193,7 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
     session.set_dim(c.dim);
     const support::Doing doing = running(way, name, c.dim);
     Side side;
-    if (!c.before.too_long()) side.result = session.run(way.module, way.name_of(name), copies(c.args), side.error);
+    if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
     const Verdict verdict = compare_case(c, side, session.tolerance());
     if (!verdict.difference.empty()) return {verdict.difference, {}, &c, c.before.result.ok && side.result.ok};
     ran = ran || verdict.not_run.empty();
@@ -260,7 +258,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
   Validation out;
   const session::Engine machine = borrowed.machine();
   const std::string lowered = lowered_on(machine);
-  std::vector<Pair> pairs{
+  const std::vector<Pair> pairs{
       {{before, session::Engine::Eval, std::string(kAsItIs)}, {after, session::Engine::Eval, std::string(kAsItIs)}},
       {{before, machine, lowered}, {after, machine, lowered}}};
   for (const ir::ModuleEntry& entry : before->entries) {
@@ -268,9 +266,12 @@ Validation validate_versions(session::Session& session, const ir::Module* before
     if (!f || f->is_private()) continue;
     std::string there;
     const ir::Function* g = find_public(after, entry, there);
-    for (Pair& pair : pairs) pair.second.function = there;
     if (!g) {
       out.not_run.push_back(fmt::format("{} (it is not there afterwards)", entry.name));
+      continue;
+    }
+    if (there != entry.name) {
+      out.not_run.push_back(fmt::format("{} (it is `{}` afterwards)", entry.name, there));
       continue;
     }
     if (f->params.size() != g->params.size()) {

@@ -336,6 +336,7 @@ TEST_CASE("compare: executables, by the names of their variables") {
 
   for (const repro::Program& reference : {a, module}) {
     const repro::Comparison c = repro::compare(two.session(), reference, b, {});
+    INFO(repro::to_string(c, "first", "second"));
     REQUIRE(c.verdict == Verdict::Differs);
     CHECK_FALSE(c.results_only);
     REQUIRE(c.first);
