@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kBetween{250};
-constexpr int kLeastPaged = 6;  // rows of a terminal that pages make sense on
+constexpr WindowSize kLeastPaged{20, 6};  // a terminal that pages make sense on
 constexpr std::string_view kClear = "\r\033[K";
 
 std::optional<std::string> read_terminal_line() {
@@ -88,7 +88,8 @@ ScreenConsole::~ScreenConsole() {
 void ScreenConsole::begin(std::string_view entry, bool paged) {
   if (!watcher_.joinable()) return;
   const std::lock_guard lock(mutex_);
-  paged_ = paged && !full_on() && window_size().height >= kLeastPaged;
+  const WindowSize size = window_size();
+  paged_ = paged && !full_on() && size.height >= kLeastPaged.height && size.width >= kLeastPaged.width;
   if (full_on()) full_->begin_work();
   dropped_ = false;
   rows_left_ = std::max(1, window_size().height - 1);

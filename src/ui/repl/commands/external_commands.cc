@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/command.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
@@ -32,18 +33,23 @@ const ir::Module* module_of(Repl& repl) {
 }
 
 Status list_external(Repl& repl, const std::vector<const ir::Attr*>& modules) {
-  if (modules.empty()) repl.print("the module has no external functions\n");
+  if (modules.empty() && !repl.wants_json()) repl.print("the module has no external functions\n");
   Table table({"function", "kind", "from"});
+  Json rows = Json::array();
+  const auto add = [&](const std::string& symbol, const std::string& kind, const std::string& library) {
+    table.add({symbol, kind, library});
+    rows.push_back({{"function", symbol}, {"kind", kind}, {"library", library.empty() ? Json() : Json(library)}});
+  };
   const auto text = [](const ir::Attr* a, std::string_view key) { return std::string(passes::string_of(a, key)); };
   for (const ir::Attr* m : modules) {
     const std::string kind = text(m, passes::external::kKind), library = text(m, passes::external::kLibrary);
-    if (const std::string symbol = text(m, passes::external::kSymbol); !symbol.empty())
-      table.add({symbol, kind, library});
+    if (const std::string symbol = text(m, passes::external::kSymbol); !symbol.empty()) add(symbol, kind, library);
     const ir::Attr* symbols =
         m->is(ir::AttrKind::Dict) ? ir::find_attr(m->fields, passes::external::kSymbols) : nullptr;
     if (!symbols || !symbols->is(ir::AttrKind::List)) continue;
-    for (const ir::Attr* s : symbols->items) table.add({std::string(s->string), kind, library});
+    for (const ir::Attr* s : symbols->items) add(std::string(s->string), kind, library);
   }
+  if (repl.wants_json()) return repl.give(rows);
   if (!table.empty()) repl.print("{}", table.text());
   return Status::Good;
 }
@@ -82,6 +88,27 @@ void print_nodes(Repl& repl, const ExternalGraph& graph, const session::GraphFun
     ++node;
   }
   repl.print("{}", table.text());
+}
+
+Json nodes_json(Repl& repl, const ExternalGraph& graph, const session::GraphFunction::NodeValues& values) {
+  Json rows = Json::array();
+  const auto add = [&](const std::string& is, const std::string& of) {
+    const std::size_t node = rows.size();
+    Json outputs = Json::array();
+    if (node < values.size())
+      for (const Value& v : values[node]) outputs.push_back(value_json(v, repl.print_format.max_elements));
+    rows.push_back({{"node", node}, {"is", is}, {"of", of}, {"values", std::move(outputs)}});
+  };
+  for (const passes::GraphTensor& t : graph.inputs) add(t.name, "input");
+  for (const passes::GraphKernel& k : graph.kernels) add(call_text(graph, k), k.composite);
+  return {{"function", graph.symbol}, {"nodes", std::move(rows)}};
+}
+
+// As a table, or as data.
+Status tell_nodes(Repl& repl, const ExternalGraph& graph, const session::GraphFunction::NodeValues& values) {
+  if (repl.wants_json()) return repl.give(nodes_json(repl, graph, values));
+  print_nodes(repl, graph, values);
+  return Status::Good;
 }
 
 // The arguments of the next call of a function in the frame that the machine is in; empty: there is none, or one has no
@@ -137,18 +164,14 @@ Status show_graph(Repl& repl, const ir::Attr* external, std::span<const std::str
   if (!args) return Status::Failed;
   const ExternalGraph& g = function->graph();
   if (args->empty()) *args = arguments_of_call(repl, g.symbol, g.inputs.size());
-  if (args->empty()) {
-    print_nodes(repl, g, {});
-    return Status::Good;
-  }
+  if (args->empty()) return tell_nodes(repl, g, {});
   auto values = function->all_values(*args);
   if (!values.ok()) {
     source::Message m = source::message(diag::RunFailed, values.error().message);
     for (const std::string& note : values.error().notes) m.notes.push_back({{}, note});
     return repl.fail(std::move(m));
   }
-  print_nodes(repl, g, *values);
-  return Status::Good;
+  return tell_nodes(repl, g, *values);
 }
 
 }  // namespace

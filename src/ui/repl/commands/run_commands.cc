@@ -271,6 +271,7 @@ Status command_Jit(Repl& repl, std::string_view rest) {
     source::Diagnostics diagnostics;
     const bool ok = repl.session().compile_kernel(rest, diagnostics);
     if (repl.report(diagnostics) == Status::Failed || !ok) return Status::Failed;
+    if (repl.wants_json()) return repl.give(kernel_states_json(repl));
     repl.print("{} is compiled\n", rest);
     return Status::Good;
   }
@@ -306,6 +307,7 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
     repl.ranks = *count;
     repl.rank = *rank;
   }
+  if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}});
   if (repl.ranks == 1) {
     repl.print("one worker runs the program\n");
   } else {
