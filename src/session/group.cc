@@ -28,6 +28,7 @@ struct CollectiveName {
 };
 constexpr CollectiveName kCollectives[] = {
     {runtime_function::DiscoAllreduce, Collective::Allreduce},
+    {runtime_function::CustomAllreduce, Collective::Allreduce},
     {runtime_function::DiscoAllgather, Collective::Allgather},
     {runtime_function::DiscoBroadcast, Collective::Broadcast},
     {runtime_function::DiscoScatter, Collective::Scatter},

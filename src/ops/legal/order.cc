@@ -103,16 +103,6 @@ Result<const Expr*> topk(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// The place of an element in row-major order, as indices.
-ExprList unflat(ir::Context& ctx, const Expr* at, std::span<const Expr* const> shape) {
-  ExprList indices(shape.size());
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    indices[i] = i == 0 ? at : ir::floor_mod(ctx, at, shape[i]);
-    if (i > 0) at = ir::floor_div(ctx, at, shape[i]);
-  }
-  return indices;
-}
-
 // Each element from the one before it along the axis; rows in parallel. In places of row-major order, as TVM writes it.
 const Stmt* scan_rows(Writer& w, Topi& t, topi::Element element, const ir::Buffer* in, const ir::Buffer* out,
                       std::size_t axis, const Expr* identity, bool exclusive) {
@@ -121,18 +111,18 @@ const Stmt* scan_rows(Writer& w, Topi& t, topi::Element element, const ir::Buffe
   for (std::size_t i = 0; i < axis; ++i) before = ir::mul(ctx, before, in->shape[i]);
   for (std::size_t i = axis + 1; i < in->shape.size(); ++i) after = ir::mul(ctx, after, in->shape[i]);
   const auto input = [&](const Expr* at) {
-    return ir::cast_to(ctx, out->dtype, ctx.load(in, unflat(ctx, at, in->shape)));
+    return ir::cast_to(ctx, out->dtype, ctx.load(in, unravel(ctx, at, in->shape)));
   };
   const auto row = [&](const Expr* v) -> const Stmt* {
     const Expr* base = ir::add(ctx, ir::mul(ctx, ir::mul(ctx, ir::floor_div(ctx, v, after), extent), after),
                                ir::floor_mod(ctx, v, after));
-    const Stmt* start = ctx.store(out, exclusive ? identity : input(base), unflat(ctx, base, out->shape));
+    const Stmt* start = ctx.store(out, exclusive ? identity : input(base), unravel(ctx, base, out->shape));
     const Stmt* rest = w.loop("k", ir::sub(ctx, extent, ctx.i64(1)), [&](const Expr* i) -> const Stmt* {
       const Expr* k = ir::add(ctx, i, ctx.i64(1));
       const Expr* here = ir::add(ctx, base, ir::mul(ctx, k, after));
       const Expr* last = ir::add(ctx, base, ir::mul(ctx, ir::sub(ctx, k, ctx.i64(1)), after));
-      const Expr* sum = element(t, ctx.load(out, unflat(ctx, last, out->shape)), input(exclusive ? last : here));
-      return ctx.store(out, sum, unflat(ctx, here, out->shape));
+      const Expr* sum = element(t, ctx.load(out, unravel(ctx, last, out->shape)), input(exclusive ? last : here));
+      return ctx.store(out, sum, unravel(ctx, here, out->shape));
     });
     const Stmt* both = w.seq({start, rest});
     // TVM writes the first element of an axis that may be empty.
@@ -160,7 +150,7 @@ Result<const Expr*> scan(Legalizer& l, const ir::Call* c, topi::Element element,
       return scan_rows(w, t, element, ins[0], outs[0], axis, te.ctx.literal(dtype, identity), exclusive);
     };
     const Tensor inputs[] = {in};
-    return te.graph.extern_op(outputs, inputs, write, std::string(op_name(c)) + "_generic");
+    return te.graph.extern_op(outputs, inputs, write, std::string(op_name(c)) + "_generic", kOpenInputs);
   });
 }
 

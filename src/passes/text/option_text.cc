@@ -203,8 +203,8 @@ const Lambda* OptionReader::index_map(std::string_view text) {
   const std::size_t known = own.size();
   std::string_view body = trim(text.substr(colon + 1));
   std::vector<std::string_view> parts = split_items(body);
-  const bool listed = body.size() >= 2 && ((body.front() == '(' && body.back() == ')') ||
-                                           (body.front() == '[' && body.back() == ']'));
+  const bool listed =
+      body.size() >= 2 && ((body.front() == '(' && body.back() == ')') || (body.front() == '[' && body.back() == ']'));
   if (parts.size() == 1 && listed) {
     // `(i, j)`, `(i,)` and `[i]` are lists; `(i + 1) * (j + 1)` and `(i)` are not.
     const std::string_view inside = trim(body.substr(1, body.size() - 2));
