@@ -217,3 +217,19 @@ TEST_CASE("reduce: a module of kernels alone") {
   CHECK_FALSE(has(text, "def two"));
   CHECK_FALSE(has(text, "T.float32(1)"));
 }
+
+TEST_CASE("reduce: a parameter is read in place of a temporary") {
+  for (const char* how : {"T.alloc_buffer", "T.sblock_alloc_buffer"}) {
+    const std::string text = smallest(
+        kHead + fmt::format("    @T.prim_func\n    def kernel(A: T.Buffer((4,), \"float32\"), C: "
+                            "T.Buffer((4,), \"float32\")):\n        B = {}((4,), \"float32\")\n"
+                            "        for i in range(4):\n            with T.sblock(\"b\"):\n"
+                            "                vi = T.axis.spatial(4, i)\n                B[vi] = A[vi]\n"
+                            "        for i in range(4):\n            with T.sblock(\"c\"):\n"
+                            "                vi = T.axis.spatial(4, i)\n                C[vi] = T.exp(B[vi])\n",
+                            how),
+        "T.exp");
+    CHECK_FALSE(has(text, "alloc_buffer"));
+    CHECK(has(text, "T.exp(A["));
+  }
+}

@@ -34,26 +34,26 @@ class Swap : public ir::Rewriter {
 class Bypass : public ir::Rewriter {
  public:
   Bypass(ir::Context& ctx, const ir::Stmt* writer, const ir::Buffer* from, const ir::Buffer* to)
-      : Rewriter(ctx), writer_(writer), to_(to) {
+      : Rewriter(ctx), writer_(writer), from_(from) {
     remap_buffer(from, to);
   }
 
  private:
   const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
-    if (s == writer_) return nullptr;
-    const ir::Stmt* made = default_stmt(s);
-    const auto* block = as<ir::SBlock>(made);
-    if (!block) return made;
+    const auto* made = as<ir::AllocBuffer>(s);
+    if (s == writer_ || (made && made->buffer == from_)) return nullptr;
+    const auto* block = as<ir::SBlock>(s);
+    if (!block) return default_stmt(s);
     std::vector<const ir::Buffer*> kept;
     for (const ir::Buffer* b : block->alloc_buffers)
-      if (b != to_) kept.push_back(b);
-    if (kept.size() == block->alloc_buffers.size()) return made;
+      if (b != from_) kept.push_back(b);
+    if (kept.size() == block->alloc_buffers.size()) return default_stmt(s);
     ir::SBlock fields = *block;
     fields.alloc_buffers = ctx_.list(std::span<const ir::Buffer* const>(kept));
-    return ctx_.sblock(fields);
+    return default_stmt(ctx_.sblock(fields));
   }
   const ir::Stmt* writer_;
-  const ir::Buffer* to_;
+  const ir::Buffer* from_;
 };
 
 using Buffers = std::unordered_set<const ir::Var*>;
