@@ -421,8 +421,8 @@ void read_sblock(Reader& r, Node with) {
   fields.body = body;
   // As the root block it has the regions that the text gives.
   ir::SBlock open = fields;
-  open.reads = b.reads.value_or(std::vector<ir::BufferRegion>());
-  open.writes = b.writes.value_or(std::vector<ir::BufferRegion>());
+  if (b.reads) open.reads = *b.reads;
+  if (b.writes) open.writes = *b.writes;
   const bool may_be_root = tir.blocks.empty() && b.axes.empty() && (!b.reads || !b.writes);
   if (!b.reads || !b.writes) {
     const ir::Regions inferred = ir::infer_regions(r.ctx, {b.axes, b.init, body, b.allocs, b.matches});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/debug/objects.h"
 #include "rldb/debug/storage.h"
 #include "rldb/source/diagnostic_command.h"
 #include "ui/draw/storage_plan.h"
@@ -175,14 +176,38 @@ Status command_Registers(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+namespace {
+
+constexpr std::size_t kMostObjects = 200;
+
+Status show_objects(Repl& repl) {
+  const debug::HeapObjects found = debug::objects_of(repl.debugger(), kMostObjects);
+  if (found.list.empty()) {
+    repl.print("no objects in the frames\n");
+    return Status::Good;
+  }
+  Table table({"id", "value", "fields", "held by"});
+  for (const debug::HeapObject& o : found.list)
+    table.add({fmt::format("o{}", o.id), cut(o.text, kValueWidth),
+               cut(fmt::format("{}", fmt::join(o.fields, ", ")), kValueWidth),
+               cut(fmt::format("{}", fmt::join(o.held_by, ", ")), kValueWidth)});
+  repl.print("{}", fitting(repl, table));
+  if (!found.complete) repl.print("... and more\n");
+  return Status::Good;
+}
+
+}  // namespace
+
 Status command_Heap(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
+  const bool objects = rest == "objects";
+  if (!rest.empty() && !objects) return Status::Usage;
   if (!repl.debugger().machine()) return not_stopped(repl);
+  if (objects) return repl.wants_json() ? repl.give(objects_json(repl, kMostObjects)) : show_objects(repl);
   if (repl.wants_json()) return repl.give(heap_json(repl));
   const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());
   if (slots.empty()) {
     repl.print("no shape heap in this frame\n");
-    return Status::Good;
+    return debug::objects_of(repl.debugger(), 1).list.empty() ? Status::Good : show_objects(repl);
   }
   const std::vector<debug::SlotUse> uses = debug::slot_uses(repl.debugger(), repl.frame());
   const auto pcs = [](const std::vector<bytecode::Pc>& list) {

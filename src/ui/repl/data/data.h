@@ -80,6 +80,7 @@ Json locals_json(Repl& repl, int frame);
 Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_elements);
 Json registers_json(Repl& repl);
 Json heap_json(Repl& repl);
+Json objects_json(Repl& repl, std::size_t most);
 Json storage_json(const debug::StoragePlan& plan);
 // Lines of the text around a stop; in a kernel of the kernel's.
 Json lines_json(Repl& repl);

@@ -1,4 +1,5 @@
 // The stopped run: places, breakpoints, frames, variables, memory.
+#include "rldb/debug/objects.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/view.h"
 
@@ -137,6 +138,13 @@ Json heap_json(Repl& repl) {
                     {"written", i < uses.size() ? indices_json(uses[i].written) : Json::array()},
                     {"read", i < uses.size() ? indices_json(uses[i].read) : Json::array()}});
   }
+  return rows;
+}
+
+Json objects_json(Repl& repl, std::size_t most) {
+  Json rows = Json::array();
+  for (const debug::HeapObject& o : debug::objects_of(repl.debugger(), most).list)
+    rows.push_back({{"id", o.id}, {"value", o.text}, {"fields", o.fields}, {"held_by", o.held_by}});
   return rows;
 }
 

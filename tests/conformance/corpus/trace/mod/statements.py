@@ -49,4 +49,3 @@ class Module:
         T.call_extern("int32", "f", A.data, T.address_of(A[0, 0]), T.tvm_access_ptr(T.type_annotation("int32"), A.data, 0, 4, 1))
         T.call_packed("g", n, x)
         T.reinterpret("uint32", x)
-        T.evaluate(0)
