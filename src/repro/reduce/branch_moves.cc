@@ -10,13 +10,6 @@ using ir::as;
 
 namespace {
 
-const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
-                                const ir::Function* f) {
-  ir::ModuleBuilder builder(ctx, *module);
-  builder.set(name, f);
-  return builder.build();
-}
-
 // The branch in place of the conditional whose value `target` binds.
 const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Binding* target,
                          const ir::SeqExpr* branch) {

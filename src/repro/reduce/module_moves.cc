@@ -14,13 +14,6 @@ using ir::as;
 
 namespace {
 
-const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
-                                const ir::Function* f) {
-  ir::ModuleBuilder builder(ctx, *module);
-  builder.set(name, f);
-  return builder.build();
-}
-
 // One variable in place of another, in types too.
 class Unify : public ir::Rewriter {
  public:

@@ -27,13 +27,6 @@ std::vector<const ir::Binding*> bindings_of(const ir::Function* f) {
   return out;
 }
 
-const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
-                                const ir::Function* f) {
-  ir::ModuleBuilder builder(ctx, *module);
-  builder.set(name, f);
-  return builder.build();
-}
-
 bool holds_values(const ir::Type* t) {
   if (as<ir::TensorType>(t)) return true;
   const auto* tuple = as<ir::TupleType>(t);
@@ -146,6 +139,13 @@ const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Functi
 }
 
 }  // namespace
+
+const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                const ir::Function* f) {
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, f);
+  return builder.build();
+}
 
 const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id) {
   source::Diagnostics ignored;

@@ -51,6 +51,9 @@ std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
 // Dims that are numbers, one number everywhere at a time, made small.
 std::vector<std::int64_t> static_dims(const ir::Module* module);
 
+// The module with another function of that name.
+const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                const ir::Function* f);
 // Null: it fails.
 const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id);
 // Bindings at the top of the function's body.
