@@ -113,9 +113,10 @@ class KernelMaker {
         return ir::min(ctx_, a, expression(at, depth - 1));
       case 5:
         return ctx_.intrin(DType::Float(32), ir::Intrinsic::Tanh, {a});
-      default:  // a part of the elements is something else
+      case 6:  // a part of the elements is something else
         return ctx_.select(ir::compare(ctx_, ir::BinaryKind::LT, at.back(), ctx_.i64(2)), a, expression(at, depth - 1));
     }
+    RLDB_UNREACHABLE("kind of an expression");
   }
 
   te::Tensor reduced(te::Tensor t) {

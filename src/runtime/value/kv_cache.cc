@@ -131,7 +131,7 @@ Result<Value> kv_cache_pop(PackedArgs args) {
   const std::int64_t n = args[1].as_int();
   return each(args, [n](const Cache& cache) -> Result<support::Unit> {
     if (n < 0 || n > cache.filled())
-      return mismatch(fmt::format("{} rows are to be given up, but {} are filled", n, cache.filled()));
+      return mismatch(fmt::format("{} rows are to be removed, but {} are filled", n, cache.filled()));
     cache.fill(cache.filled() - n);
     return support::Unit{};
   });

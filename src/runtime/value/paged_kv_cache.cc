@@ -560,7 +560,7 @@ Result<Value> kv_state_popn(PackedArgs args) {
   RLDB_TRY(const Value* sequence, cache.sequence(id));
   const std::int64_t length = PagedCache::length(*sequence);
   if (n < 0 || n > length)
-    return mismatch(fmt::format("{} rows of sequence {} are to be given up, which has {}", n, id, length));
+    return mismatch(fmt::format("{} rows are to be removed from sequence {}, which has {}", n, id, length));
   cache.set(*sequence, length - n, PagedCache::pages(*sequence));
   return Value::null();
 }

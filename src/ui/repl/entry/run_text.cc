@@ -42,10 +42,12 @@ std::optional<Status> Repl::run_expression(std::string_view text, source::Diagno
   return Status::Good;
 }
 
-// As in gdb, an expression whose call stops is not gone on with.
+// As in gdb, an expression whose call stops is abandoned.
 Status Repl::show_stop_in_call(const debug::StopReport& stop) {
   const Status status = show_stop(stop);
-  print("note: in a call of the expression, which is given up: `continue` gives the value of the call alone\n");
+  print(
+      "note: stopped in a call made by the expression; the rest of it is abandoned, and `continue` prints the value of "
+      "the call\n");
   return status;
 }
 
