@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/exit_code.h"
@@ -167,6 +168,18 @@ void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
   hooks.single_key = [&screen](char letter) { return screen.take_single(letter); };
 }
 
+// ^C or ^\ that comes between two entries is nobody's: left alone, the next text that the prompt reads would be
+// cancelled by it, and the session with it.
+LineResult read_entry(LineEditor& editor, Repl& repl) {
+  for (;;) {
+    support::clear_cancel();
+    try {
+      return editor.read(repl.prompt());
+    } catch (const support::Cancelled&) {
+    }
+  }
+}
+
 int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
   // An entry that cannot be looked at (a limit is reached, a bug of ours) is plain, complete and has no completions.
   LineEditorHooks hooks;
@@ -204,25 +217,29 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
   if (!line.resume) offer_resume(repl);
   SessionSignals signals;
   while (true) {
-    const LineResult read = editor->read(repl.prompt());
+    const LineResult read = read_entry(*editor, repl);
     if (read.kind == LineResult::Kind::End) break;
     if (read.kind == LineResult::Kind::Terminated) {
       ended = false;
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
-    if (trim(read.text).empty()) {
-      console.begin("", repl.pager);
-      const Status status = repl.repeat_last();
-      console.end();
-      if (status == Status::Quit) break;
-      continue;
+    try {
+      if (trim(read.text).empty()) {
+        console.begin("", repl.pager);
+        const Status status = repl.repeat_last();
+        console.end();
+        if (status == Status::Quit) break;
+        continue;
+      }
+      std::string text = clean(read.text);
+      text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
+      if (text.empty()) continue;
+      if (read.typed) remember(*editor, text, repl);
+      if (execute_all(repl, console, text) == Status::Quit) break;
+    } catch (const support::Cancelled&) {
+      // Around the entry, whose own work is guarded.
     }
-    std::string text = clean(read.text);
-    text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
-    if (text.empty()) continue;
-    if (read.typed) remember(*editor, text, repl);
-    if (execute_all(repl, console, text) == Status::Quit) break;
   }
   return repl.exit_code();
 }
