@@ -9,6 +9,7 @@
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/text.h"
 

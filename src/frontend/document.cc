@@ -442,7 +442,7 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
   if (!in_parts || ctx->bytes_reserved() > 2 * whole_bytes + kSlack) return false;
   Member* m = member_at(edit);
   if (!m || m->cyclic || !script::is_function(m->kind)) return false;
-  // A spelling may be completed by what stands beside the edit.
+  // A spelling may be completed by what is beside the edit.
   constexpr std::uint32_t kBeside = 20;
   const std::uint32_t beside = edit.begin - std::min(edit.begin, kBeside);
   if (says_how_to_read(old_text.substr(beside, edit.old_end + kBeside - beside)) ||
@@ -450,7 +450,7 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
     return false;
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;
-  // What is said of members that are not there depends on damage anywhere.
+  // What is reported about members that are not there depends on damage anywhere.
   if (live.has_error() != module().damaged && reader->missed_member) return false;
   module().damaged = live.has_error();
   const bool in_body =

@@ -1,3 +1,4 @@
+// Leaves out errors that follow from another one: of damage, or of a name that is missing once for all.
 #include "frontend/echo.h"
 
 #include <algorithm>
@@ -38,7 +39,18 @@ std::uint32_t function_at(const FunctionRanges& functions, std::uint32_t offset)
   return after == functions.begin() ? 0 : std::prev(after)->first;
 }
 
-// Does a damaged line of the same function begin with that name? Whole, it would have bound it.
+// `def f(x: R.Tensor((2, 3)` with a bracket too few: does the header have a parameter of that name?
+bool is_parameter_in(std::string_view line, std::string_view word) {
+  line = line.substr(0, line.find('\n'));
+  if (!line.starts_with("def ")) return false;
+  for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
+    const std::string_view rest = line.substr(at + word.size());
+    if (rest.starts_with(":") && (line[at - 1] == ' ' || line[at - 1] == '(')) return true;
+  }
+  return false;
+}
+
+// Does a damaged line of the same function begin with that name, or is it a header? Whole, it would have bound it.
 bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::size_t>& damaged,
                      const FunctionRanges& functions, std::string_view text) {
   const std::string_view word = text.substr(name.begin, name.end - name.begin);
@@ -46,10 +58,22 @@ bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::siz
   return std::any_of(damaged.begin(), damaged.end(), [&](std::size_t line) {
     if (line > name.begin || function_at(functions, static_cast<std::uint32_t>(line)) != function) return false;
     const std::size_t first = text.find_first_not_of(" \t", line);
-    if (first == std::string_view::npos || !text.substr(first).starts_with(word)) return false;
+    if (first == std::string_view::npos) return false;
+    if (is_parameter_in(text.substr(first), word)) return true;
+    if (!text.substr(first).starts_with(word)) return false;
     const std::string_view rest = text.substr(first + word.size());
     return rest.empty() || rest[0] == ' ' || rest[0] == ':' || rest[0] == '=';
   });
+}
+
+// The line above is a decorator, which damage before it has taken.
+bool has_decorator_above(std::string_view text, std::size_t at) {
+  const std::size_t line = text.substr(0, at).rfind('\n');
+  if (line == std::string_view::npos) return false;
+  const std::size_t above = text.substr(0, line).rfind('\n');
+  const std::string_view decorator = text.substr(above == std::string_view::npos ? 0 : above + 1, line - above - 1);
+  const std::size_t first = decorator.find_first_not_of(" \t");
+  return first != std::string_view::npos && decorator[first] == '@';
 }
 
 }  // namespace
@@ -82,6 +106,7 @@ void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRang
     if (!is_damage(d.id) && damaged.count(line_of(text, d.span)) > 0) continue;
     // What is missing may be in the damage.
     if (d.id == diag::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;
+    if (d.id == diag::UndecoratedFunction && !damaged.empty() && has_decorator_above(text, d.span.begin)) continue;
     if (d.id == diag::UnknownName && was_to_be_bound(d.span, damaged, functions, text)) continue;
     if (has_one_cause(d.id) &&
         !said.insert(std::to_string(function_at(functions, d.span.begin)) + ":" + d.message).second)

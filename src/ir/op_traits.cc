@@ -2,6 +2,9 @@
 
 #include <unordered_map>
 
+#include "rldb/ir/op_id.h"
+#include "rldb/ir/op_name.h"
+
 namespace rldb::op {
 namespace {
 
@@ -15,7 +18,7 @@ constexpr Table table() {
   constexpr bool Impure = false;
   return {{
 #define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
-  {Id::id, op::id, traits, purity},
+  {Id::id, RLDB_OP_FULL_NAME(name), traits, purity},
 #include "rldb/ir/op/op.def"
   }};
 }
@@ -32,6 +35,8 @@ const Row* find(std::string_view name) {
   const auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : found->second;
 }
+
+std::span<const Row> rows() { return kTable.rows; }
 
 const Row& row(Id id) { return kTable.rows[std::size_t(id)]; }
 

@@ -38,8 +38,8 @@ std::vector<Row>& rows() {
     std::string_view family = kNoFamily;
 #define RLDB_OP_FAMILY(name) family = name;
 #define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
-  out.push_back({op::id, signature, family, infer::infer_fn, body_of(legal::legal_fn), Purity::purity,  \
-                 MixedPolicy::mixed, doc});
+  out.push_back({RLDB_OP_FULL_NAME(name), signature, family, infer::infer_fn, body_of(legal::legal_fn), \
+                 Purity::purity, MixedPolicy::mixed, doc});
 #include "rldb/ir/op/op.def"
     return out;
   }();

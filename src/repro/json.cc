@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/reduce.h"
 
 namespace rldb::repro {
 
@@ -116,8 +117,26 @@ json of(const TraceBisection& b) {
   out["good"] = b.stages[b.good].file;
   out["bad"] = b.stages[b.bad].file;
   out["function"] = b.function;
+  out["dims"] = b.dims;
   out["comparison"] = of(b.comparison);
   return out;
+}
+
+json of(const Symptom& s) {
+  json out = {{"kind", s.kind}, {"pass", s.pass}, {"id", s.id}, {"text", s.text}};
+  if (s.kind == kMemory) out["memory"] = {{"bytes", s.bytes}, {"limit", s.limit}};
+  return out;
+}
+
+json of(const ProgramSize& s) {
+  return {{"functions", s.functions},   {"bindings", s.bindings}, {"statements", s.statements},
+          {"parameters", s.parameters}, {"nodes", s.nodes},       {"attributes", s.attributes},
+          {"elements", s.elements}};
+}
+
+json of(const Reduction& r) {
+  return {{"before", of(r.before)}, {"after", of(r.after)}, {"symptom", of(r.symptom)}, {"passes", r.passes},
+          {"inputs", r.inputs},     {"tried", r.tried},     {"accepted", r.accepted},   {"complete", r.complete}};
 }
 
 json of(const PassBisection& b) {
@@ -129,7 +148,7 @@ json of(const PassBisection& b) {
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = passes::to_string(b.pass);
   out["index"] = b.index;
-  out["symptom"] = {{"kind", b.symptom.kind}, {"pass", b.symptom.pass}, {"id", b.symptom.id}, {"text", b.symptom.text}};
+  out["symptom"] = of(b.symptom);
   out["unstable"] = b.unstable;
   out["rewrite"] = {{"number", b.rewrite}, {"of", b.rewrites}, {"text", b.rewrite_text}};
   out["comparison"] = b.comparison ? of(*b.comparison) : json();
@@ -168,6 +187,7 @@ std::string to_json(const FolderBisection& b) {
   return json{{"first", of(b.first)}, {"second", of(b.second)}, {"both", both}}.dump(2);
 }
 std::string to_json(const PassBisection& b) { return of(b).dump(2); }
+std::string to_json(const Reduction& r) { return of(r).dump(2); }
 std::string to_json(const KernelBisection& b) { return of(b).dump(2); }
 
 }  // namespace rldb::repro

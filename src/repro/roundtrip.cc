@@ -1,5 +1,6 @@
 #include "rldb/repro/roundtrip.h"
 
+#include "rldb/frontend/parse.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 

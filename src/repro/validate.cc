@@ -7,7 +7,10 @@
 #include <algorithm>
 
 #include "repro/bisect/follow.h"
+#include "repro/bisect/signature.h"
+#include "repro/dims.h"
 #include "repro/values.h"
+#include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/progress.h"
@@ -21,6 +24,7 @@ using runtime::Value;
 // Small, prime, a vector's width, one more, and nothing.
 constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
 constexpr std::int64_t kEngineDims[] = {1, 7, 0};
+constexpr std::int64_t kApart = 7;  // from here on, where there are several
 // What a run on the evaluator may take: some tenths of a second, at each of the dims and on both sides.
 constexpr std::uint64_t kStatements = 1'000'000;
 
@@ -29,6 +33,8 @@ struct Way {
   const ir::Module* module;
   session::Engine engine;
   std::string text;
+  const ir::Function* given = nullptr;  // whose arguments are given, when it takes others; null: its own
+  const ir::Function* function = nullptr;
 };
 
 // The session with another module for as long as it lives, and its dims free to set.
@@ -61,9 +67,15 @@ class Borrowed {
     source::Diagnostics found;
     session::RunResult result = session_.run(function, args, found);
     support::poll_cause();
-    for (const source::Diagnostic& d : found.all())
-      if (d.severity == source::Severity::Error && error.empty()) error = d.message;
+    if (error.empty()) error = found.first_error();
     return result;
+  }
+
+  // The arguments as this way takes them: weights that were bundled or computed beforehand. None: that cannot be told.
+  std::optional<std::vector<Value>> taken_by(const Way& way, std::string_view name, std::vector<Value> args,
+                                             std::string& why) {
+    if (!way.given) return args;
+    return adapt_arguments(session_, {way.given, std::move(args)}, way.module, name, way.function, why);
   }
 
   // Tensor by tensor, both sides as they are: where the values part. None: they do not, seen so.
@@ -74,7 +86,10 @@ class Borrowed {
     for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
       program->module = way->module;
       program->function = function;
-      program->args = args;
+      std::string ignored;
+      std::optional<std::vector<Value>> taken = taken_by(*way, function, args, ignored);
+      if (!taken) return std::nullopt;
+      program->args = std::move(*taken);
       program->kernels = way->engine;
     }
     Tolerances tolerances;
@@ -91,7 +106,15 @@ class Borrowed {
     return options_.engine == Engine::Eval ? Engine::Vm : options_.engine;
   }
   void set_engine(session::Engine engine) { session_.options().engine = engine; }
-  void set_dim(std::int64_t dim) { session_.options().default_dim = dim; }
+  void set_dim(std::int64_t dim) {
+    session_.options().dims = options_.dims;
+    session_.options().default_dim = dim;
+  }
+  bool set_dims_apart(std::int64_t dim, const ir::Function* f) {
+    set_dim(dim);
+    return f && tell_dims_apart(session_.options(), f);
+  }
+  std::string dims_text(const ir::Function* f) const { return repro::dims_text(session_.options(), f); }
   const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
 
  private:
@@ -108,6 +131,7 @@ struct Side {
 
 struct Case {
   std::int64_t dim;
+  std::string dims;  // for the reader
   std::vector<Value> args;
   Side before;
 };
@@ -143,7 +167,7 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   } else {
     difference = runtime::compare(after.result.value, before.result.value, tolerance);
   }
-  if (!difference.empty()) difference = fmt::format("with symbolic dims {}: {}", c.dim, difference);
+  if (!difference.empty()) difference = fmt::format("with symbolic dims {}: {}", c.dims, difference);
   return {difference, {}};
 }
 
@@ -167,19 +191,32 @@ support::Doing running(const Way& way, std::string_view name, std::int64_t dim) 
   return support::Doing(fmt::format("{} {}, dims {}", name, way.text, dim));
 }
 
+// At one dim, or with several dims that are different numbers from it on. None: inputs cannot be made up.
+std::optional<Case> reference_case(Borrowed& session, const Way& way, std::string_view name, std::int64_t dim,
+                                   const std::string& dims) {
+  const support::Doing doing = running(way, name, dim);
+  auto args = session.arguments(way.module, name);
+  if (!args) return std::nullopt;
+  Case c{dim, dims, std::move(*args), {}};
+  c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
+  return c;
+}
+
 // What one way gives at each of the dims; nothing when inputs cannot be made up.
 std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& way, std::string_view name,
-                                                 std::span<const std::int64_t> dims) {
+                                                 const ir::Function* f, std::span<const std::int64_t> dims) {
   std::vector<Case> cases;
   session.set_engine(way.engine);
   for (const std::int64_t dim : dims) {
-    session.set_dim(dim);
-    const support::Doing doing = running(way, name, dim);
-    auto args = session.arguments(way.module, name);
-    if (!args) return std::nullopt;
-    Case c{dim, std::move(*args), {}};
-    c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
-    cases.push_back(std::move(c));
+    std::optional<Case> c;
+    if (dim == kApart && session.set_dims_apart(dim, f))
+      c = reference_case(session, way, name, dim, session.dims_text(f));
+    if (!c || !c->before.result.ok) {  // it may want them to be equal
+      session.set_dim(dim);
+      c = reference_case(session, way, name, dim, std::to_string(dim));
+    }
+    if (!c) return std::nullopt;
+    cases.push_back(std::move(*c));
     if (cases.back().before.too_long()) break;
   }
   return cases;
@@ -193,7 +230,12 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
     session.set_dim(c.dim);
     const support::Doing doing = running(way, name, c.dim);
     Side side;
-    if (!c.before.too_long()) side.result = session.run(way.module, name, copies(c.args), side.error);
+    if (!c.before.too_long()) {
+      std::string why;
+      const auto args = session.taken_by(way, name, copies(c.args), why);
+      if (!args) return {{}, why};
+      side.result = session.run(way.module, name, *args, side.error);
+    }
     const Verdict verdict = compare_case(c, side, session.tolerance());
     if (!verdict.difference.empty()) return {verdict.difference, {}, &c, c.before.result.ok && side.result.ok};
     ran = ran || verdict.not_run.empty();
@@ -209,21 +251,22 @@ std::string lowered_on(session::Engine engine) {
 using Pair = std::pair<Way, Way>;
 
 // Adds what became of one function. True: its values differ.
-bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::string_view name,
+bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::string_view name, const ir::Function* f,
                    std::span<const std::int64_t> dims, Validation& out) {
   std::vector<std::string> missed, reasons;
   std::optional<std::vector<Case>> cases;
   const Way* reference = nullptr;  // whose cases these are
   for (const auto& [before, after] : pairs) {
     if (!reference || reference->module != before.module || reference->engine != before.engine)
-      cases = reference_cases(session, before, name, dims);
+      cases = reference_cases(session, before, name, f, dims);
     reference = &before;
     const Verdict verdict =
         cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up", nullptr};
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
       out.over_nothing = verdict.of && verdict.of->dim == 0 && verdict.both_ran;
-      if (const auto first = session.first_difference(before, after, name, verdict.of->args, verdict.of->dim))
+      if (const auto first = session.first_difference(before, after, name, verdict.of->args, verdict.of->dim);
+          first && !first->name.empty())
         out.difference += "; first: " + summary(*first);
       return true;
     }
@@ -247,6 +290,14 @@ const ir::Function* find_public(const ir::Module* after, const ir::ModuleEntry& 
   if (same && !same->is_private()) return same;
   const ir::Attr* symbol = ir::find_attr(ir::as<ir::Function>(entry.function)->attrs, "global_symbol");
   return symbol ? find_exported(after, std::string(symbol->string), there) : nullptr;
+}
+
+// Parameters of the same types: a pass may make one dim of two.
+bool take_the_same(const ir::Function* f, const ir::Function* g) {
+  if (f->params.size() != g->params.size()) return false;
+  for (std::size_t i = 0; i < f->params.size(); ++i)
+    if (ir::print_type(f->params[i]->type) != ir::print_type(g->params[i]->type)) return false;
+  return true;
 }
 
 constexpr std::string_view kAsItIs = "as it is, on the evaluator";
@@ -274,12 +325,20 @@ Validation validate_versions(session::Session& session, const ir::Module* before
       out.not_run.push_back(fmt::format("{} (it is `{}` afterwards)", entry.name, there));
       continue;
     }
-    if (f->params.size() != g->params.size()) {
+    // Values that were computed beforehand once are not computed again.
+    const bool lifted_before = lifts_parameters(before, entry.name);
+    const bool other = f->params.size() != g->params.size();
+    const bool adapt = !lifted_before && ((other && takes_as_many_values(f, g)) || lifts_parameters(after, entry.name));
+    if (other && !adapt) {
       out.not_run.push_back(fmt::format("{} (it takes {} arguments before and {} after)", entry.name, f->params.size(),
                                         g->params.size()));
       continue;
     }
-    if (compare_pairs(borrowed, pairs, entry.name, dims_for(f, kDims), out)) return out;
+    std::vector<Pair> ways = pairs;
+    for (Pair& p : ways)
+      if (adapt) p.second.given = f, p.second.function = g;
+    if (compare_pairs(borrowed, ways, entry.name, take_the_same(f, g) ? f : nullptr, dims_for(f, kDims), out))
+      return out;
   }
   return out;
 }
@@ -299,7 +358,7 @@ Validation validate_engines(session::Session& session) {
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f || f->is_private()) continue;
-    if (compare_pairs(borrowed, pairs, entry.name, dims_for(f, kEngineDims), out)) break;
+    if (compare_pairs(borrowed, pairs, entry.name, f, dims_for(f, kEngineDims), out)) break;
   }
   return out;
 }

@@ -12,7 +12,7 @@
 
 namespace rldb::schedule {
 
-// One step of a nest: what stands in the nest's place after it.
+// One step of a nest: what is in the nest's place after it.
 struct Stage {
   StepId id;
   const ir::Stmt* stmt;

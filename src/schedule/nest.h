@@ -9,7 +9,7 @@
 namespace rldb::schedule {
 
 // A perfect nest of plain loops from zero, outermost first, none of whose extents depends on another's variable.
-// `inner` is what stands inside.
+// `inner` is what is inside.
 struct LoopNest {
   std::vector<const ir::ForStmt*> loops;
   const ir::Stmt* inner = nullptr;

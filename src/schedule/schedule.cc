@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/bounds.h"
 #include "schedule/steps/steps.h"

@@ -9,6 +9,7 @@
 #include "rldb/runtime/guarded.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 

@@ -5,10 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "rldb/frontend/parse.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"
@@ -61,7 +62,7 @@ void collect_functions(const Value& value, std::vector<std::string_view>& out) {
 
 namespace {
 
-// Types of values; a tuple that stands in many places is typed once.
+// Types of values; a tuple that is in many places is typed once.
 class ValueTyper {
  public:
   explicit ValueTyper(ir::Context& ctx) : ctx_(ctx) {}
@@ -231,7 +232,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
     }
     result.items.push_back(std::move(done));
   }
-  // Keep one row a name: those with the type of the value.
+  // Keep one row per name: those with the type of the value.
   std::unordered_set<std::string_view> seen;
   std::vector<NamedValue> kept;
   for (NamedValue& v : values)

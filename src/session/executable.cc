@@ -1,9 +1,10 @@
 // Executables from files. Opening one reads its bytecode and nothing else. Running it reads the kernels' TensorIR as
-// the text of a stranger, through the front end and the verifier, and compiles that; machine code that stands in the
+// the text of a stranger, through the front end and the verifier, and compiles that; machine code that is in the
 // file runs only when the user trusts it.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
+#include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"

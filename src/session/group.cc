@@ -1,4 +1,5 @@
-// The ranks of a group take turns up to the next collective, where the last one finds what the others brought.
+// The ranks of a group take turns up to the next collective. When none can go on, those that wait at one meet, and each
+// finds there what the others brought.
 #include "rldb/session/group.h"
 
 #include <fmt/format.h>
@@ -32,6 +33,11 @@ constexpr CollectiveName kCollectives[] = {
     {runtime_function::DiscoAllgather, Collective::Allgather},
     {runtime_function::DiscoBroadcast, Collective::Broadcast},
     {runtime_function::DiscoScatter, Collective::Scatter},
+    {runtime_function::DiscoGather, Collective::Gather},
+    {runtime_function::DiscoSend, Collective::Send},
+    {runtime_function::DiscoSendNext, Collective::SendToNextGroup},
+    {runtime_function::DiscoReceive, Collective::Receive},
+    {runtime_function::DiscoReceivePrev, Collective::ReceiveFromPrevGroup},
 };
 
 const CollectiveName* find_collective(std::string_view function) {
@@ -59,17 +65,26 @@ vm::StopSet collectives_of(const bytecode::Executable& exe) {
   return stops;
 }
 
-// The tensor that the call at the machine's pc brings.
-Value brought(const vm::Machine& m) {
+// The arguments of the call at the machine's pc.
+std::vector<Value> arguments_at(const vm::Machine& m) {
   const bytecode::Instruction i = m.executable().instruction(m.frame().pc);
-  if (i.args.empty()) return {};
-  const bytecode::Arg arg = i.arg(0);
-  if (arg.kind() == bytecode::ArgKind::Constant) return m.executable().constants[std::size_t(arg.value())];
-  const Value* v = arg.kind() == bytecode::ArgKind::Register && !bytecode::is_special(arg.reg())
-                       ? m.read_register(m.frames().size() - 1, arg.reg())
-                       : nullptr;
-  return v ? *v : Value();
+  std::vector<Value> out;
+  for (std::size_t k = 0; k < i.args.size(); ++k) {
+    const bytecode::Arg arg = i.arg(k);
+    const bool in_register = arg.kind() == bytecode::ArgKind::Register && !bytecode::is_special(arg.reg());
+    const Value* v = in_register ? m.read_register(m.frames().size() - 1, arg.reg()) : nullptr;
+    if (arg.kind() == bytecode::ArgKind::Constant) v = &m.executable().constants[std::size_t(arg.value())];
+    if (arg.kind() == bytecode::ArgKind::Immediate) {
+      out.push_back(Value::of_int(arg.value()));
+    } else {
+      out.push_back(v ? *v : Value());
+    }
+  }
+  return out;
 }
+
+bool is_send(Collective what) { return what == Collective::Send || what == Collective::SendToNextGroup; }
+bool is_receive(Collective what) { return what == Collective::Receive || what == Collective::ReceiveFromPrevGroup; }
 
 }  // namespace
 
@@ -77,6 +92,12 @@ struct Group::Member {
   vm::Machine machine;
   bool done = false;
   Value result;
+
+  bool in_group() const {
+    const CollectiveName* at = waits_at();
+    if (at && at->name == runtime_function::CustomAllreduce) return true;
+    return at && runtime::is_in_group(at->what, arguments_at(machine));
+  }
 
   const CollectiveName* waits_at() const {
     return done ? nullptr : collective_at(machine.executable(), machine.frame().pc);
@@ -87,14 +108,18 @@ struct Group::Member {
   }
 };
 
-Group::Group(Session& session, std::size_t ranks) : session_(session), ranks_(ranks) { runtime::set_workers(this); }
+Group::Group(Session& session, std::size_t ranks, std::size_t groups)
+    : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks) {
+  runtime::set_workers(this);
+}
 
 Group::~Group() {
   if (runtime::workers() == this) runtime::set_workers(nullptr);
 }
 
 bool Group::run(std::string_view function, const std::vector<std::vector<Value>>& args, Diagnostics& out) {
-  meetings_.clear();
+  meetings_.assign(ranks_, {});
+  messages_.clear();
   own_.clear();
   results_.clear();
   if (session_.options().engine == Engine::Eval) {
@@ -112,7 +137,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   together_ = true;
   bool going = true, good = true;
   while (going && good) {
-    good = advance(members, out) && meet_all(members, out);
+    good = advance(members, out) && meet_some(members, out);
     going = std::any_of(members.begin(), members.end(), [](const Member& m) { return !m.done; });
   }
   together_ = false;
@@ -145,38 +170,105 @@ bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
   return true;
 }
 
-// All of them wait, at one collective: it is made.
-bool Group::meet_all(std::vector<Member>& members, Diagnostics& out) {
-  const auto waiting = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.waits_at(); });
-  if (waiting == 0) return true;
-  const CollectiveName* first = members[0].waits_at();
-  for (const Member& m : members)
-    if (!first || !m.waits_at() || m.waits_at()->what != first->what) return report_waiting(members, out);
+// No rank can go on by itself: every collective that all who take part have come to is made.
+bool Group::meet_some(std::vector<Member>& members, Diagnostics& out) {
+  const auto waits = [](const Member& m) { return m.waits_at() != nullptr; };
+  if (std::none_of(members.begin(), members.end(), waits)) return true;
+  bool some = false;
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    const std::optional<bool> met = meet_one(members, rank, out);
+    if (met && !*met) return false;
+    some = some || met;
+  }
+  return some || report_waiting(members, out);
+}
+
+// The collective that a rank waits at. None: it cannot be made yet, or there is none; false: it failed, diagnosed.
+std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t rank, Diagnostics& out) {
+  Member& m = members[rank];
+  const CollectiveName* at = m.waits_at();
+  if (!at) return std::nullopt;
+  const std::vector<std::size_t> all = participants(m, rank);
+  const auto same = [&](std::size_t other) {
+    const CollectiveName* there = members[other].waits_at();
+    return there && there->what == at->what && participants(members[other], other) == all;
+  };
+  if (!std::all_of(all.begin(), all.end(), same)) return std::nullopt;
   Meeting meeting;
-  meeting.what = first->what;
-  for (rank_ = 0; rank_ < ranks_; ++rank_) {
+  meeting.what = at->what;
+  const std::optional<std::size_t> peer = peer_of(m, rank);
+  if (is_receive(at->what) && peer) {
+    std::deque<Value>& sent = messages_[{*peer, rank}];
+    if (sent.empty()) return std::nullopt;
+    meeting.inputs.push_back(std::move(sent.front()));
+    sent.pop_front();
+  }
+  for (const std::size_t other : is_receive(at->what) ? std::vector<std::size_t>() : all) {
     // What is brought may be written over as soon as a rank goes on.
-    auto copy = runtime::deep_copy(brought(members[rank_].machine));
+    const std::vector<Value> args = arguments_at(members[other].machine);
+    auto copy = runtime::deep_copy(args.empty() ? Value() : args[0]);
     if (!copy.ok()) {
-      out.add(members[rank_].where(), source::message(diag::RankFailed, rank_, copy.error().message));
+      out.add(members[other].where(), source::message(diag::RankFailed, other, copy.error().message));
       return false;
     }
     meeting.inputs.push_back(std::move(*copy));
   }
-  meetings_.push_back(std::move(meeting));
-  meeting_ = true;
-  bool good = true;
-  for (rank_ = 0; rank_ < ranks_; ++rank_) {
-    Member& m = members[rank_];
-    const source::Span where = m.where();
-    const vm::Outcome outcome = m.machine.step(1);
-    if (!outcome.faulted()) continue;
-    out.add(where, source::message(diag::RankFailed, rank_, outcome.fault->error.message));
-    good = false;
-    break;
+  if (is_send(at->what) && peer) messages_[{rank, *peer}].push_back(meeting.inputs[0]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    meeting.place = i;
+    if (!take_part(members[all[i]], all[i], meeting, out)) return false;
   }
+  return true;
+}
+
+// Who takes part in the collective that a rank waits at.
+std::vector<std::size_t> Group::participants(const Member& m, std::size_t rank) const {
+  const Collective what = m.waits_at()->what;
+  if (is_send(what) || is_receive(what)) return {rank};
+  const bool whole = !m.in_group();
+  const std::size_t first = whole ? 0 : rank / group_size_ * group_size_, count = whole ? ranks_ : group_size_;
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(first + i);
+  return all;
+}
+
+// Whom a message goes to, or comes from; none: there is no such rank, which the call says.
+std::optional<std::size_t> Group::peer_of(const Member& m, std::size_t rank) const {
+  const CollectiveName* at = m.waits_at();
+  const std::vector<Value> args = arguments_at(m.machine);
+  const auto size = std::int64_t(group_size_);
+  std::int64_t peer = -1;
+  if (at->what == Collective::SendToNextGroup) peer = std::int64_t(rank) + size;
+  if (at->what == Collective::ReceiveFromPrevGroup) peer = std::int64_t(rank) - size;
+  const bool by_number = at->what == Collective::Send || at->what == Collective::Receive;
+  if (by_number && args.size() > 1 && args[1].is(runtime::ValueKind::Int)) peer = args[1].as_int();
+  if (peer < 0 || peer >= std::int64_t(ranks_)) return std::nullopt;
+  return std::size_t(peer);
+}
+
+bool Group::take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics& out) {
+  const source::Span where = m.where();
+  const Collective what = meeting.what;
+  rank_ = rank;
+  if ((is_send(what) || is_receive(what)) && !peer_of(m, rank)) {
+    out.add(where, source::message(diag::RankFailed, rank, fmt::format("`{}` has no rank there", m.waits_at()->name)));
+    return false;
+  }
+  meetings_[rank].push_back(std::move(meeting));
+  meeting_ = true;
+  const vm::Outcome outcome = m.machine.step(1);
   meeting_ = false;
-  return good;
+  if (outcome.faulted()) out.add(where, source::message(diag::RankFailed, rank, outcome.fault->error.message));
+  return !outcome.faulted();
+}
+
+std::string Group::place_of(const Member& m, std::size_t rank) const {
+  const CollectiveName* at = m.waits_at();
+  if (!at) return fmt::format("rank {} has ended", rank);
+  std::string text = fmt::format("rank {} waits at `{}`", rank, at->name);
+  if (is_receive(at->what)) text += fmt::format(" for rank {}", peer_of(m, rank).value_or(rank));
+  if (group_size_ < ranks_ && m.in_group()) text += fmt::format(" of group {}", rank / group_size_);
+  return text;
 }
 
 // No rank can go on, and they are not at one place.
@@ -185,9 +277,8 @@ bool Group::report_waiting(const std::vector<Member>& members, Diagnostics& out)
   source::Span span;
   std::vector<source::Note> notes;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const CollectiveName* at = members[rank].waits_at();
-    where.push_back(at ? fmt::format("rank {} waits at `{}`", rank, at->name) : fmt::format("rank {} has ended", rank));
-    if (!at) continue;
+    where.push_back(place_of(members[rank], rank));
+    if (!members[rank].waits_at()) continue;
     if (!span) {
       span = members[rank].where();
     } else {
@@ -201,12 +292,18 @@ bool Group::report_waiting(const std::vector<Member>& members, Diagnostics& out)
 }
 
 Result<Value> Group::meet(Collective what, PackedArgs args) {
-  if (together_ && !meeting_)
+  if (!together_) return meet_again(what, args);
+  if (!meeting_)
     return runtime::fail(
         ErrorKind::Unsupported,
         fmt::format("rank {} comes to `{}` inside of a packed function, where it cannot wait", rank_, name_of(what)));
-  if (together_) return runtime::run_collective(what, meetings_.back().inputs, rank_, args);
-  // A moment that was there before is the meeting that it was; what lay behind it in another run is forgotten.
+  const Meeting& now = meetings_[rank_].back();
+  return runtime::run_collective(what, now.inputs, now.place, args);
+}
+
+// A moment that was there before is the meeting that it was; what lay behind it in another run is forgotten.
+Result<Value> Group::meet_again(Collective what, PackedArgs args) {
+  const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();
   const auto at = std::lower_bound(own_.begin(), own_.end(), now);
   const auto index = std::size_t(at - own_.begin());
@@ -214,15 +311,15 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
     own_.erase(at, own_.end());
     own_.push_back(now);
   }
-  if (index >= meetings_.size() || meetings_[index].what != what)
+  if (index >= met.size() || met[index].what != what)
     return runtime::fail(ErrorKind::Unsupported,
-                         index >= meetings_.size()
+                         index >= met.size()
                              ? fmt::format("rank {} comes to `{}`, and the other ranks do not", rank_, name_of(what))
                              : fmt::format("rank {} comes to `{}`, the other ranks to `{}`", rank_, name_of(what),
-                                           name_of(meetings_[index].what)));
-  std::vector<Value> inputs = meetings_[index].inputs;
-  if (!args.empty()) inputs[rank_] = args[0];
-  return runtime::run_collective(what, inputs, rank_, args);
+                                           name_of(met[index].what)));
+  std::vector<Value> inputs = met[index].inputs;
+  if (!args.empty() && !is_receive(what)) inputs[met[index].place] = args[0];
+  return runtime::run_collective(what, inputs, met[index].place, args);
 }
 
 // ---- inputs ----

@@ -1,5 +1,6 @@
 // Questions about the kernels of a program: state, LLVM IR, assembly.
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/runtime/isolate.h"
+#include "rldb/source/diagnostic_general.h"
 #include "session/engines.h"
 
 namespace rldb::session {

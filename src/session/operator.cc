@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rldb/bytecode/builtin.h"
+#include "rldb/frontend/parse.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -94,9 +95,7 @@ Result<Value> Session::call_operator(PackedArgs args) {
   Diagnostics found;
   const auto failed = [&]() -> support::Failure<runtime::Error> {
     support::poll_cause();
-    for (const source::Diagnostic& d : found.all())
-      if (d.severity == source::Severity::Error) return runtime::fail(ErrorKind::Unsupported, d.message);
-    return runtime::fail(ErrorKind::Unsupported, text);
+    return runtime::fail(ErrorKind::Unsupported, found.first_error(text));
   };
   if (!program) {
     program = build_operator(text, names, found);

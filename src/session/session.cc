@@ -7,10 +7,13 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/relay/passes/pass.h"
 #include "rldb/relay/to_relax.h"
+#include "rldb/runtime/isolate.h"
 #include "rldb/runtime/plugin.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_general.h"
@@ -81,7 +84,15 @@ const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, c
   const frontend::RelayResult parsed = frontend::parse_relay_program(relay, sources, file, out);
   relay::Typing typing;
   if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
-  return relay::to_relax(ctx, relay, *parsed.module, typing, out);
+  // An operator that is a value becomes a function, which has the types of its use.
+  relay::PassEnv env{relay, out};
+  const relay::Module* module =
+      relay::run_pass({relay::PassId::EtaExpand, {{"expand_constructor", 0}}}, env, parsed.module);
+  if (module && module != parsed.module) {
+    typing = relay::Typing();
+    if (!relay::infer_types(relay, module, typing, out)) return nullptr;
+  }
+  return module ? relay::to_relax(ctx, relay, *module, typing, out) : nullptr;
 }
 
 }  // namespace
@@ -112,7 +123,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   } else if (!found.has_errors()) {
     found.add({file, 0, 0}, source::message(diag::NothingToLoad, name));
   }
-  // One list for the reader: what it says first stands first in the text.
+  // One list for the reader: what it says first comes first in the text.
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
     return a.span.begin < b.span.begin;

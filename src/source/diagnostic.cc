@@ -49,6 +49,12 @@ void Diagnostics::add(Diagnostic d) {
   if (all_.size() < kMaxDiagnostics) all_.push_back(std::move(d));
 }
 
+std::string Diagnostics::first_error(std::string_view otherwise) const {
+  for (const Diagnostic& d : all_)
+    if (d.severity == Severity::Error) return d.message;
+  return std::string(otherwise);
+}
+
 void Diagnostics::clear() {
   all_.clear();
   errors_ = 0;

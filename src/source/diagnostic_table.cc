@@ -7,6 +7,7 @@
 #include "rldb/source/diagnostic_ir.h"
 #include "rldb/source/diagnostic_library.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 
@@ -20,6 +21,11 @@
 #include "rldb/support/file_system.h"
 
 namespace rldb::support {
+
+std::string home_folder() {
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? home : std::string();
+}
 
 namespace {
 

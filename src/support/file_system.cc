@@ -50,7 +50,7 @@ ssize_t faulty_write(int fd, const void* bytes, std::size_t size) {
   return kReal.write(fd, bytes, size);
 }
 int faulty_fsync(int fd) { return fails(FileSystemFault::Call::Fsync) ? -1 : kReal.fsync(fd); }
-// As on Linux: the descriptor is gone whatever close says.
+// As on Linux: the descriptor is closed whatever close returns.
 int faulty_close(int fd) {
   const int closed = kReal.close(fd);
   return fails(FileSystemFault::Call::Close) ? -1 : closed;

@@ -5,7 +5,8 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -124,7 +125,7 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
     std::vector<const Expr*> args;
     for (const Expr* a : c->args) args.push_back(a->dtype().is_integral() ? lower(a, ana) : lower_parts(a, ana));
     // A condition that always or never holds.
-    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse))
+    if (ir::is_call_of(c, ir::intrin::IfThenElse))
       if (const auto* cond = ir::as<ir::IntImm>(args[0])) return cond->value ? args[1] : args[2];
     return ctx_.call_typed(c->callee, args, c->type, c->attrs);
   }
@@ -144,6 +145,10 @@ std::vector<const Expr*> Builder::store_indices(const Operation* op) {
 const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name) {
   std::vector<IterVar> axes = op->axes;
   axes.insert(axes.end(), op->reduce_axes.begin(), op->reduce_axes.end());
+  // Buffers have their shapes as the operator wrote them; loops run over what those come to.
+  for (IterVar& a : axes)
+    if (!ir::isa<ir::IntImm>(a.dom.extent) && !ir::isa<ir::Var>(a.dom.extent))
+      a.dom.extent = ir::Analyzer(ctx_).simplify(a.dom.extent);
   std::vector<const Expr*> values;
   std::vector<const ir::Var*> loops;
   if (axes.empty()) {

@@ -25,8 +25,8 @@ bool make_folders(const std::string& path) {
 std::string cache_folder(std::string_view kind) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return fmt::format("{}/rldb/{}", cache, kind);
-  const char* home = std::getenv("HOME");
-  return home && *home == '/' ? fmt::format("{}/.cache/rldb/{}", home, kind) : std::string();
+  const std::string home = support::home_folder();
+  return home.empty() ? home : fmt::format("{}/.cache/rldb/{}", home, kind);
 }
 
 namespace {

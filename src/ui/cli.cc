@@ -6,11 +6,14 @@
 #include <charconv>
 #include <sstream>
 
+#include "rldb/repro/oracle.h"
+#include "rldb/repro/sanitize.h"
 #include "rldb/source/diagnostic.h"
 #include "ui/cache_folder.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/subcommand.h"
 #include "ui/version.h"
 
 namespace rldb::ui {
@@ -63,9 +66,9 @@ void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::st
 void add_common(CLI::App& app, CommandLine& c) {
   add_enum(app, "--format", c.format, kFormats, "text or json", "FORMAT");
   add_enum(app, "--color", c.color, kColors, "auto, always or never", "WHEN");
-  app.add_option("--timeout", c.timeout,
-                 "stop after so many seconds with exit code 124; for `check`: each file; at the prompt and for `test`: "
-                 "each entry")
+  app.add_option(
+         "--timeout", c.timeout,
+         "time limit in seconds, exit code 124; of each file for `check`, of each entry for `test` and at the prompt")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
   app.add_option_function<std::string>(
@@ -75,17 +78,18 @@ void add_common(CLI::App& app, CommandLine& c) {
            if (!size) throw CLI::ValidationError("--max-memory", "wants a size such as 512M or 4G");
            c.max_memory = *size;
          },
-         "memory for everything, tensors included (2G unless the machine has less)")
+         "memory limit of the process, tensors included (default: 2G, or less on a small machine)")
       ->type_name("SIZE");
 }
 
 void add_syntax(CLI::App& app, CommandLine& c) {
-  add_enum(app, "--syntax", c.options.print.syntax, kSyntaxes, "spelling to print: current, sinfo or rfc", "SPELLING");
+  add_enum(app, "--syntax", c.options.print.syntax, kSyntaxes, "spelling of printed TVMScript: current, sinfo or rfc",
+           "SPELLING");
 }
 
 void add_run_options(CLI::App& app, CommandLine& c) {
   add_enum(app, "--engine", c.options.engine, kEngines,
-           "jit (default), eval (reference) or vm (VM with evaluated kernels)", "ENGINE");
+           "jit (default), eval (reference evaluator) or vm (VM with interpreted kernels)", "ENGINE");
   app.add_option_function<std::vector<std::string>>(
          "--dim",
          [&c](const std::vector<std::string>& texts) {
@@ -94,18 +98,18 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          "value of a symbolic dimension, e.g. n=7")
       ->allow_extra_args(false)
       ->type_name("NAME=N");
-  app.add_option("--seed", c.options.seed, "seed of made-up inputs");
+  app.add_option("--seed", c.options.seed, "seed of generated inputs");
   app.add_option("--plugin", c.plugins, "shared library of packed functions")
       ->allow_extra_args(false)
       ->type_name("LIB.so");
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
-               "kernels report accesses out of bounds (default); --no-check-bounds: they do not look");
+               "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_option("--kernels", c.options.kernels_file,
-                 "module (.py) whose kernels, generated ones included, an executable's calls mean: for files of TVM")
+                 "module (.py) that has the kernels of an executable written by TVM")
       ->type_name("FILE");
-  app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code that an executable brings");
-  app.add_option("--cache", c.cache, "folder for compiled kernels; off: none (the user's cache folder)")
+  app.add_flag("--trust-kernels", c.options.trust_kernels, "run the machine code stored in an executable");
+  app.add_option("--cache", c.cache, "folder for compiled kernels (default: in the user's cache folder); off: no cache")
       ->type_name("DIR");
   app.add_option_function<std::string>(
          "--fp",
@@ -118,17 +122,18 @@ void add_run_options(CLI::App& app, CommandLine& c) {
 }
 
 void add_to_relax(CLI::App& app, CommandLine& c) {
-  app.add_flag("--to-relax", c.to_relax, "Relay text is translated to Relax");
+  app.add_flag("--to-relax", c.to_relax, "translate Relay text to Relax");
 }
 
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
-  app.add_flag("--trust-scripts", c.trust_scripts, "sourced scripts may run a shell and load libraries unasked");
+  app.add_flag("--trust-scripts", c.trust_scripts,
+               "sourced scripts may run shell commands and load libraries without asking");
 }
 
 // An output that only looks at the module needs no passes.
 void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
-  app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
   app.add_flag("--print-ir-after-change", c.print_ir_after_change, "print the module after each pass that changed it");
   const auto passes = [&](const char* name, std::vector<std::string>& to, const char* doc) {
     app.add_option(name, to, doc)->delimiter(',')->allow_extra_args(false)->type_name("PASS,...");
@@ -146,16 +151,17 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
   app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
   app.add_option("--opt-bisect-limit", c.bisect_limit,
-                 "run only the first N passes, and list which ran; -1: run and list all")
+                 "run only the first N passes and list them; -1: run and list all")
       ->type_name("N");
   app.add_option("--dump-ir-to", c.dump_ir_to, "write NNN_Pass.py after each pass")->type_name("DIR");
   app.add_flag("--time-passes", c.time_passes, "print the time of each pass");
   app.add_flag("--memory-report{-}", c.memory_report,
-               "the memory plan after the passes: on standard error, or in a file: text, .json or .svg")
+               "write the memory plan after the passes to standard error or to a file (text, .json or .svg)")
       ->type_name("[=FILE]");
-  app.add_option("--html", c.html, "write a page about the pipeline: passes, times, changes side by side, memory plan")
+  app.add_option("--html", c.html,
+                 "write an HTML report of the pipeline: passes, times, changes side by side, memory plan")
       ->type_name("FILE");
-  app.add_option("--rewriter", c.rewriters, "apply the rewrite rules of a file, before the passes")
+  app.add_option("--rewriter", c.rewriters, "apply the rewrite rules in a file before the passes")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.callback([&c] {
@@ -174,10 +180,10 @@ void add_diff_layout(CLI::App& app, CommandLine& c) {
 }
 
 void add_tolerances(CLI::App& app, CommandLine& c) {
-  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (it default: by dtype)");
-  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (it default: by dtype)");
-  app.add_option("--ulp", c.tolerances.ulp, "so many units in the last place are equal too");
-  app.add_flag("--exact", c.tolerances.exact, "equal bit by bit");
+  app.add_option("--atol", c.tolerances.atol, "absolute tolerance (default: by dtype)");
+  app.add_option("--rtol", c.tolerances.rtol, "relative tolerance (default: by dtype)");
+  app.add_option("--ulp", c.tolerances.ulp, "values within this many units in the last place are equal too");
+  app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 
 void add_inputs(CLI::App& app, CommandLine& c) {
@@ -188,7 +194,7 @@ void add_inputs(CLI::App& app, CommandLine& c) {
 }
 
 void add_save_repro(CLI::App& app, CommandLine& c) {
-  app.add_option("--save-repro", c.save_repro, "write a script that shows the fault again, for `rldb test`")
+  app.add_option("--save-repro", c.save_repro, "write a script that reproduces the fault, for `rldb test`")
       ->type_name("FILE.session");
 }
 
@@ -197,19 +203,34 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   auto* oracle = app.add_option_function<std::string>(
                         "--oracle", [&c](const std::string& word) { c.oracle = *repro::parse_oracle(word); },
-                        "what is wrong: any (values, or a pass that fails), values, nan, or diagnostic")
-                     ->check(CLI::IsMember({"any", "values", "nan", "diagnostic"}))
+                        "kind of fault: any (values, or a pass that fails), values, nan, diagnostic, or memory (a peak "
+                        "above --memory-limit)")
+                     ->check(CLI::IsMember({"any", "values", "nan", "diagnostic", "memory"}))
                      ->type_name("WHAT");
-  auto* test = app.add_option("--test", c.test_command,
-                              "a command that is given the module's file: 0 means that it shows the fault")
-                   ->type_name("COMMAND");
+  auto* memory =
+      app.add_option_function<std::string>(
+             "--memory-limit", [&c](const std::string& text) { c.memory_limit = *repro::parse_memory_limit(text); },
+             "for --oracle=memory: bytes, as in 64K, or a multiple of the peak before the first pass, as in 1.5x "
+             "(default: 1x)")
+          ->check(CLI::Validator(
+              [](const std::string& text) {
+                return repro::parse_memory_limit(text) ? std::string() : "not a size or a factor: " + text;
+              },
+              ""))
+          ->type_name("SIZE|Nx")
+          ->needs(oracle);
+  auto* test =
+      app.add_option(
+             "--test", c.test_command,
+             "a command that is given the file of a module; its exit code 0 means that the module has the fault")
+          ->type_name("COMMAND");
   auto* expected =
-      app.add_option("--expected-output", c.expected_output, "the right result: f.npy or f.npz")->type_name("FILE");
+      app.add_option("--expected-output", c.expected_output, "the expected result: f.npy or f.npz")->type_name("FILE");
   add_save_repro(app, c);
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
-  return {passes, oracle, test, expected};
+  return {passes, oracle, memory, test, expected};
 }
 
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
@@ -229,7 +250,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_syntax(app, c);
       app.add_option("--function", c.function, "only this one")->type_name("F");
-      app.add_flag("--show-meta", c.options.print.show_meta, "bring constants in a metadata block");
+      app.add_flag("--show-meta", c.options.print.show_meta, "print constants in a metadata block");
       break;
     case Subcommand::Diff:
       files(2);
@@ -248,7 +269,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
-      app.add_flag("-O,--optimise", c.optimise, "fold and fuse first: the pipeline `cpu_generic`");
+      app.add_flag("-O,--optimise", c.optimise, "optimise first, with the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
@@ -259,11 +280,19 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--ranks", c.ranks,
-                     "workers that run the program and meet in R.ccl; x@1=... is an input of rank 1")
+                     "number of workers that run the program together; x@1=... is an input of rank 1")
           ->check(CLI::Range(1, 64))
           ->type_name("N");
-      app.add_option("--output", c.output, "write the result: f.npy, or f.npz for several")->type_name("FILE");
-      app.add_option("--expected-output", c.expected_output, "compare with f.npy or f.npz")->type_name("FILE");
+      app.add_option("--groups", c.groups, "number of groups of ranks, for collectives with in_group")
+          ->check(CLI::Range(1, 64))
+          ->type_name("N");
+      app.callback([&c] {
+        if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "wants a number that divides --ranks");
+      });
+      app.add_option("--output", c.output, "write the result to f.npy, or to f.npz if there are several")
+          ->type_name("FILE");
+      app.add_option("--expected-output", c.expected_output, "compare the result with f.npy or f.npz")
+          ->type_name("FILE");
       app.add_option_function<std::string>(
              "--sanitize",
              [&c](const std::string& text) {
@@ -294,14 +323,14 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                      "applied to the second program; with --other-passes to the first one. Of one module: compare it "
                      "with what this pipeline makes of it")
           ->type_name("PIPELINE");
-      app.add_option("--other-passes", c.other_passes, "applied to the second program")->type_name("PIPELINE");
+      app.add_option("--other-passes", c.other_passes, "passes applied to the second program")->type_name("PIPELINE");
       app.add_option_function<std::string>(
              "--other-engine", [&c](const std::string& word) { c.other_engine = kEngines.at(word); },
-             "what runs the kernels of the second program")
+             "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
       app.add_flag("--shadow", c.shadow,
-                   "run the first program in float64 too: is the difference more than another order of summing?");
+                   "also run the first program in float64, to tell whether the difference is more than rounding");
       add_save_repro(app, c);
       add_inputs(app, c);
       add_tolerances(app, c);
@@ -328,17 +357,19 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     case Subcommand::Reduce:
       files(1);
       add_oracle(app, c);
-      app.add_option("-o,--output", c.output, "write here instead of standard output")->type_name("FILE");
-      app.add_option("-j", c.jobs, "candidates that are tried at once")->check(CLI::Range(1, 256));
-      app.add_option("--seconds", c.seconds, "stop after so long with the best so far")->check(CLI::NonNegativeNumber);
+      app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
+      app.add_option("-j", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
+      app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
+          ->check(CLI::NonNegativeNumber);
       break;
     case Subcommand::Fuzz:
-      app.add_option("--passes", c.passes, "pipeline that each program goes through; cpu_generic when none is given")
+      app.add_option("--passes", c.passes, "pipeline to apply to each program (default: cpu_generic)")
           ->type_name("PIPELINE");
-      app.add_option("--time", c.seconds, "stop after so many seconds; 60 when --programs is not given either")
+      app.add_option("--time", c.seconds, "stop after this many seconds (default without --programs: 60)")
           ->check(CLI::NonNegativeNumber);
-      app.add_option("--programs", c.programs, "so many programs, and no more");
-      app.add_option("-o,--output", c.output, "write a script for `rldb test` of each finding there")->type_name("DIR");
+      app.add_option("--programs", c.programs, "number of programs");
+      app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
+          ->type_name("DIR");
       add_save_repro(app, c);
       add_run_options(app, c);
       break;
@@ -346,14 +377,14 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
       app.add_flag("--update-only-output", c.update_only_output,
-                   "the same, but only in files whose expectations (`:expect`) all hold");
-      app.add_option("-j", c.jobs, "files that are run at once")->check(CLI::Range(1, 256));
+                   "like --bless, but only in files whose expectations (`:expect`) all hold");
+      app.add_option("-j", c.jobs, "number of files run in parallel")->check(CLI::Range(1, 256));
       add_trust_scripts(app, c);
       app.add_flag("--git-bisect", c.git_bisect,
-                   "exit codes for `git bisect run`: 1 the fault is there, 0 it is not, 125 cannot tell");
-      app.add_option(
-             "--test", c.test_command,
-             "with --git-bisect, of another program: it is given the module's file; 0 means that it shows the fault")
+                   "exit codes for `git bisect run`: 1: fault present, 0: absent, 125: cannot tell");
+      app.add_option("--test", c.test_command,
+                     "with --git-bisect: another program, which is given the file of the module; its exit code 0 means "
+                     "that the module has the fault")
           ->type_name("COMMAND");
       add_run_options(app, c);
       break;
@@ -395,9 +426,8 @@ std::string footer() {
     text += left + "\n      " + row.doc + "\n";
   }
   text +=
-      "\nExit codes: 0 good; 1 a check failed, values differ or the program raised; 2 usage; 3 the text does not "
-      "parse,\n"
-      "type or verify; 4 internal error; 124 time-out; 125 cannot tell; 128+N killed by signal N.\n";
+      "\nExit codes: 0 success; 1 a check failed, values differ or the program failed; 2 usage error; 3 the text does\n"
+      "not parse, type-check or verify; 4 internal error; 124 time-out; 125 cannot tell; 128+N killed by signal N.\n";
   return text;
 }
 
@@ -431,6 +461,22 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
   return c;
 }
 
+void add_repl_options(CLI::App& app, CommandLine& c) {
+  app.set_version_flag("--version", std::string("rldb ") + kVersion);
+  app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
+  app.add_option_function<std::string>(
+         "-x", [](const std::string&) {}, "run the commands in a file")
+      ->type_name("FILE");
+  app.add_flag("--batch", c.batch, "no prompt: run the -x and -ex commands (or standard input) and exit");
+  app.add_flag("-q,--quiet", c.quiet, "no banner");
+  add_trust_scripts(app, c);
+  app.add_flag("--resume", c.resume, "restore the last session that was killed");
+  app.add_flag("--journal", c.journal, "keep a journal even without a terminal");
+  add_syntax(app, c);
+  add_run_options(app, c);
+  add_common(app, c);
+}
+
 std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   CommandLine c;
   c.arguments.assign(argv + 1, argv + argc);
@@ -441,21 +487,9 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       "       rldb COMMAND [ARGUMENTS]   a batch command",
       "rldb");
   app.footer(footer());
-  app.set_version_flag("--version", std::string("rldb ") + kVersion);
-  app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
-  app.add_option_function<std::string>(
-         "-x", [](const std::string&) {}, "run the commands of a file")
-      ->type_name("FILE");
-  app.add_flag("--batch", c.batch, "no prompt: run -x and -ex commands (or standard input) and leave");
-  app.add_flag("-q,--quiet", c.quiet, "no banner");
-  add_trust_scripts(app, c);
-  app.add_flag("--resume", c.resume, "restore the session that was killed last");
-  app.add_flag("--journal", c.journal, "keep a journal, as a session at a terminal does");
-  add_syntax(app, c);
-  add_run_options(app, c);
-  add_common(app, c);
+  add_repl_options(app, c);
   if (!args.ok) {
-    std::fprintf(stderr, "rldb: %s wants an argument\n", args.missing.c_str());
+    std::fprintf(stderr, "rldb: %s needs an argument\n", args.missing.c_str());
     exit_code = kUsage;
     return std::nullopt;
   }
@@ -470,12 +504,33 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   return c;
 }
 
+// The first argument that is neither an option nor the value of one; argc: there is none.
+int first_word(int argc, char** argv) {
+  CommandLine c;
+  CLI::App app;
+  add_repl_options(app, c);
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; ++i) {
+    const std::string arg = argv[i];
+    if (arg == "-ex") {
+      ++i;
+    } else if (arg.find('=') == std::string::npos) {
+      const CLI::Option* option = app.get_option_no_throw(arg);
+      if (option && option->get_expected_min() > 0) ++i;
+    }
+  }
+  return std::min(i, argc);
+}
+
 }  // namespace
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
-  if (argc > 1)
-    for (const SubcommandRow& row : kSubcommands)
-      if (std::string_view(argv[1]) == row.name) return parse_subcommand(row, argc, argv, exit_code);
+  const int at = first_word(argc, argv);
+  for (const SubcommandRow& row : kSubcommands) {
+    if (at >= argc || std::string_view(argv[at]) != row.name) continue;
+    std::rotate(argv + 1, argv + at, argv + at + 1);  // options in front of it are its options
+    return parse_subcommand(row, argc, argv, exit_code);
+  }
   return parse_repl(argc, argv, exit_code);
 }
 

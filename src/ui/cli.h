@@ -1,32 +1,27 @@
 // The command line, parsed: one plain struct for all forms of the program. CLI11 is seen by cli.cc only.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "rldb/repro/oracle.h"
-#include "rldb/repro/sanitize.h"
+#include "rldb/repro/settings.h"
 #include "rldb/session/options.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
 
-enum class Subcommand {
-  Repl,
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) id,
-#include "rldb/ui/subcommand.def"
-};
+enum class Subcommand : std::uint8_t;  // subcommand.h; the first one is the prompt
 
 enum class Format { Text, Json };
 enum class Color { Auto, Always, Never };
 
 struct CommandLine {
-  Subcommand subcommand = Subcommand::Repl;
+  Subcommand subcommand{};
   std::vector<std::string> files;
-  session::Options options;
-  std::string cache;  // --cache: a folder, "off", or empty for the default  // engine, dims, seed, tolerance, fp,
-                      // bounds, syntax, ...
+  session::Options options;  // engine, dims, seed, tolerance, fp, bounds, syntax, ...
+  std::string cache;         // --cache: a folder, "off", or empty for the default
   std::vector<std::string> plugins;
   Format format = Format::Text;
   Color color = Color::Auto;
@@ -70,7 +65,8 @@ struct CommandLine {
   // run
   std::vector<std::string> inputs;
   std::string expected_output;
-  std::size_t ranks = 1;  // workers that run the program
+  std::size_t ranks = 1;   // workers that run the program
+  std::size_t groups = 1;  // of ranks; it divides their number
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program
@@ -78,6 +74,7 @@ struct CommandLine {
   std::vector<std::string> traces;              // folders of IR files, pass by pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
+  repro::MemoryLimit memory_limit;
   unsigned jobs = 1;
   double seconds = 0;        // for all of the work; 0: no limit
   std::size_t programs = 0;  // of fuzz

@@ -8,8 +8,10 @@
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/memory.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/handlers.h"
 #include "ui/guarded.h"
 #include "ui/repl/repl.h"
+#include "ui/subcommand.h"
 
 namespace rldb::ui {
 

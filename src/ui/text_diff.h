@@ -15,7 +15,7 @@ namespace rldb::ui {
 struct DiffLine {
   char mark = ' ';         // '-' only before, '+' only after, ' ' in both
   std::string text;        // without its line break
-  std::size_t before = 0;  // 0-based numbers of the lines that it stands at
+  std::size_t before = 0;  // 0-based numbers of the lines that it is at
   std::size_t after = 0;
 };
 

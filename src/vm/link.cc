@@ -66,7 +66,7 @@ Value kernel_value(const std::string& name, runtime::Kernel* kernel, std::weak_p
   return Value(
       support::make_ref<runtime::Function>(name, [kernel, weak = std::move(weak)](PackedArgs args) -> Result<Value> {
         auto program = weak.lock();
-        if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
+        if (!program) return runtime::fail(ErrorKind::Unsupported, "the program was freed");
         return call_kernel(*kernel, args);
       }));
 }
@@ -127,7 +127,7 @@ class Linker {
         BuiltinFn code = t.builtin;
         return native(f.name, [weak, code](PackedArgs args) -> Result<Value> {
           auto program = weak.lock();
-          if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
+          if (!program) return runtime::fail(ErrorKind::Unsupported, "the program was freed");
           return code(CallSite{*program}, args);
         });
       }
@@ -140,7 +140,7 @@ class Linker {
     }
     return native(f.name, [weak, name = f.name](PackedArgs) -> Result<Value> {
       auto program = weak.lock();
-      if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
+      if (!program) return runtime::fail(ErrorKind::Unsupported, "the program was freed");
       return support::Failure(unknown_function(*program, name));
     });
   }
@@ -286,7 +286,7 @@ BytecodeFunction::BytecodeFunction(std::string name, FunctionIndex index, std::w
   // For C++ functions that are handed this one. The captured values are among the arguments by then.
   native = [name = this->name, index, weak_owner = owner](PackedArgs args) -> Result<Value> {
     auto program = weak_owner.lock();
-    if (!program) return runtime::fail(ErrorKind::Unsupported, "the program is gone");
+    if (!program) return runtime::fail(ErrorKind::Unsupported, "the program was freed");
     return run_nested(program, program->function_value(index), args);
   };
 }

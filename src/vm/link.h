@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {

@@ -128,12 +128,6 @@ struct Silent : runtime::Output {
   void write(std::string_view) override {}
 };
 
-std::string first_error(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return "no diagnostic";
-}
-
 }  // namespace
 
 Outcome run_relay_program(const Case& c) {
@@ -148,12 +142,12 @@ Outcome run_relay_program(const Case& c) {
   if (doc["prelude"].get<bool>()) options.initial = read(std::string(frontend::relay_prelude()), {});
   const relay::Module* m = read(text_of(c.path), options);
   relay::Typing typing;
-  if (!m || !relay::infer_types(ctx, m, typing, found)) return failed(first_error(found));
+  if (!m || !relay::infer_types(ctx, m, typing, found)) return failed(found.first_error("no diagnostic"));
   session::Options engine;
   engine.engine = c.engine == "jit" ? session::Engine::Jit : session::Engine::Eval;
   Silent silent;
   const auto program = relay_run::Program::compile(ctx, m, engine, &silent, found, doc["function"].get<std::string>());
-  if (!program) return failed(first_error(found));
+  if (!program) return failed(found.first_error("no diagnostic"));
   runtime::Tolerance tolerance;
   tolerance.rtol = doc["rtol"].get<double>();
   tolerance.atol = doc["atol"].get<double>();

@@ -45,12 +45,6 @@ Value value_of(const json& j) {
   return Value::of_tuple(std::move(fields));
 }
 
-std::string first_message(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return "no diagnostic";
-}
-
 const ir::Module* translate(const Case& c, session::Session& session, source::Diagnostics& found) {
   relay::Context ctx;
   frontend::RelayOptions options;
@@ -77,11 +71,11 @@ std::string difference(session::Session& session, const json& program, const jso
     const bool as_wanted =
         result.fault &&
         (result.fault->error.kind == (shape ? runtime::ErrorKind::ShapeMismatch : runtime::ErrorKind::AssertFailed));
-    const std::string said = first_message(found);
+    const std::string said = found.first_error("no diagnostic");
     // The evaluator has diagnostics and no fault.
     return as_wanted || said.find(shape ? "broadcast" : "no arm") != std::string::npos ? "" : "another error: " + said;
   }
-  if (!result.ok) return first_message(found);
+  if (!result.ok) return found.first_error("no diagnostic");
   runtime::Tolerance tolerance;
   tolerance.rtol = program.value("rtol", 1e-5);
   tolerance.atol = program.value("atol", 1e-5);
@@ -100,10 +94,10 @@ Outcome run_relay_translated(const Case& c) {
   const ir::Module* module = translate(c, session, found);
   const bool has_references = program.dump().find("\"refs\"") != std::string::npos;
   if (has_references) {
-    const std::string said = first_message(found);
+    const std::string said = found.first_error("no diagnostic");
     return said.find("reference") != std::string::npos ? Outcome{true, {}} : failed("references: " + said);
   }
-  if (!module) return failed(first_message(found));
+  if (!module) return failed(found.first_error("no diagnostic"));
   session.history().start(module);
   for (const json& one : program.at("cases")) {
     std::vector<Value> inputs;

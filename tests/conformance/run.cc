@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "conformance/conformance.h"
+#include "rldb/frontend/parse.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/roundtrip.h"

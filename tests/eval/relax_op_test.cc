@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "rldb/ir/op_id.h"
+
 using namespace rldb;
 using runtime::DType;
 using runtime::Value;
@@ -25,8 +27,7 @@ runtime::Result<Value> call(op::Id id, const std::vector<Value>& args) {
 
 TEST_CASE("relax operators: identities give their first argument and want one") {
   int count = 0;
-  for (std::size_t i = 0; i < op::kCount; ++i) {
-    const op::Row& row = op::row(op::Id(i));
+  for (const op::Row& row : op::rows()) {
     if (!row.has(op::Trait::Identity)) continue;
     ++count;
     const Value x = vector_of({4, 5});

@@ -3,6 +3,8 @@
 #include "eval/tir/intrinsic.h"
 #include "eval/tir/scalar_value.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/math.h"
 
 using namespace rldb;
 using runtime::DType;
@@ -67,7 +69,7 @@ const ir::PrimFunc* reversed(ir::Context& ctx, std::int64_t n, bool barrier) {
   const std::vector<const ir::Expr*> from{ctx.binary(ir::BinaryKind::Sub, ctx.i64(n - 1), tx)};
   std::vector<const ir::Stmt*> body{ctx.alloc_buffer(shared), ctx.store(shared, ctx.load(in, at), at)};
   if (barrier)
-    body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), ir::Intrinsic::TvmStorageSync, {ctx.string("shared")})));
+    body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), ir::intrin::TvmStorageSync, {ctx.string("shared")})));
   body.push_back(ctx.store(out, ctx.load(shared, from), at));
   const ir::Stmt* loop =
       ctx.for_stmt(tx, ctx.i64(0), ctx.i64(n), ir::ForKind::ThreadBinding, ctx.seq_stmt(body), {}, "threadIdx.x");
@@ -169,7 +171,7 @@ TEST_CASE("floats round once an operation") {
 }
 
 TEST_CASE("bitwise not of a bool is a bool") {
-  const eval::IntrinsicFn f = eval::body_of(ir::Intrinsic::BitwiseNot);
+  const eval::IntrinsicFn f = eval::body_of(ir::info(ir::intrin::BitwiseNot));
   REQUIRE((f != nullptr));
   const eval::Scalar one = eval::of_int(1), zero = eval::of_int(0);
   CHECK(f({&one, 1}, DType::Bool(), DType::Bool()).i == 0);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
+#include "rldb/frontend/parse.h"
 
 using rldb::frontend::testing::Reading;
 

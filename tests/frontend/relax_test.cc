@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
+#include "rldb/frontend/parse.h"
 
 using namespace rldb;
 using frontend::testing::Reading;

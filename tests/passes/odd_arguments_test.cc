@@ -31,12 +31,6 @@ const ir::Module* module_of(ir::Context& ctx, const ir::Call* call) {
   return builder.build();
 }
 
-std::string first_error(const source::Diagnostics& out) {
-  for (const source::Diagnostic& d : out.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return "";
-}
-
 // Why this call is a bug of ours; empty when it is none.
 std::string trouble(ir::Context& ctx, const ir::Call* call) {
   source::Diagnostics out;
@@ -50,10 +44,10 @@ std::string trouble(ir::Context& ctx, const ir::Call* call) {
   try {
     auto done = passes::run_pipeline(env, module, pipeline.value(), options);
     if (done.ok() && ir::verify(ctx, done.value(), out)) return "";
-    if (done.ok()) return "not well formed: " + first_error(out);
+    if (done.ok()) return "not well formed: " + out.first_error();
     // A pass may refuse; a pass that leaves what does not verify may not.
     const bool ill_formed = done.error().id == diag::PassVerifyFailed;
-    return ill_formed ? done.error().text + ": " + first_error(out) : "";
+    return ill_formed ? done.error().text + ": " + out.first_error() : "";
   } catch (const support::InternalError& error) {
     return error.what();
   }

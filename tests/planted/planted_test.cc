@@ -6,8 +6,10 @@
 
 #include <functional>
 
+#include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/relay/run/check_passes.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 
@@ -104,6 +106,37 @@ TEST_CASE("planted: fusion swaps the operands of a kernel") {
                              "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR", Bug::SwappedOperands);
   CHECK(found.bisection.pass.id == passes::PassId::FuseTIR);
   CHECK(found.bisection.rewrite > 0);
+}
+
+TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
+  // Groups of two operators, of which one does not take its operands in either order.
+  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) {\n";
+  constexpr int kGroups = 60, kWrong = 57;
+  for (int i = 0; i < kGroups; ++i) {
+    const std::string last = i == 0 ? "%x" : fmt::format("%v{}", i - 1);
+    text +=
+        fmt::format("  %{0} = {1}({2}, %y);\n  let %v{0} = tanh(%{0});\n", i, i == kWrong ? "subtract" : "add", last);
+  }
+  text += fmt::format("  %v{}\n}}\n", kGroups - 1);
+  relay::Context ctx;
+  source::SourceManager sources;
+  source::Diagnostics found;
+  const auto parsed = frontend::parse_relay(ctx, sources, sources.add("m.relay", text), found);
+  REQUIRE(parsed.module);
+  const auto passes = relay::parse_passes("FoldConstant,FuseOps,ToANF", found);
+  REQUIRE(passes);
+  session::Options options;
+  options.engine = session::Engine::Eval;
+  using Verdict = relay_run::PassBisection::Verdict;
+  CHECK(relay_run::bisect_passes(ctx, parsed.module, *passes, "main", options).verdict == Verdict::None);
+  const Planted planted(Bug::SwappedGroup);
+  const auto b = relay_run::bisect_passes(ctx, parsed.module, *passes, "main", options);
+  INFO(relay_run::to_string(b));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(relay::to_string(b.pass) == "FuseOps");
+  CHECK(b.rewrites == kGroups);
+  CHECK(b.rewrite == kWrong + 1);
+  CHECK(b.rewrite_text == "fuses `subtract`, `tanh`");
 }
 
 TEST_CASE("planted: a shape is made of another slot") {

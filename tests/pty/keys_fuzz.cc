@@ -178,7 +178,9 @@ std::string run(const std::string& program, std::uint64_t seed, std::size_t coun
   const auto failed = [&](const std::string& what) {
     std::string why = what;
     if (!terminal.running()) why += ", " + describe_status(*terminal.ended());
-    return why + "; the last keys: " + readable(last);
+    const std::string& said = terminal.said();
+    return why + "; the last keys: " + readable(last) +
+           "; the end of what it wrote: " + readable(said.substr(said.size() - std::min<std::size_t>(said.size(), 600)));
   };
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key = keys.next();

@@ -217,6 +217,31 @@ void check_pager(const std::string& program) {
   check(p.says(":help\r", ":quit"), "the pager can be switched off", p.terminal.said());
 }
 
+// A page that ends within a line which the terminal has wrapped.
+void check_wrapped_page(const std::string& program) {
+  Folder home;
+  std::ofstream file(home.path() + "/m.py");
+  file << "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n"
+          "    def main(x: R.Tensor((2,), \"float32\")):\n";
+  for (int i = 0; i < 20; ++i) file << "        a" << i << ": R.Tensor((2,), dtype=\"float32\") = R.add(x, x)\n";
+  file << "        return x\n";
+  file.close();
+  Prompt p(program, home.path(), {"m.py"});
+  for (const unsigned short rows : {11, 12}) {
+    p.terminal.resize(rows, 40);
+    p.terminal.read_for(0.2);
+    p.terminal.forget();
+    p.terminal.send(":show main\r");
+    p.terminal.wait_for("-- more:");
+    p.terminal.read_for(0.1);
+    ScreenModel screen(40, rows);
+    screen.write(p.terminal.said());
+    check(holds(screen.text(), "\n-- more:"), "the question of the pager has a row of its own", screen.text());
+    p.terminal.send("q");
+    p.terminal.wait_for("rldb> ");
+  }
+}
+
 void check_start_files(const std::string& program) {
   Folder home;
   fs::create_directories(home.path() + "/.config/rldb");
@@ -288,6 +313,9 @@ void check_dumb(const std::string& program) {
         "a dumb terminal works", terminal.said());
   check(terminal.send(":quit\r") && terminal.ended() == 0, "and left");
   check(terminal.said().find('\033') == std::string::npos, "without control sequences", terminal.said());
+  Terminal ended("/usr/bin/env", {"TERM=dumb", program, "-q"}, home.path());
+  check(ended.wait_for("rldb> ") && ended.send("\x04") && ended.ended() == 0 && ended.said().ends_with("\n"),
+        "^D ends the line", ended.said());
 }
 
 void check_ends(const std::string& program) {
@@ -394,6 +422,7 @@ int main(int argc, char** argv) {
   check_screen(rldb);
   check_hints(rldb);
   check_pager(rldb);
+  check_wrapped_page(rldb);
   check_start_files(rldb);
   check_modes(rldb);
   check_history(rldb);

@@ -150,7 +150,7 @@ void check_others(const std::string& program) {
   s.terminal.send("\r");
   check(s.terminal.wait_for_after(kEnter, "code: m.py"), "and the alternate screen comes back", s.terminal.said());
   std::string seen = s.keys(":load m.py\r");
-  check(holds(seen, "go on? (y/n)"), "a question is asked in the command line", seen);
+  check(holds(seen, "continue? (y/n)"), "a question is asked in the command line", seen);
   s.terminal.send("n\n");
   s.terminal.read_for(0.6);
   seen = s.screen();
@@ -192,12 +192,12 @@ void check_work(const std::string& program) {
     s.keys(":engine eval\r");
     s.terminal.forget();
     s.terminal.send(work.substr(work.find('\r') + 1));
-    check(s.terminal.wait_for("^C ends it"), "progress is shown while an entry takes long", s.terminal.said());
+    check(s.terminal.wait_for("^C interrupts"), "progress is shown while an entry takes long", s.terminal.said());
     std::string seen = s.resized(50, 140);
-    check(holds(seen, "|-- values: main") && holds(seen, "^C ends it") && holds(seen, "b = R.multiply(a, a)"),
+    check(holds(seen, "|-- values: main") && holds(seen, "^C interrupts") && holds(seen, "b = R.multiply(a, a)"),
           "a resize while an entry is executed lays the panes out again", seen);
     seen = s.resized(20, 60);
-    check(holds(seen, "-- code: m.py") && holds(seen, "^C ends it"), "and again, narrower", seen);
+    check(holds(seen, "-- code: m.py") && holds(seen, "^C interrupts"), "and again, narrower", seen);
     s.terminal.send("typed meanwhile");
     s.terminal.read_for(0.2);
     s.terminal.send("\x03");
@@ -206,7 +206,7 @@ void check_work(const std::string& program) {
   Session s(program);
   s.into_screen();
   s.terminal.send(work);
-  s.terminal.wait_for("^C ends it");
+  s.terminal.wait_for("^C interrupts");
   s.terminal.forget();
   s.terminal.signal(SIGABRT);
   const auto status = s.terminal.ended();

@@ -262,7 +262,7 @@ TEST_CASE("bisect a dump: a program that runs for some sizes only") {
   dump.write("Wrong", program("tanh"));
   const repro::TraceBisection b = bisect(dump);
   REQUIRE(b.verdict == Verdict::Found);
-  CHECK(b.dim == 16);
+  CHECK(b.dims == "n=16");
 }
 
 TEST_CASE("bisect a dump: a pass that is meant to change values") {
@@ -397,4 +397,148 @@ TEST_CASE("bisect a dump: a stage that fails names the binding") {
   REQUIRE(b.comparison.first);
   CHECK(b.comparison.first->function == "main");
   CHECK(b.comparison.first->name == "lv3");
+}
+
+TEST_CASE("bisect a dump: one symbolic dim in place of another") {
+  const char* program = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            lv = R.exp(x)
+            gv = R.permute_dims(lv)
+            R.output(gv)
+        return gv
+)";
+  Dump right;
+  right.run("minimum", {}, {}, {}, program);
+  CHECK(bisect(right).verdict == Verdict::Agree);
+  Dump wrong;
+  // The shape of the result: slot 1, then slot 0.
+  wrong.run("minimum", "VMShapeLower", "shape_heap, 2, 1, 1, 1, 0", "shape_heap, 2, 1, 0, 1, 1", program);
+  const repro::TraceBisection b = bisect(wrong);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "VMShapeLower");
+  CHECK(b.dims == "n=7, m=8");
+}
+
+TEST_CASE("bisect a dump: a buffer that is declared over another is no write to it") {
+  Dump dump;
+  dump.run("LegalizeOps,DefaultSchedule,minimum", {}, {}, {},
+           function("x: R.Tensor((4, 32), \"float32\")",
+                    "            lv = R.exp(x)\n            lv1 = R.multiply(lv, lv)\n", "lv1"));
+  const repro::TraceBisection b = bisect(dump);
+  INFO(repro::to_string(b, "dump"));
+  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.memory.empty());
+}
+
+TEST_CASE("bisect a dump: lifted parameters go by their places, not by their names") {
+  const char* program = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3, 4), "float32"), v: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")) -> R.Tensor((3, 4), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            lv = R.permute_dims(v)
+            lv1 = R.permute_dims(w)
+            lv2 = R.matmul(x, lv)
+            gv = R.matmul(lv2, lv1)
+            R.output(gv)
+        return gv
+)";
+  Dump right;
+  right.run("Normalize,LiftTransformParams,minimum", {}, {}, {}, program);
+  CHECK(bisect(right).verdict == Verdict::Agree);
+  Dump wrong;
+  wrong.run("Normalize,LiftTransformParams", "LiftTransformParams", "= lv, lv1", "= lv1, lv", program);
+  const repro::TraceBisection b = bisect(wrong);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "LiftTransformParams");
+}
+
+TEST_CASE("bisect a dump: a call in place over a tensor that is read afterwards") {
+  const std::string head = R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def tanh_inplace(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("b"):
+                vi = T.axis.spatial(4, i)
+                A[vi] = T.tanh(A[vi])
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        with R.dataflow():
+            lv = R.exp(x)
+            lv1 = )";
+  const std::string rest = R"(
+            gv = R.add(lv1, lv)
+            R.output(gv)
+        return gv
+)";
+  Dump dump;
+  dump.write("Start", head + "R.tanh(lv)" + rest);
+  dump.write("DataflowUseInplaceCalls",
+             head +
+                 "R.call_tir_inplace(cls.tanh_inplace, (lv,), out_sinfo=R.Tensor((4,), \"float32\"), "
+                 "inplace_indices=[0])" +
+                 rest);
+  const repro::TraceBisection b = bisect(dump);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  REQUIRE(b.comparison.first);
+  REQUIRE(b.comparison.first->inputs.size() == 2);
+  const repro::ComparedInput& lv = b.comparison.first->inputs[1];
+  CHECK(lv.name == "lv");
+  CHECK(lv.overwritten);
+  CHECK(lv.writer == "lv1");
+  CHECK(lv.writer_callee == "tanh_inplace");
+}
+
+TEST_CASE("bisect a dump: a fault in the branch that the first inputs do not take") {
+  const auto program = [](const char* one, const char* other) {
+    return fmt::format(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        if c:
+            r = {}(x)
+        else:
+            r = {}(x)
+        return r
+)",
+                       one, other);
+  };
+  for (const auto& [one, other] : {std::pair("R.sin", "R.tanh"), std::pair("R.exp", "R.sin")}) {
+    Dump dump;
+    dump.write("Start", program("R.exp", "R.tanh"));
+    dump.write("Wrong", program(one, other));
+    CHECK(bisect(dump).verdict == Verdict::Found);
+  }
+}
+
+TEST_CASE("bisect a dump: stages that are one program, and functions that are all private") {
+  Dump same;
+  same.write("Start", kProgram);
+  same.write("Nothing", kProgram);
+  const repro::TraceBisection b = bisect(same);
+  CHECK(b.verdict == Verdict::CannotTell);
+  CHECK(b.why == "no two stages could be compared: those that can be run are one program");
+  Dump alone;
+  alone.write("Start", kProgram);
+  CHECK(bisect(alone).verdict == Verdict::CannotTell);
+  std::string hidden = kProgram;
+  hidden.replace(hidden.find("@R.function"), 11, "@R.function(private=True)");
+  std::string wrong = hidden;
+  wrong.replace(wrong.find("R.nn.relu"), 9, "R.nn.gelu");
+  Dump all_private;
+  all_private.write("Start", hidden);
+  all_private.write("Wrong", wrong);
+  CHECK(bisect(all_private).verdict == Verdict::Found);
 }

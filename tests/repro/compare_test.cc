@@ -299,12 +299,14 @@ namespace {
 
 class Executable {
  public:
-  Executable(session::Session& s, const std::string& text)
+  // `named`: with debug information, as TVM's own files have none.
+  Executable(session::Session& s, const std::string& text, bool named = true)
       : path_((std::filesystem::temp_directory_path() / "rldb-exe-XXXXXX").string()) {
     REQUIRE(::mkdtemp(path_.data()) != nullptr);
     source::Diagnostics d;
     REQUIRE(s.load_text("m.py", text, d));
-    const auto bytes = s.serialise(d);
+    const bytecode::DebugInfo none;
+    const auto bytes = s.serialise(d, named ? nullptr : &none);
     REQUIRE(bytes);
     REQUIRE(support::write_file(file(), *bytes).ok());
   }
@@ -318,6 +320,35 @@ class Executable {
 };
 
 }  // namespace
+
+TEST_CASE("compare: executables without names, by what they compute from what") {
+  Two two;
+  const Executable good(two.session(), program(), false), bad(two.session(), program("R.multiply(lv2, lv2)"), false);
+  repro::Program a = two.of(two.load(program()));
+  repro::Program b = a, module = a;
+  a.executable = good.file();
+  b.executable = bad.file();
+  a.module = b.module = nullptr;
+
+  const repro::Comparison same = repro::compare(two.session(), a, a, {});
+  CHECK(same.verdict == Verdict::Equal);
+  CHECK(same.matched == same.tensors_b);
+
+  const repro::Comparison c = repro::compare(two.session(), a, b, {});
+  INFO(repro::to_string(c, "first", "second"));
+  REQUIRE(c.verdict == Verdict::Differs);
+  CHECK_FALSE(c.results_only);
+  REQUIRE(c.first);
+  CHECK(c.first->callee.starts_with("multiply"));
+  CHECK(c.first->inputs_agree());
+  CHECK_FALSE(c.first->other_name.empty());
+  CHECK(c.first->text.find("call") != std::string::npos);
+
+  // Against the module, whose bindings have names.
+  const repro::Comparison mixed = repro::compare(two.session(), module, b, {});
+  REQUIRE(mixed.first);
+  CHECK(mixed.first->other_name == "lv3");
+}
 
 TEST_CASE("compare: executables, by the names of their variables") {
   Two two;

@@ -233,3 +233,44 @@ TEST_CASE("reduce: a parameter is read in place of a temporary") {
     CHECK(has(text, "T.exp(A["));
   }
 }
+
+TEST_CASE("reduce: names become short and plain, where the symptom does not depend on them") {
+  const std::string program = kHead + R"(    @T.prim_func(private=True)
+    def fused_exp_of_something(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.sblock("b"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.exp(A[vi, vj])
+
+    @R.function
+    def main(first_input: R.Tensor((4, 4), "float32"), second_input: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        cls = Module
+        left_hand_side = R.call_tir(cls.fused_exp_of_something, (first_input,), out_sinfo=R.Tensor((4, 4), "float32"))
+        right_hand_side = R.subtract(left_hand_side, second_input)
+        return right_hand_side
+)";
+  const std::string plain = smallest(program, "R.subtract(");
+  CHECK(has(plain, "def main(x"));
+  CHECK_FALSE(has(plain, "right_hand_side"));
+  const std::string kernel = smallest(program, "T.exp");
+  CHECK(has(kernel, "def kernel0("));
+  CHECK_FALSE(has(kernel, "fused_exp"));
+  // One of the three is part of the symptom: the others are renamed all the same.
+  const std::string kept = smallest(program, "right_hand_side.*R.subtract");
+  CHECK(has(kept, "right_hand_side"));
+  CHECK(has(kept, "def main(x"));
+}
+
+TEST_CASE("reduce: names that are taken stay what they are") {
+  const std::string text = smallest(kHead + R"(    @R.function
+    def main(p: R.Tensor(("x", "a"), "float32")) -> R.Tensor(("x", "a"), "float32"):
+        x = T.int64()
+        a = T.int64()
+        first = R.exp(p)
+        second = R.multiply(first, first)
+        return second
+)",
+                                    "R.multiply.*");
+  // `x` is a dim: the parameter is called otherwise.
+  CHECK(has(text, "def main(y: R.Tensor((x, "));
+}

@@ -56,3 +56,54 @@ TEST_CASE("validation: what cannot run is not the same") {
   REQUIRE(v.not_run.size() == 1);
   CHECK(v.not_run[0].find("fails before and after") != std::string::npos);
 }
+
+TEST_CASE("validation: weights that a pass computes beforehand are computed so") {
+  const auto module = [](const std::string& functions) { return "@I.ir_module\nclass Module:\n" + functions; };
+  const std::string before = module(R"(    @R.function
+    def main(x: R.Tensor((2,), "int32"), w: R.Tensor((2,), "int32")) -> R.Tensor((2,), "int32"):
+        R.func_attr({"num_input": 1})
+        v = R.add(w, w)
+        y = R.multiply(x, v)
+        return y
+)");
+  const auto after = [&](const std::string& lifted) {
+    return module(R"(    @R.function
+    def main(x: R.Tensor((2,), "int32"), v: R.Tensor((2,), "int32")) -> R.Tensor((2,), "int32"):
+        R.func_attr({"num_input": 1})
+        y = R.multiply(x, v)
+        return y
+
+    @R.function
+    def main_transform_params(params: R.Tuple(R.Tensor((2,), "int32"))) -> R.Tuple(R.Tensor((2,), "int32")):
+        R.func_attr({"num_input": 0})
+        w = params[0]
+        v = )" + lifted +
+                  R"(
+        return (v,)
+)");
+  };
+  const repro::Validation same = compare(before, after("R.add(w, w)"));
+  CHECK(same.difference.empty());
+  CHECK(same.compared == std::vector<std::string>{"main"});
+  const repro::Validation other = compare(before, after("R.multiply(w, w)"));
+  CHECK(other.difference.find("`main` ") == 0);
+}
+
+TEST_CASE("validation: bundled weights are bundled") {
+  const std::string before = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "int32"), w: R.Tensor((2,), "int32")) -> R.Tensor((2,), "int32"):
+        y = R.subtract(x, w)
+        return y
+)";
+  const std::string after = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "int32"), model_params: R.Tuple(R.Tensor((2,), "int32"))) -> R.Tensor((2,), "int32"):
+        w = model_params[0]
+        y = R.subtract(w, x)
+        return y
+)";
+  CHECK(compare(before, after).difference.find("`main` ") == 0);
+}

@@ -64,11 +64,7 @@ inline std::string text_of(const runtime::Value& v) {
   return text;
 }
 
-inline std::string first_error(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return "! " + d.message;
-  return "! nothing said";
-}
+inline std::string first_error(const source::Diagnostics& found) { return "! " + found.first_error("nothing said"); }
 
 inline std::string value_of_main(const std::string& file, const std::string& text,
                                  const std::vector<std::string>& inputs, session::Engine engine) {

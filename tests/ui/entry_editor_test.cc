@@ -330,3 +330,18 @@ TEST_CASE("docs/keys.md is current: scripts/gen_docs") {
   text << in.rdbuf();
   CHECK(text.str() == keys_markdown());
 }
+
+TEST_CASE("a paste that the terminal does not mark brings its own indentation") {
+  const auto burst = [](Typist& t, std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) t.editor.byte(text[i], i + 1 < text.size());
+    return t.shown();
+  };
+  Typist t;
+  CHECK(burst(t, "def f():\r    a\r        b\r    c") == "def f():\n    a\n        b\n    c|");
+  // Keys one at a time: what is typed comes behind the indentation.
+  Typist u;
+  CHECK(u.type("def f():\r  a") == "def f():\n      a|");
+  // A script of keys that leaves the indentation to the editor.
+  Typist v;
+  CHECK(burst(v, "def f():\ra\rb") == "def f():\n    a\n    b|");
+}

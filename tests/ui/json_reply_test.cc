@@ -64,6 +64,22 @@ TEST_CASE("json replies: every command, with all kinds of arguments, without a r
     }
 }
 
+// Not in a session: the bytes of a history depend on where checkpoints are, which depends on the speed of the machine.
+TEST_CASE("json replies: checkpoints") {
+  Replies r;
+  r.run(":start");
+  const auto reply = nlohmann::json::parse(r.run(":checkpoint here --format=json"), nullptr, false);
+  REQUIRE(reply.is_object());
+  const auto& data = reply["data"];
+  REQUIRE(data["checkpoints"].size() == 1);
+  CHECK(data["checkpoints"][0]["name"] == "here");
+  CHECK(data["checkpoints"][0]["time"] == data["time"]);
+  CHECK(data["bytes"].get<std::uint64_t>() > 0);
+  CHECK(data["limit"].get<std::uint64_t>() > data["bytes"].get<std::uint64_t>());
+  CHECK(data["recorded_calls"] == 0);
+  CHECK(data["calls_not_recorded"] == 0);
+}
+
 TEST_CASE("json replies: a report") {
   Replies r;
   r.check_one_object(":report --format=json");
@@ -78,4 +94,36 @@ TEST_CASE("json replies: an empty line repeats a step in the same form") {
   REQUIRE(r.repl.can_repeat());
   r.repl.repeat_last();
   CHECK(nlohmann::json::parse(r.console.take(), nullptr, false).is_object());
+}
+
+TEST_CASE("json replies: with --format=json every entry replies with one object") {
+  CapturedConsole console;
+  CommandLine line;
+  line.format = Format::Json;
+  Repl repl(line, console);
+  const auto reply = [&](const char* entry) {
+    repl.execute(entry);
+    const std::string text = console.take();
+    INFO(entry, " -> ", text);
+    REQUIRE(text.find('\n') + 1 == text.size());
+    auto object = nlohmann::json::parse(text, nullptr, false);
+    REQUIRE(object.is_object());
+    return object;
+  };
+  auto value = reply("v = R.const(7)");
+  CHECK(value["command"].is_null());
+  CHECK(value["ok"] == true);
+  CHECK(value["data"]["values"][0]["name"] == "v");
+  CHECK(value["data"]["values"][0]["value"]["elements"] == nlohmann::json::array({7}));
+  CHECK(reply("v + 1")["data"]["values"][0]["value"]["elements"] == nlohmann::json::array({8}));
+  const auto defined = reply("@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n    return x");
+  CHECK(defined["data"]["defined"] == nlohmann::json::array({"f"}));
+  CHECK(reply("f")["data"]["name"] == "f");
+  for (const char* wrong : {"nothing", ":nothing", "watsh v", ":delete 7", ":expect value == 9"}) {
+    const auto object = reply(wrong);
+    CHECK(object["ok"] == false);
+    CHECK(!object["diagnostics"].empty());
+  }
+  CHECK(reply(":bookmark here")["command"] == "bookmark");
+  CHECK(reply(":help undo")["text"].get<std::string>().find(":undo") == 0);
 }

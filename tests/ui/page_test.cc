@@ -9,9 +9,11 @@
 #include <sstream>
 
 #include "ui/batch/batch.h"
+#include "ui/batch/handlers.h"
 #include "ui/markup.h"
 #include "ui/page/session_page.h"
 #include "ui/repl/entry/state.h"
+#include "ui/subcommand.h"
 
 using namespace rldb;
 using namespace rldb::ui;

@@ -11,9 +11,11 @@
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/handlers.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/journal.h"
 #include "ui/repl/entry/state.h"
+#include "ui/subcommand.h"
 #include "ui/term/history_file.h"
 
 using namespace rldb;

@@ -1,4 +1,6 @@
 // Builtins one by one, called as functions of a program; the shape heap through a program with debug info.
+#include "rldb/bytecode/builtin.h"
+
 #include <cmath>
 
 #include "vm/program_builder.h"

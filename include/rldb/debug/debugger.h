@@ -253,7 +253,7 @@ class Debugger {
   const std::map<std::string, std::uint64_t, std::less<>>& checkpoints() const;
   // How far back one can go, and what that costs. nullopt: there is no run.
   std::optional<RunHistory> history() const;
-  // From an instruction back to the binding and line it came from: one line a step of the provenance.
+  // From an instruction back to the binding and line it came from: one line per step of the provenance.
   std::vector<std::string> origin(Pc pc) const;
 
   // ---- inside a kernel ----
@@ -269,10 +269,10 @@ class Debugger {
     std::string kernel;
     std::uint32_t statement = 0;  // ir node id
     std::string text;
-    std::uint64_t steps = 0;                 // statements done in this call
-    const source::Buffer* source = nullptr;  // the user's text that it stands in; null: it is printed
-    std::uint32_t line = 0;                  // of that text, or of the printed one
-    std::vector<std::string> blocks;         // around it, outermost first
+    std::uint64_t steps = 0;                                    // statements done in this call
+    const source::Buffer* source = nullptr;                     // the user's text that holds it; null: it is printed
+    std::uint32_t line = 0;                                     // of that text, or of the printed one
+    std::vector<std::string> blocks;                            // around it, outermost first
     std::vector<std::pair<std::string, runtime::Value>> loops;  // variables of the loops around it
     std::vector<std::pair<std::string, runtime::Value>> variables;
     std::vector<std::pair<std::string, runtime::Value>> buffers;

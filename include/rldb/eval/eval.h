@@ -64,7 +64,7 @@ class TirMachine {
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
-  // Is a loop, block or while in progress? (A loop or block that stands at its beginning is not.)
+  // Is a loop, block or while in progress? (A loop or block that is at its beginning is not.)
   bool inside(const ir::Stmt* s) const;
   std::vector<const ir::Stmt*> enclosing() const;  // those in progress, outermost first
   // A scalar expression of the function, now.

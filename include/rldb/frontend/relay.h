@@ -21,7 +21,7 @@ struct RelayOptions {
   int max_depth = 1000;                    // levels of nesting of the syntax tree
   const relay::Module* initial = nullptr;  // its types and functions are known; the text adds to them
   const relay::MetaTable* meta = nullptr;  // entries behind those that the text itself has
-  std::vector<std::string> externals;      // functions that stand elsewhere, of types that nobody says
+  std::vector<std::string> externals;      // functions that are elsewhere, of types that nobody says
 };
 
 struct RelayResult {

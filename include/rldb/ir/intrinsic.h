@@ -1,5 +1,6 @@
-// Intrinsics of TensorIR: the rows of intrinsic.def as data. A call of one is a Call of the Op `tir.<name>`, which
-// knows its row; an Op `tir.<name>` without a row is kept as it is written. Users: every room that reads TensorIR.
+// Intrinsics of TensorIR: the rows of intrinsic/intrinsic.def as data. A call of one is a Call of the Op `tir.<name>`,
+// which knows its row; an Op `tir.<name>` without a row is kept as it is written. Users: every room that reads
+// TensorIR.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,9 @@ namespace rldb::ir {
 struct Expr;
 struct Op;
 
-enum class Intrinsic : std::uint16_t {
-#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) id,
-#include "rldb/ir/intrinsic.def"
-};
+// The ids of a family follow its number and are constants of its header: intrin::Sqrt of intrinsic/math.h.
+enum class IntrinsicFamily : std::uint16_t { Control = 0x100, Math = 0x200, Host = 0x300, Device = 0x400 };
+enum class Intrinsic : std::uint16_t;
 
 enum class IntrinsicDType : std::uint8_t { First, Match, Bool, Int32, Int64, Handle, Void, DTypeFirst, DTypeLast };
 enum class IntrinsicPurity : std::uint8_t { Pure, Effect };
@@ -27,6 +27,7 @@ struct IntrinsicInfo {
   IntrinsicDType dtype;
   IntrinsicPurity purity;
   std::string_view printed;  // as texts have it after `T.`
+  std::size_t index;         // in all_intrinsics(), and so in every table made from intrinsic.def
 };
 
 const IntrinsicInfo& info(Intrinsic id);

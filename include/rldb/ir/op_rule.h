@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op_id.h"
 
 namespace rldb::op {
 

@@ -3,20 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "rldb/ir/expr.h"
-#include "rldb/ir/op_name.h"
 
 namespace rldb::op {
 
-enum class Id : std::uint16_t {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) id,
-#include "rldb/ir/op/op.def"
-};
-inline constexpr std::size_t kCount = 0
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) +1
-#include "rldb/ir/op/op.def"
-    ;
+enum class Id : std::uint16_t;  // op_id.h, for tables with a place for each operator
 
 enum class Trait : std::uint32_t {
   None = 0,
@@ -36,6 +30,8 @@ enum class Trait : std::uint32_t {
   TakesTuple = 1 << 13,   // its first argument is a function, its second the tuple of what that one is called with
   Commutative = 1 << 14,  // patterns match its two operands in either order
   Activation = 1 << 15,   // what follows the matmuls of a layer, to CombineParallelMatmul
+  SortScan = 1 << 16,     // DispatchSortScan makes a kernel of it
+  Sampling = 1 << 17,     // DispatchSampling does
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint32_t(a) & std::uint32_t(b)); }
@@ -51,6 +47,7 @@ struct Row {
 // By full name; null for what has no row.
 const Row* find(std::string_view name);
 const Row& row(Id id);
+std::span<const Row> rows();  // by id
 // The operator has at least one of the traits. One without a row has none.
 bool has(std::string_view name, Trait any_of);
 // The expression is a call of such an operator.

@@ -6,7 +6,7 @@
 //
 // The graph is as in TVM's JSON runtime: nodes {"op": "input", "name", "dtype", "shape"} for the parameters, in their
 // order (the dtype of a shape is "shape"), then {"op": "kernel", "name", "composite", "inputs": [[node, output, 0],
-// ...], "call", "num_outputs"}. `call` is the operator's call as text: operand_<i>_ stands for its i-th input and
+// ...], "call", "num_outputs"}. `call` is the operator's call as text: operand_<i>_ is its i-th input and
 // dim_<i>_ for dims[i], a symbolic variable that is a dimension of a parameter. `heads` are the results, and `outputs`
 // the dtypes and shapes that they are written to. Users: passes (written here), session (run).
 #pragma once
@@ -59,10 +59,10 @@ struct ExternalGraph {
   std::vector<GraphTensor> outputs;
 };
 
-// The name that stands for dims[i] in a call.
+// The name of dims[i] in a call.
 std::string dim_name(std::size_t i);
 const ir::Attr* write_graph(ir::Context& ctx, const ExternalGraph& graph);
-// The error says what is wrong: indices are in range, kernels read what stands before them.
+// The error says what is wrong: indices are in range, kernels read what comes before them.
 support::Result<ExternalGraph, std::string> read_graph(const ir::Attr* module);
 
 // The string under `key`; empty: there is none.

@@ -2,7 +2,8 @@
 //
 // A pass reads the old version and gives a new one that shares every function it did not change. It never sees the
 // terminal, the machine or the session. The runner measures, verifies and records; what it records is History's.
-// Pipelines are text: `LegalizeOps,FuseOps(level=1),DeadCodeElimination(entry_functions=[main])`, or a named pipeline
+// Pipelines are text: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, or a named
+// pipeline
 // (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`. Users: session, repro, ui.
 #pragma once
 

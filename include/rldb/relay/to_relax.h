@@ -13,7 +13,7 @@
 
 namespace rldb::relay {
 
-// The whole module, whose types `typing` holds (infer.h). Null after errors, which stand at the expressions' places.
+// The whole module, whose types `typing` holds (infer.h). Null after errors, which are at the expressions' places.
 const ir::Module* to_relax(ir::Context& ctx, const Context& relay, const Module& module, const Typing& typing,
                            source::Diagnostics& out);
 

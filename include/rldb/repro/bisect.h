@@ -9,6 +9,7 @@
 // (rldb/passes/rewrite_counter.h). Users: the commands.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "rldb/repro/compare.h"
@@ -19,13 +20,16 @@
 
 namespace rldb::repro {
 
+// Told as work goes on: `done` of `count` stages, passes or kernels; `what` is the next one.
+using BisectProgress = std::function<void(std::size_t done, std::size_t count, std::string_view what)>;
+
 struct TraceBisection {
   enum class Verdict { Agree, Found, CannotTell } verdict = Verdict::CannotTell;
   std::string why;
   std::vector<Stage> stages;
   std::size_t good = 0, bad = 0;  // Found: the last stage that agrees with the first, and the one after it that runs
   std::string function;
-  std::int64_t dim = 0;               // of the symbolic dims that nobody gave
+  std::string dims;                   // symbolic ones, as they were
   Comparison comparison;              // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
@@ -43,7 +47,7 @@ struct Followed {
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
-                            const Followed& what = {});
+                            const Followed& what = {}, const BisectProgress& progress = {});
 
 // Two stages of one folder, the second on what the first is run on, arranged for its parameters and constants.
 struct StageComparison {
@@ -61,7 +65,8 @@ struct FolderBisection {
   TraceBisection::Verdict verdict() const;
 };
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances, const Followed& what = {});
+                                  const Tolerances& tolerances, const Followed& what = {},
+                                  const BisectProgress& progress = {});
 
 struct PassBisection {
   enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
@@ -83,7 +88,8 @@ struct PassBisection {
   std::optional<Comparison> comparison;
 };
 
-PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question);
+PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
+                            const BisectProgress& progress = {});
 std::string to_string(const PassBisection& b);
 std::string to_json(const PassBisection& b);
 
@@ -106,7 +112,8 @@ struct KernelBisection {
 };
 
 // `question.passes` are applied first; what the program is asked for is its values.
-KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question);
+KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question,
+                               const BisectProgress& progress = {});
 std::string to_string(const KernelBisection& b);
 std::string to_json(const KernelBisection& b);
 

@@ -38,6 +38,8 @@ std::optional<StageName> parse_stage_name(const std::string& text);
 // The index; `problem`: there is none, or more than one.
 std::optional<std::size_t> find_stage(const std::vector<Stage>& stages, std::string_view name, std::string& problem);
 
+// The files of a folder that are stages, in their order; none when it cannot be read.
+std::vector<std::string> stage_files(const std::string& folder);
 // `problem` says why there is nothing to read: no folder, no such files.
 std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem);
 

@@ -20,6 +20,7 @@ struct FuzzOptions {
   std::size_t programs = 0;  // at most; 0: any number
   bool reduce = true;        // what is found
   double reduce_seconds = 30;
+  // Called after each program, and while a finding is reduced.
   std::function<void(std::size_t programs, std::size_t findings)> progress;
 };
 

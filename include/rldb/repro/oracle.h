@@ -11,17 +11,21 @@
 #include <vector>
 
 #include "rldb/repro/compare.h"
+#include "rldb/repro/settings.h"
 
 namespace rldb::repro {
 
-enum class OracleKind : std::uint8_t {
-  Any,         // values, or a pass that fails
-  Values,      // the result is another one than before the first pass, or than the expected one
-  Nan,         // the result holds a NaN or an infinity that it did not hold before the first pass
-  Diagnostic,  // a pass refuses the program, or what it leaves does not verify
-  Command,     // a command that is given the module's file says so by exit code 0
-};
 std::optional<OracleKind> parse_oracle(std::string_view word);
+
+// What a run on the machine holds: the bytes of the storages and tensors that its instructions allocated and that are
+// alive at once. Arguments and constants are not counted, nor is what a kernel or a packed function takes for itself.
+struct MemoryUse {
+  std::size_t bytes = 0;
+  std::string place;  // the variable after which it is held, and its function
+};
+
+std::optional<MemoryLimit> parse_memory_limit(std::string_view text);  // `64K`, `1.5x`
+std::string to_string(const MemoryLimit& limit);
 
 // Runs a command on a file with this text: its exit code. None: a signal ended it, or it could not be started.
 std::optional<int> run_test_command(const std::string& command, std::string_view text);
@@ -33,6 +37,7 @@ struct Question {
   std::vector<std::string> inputs;       // as texts; the others are made up
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
+  MemoryLimit memory;                    // Memory
   Tolerances tolerances;
 };
 
@@ -43,6 +48,7 @@ inline constexpr std::string_view kFails = "diagnostic";
 inline constexpr std::string_view kInternal = "internal error";
 inline constexpr std::string_view kSignal = "signal";  // of a child process that was asked
 inline constexpr std::string_view kCommand = "command";
+inline constexpr std::string_view kMemory = "memory";
 
 // A message without what is about one program only: quoted names but for operators', and numbers.
 std::string form_of(std::string_view message);
@@ -53,6 +59,7 @@ struct Symptom {
   std::string id;    // of the diagnostic or error; the place of an internal error; the signal
   std::string text;  // for the reader
   std::string form;  // of the diagnostic or error: what it says but for the names and numbers of this program
+  std::size_t bytes = 0, limit = 0;  // kMemory: what is held, and what may be
   bool is_failure() const { return kind == kFails || kind == kInternal || kind == kSignal; }
   friend bool operator==(const Symptom& a, const Symptom& b) {
     return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
@@ -65,7 +72,8 @@ class Oracle {
  public:
   Oracle(session::Session& session, const Question& question) : session_(session), question_(question) {}
 
-  // Of a program before its pipeline: its result is the reference. False: there is none, for `why`.
+  // Of a program before its pipeline: its result, or the memory it takes, is the reference. False: there is none, for
+  // `why`.
   bool start(const ir::Module* module);
   // Of a version of the program that was given to `start`. Nothing is seen either of what cannot be compared: `unseen`.
   std::optional<Symptom> look(const ir::Module* version);
@@ -84,9 +92,11 @@ class Oracle {
   const Question& question() const { return question_; }
 
  private:
-  bool wants_values() const {
-    return question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command;
-  }
+  bool wants_run() const { return question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command; }
+  bool start_with_dims(const ir::Module* module);
+  bool start_memory(const ir::Module* module);
+  std::optional<Symptom> look_at_memory(const ir::Module* version);
+  std::optional<Symptom> look_at_values(const ir::Module* version);
   std::optional<Symptom> run_command(const ir::Module* version);
 
   session::Session& session_;
@@ -94,6 +104,8 @@ class Oracle {
   std::string why_, unseen_;
   std::vector<runtime::Value> arguments_;
   std::vector<runtime::Value> reference_;  // leaves of the result
+  std::size_t most_ = 0;                   // bytes that may be held
+  bool over_before_ = false;               // more are held before the first pass already
 };
 
 }  // namespace rldb::repro

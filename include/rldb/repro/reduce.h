@@ -32,7 +32,7 @@ struct ReduceOptions {
   unsigned jobs = 1;
   double candidate_seconds = 10;
   double seconds = 0;  // in all; 0: no limit
-  // Called after each accepted candidate and now and then in between.
+  // Called after each candidate; `move` is empty for one that was not accepted.
   std::function<void(const ProgramSize& size, std::size_t tried, const std::string& move)> progress;
 };
 
@@ -49,5 +49,6 @@ struct Reduction {
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
+std::string to_json(const Reduction& r);  // but for the module
 
 }  // namespace rldb::repro

@@ -12,17 +12,10 @@
 #include <vector>
 
 #include "rldb/repro/compare.h"
+#include "rldb/repro/settings.h"
 
 namespace rldb::repro {
 
-struct Sanitizers {
-  bool storage = false;
-  bool unwritten = false;
-  bool nan = false;
-  bool bounds = false;
-  bool overflow = false;
-  bool any() const { return storage || unwritten || nan || bounds || overflow; }
-};
 // `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the word that is none of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
 std::string to_string(const Sanitizers& which);

@@ -9,18 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "rldb/repro/settings.h"
 #include "rldb/runtime/value.h"
 
 namespace rldb::repro {
-
-struct Tolerances {
-  std::optional<double> atol;  // what was given holds for each dtype
-  std::optional<double> rtol;
-  std::optional<std::uint64_t> ulp;  // so many units in the last place are equal too
-  bool exact = false;                // bit by bit, but for the bits of a NaN
-  // Of one dtype: what was given, else the dtype's own.
-  runtime::Tolerance of(runtime::DType dtype) const;
-};
 
 // Of a float in the last place of its dtype; infinity and NaN have none.
 std::optional<std::uint64_t> ulp_distance(double a, double b, runtime::DType dtype);

@@ -3,7 +3,7 @@
 // A guard process is a fork of this one. Values cross as bytes that both sides check, tensors through shared memory
 // that is copied in and out; so what a failed call has written anywhere does not arrive here. A call that did not end
 // well is an Error that names the function and the signal; ^C while a guard hangs kills it and is an Interrupted error.
-// Kernels get a fork a call, because they are code and pointers; a plugin keeps one guard, because it may keep state,
+// Kernels get a fork per call, because they are code and pointers; a plugin has one guard, because it may keep state,
 // and gets a new one after a crash (runtime/plugin.h). Made by session; off, everything runs in this process.
 #pragma once
 

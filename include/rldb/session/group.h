@@ -1,11 +1,14 @@
 // Group: a program run by several workers in this process, each on a machine of its own, so that programs with
 // collectives (`R.ccl.*`, tensor parallelism) can be run and stepped.
 //
-// The machines take turns: each runs until it comes to a collective, and there all of them meet. A group whose members
-// cannot meet is an error that says where each of them is. One rank can be run again by whoever steps it (the
+// The machines take turns: each runs until it comes to a collective, and there those that take part meet: all of them,
+// or one group of ranks (ranks that follow each other). A message is taken where it is waited for. Ranks that cannot
+// meet are an error that says where each of them is. One rank can be run again by whoever steps it (the
 // debugger): it then meets what the others brought when the group ran. Users: ui.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,8 +23,9 @@ namespace rldb::session {
 
 class Group : public runtime::Workers {
  public:
-  // `ranks` is at least 1.
-  Group(Session& session, std::size_t ranks);
+  // `ranks` is at least 1, and `groups` divides it.
+  Group(Session& session, std::size_t ranks, std::size_t groups = 1);
+  std::size_t groups() const { return ranks_ / group_size_; }
   ~Group() override;  // the program is the only worker again
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -41,22 +45,31 @@ class Group : public runtime::Workers {
   runtime::Result<runtime::Value> meet(runtime::Collective what, runtime::PackedArgs args) override;
 
  private:
-  // A collective that all ranks came to.
+  // A collective that a rank came to with the others that take part.
   struct Meeting {
     runtime::Collective what{};
-    std::vector<runtime::Value> inputs;  // by rank
+    std::vector<runtime::Value> inputs;  // of those that take part
+    std::size_t place = 0;               // of the rank among them
   };
   struct Member;
   bool advance(std::vector<Member>& members, Diagnostics& out);
-  bool meet_all(std::vector<Member>& members, Diagnostics& out);
+  bool meet_some(std::vector<Member>& members, Diagnostics& out);
+  std::optional<bool> meet_one(std::vector<Member>& members, std::size_t rank, Diagnostics& out);
+  std::vector<std::size_t> participants(const Member& m, std::size_t rank) const;
+  std::optional<std::size_t> peer_of(const Member& m, std::size_t rank) const;
+  bool take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics& out);
   bool report_waiting(const std::vector<Member>& members, Diagnostics& out) const;
+  std::string place_of(const Member& m, std::size_t rank) const;
+  runtime::Result<runtime::Value> meet_again(runtime::Collective what, runtime::PackedArgs args);
 
   Session& session_;
   std::size_t ranks_;
+  std::size_t group_size_;
   std::size_t rank_ = 0;
-  bool together_ = false;  // `run` is at work
-  bool meeting_ = false;   // all ranks are at one collective
-  std::vector<Meeting> meetings_;
+  bool together_ = false;                       // `run` is at work
+  bool meeting_ = false;                        // the rank is let through its collective
+  std::vector<std::vector<Meeting>> meetings_;  // by rank
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<runtime::Value>> messages_;  // from a rank to another
   std::vector<std::uint64_t> own_;  // when the rank that runs alone came to each of them
   std::vector<runtime::Value> results_;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,10 +17,8 @@
 #include <vector>
 
 #include "rldb/bytecode/executable.h"
-#include "rldb/frontend/parse.h"
 #include "rldb/ir/context.h"
 #include "rldb/passes/pass.h"
-#include "rldb/runtime/isolate.h"
 #include "rldb/runtime/packed.h"
 #include "rldb/session/options.h"
 #include "rldb/source/buffer.h"
@@ -34,6 +33,13 @@ namespace rldb::eval {
 class Watcher;
 struct EvalEnv;
 }  // namespace rldb::eval
+namespace rldb::frontend {
+enum class ItemKind : std::uint8_t;
+struct Environment;
+}  // namespace rldb::frontend
+namespace rldb::runtime {
+struct Isolation;
+}
 
 namespace rldb::session {
 

@@ -127,6 +127,8 @@ class Diagnostics {
   bool has_errors() const { return errors_ > 0; }
   std::size_t error_count() const { return errors_; }
   const std::vector<Diagnostic>& all() const { return all_; }
+  // The text of the first error; `otherwise` when there is none.
+  std::string first_error(std::string_view otherwise = {}) const;
   void clear();
 
  private:

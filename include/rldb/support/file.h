@@ -10,6 +10,9 @@
 
 namespace rldb::support {
 
+// $HOME; empty when it is not set or no absolute path.
+std::string home_folder();
+
 struct FileError {
   std::string path;
   std::string reason;      // strerror's words, lower case first letter

@@ -10,6 +10,7 @@ enum class Bug : std::uint8_t {
   None,
   EarlyRelease,     // the memory plan gives a storage away one use too early
   SwappedOperands,  // fusion swaps the operands of a kernel
+  SwappedGroup,     // Relay's fusion swaps the operands of a group; its kernels are made by Relax's
   WrongSlot,        // a shape is made of the slot before its own
   LostRest,         // a schedule drops what a split leaves over
 };

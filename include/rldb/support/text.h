@@ -1,9 +1,22 @@
 // Small things about text that every reader needs. ASCII, whatever the locale.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace rldb::support {
+
+// The first line, with ` ...` where more follow; what is longer than `most` bytes ends in `...`.
+inline std::string one_line(std::string_view text, std::size_t most = std::string_view::npos) {
+  const std::size_t end = text.find('\n');
+  std::string line(text.substr(0, end));
+  if (end != std::string_view::npos) line += " ...";
+  if (line.size() > most) line.replace(most, line.size(), "...");
+  return line;
+}
+
+// `1 entry`, `2 entries`.
+std::string counted(std::size_t count, std::string_view thing);
 
 inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 

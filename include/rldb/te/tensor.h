@@ -36,7 +36,7 @@ using Tensor = const TensorNode*;
 enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern };
 
 using Indices = std::span<const ir::Var* const>;
-// What is said of the memory of an extern's outputs and inputs; 0: as any buffer.
+// What is declared about the memory of an extern's outputs and inputs; 0: as any buffer.
 struct ExternMemory {
   int alignment = 0;      // in bytes, of its outputs, and of its inputs that are placeholders
   int offset_factor = 0;  // of its inputs that are placeholders: they may begin at any multiple of so many elements

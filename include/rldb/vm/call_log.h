@@ -3,8 +3,9 @@
 //
 // A packed function may write files, draw random numbers, or keep state: what it did the first time is what happened.
 // Kept are its result and what it left in its tensor arguments. A call with a tuple (its fields may change), one whose
-// result shares memory with an argument without being it, and one that is larger than the limit are made again. Shared
-// by the copies of a machine; made by whoever wants to go back (debug). Idea: rr's recording of system calls.
+// result shares memory with an argument without being it, and one that is larger than the limit are made again. A run
+// may make millions of calls that give a number: these take a few bytes each (scalar_log.h). Shared by the copies of a
+// machine; made by whoever wants to go back (debug). Idea: rr's recording of system calls.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "rldb/vm/program.h"
+#include "rldb/vm/scalar_log.h"
 
 namespace rldb::vm {
 
@@ -24,7 +26,7 @@ class CallLog {
   Result<Value> call(const Program& program, std::uint64_t time, const runtime::Function& function, PackedArgs args);
   // What happened at `time` or later happened in another way, or never.
   void forget_from(std::uint64_t time);
-  std::size_t kept() const { return entries_.size(); }
+  std::size_t kept() const { return entries_.size() + scalars_.count(); }
   std::uint64_t not_kept() const { return not_kept_; }
 
  private:
@@ -36,11 +38,16 @@ class CallLog {
     std::int32_t argument = -1;  // the result is this argument; -1: it is not
     std::unique_ptr<Written> written;
   };
-  Entry* find(std::uint64_t time);
+  const Entry* find(std::uint64_t time) const;
+  std::size_t bytes() const { return bytes_ + scalars_.bytes(); }
+  Result<Value> call_again(const Program& program, std::uint64_t time, const runtime::Function& function,
+                           PackedArgs args);
   Result<Value> replay(const Program& program, const Entry& entry, PackedArgs args) const;
-  void keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args);
+  bool keep(const Program& program, std::uint64_t time, const Value& result, PackedArgs args);
 
   std::vector<Entry> entries_;  // ascending times
+  ScalarLog scalars_;
+  std::uint64_t end_ = 0;  // behind the last call that is kept
   std::size_t limit_;
   std::size_t bytes_ = 0;  // of values; the entries themselves count too
   std::uint64_t not_kept_ = 0;

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/executable.h"
 #include "rldb/runtime/kernel.h"
 #include "rldb/runtime/packed.h"

@@ -9,7 +9,7 @@ namespace {
 using runtime::ErrorKind;
 using Checked = runtime::Result<support::Unit>;
 
-support::Failure<runtime::Error> bad(std::string text) {
+support::Failure<runtime::Error> bad_debug_info(std::string text) {
   return runtime::fail(ErrorKind::BadFile, "invalid executable: debug info: " + std::move(text));
 }
 
@@ -18,10 +18,11 @@ class DebugVerifier {
   explicit DebugVerifier(const Executable& exe) : exe_(exe), debug_(exe.debug) {}
 
   Checked run() {
-    if (debug_.functions.size() > exe_.functions.size()) return bad("more functions than there are");
-    if (debug_.instructions.size() > exe_.instr_offset.size()) return bad("more instructions than there are");
+    if (debug_.functions.size() > exe_.functions.size()) return bad_debug_info("more functions than there are");
+    if (debug_.instructions.size() > exe_.instr_offset.size())
+      return bad_debug_info("more instructions than there are");
     for (const std::string& file : debug_.files)
-      if (!is_plain_text(file)) return bad("the name of a file has control characters");
+      if (!is_plain_text(file)) return bad_debug_info("the name of a file has control characters");
     for (std::size_t f = 0; f < debug_.functions.size(); ++f)
       RLDB_TRY_VOID(check_function(exe_.functions[f], debug_.functions[f]));
     return check_instructions();
@@ -32,24 +33,25 @@ class DebugVerifier {
     RLDB_TRY_VOID(check_location(f, debug.location));
     const RegName heap = debug.heap_register;
     if (heap < -1 || heap >= RegName(registers(f)))
-      return bad(fmt::format("heap register {} of {} in `{}`", heap, registers(f), f.name));
+      return bad_debug_info(fmt::format("heap register {} of {} in `{}`", heap, registers(f), f.name));
     for (const SlotDebug& s : debug.slots)
       if (!is_plain_text(s.text) || !is_plain_text(s.bound_by))
-        return bad(fmt::format("the text of a slot of `{}` has control characters", f.name));
+        return bad_debug_info(fmt::format("the text of a slot of `{}` has control characters", f.name));
     for (const VariableRange& v : debug.variables) RLDB_TRY_VOID(check_variable(f, v));
     return support::Unit{};
   }
 
   Checked check_variable(const FunctionEntry& f, const VariableRange& v) {
     if (!is_plain_text(v.name) || !is_plain_text(v.type))
-      return bad(fmt::format("the name of a variable of `{}` has control characters", f.name));
+      return bad_debug_info(fmt::format("the name of a variable of `{}` has control characters", f.name));
     if (v.reg < 0 || v.reg >= RegName(registers(f)))
-      return bad(fmt::format("`{}`: variable `{}` in register {} of {}", f.name, v.name, v.reg, registers(f)));
+      return bad_debug_info(
+          fmt::format("`{}`: variable `{}` in register {} of {}", f.name, v.name, v.reg, registers(f)));
     // A range begins after the instruction that defines the variable, a parameter's at the function's first one.
     const Pc first = f.start + (v.is_parameter ? 0 : 1);
     if (v.begin < first || v.end < v.begin || v.end > f.end)
-      return bad(fmt::format("`{}`: variable `{}` lives in [{}, {}), the function is [{}, {})", f.name, v.name, v.begin,
-                             v.end, f.start, f.end));
+      return bad_debug_info(fmt::format("`{}`: variable `{}` lives in [{}, {}), the function is [{}, {})", f.name,
+                                        v.name, v.begin, v.end, f.start, f.end));
     return support::Unit{};
   }
 
@@ -66,20 +68,21 @@ class DebugVerifier {
 
   Checked check_instruction(std::size_t pc, FunctionIndex function) {
     const InstructionDebug& i = debug_.instructions[pc];
-    if (!is_plain_text(i.variable)) return bad(fmt::format("pc {}: a name has control characters", pc));
+    if (!is_plain_text(i.variable)) return bad_debug_info(fmt::format("pc {}: a name has control characters", pc));
     if (i.location.file > debug_.files.size())
-      return bad(fmt::format("pc {}: file {} of {}", pc, i.location.file, debug_.files.size()));
+      return bad_debug_info(fmt::format("pc {}: file {} of {}", pc, i.location.file, debug_.files.size()));
     const FunctionDebug* f = debug_.function(function);
     const std::size_t slots = f ? f->slots.size() : 0;
     for (const auto* list : {&i.slots_read, &i.slots_written})
       for (const std::int32_t slot : *list)
-        if (slot < 0 || std::size_t(slot) >= slots) return bad(fmt::format("pc {}: slot {} of {}", pc, slot, slots));
+        if (slot < 0 || std::size_t(slot) >= slots)
+          return bad_debug_info(fmt::format("pc {}: slot {} of {}", pc, slot, slots));
     return support::Unit{};
   }
 
   Checked check_location(const FunctionEntry& f, Location l) {
     if (l.file <= debug_.files.size()) return support::Unit{};
-    return bad(fmt::format("`{}`: file {} of {}", f.name, l.file, debug_.files.size()));
+    return bad_debug_info(fmt::format("`{}`: file {} of {}", f.name, l.file, debug_.files.size()));
   }
 
   // Only bytecode has registers; the other entries of the table leave these fields as the file has them.

@@ -5,7 +5,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/legalize.h"
@@ -297,34 +297,38 @@ Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
 }
 
 Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
-  if (op == op::CallBuiltinWithCtx) return call_with_context(c);
-  if (op == op::VmAllocStorage) return alloc_storage(c);
-  if (op == op::VmAllocTensor) return alloc_tensor(c);
-  if (op == op::VmKillObject) return kill_object(c);
+  using Rule = Arg (FunctionCompiler::*)(const Call*);
+  static constexpr op::RuleTable<Rule> kRules{
+#define RLDB_OP_CODE(Op, function) {op::Id::Op, &FunctionCompiler::function},
+#include "rldb/ir/op/rule.def"
+  };
+  if (const Rule rule = kRules.find(op)) return (this->*rule)(c);
   if (op::has(op, op::Trait::Inspects)) {
     std::vector<Arg> args = values(c->args);
     args.insert(args.begin() + 1, builder_.constant(Value::of_string(std::string(op.substr(op.rfind('.') + 1)))));
     return emit_call(builtin::RunInspect, std::move(args), c->type);
   }
-  if (op == op::NullValue) return emit_call(builtin::NullValue, {}, c->type);
   // A register of its own: a kill of the argument does not take the result.
   if (op::has(op, op::Trait::Identity) && !c->args.empty())
     return emit_call(builtin::Copy, {value(c->args[0])}, c->type);
-  if (c->args.size() == 2) {
-    if (op == op::VmCallTirDyn || op == op::MakeClosure) {
-      std::vector<Arg> args{value(c->args[0])};
-      for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
-      return emit_call(op == op::MakeClosure ? builtin::MakeClosure : builtin::CallTirDyn, std::move(args), c->type);
-    }
-    if (op::has(op, op::Trait::CallsClosure)) {
-      std::vector<Arg> args{Arg::vm(), value(c->args[0])};
-      for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
-      return emit_call(builtin::InvokeClosure, std::move(args), c->type);
-    }
-  }
+  if (op::has(op, op::Trait::CallsClosure)) return with_tuple(c, builtin::InvokeClosure, {Arg::vm()});
+  return without_code(c);
+}
+
+// An operator that legalisation left.
+Arg FunctionCompiler::without_code(const Call* c) {
   std::string refusal = why_not_lowered(c);
   if (!refusal.empty() && has_open_operand(c)) return at_run_time(c);
-  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", op), std::move(refusal));
+  return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", as<Op>(c->callee)->name),
+              std::move(refusal));
+}
+
+// f((a, b)) as builtin(args..., f, a, b)
+Arg FunctionCompiler::with_tuple(const Call* c, std::string_view builtin, std::vector<Arg> args) {
+  if (c->args.size() != 2) return without_code(c);
+  args.push_back(value(c->args[0]));
+  for (Arg a : packed_arguments(c->args[1])) args.push_back(a);
+  return emit_call(builtin, std::move(args), c->type);
 }
 
 // The operands' types are known when it runs: then the operator gets its code.
@@ -375,6 +379,10 @@ Arg FunctionCompiler::alloc_tensor(const Call* c) {
         builder_.constant(Value::of_string(std::string(module_->vdevices[std::size_t(index->value)]->memory_scope))));
   return emit_call(builtin::AllocTensor, std::move(args), c->type);
 }
+
+Arg FunctionCompiler::call_tir_dyn(const Call* c) { return with_tuple(c, builtin::CallTirDyn, {}); }
+Arg FunctionCompiler::make_closure(const Call* c) { return with_tuple(c, builtin::MakeClosure, {}); }
+Arg FunctionCompiler::null_value(const Call* c) { return emit_call(builtin::NullValue, {}, c->type); }
 
 Arg FunctionCompiler::kill_object(const Call* c) {
   const auto* var = c->args.size() == 1 ? as<Var>(c->args[0]) : nullptr;

@@ -36,10 +36,16 @@ class FunctionCompiler {
   Arg conditional(const ir::If* e);
   Arg call(const ir::Call* call);
   Arg call_operator(const ir::Call* call, std::string_view op);
+  Arg without_code(const ir::Call* call);
+  Arg with_tuple(const ir::Call* call, std::string_view builtin, std::vector<Arg> args);
+  // What the rows RLDB_OP_CODE of rule.def name.
   Arg call_with_context(const ir::Call* call);
   Arg alloc_storage(const ir::Call* call);
   Arg alloc_tensor(const ir::Call* call);
   Arg kill_object(const ir::Call* call);
+  Arg null_value(const ir::Call* call);
+  Arg call_tir_dyn(const ir::Call* call);
+  Arg make_closure(const ir::Call* call);
   Arg call_global(const ir::Call* call, const ir::GlobalVar* g);
   Arg function_name(const ir::GlobalVar* g);
   Arg tuple(const ir::Tuple* t);

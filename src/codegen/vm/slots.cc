@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -57,7 +57,7 @@ class TextOf {
     return t.find(' ') == std::string::npos ? t : "(" + t + ")";
   }
   static const char* infix(BinaryKind kind) {
-    // Only arithmetic stands in shapes; anything else is printed as it is.
+    // Only arithmetic is in shapes; anything else is printed as it is.
     if (kind == BinaryKind::Add) return "+";
     if (kind == BinaryKind::Sub) return "-";
     if (kind == BinaryKind::Mul) return "*";

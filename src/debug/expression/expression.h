@@ -4,7 +4,7 @@
 //
 // A text becomes an immutable tree once; every error of syntax is found then, with its column. The tree is evaluated
 // over whatever a NameLookup finds, any number of times. Results are run-time values; memory they need is bounded by
-// the process's limit, loops poll for ^C. What it knows stands in tables: operator.def, function.def, attribute.def;
+// the process's limit, loops poll for ^C. What it knows is in tables: operator.def, function.def, attribute.def;
 // docs/expressions.md. Calls of names that are not in the tables (R.add, a function of the module) go to a CallHook.
 // Users: breakpoint conditions, Debugger::evaluate, the prompt.
 #pragma once

@@ -2,6 +2,7 @@
 #include "debug/kernel/condition.h"
 
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::debug {
@@ -124,7 +125,7 @@ class Compiler {
 
   // The value, computed where it is not bad.
   const Expr* guarded(const Expr* bad, const Expr* value) {
-    return ctx_.intrin(value->dtype(), ir::Intrinsic::IfThenElse, {bad, ctx_.literal(value->dtype(), 0), value});
+    return ctx_.intrin(value->dtype(), ir::intrin::IfThenElse, {bad, ctx_.literal(value->dtype(), 0), value});
   }
 
   Operand truth(const Operand& x) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -136,7 +137,7 @@ class Instrumenter {
     }
     recorded_ += stop.size();
     if (recorded_ > kMaxRecorded) throw Refused{"it has too many statements"};
-    stop.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::Intrinsic::Ret, {})));
+    stop.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::intrin::Ret, {})));
     out_.sites.push_back({s, init_done, scope_, std::move(loops)});
     return seq(
         {ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(kSteps), get(kStopAt)), seq(std::move(stop))), count_up(kSteps)});
@@ -189,7 +190,7 @@ class Instrumenter {
     if (const auto* st = as<ir::DeclBuffer>(s); st && !st->data && !outer_.contains(st->buffer->data))
       return allocation(s, st->buffer);
     if (const auto* st = as<ir::AllocateStmt>(s)) return allocation(st);
-    if (const auto* st = as<ir::Evaluate>(s); st && ir::is_call_of(st->value, ir::Intrinsic::Ret))
+    if (const auto* st = as<ir::Evaluate>(s); st && ir::is_call_of(st->value, ir::intrin::Ret))
       return seq({before(s), site(s, false), report(), s});
     return seq({before(s), site(s, false), s});
   }
@@ -245,7 +246,7 @@ class Instrumenter {
 
   const Stmt* while_loop(const ir::WhileStmt* s) {
     const Stmt* leave =
-        ctx_.if_stmt(ctx_.not_(s->cond), ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::Intrinsic::BreakLoop, {})));
+        ctx_.if_stmt(ctx_.not_(s->cond), ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::intrin::BreakLoop, {})));
     ++loop_depth_;
     const Stmt* body = visit(s->body);
     --loop_depth_;
@@ -334,7 +335,7 @@ class Instrumenter {
     return head;
   }
 
-  // An allocation is made anew where it stands in a loop, and what is new is zero.
+  // An allocation is made anew where it is in a loop, and what is new is zero.
   const Stmt* zeros(const ir::Buffer* b) {
     if (b->dtype.lanes != 1) throw Refused{fmt::format("`{}` holds vectors", b->name)};
     std::vector<const Var*> at;

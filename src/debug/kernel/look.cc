@@ -6,6 +6,7 @@
 
 #include "debug/impl.h"
 #include "debug/kernel/text.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -73,7 +74,7 @@ class Accesses {
       }
       const auto* select = as<ir::SelectExpr>(n);
       const auto* call = as<ir::Call>(n);
-      const bool choice = call && ir::is_call_of(call, ir::Intrinsic::IfThenElse);
+      const bool choice = call && ir::is_call_of(call, ir::intrin::IfThenElse);
       if (!select && !choice) return true;
       const ir::Expr* condition = select ? select->cond : call->args[0];
       read(condition);

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 
 namespace rldb::debug {

@@ -1,4 +1,4 @@
-// KernelText: the lines that places inside a kernel are told in: the user's, when the kernel stands in a text of the
+// KernelText: the lines that places inside a kernel are told in: the user's, when the kernel is in a text of the
 // user's, else the printed function's.
 #pragma once
 

@@ -15,7 +15,7 @@ using bytecode::Opcode;
 
 namespace {
 
-constexpr int kMaxDepth = 500;
+constexpr int kMaxCodeDepth = 500;
 constexpr std::size_t kMaxOrigins = 256;
 
 // Nodes that belong to one place only: others (variables, operators, literals) are shared between bindings.
@@ -93,7 +93,7 @@ void CodeMap::place(UserBinding& b) {
 }
 
 void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth) {
-  if (!body || depth > kMaxDepth) return;
+  if (!body || depth > kMaxCodeDepth) return;
   for (const ir::BindingBlock* block : body->blocks)
     for (const ir::Binding* b : block->bindings) add_binding(function, b, depth);
   // A result that is computed in place is a step of its own.
@@ -125,7 +125,7 @@ void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int d
 
 // The nodes of a value, down to sequences inside it, whose bindings are bindings of their own.
 void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view function, int depth) {
-  if (!value || depth > kMaxDepth) return;
+  if (!value || depth > kMaxCodeDepth) return;
   std::vector<const ir::Node*> inner;
   ir::walk(value, [&](const ir::Node* n) {
     if (is_own(n)) by_node_.try_emplace(n->id, binding);

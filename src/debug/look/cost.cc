@@ -19,7 +19,7 @@ using runtime::Value;
 
 namespace {
 
-using Dims = std::vector<std::pair<std::string, std::int64_t>>;
+using DimSizes = std::vector<std::pair<std::string, std::int64_t>>;
 
 // The operations of a kernel under values of its shape variables.
 class Counter {
@@ -120,7 +120,7 @@ std::optional<KernelCall> kernel_call(const ir::Module* module, const ir::Expr* 
 // Adds a kernel call's cost under the dims of the function.
 class Costing {
  public:
-  Costing(const Dims& dims, BindingCost& out) : dims_(dims), out_(out) {}
+  Costing(const DimSizes& dims, BindingCost& out) : dims_(dims), out_(out) {}
 
   void add(const KernelCall& call) {
     out_.kernels.emplace_back(call.name);
@@ -173,7 +173,7 @@ class Costing {
     return vars;
   }
 
-  const Dims& dims_;
+  const DimSizes& dims_;
   BindingCost& out_;
 };
 
@@ -192,7 +192,7 @@ bool descends(const ir::SideTable<ir::Span<std::uint32_t>>& origins, const ir::B
 }  // namespace
 
 std::optional<BindingCost> cost_of_binding(session::Session& session, const session::Build& build,
-                                           std::string_view function, std::uint32_t binding, const Dims& dims) {
+                                           std::string_view function, std::uint32_t binding, const DimSizes& dims) {
   const auto* f = build.legal ? ir::as<ir::Function>(build.legal->find(function)) : nullptr;
   if (!f || !f->body) return std::nullopt;
   BindingCost cost;

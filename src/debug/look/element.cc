@@ -9,6 +9,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"
@@ -30,7 +31,7 @@ constexpr int kMaxRounds = 16;                        // chains of buffers insid
 // An element of memory: of an argument's storage by its bytes, of a kernel's own buffer by its position.
 using Element = std::pair<const void*, std::int64_t>;
 
-struct KernelCall {
+struct KeptCall {
   std::string name;
   const ir::PrimFunc* function;
   std::vector<Value> args;    // the tensors themselves
@@ -45,7 +46,7 @@ class Recorder : public eval::Watcher {
       opaque.emplace_back(name);
       return support::Unit{};
     }
-    KernelCall call{std::string(name), f, {args.begin(), args.end()}, {}};
+    KeptCall call{std::string(name), f, {args.begin(), args.end()}, {}};
     for (const Value& v : args) {
       RLDB_TRY(Value copy, runtime::deep_copy(v));
       call.before.push_back(std::move(copy));
@@ -53,14 +54,14 @@ class Recorder : public eval::Watcher {
     calls.push_back(std::move(call));
     return support::Unit{};
   }
-  std::vector<KernelCall> calls;
+  std::vector<KeptCall> calls;
   std::vector<std::string> opaque;  // what was called and is no kernel
 };
 
 // One kernel, executed once more: which elements of its arguments some elements were computed from.
 class KernelTrace {
  public:
-  explicit KernelTrace(const KernelCall& call) : call_(call) {}
+  explicit KernelTrace(const KeptCall& call) : call_(call) {}
 
   // `wanted`: elements of arguments, by index of the argument and position.
   Result<std::map<std::size_t, std::set<std::int64_t>>> run(std::size_t arg, const std::set<std::int64_t>& wanted) {
@@ -144,7 +145,7 @@ class KernelTrace {
       }
       const auto* select = as<ir::SelectExpr>(n);
       const auto* call = as<ir::Call>(n);
-      if (!select && !(call && ir::is_call_of(call, ir::Intrinsic::IfThenElse))) return true;
+      if (!select && !(call && ir::is_call_of(call, ir::intrin::IfThenElse))) return true;
       reads(select ? select->cond : call->args[0], out);
       const auto chosen = machine_->value_of(select ? select->cond : call->args[0]);
       if (!chosen.ok()) return false;
@@ -184,7 +185,7 @@ class KernelTrace {
     return nullptr;
   }
 
-  const KernelCall& call_;
+  const KeptCall& call_;
   std::size_t wanted_arg_ = 0;
   std::set<std::int64_t> wanted_positions_;
   std::vector<Value> args_;
@@ -198,7 +199,7 @@ class KernelTrace {
 // From one kernel of the binding to the one before, until only operands are left.
 class Origin {
  public:
-  Origin(const std::vector<KernelCall>& calls, const std::vector<std::pair<std::string, Value>>& inputs)
+  Origin(const std::vector<KeptCall>& calls, const std::vector<std::pair<std::string, Value>>& inputs)
       : calls_(calls), inputs_(inputs) {}
 
   Result<ElementOrigin> run(const Tensor& value, std::int64_t position) {
@@ -237,7 +238,7 @@ class Origin {
     return x.storage() == t.storage() && x.byte_offset() == t.byte_offset() && x.byte_size() == t.byte_size();
   }
 
-  static bool is_output(const KernelCall& call, std::size_t arg) {
+  static bool is_output(const KeptCall& call, std::size_t arg) {
     if (!call.args[arg].is(ValueKind::Tensor) || arg >= call.function->params.size()) return false;
     const ir::Buffer* b = call.function->params[arg].buffer;
     bool stored = false;
@@ -250,7 +251,7 @@ class Origin {
     return stored;
   }
 
-  const std::vector<KernelCall>& calls_;
+  const std::vector<KeptCall>& calls_;
   const std::vector<std::pair<std::string, Value>>& inputs_;
   std::map<std::size_t, std::set<std::int64_t>> found_;
   ElementOrigin done_;

@@ -8,16 +8,13 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
 namespace {
 
-std::string one_line(std::string text) {
-  constexpr std::size_t kWidth = 120;
-  if (const auto end = text.find('\n'); end != std::string::npos) text = text.substr(0, end) + " ...";
-  return text.size() > kWidth ? text.substr(0, kWidth) + "..." : text;
-}
+constexpr std::size_t kWidth = 120;  // of a binding, in characters
 
 class Builder {
  public:
@@ -36,7 +33,7 @@ class Builder {
     // A result that is computed in place.
     GraphNode n;
     n.name = "return";
-    n.value = one_line(ir::print_expr(f->body->body));
+    n.value = support::one_line(ir::print_expr(f->body->body), kWidth);
     n.node = f->body->body->id;
     n.result = true;
     out_.nodes.push_back(std::move(n));
@@ -50,7 +47,7 @@ class Builder {
     n.type = var->type ? ir::print_type(var->type) : std::string();
     n.parameter = b == nullptr;
     n.node = b ? b->id : var->id;
-    if (b) n.value = one_line(ir::print_expr(b->value));
+    if (b) n.value = support::one_line(ir::print_expr(b->value), kWidth);
     const source::Span span = b ? session_.context().span_of(b) : source::Span{};
     if (const source::Buffer* buffer = session_.sources().find(span.file))
       n.line = int(buffer->line_column(span.begin).line);

@@ -7,6 +7,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -43,12 +44,7 @@ class VersionIndex {
   std::unordered_map<std::uint32_t, const ir::Binding*> by_id_;
 };
 
-std::string first_line(std::string text) {
-  if (const auto end = text.find('\n'); end != std::string::npos) text = text.substr(0, end) + " ...";
-  constexpr std::size_t kWidth = 140;
-  if (text.size() > kWidth) text = text.substr(0, kWidth) + "...";
-  return text;
-}
+constexpr std::size_t kOriginWidth = 140;  // of a binding, in characters
 
 // The binding of `version` that these nodes come from.
 const ir::Binding* ancestor(const VersionIndex& version, const ir::SideTable<ir::Span<std::uint32_t>>& origins,
@@ -91,15 +87,15 @@ std::vector<std::string> Debugger::origin(Pc pc) const {
   if (build.lowered) {
     const auto& origins = impl_->session.context().origins();
     const ir::Binding* at = ancestor(VersionIndex(build.lowered), origins, {debug->binding, debug->node});
-    if (at) lines.push_back(fmt::format("lowered: {}", first_line(ir::print_binding(at))));
+    if (at) lines.push_back(fmt::format("lowered: {}", support::one_line(ir::print_binding(at), kOriginWidth)));
     for (std::size_t i = build.records.size(); at && i-- > 0;) {
       const passes::PassRecord& record = build.records[i];
       if (!record.before || record.before == record.after) continue;
       const ir::Binding* from = ancestor(VersionIndex(record.before), origins, ids_of(at));
       if (!from || from == at) continue;
-      std::string text = first_line(ir::print_binding(from));
+      std::string text = support::one_line(ir::print_binding(from), kOriginWidth);
       // A pass that made the same text anew (a renamed copy) is no step of the story.
-      if (text != first_line(ir::print_binding(at)))
+      if (text != support::one_line(ir::print_binding(at), kOriginWidth))
         lines.push_back(fmt::format("before {}: {}", passes::to_string(record.pass), text));
       at = from;
     }

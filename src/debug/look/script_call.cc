@@ -14,7 +14,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// A call as text: what a literal can say stands in it, tensors are operands with names.
+// A call as text: what a literal can say is in it, tensors are operands with names.
 class Spelling {
  public:
   Result<std::string> call(std::string_view name, std::span<const CallArgument> arguments) {
@@ -73,9 +73,7 @@ Result<Value> call_function_of_module(session::Session& session, const std::stri
   source::Diagnostics found;
   if (auto value = session.evaluate_with(text, scope, found, run)) return *std::move(value);
   support::poll_cause();
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return runtime::fail(ErrorKind::Unsupported, d.message);
-  return runtime::fail(ErrorKind::Unsupported, text);
+  return runtime::fail(ErrorKind::Unsupported, found.first_error(text));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -21,11 +22,6 @@ using runtime::Tensor;
 using runtime::Value;
 
 namespace {
-
-std::string first_line(std::string text) {
-  if (const auto end = text.find('\n'); end != std::string::npos) text = text.substr(0, end) + " ...";
-  return text;
-}
 
 // Of `:why`: a value, then what its binding reads.
 class Why {
@@ -45,7 +41,7 @@ class Why {
       return;
     }
     const UserBinding& u = map_.binding(binding);
-    step.binding = first_line(ir::print_binding(b));
+    step.binding = support::one_line(ir::print_binding(b));
     step.line = u.line;
     if (u.line) step.file = u.file;
     const std::vector<const ir::Var*> uses = ir::free_vars(b->value);

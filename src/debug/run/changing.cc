@@ -10,6 +10,7 @@
 #include "debug/watch/numeric.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 
 namespace rldb::debug {
 

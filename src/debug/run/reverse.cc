@@ -13,8 +13,8 @@ namespace {
 
 // The latest fitting moment of a search, and (when asked) only of frames that are still there now.
 //
-// Moments come window by window, the latest window first, in order of time inside one. A frame of depth d is gone when
-// a Ret of depth d runs later.
+// Moments come window by window, the latest window first, in order of time inside one. A frame of depth d has returned
+// when a Ret of depth d runs later.
 class Latest {
  public:
   Latest(bool frames_alive, std::size_t depth_now) : frames_alive_(frames_alive), alive_(depth_now) {}
@@ -214,7 +214,7 @@ StopReport Debugger::reverse_finish() {
   if (d.run->in_kernel()) return d.before_the_call(StopKind::Step);
   const auto frames = d.run->machine().frames();
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
-  // The caller stands at its Call.
+  // The caller is at its Call.
   const std::size_t depth = frames.size() - 1;
   const Pc call = frames[depth - 1].pc;
   vm::StopSet mine = d.no_stops();

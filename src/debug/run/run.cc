@@ -10,6 +10,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::debug {
@@ -23,8 +24,6 @@ using vm::Outcome;
 using vm::StopReason;
 
 namespace {
-
-bool ran_out(const Outcome& o) { return o.stopped() && o.reason == StopReason::Stepped; }
 
 Outcome stopped(StopReason reason) {
   Outcome o;
@@ -359,9 +358,8 @@ Outcome Run::finish_kernel() {
   bool prints = false;
   ir::walk(kernel_->function(), [&](const ir::Node* n) {
     const auto* e = ir::as<ir::Expr>(n);
-    prints =
-        prints ||
-        (e && (ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked)));
+    prints = prints ||
+             (e && (ir::is_call_of(e, ir::intrin::TvmCallPacked) || ir::is_call_of(e, ir::intrin::TvmCallCpacked)));
     return !prints;
   });
   return prints ? walk_kernel_out() : complete_kernel();

@@ -18,6 +18,9 @@ namespace rldb::debug {
 
 class Observer;
 
+// The instructions that were asked for are executed, and nothing else ended it.
+inline bool ran_out(const vm::Outcome& o) { return o.stopped() && o.reason == vm::StopReason::Stepped; }
+
 class Run {
  public:
   // `function` and `args` are what the machine was started with.

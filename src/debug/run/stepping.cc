@@ -3,7 +3,7 @@
 
 #include "debug/impl.h"
 #include "debug/watch/observer.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 
 namespace rldb::debug {
 
@@ -14,8 +14,6 @@ using vm::Outcome;
 using vm::StopReason;
 
 namespace {
-
-bool ran_out(const Outcome& o) { return o.stopped() && o.reason == StopReason::Stepped; }
 
 // The value that a Ret is about to hand back.
 Value value_to_return(const vm::Machine& m) {

@@ -6,7 +6,7 @@
 #include "debug/impl.h"
 #include "debug/watch/numeric.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 
 namespace rldb::debug {
 
@@ -15,7 +15,7 @@ using bytecode::Opcode;
 
 namespace {
 
-constexpr std::string_view kEvents = "nan inf denormal error alloc free call shape slot";
+constexpr std::string_view kEventNames = "nan inf denormal error alloc free call shape slot";
 
 struct Event {
   std::string_view word, operand;
@@ -85,8 +85,9 @@ const Breakpoint* Debugger::add_catchpoint(std::string_view text, source::Diagno
   const bool has_sites = takes_operand || word == "alloc" || word == "free";
   const bool known = has_sites || word == kCatchError || numeric_event(word);
   if (!known || takes_operand == operand.empty()) {
-    out.add({},
-            source::message(diag::NoSuchThing, "event to catch", text).with_hint(fmt::format("events: {}", kEvents)));
+    out.add(
+        {},
+        source::message(diag::NoSuchThing, "event to catch", text).with_hint(fmt::format("events: {}", kEventNames)));
     return nullptr;
   }
   Breakpoint b;

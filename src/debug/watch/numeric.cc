@@ -24,9 +24,9 @@ struct EventName {
   NumericEvent event;
   std::string_view spec, text;
 };
-constexpr EventName kEvents[] = {{NumericEvent::NaN, "nan", "NaN"},
-                                 {NumericEvent::Inf, "inf", "infinity"},
-                                 {NumericEvent::Denormal, "denormal", "a denormal number"}};
+constexpr EventName kNumericEvents[] = {{NumericEvent::NaN, "nan", "NaN"},
+                                        {NumericEvent::Inf, "inf", "infinity"},
+                                        {NumericEvent::Denormal, "denormal", "a denormal number"}};
 
 bool is_float(const Tensor& t) { return t.dtype().is_float() || t.dtype().code == runtime::TypeCode::BFloat; }
 
@@ -145,7 +145,7 @@ std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Mach
 }  // namespace
 
 std::optional<NumericEvent> numeric_event(std::string_view spec) {
-  for (const EventName& e : kEvents)
+  for (const EventName& e : kNumericEvents)
     if (e.spec == spec) return e.event;
   return std::nullopt;
 }
@@ -158,7 +158,7 @@ std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const
   const runtime::Kernel* kernel = kernels && run.is_kernel_call(pc) ? kernels->find(run.kernel_called(pc)) : nullptr;
   if (kernel && !kernel->may_have_written().value_or(true)) return std::nullopt;
   const std::vector<Operand> all = operands(run, map, m, frame, pc);
-  const std::string_view text = kEvents[std::size_t(event)].text;
+  const std::string_view text = kNumericEvents[std::size_t(event)].text;
   for (const Operand& o : all) {
     const std::int64_t at = o.is_output ? find(*o.tensor, event) : -1;
     if (at < 0) continue;

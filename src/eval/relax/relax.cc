@@ -9,8 +9,12 @@
 
 #include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
+#include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
@@ -449,14 +453,14 @@ class RelaxEval {
   Result<Value> call_op(std::string_view name, const ir::Call* c, Scope& scope) {
     const op::Row* row = op::find(name);
     if (!row || !has_meaning(*row)) return call_unknown(name, c, scope);
-    if (row->id == op::Id::CallTirInplace) return call_tir_inplace(c, scope);
+    if (name == op::CallTirInplace) return call_tir_inplace(c, scope);
     if (row->has(op::Trait::CallTir)) return call_tir(c, scope);
     if (row->has(op::Trait::CallsClosure)) return call_closure(c, scope);
-    if (row->id == op::Id::MakeClosure) return make_closure(c, scope);
-    const bool with_machine = row->id == op::Id::CallBuiltinWithCtx;
+    if (name == op::MakeClosure) return make_closure(c, scope);
+    const bool with_machine = name == op::CallBuiltinWithCtx;
     if (with_machine || row->has(op::Trait::CallsPacked)) return call_packed_op(c, with_machine, scope);
     if (row->has(op::Trait::Kills)) return kill(c, scope);
-    if (row->id == op::Id::VmCallTirDyn) return call_tir_dyn(c, scope);
+    if (name == op::VmCallTirDyn) return call_tir_dyn(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output}); });
   }
@@ -516,7 +520,7 @@ class RelaxEval {
 
   // ---- types against values ----
 
-  // Checks `value` against a type and binds symbolic variables that stand alone; with `compound` the other dims too.
+  // Checks `value` against a type and binds symbolic variables that are alone; with `compound` the other dims too.
   Result<Unit> match(const ir::Type* type, const Value& value, Scope& scope, const std::string& who, bool compound) {
     if (const auto* t = as<ir::TensorType>(type)) return match_tensor(t, value, scope, who, compound);
     if (const auto* t = as<ir::ShapeType>(type)) {

@@ -7,7 +7,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "eval/relax/relax_bodies.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op_id.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/support/check.h"
 
 namespace rldb::eval {

@@ -20,13 +20,6 @@ struct OpCall {
 };
 using OpFn = runtime::Result<runtime::Value> (*)(const OpCall& call);
 
-// The functions that the rows of op.def name; `none` marks a row without one.
-namespace body {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
-  runtime::Result<runtime::Value> eval_fn(const OpCall& c);
-#include "rldb/ir/op/op.def"
-}  // namespace body
-
 // What a call of the operator computes; null when it has no meaning here. Operators that are calls themselves, and
 // kills, are the evaluator's core (relax.cc).
 OpFn find_relax_op(op::Id id);

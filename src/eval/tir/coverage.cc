@@ -1,5 +1,5 @@
 // Coverage: an abstract run of a PrimFunc that finds the outputs of which every element is surely written.
-#include "eval/tir/coverage.h"
+#include "rldb/eval/coverage.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -17,18 +17,39 @@ using ir::as;
 class Coverage {
  public:
   std::vector<bool> run(const ir::PrimFunc* f) {
-    for (const ir::PrimParam& p : f->params)
-      if (p.buffer) params_.emplace(p.buffer->data, p.buffer);
-    visit(f->body, true);
-    find_aliases(f->body);
+    std::vector<const ir::Buffer*> buffers;
+    for (const ir::PrimParam& p : f->params) buffers.push_back(p.buffer);
+    look(f, buffers);
     std::vector<bool> out;
-    for (const ir::PrimParam& p : f->params)
-      out.push_back(p.buffer &&
-                    (aliased_.contains(p.buffer) || (stored_.contains(p.buffer) && !whole_.contains(p.buffer))));
+    for (const ir::Buffer* b : buffers)
+      out.push_back(b && (aliased_.contains(b) || (stored_.contains(b) && !whole_.contains(b))));
+    return out;
+  }
+
+  std::unordered_set<const ir::Buffer*> run_on_allocations(const ir::PrimFunc* f) {
+    std::vector<const ir::Buffer*> buffers;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      if (const auto* block = as<ir::SBlock>(n))
+        buffers.insert(buffers.end(), block->alloc_buffers.begin(), block->alloc_buffers.end());
+      if (const auto* alloc = as<ir::AllocBuffer>(n)) buffers.push_back(alloc->buffer);
+      if (const auto* decl = as<ir::DeclBuffer>(n); decl && !decl->data) buffers.push_back(decl->buffer);
+      return as<ir::Stmt>(n) != nullptr || as<ir::SBlock>(n) != nullptr;
+    });
+    look(f, buffers);
+    std::unordered_set<const ir::Buffer*> out;
+    for (const ir::Buffer* b : buffers)
+      if (aliased_.contains(b) || !whole_.contains(b)) out.insert(b);
     return out;
   }
 
  private:
+  void look(const ir::PrimFunc* f, const std::vector<const ir::Buffer*>& buffers) {
+    for (const ir::Buffer* b : buffers)
+      if (b) pointers_.emplace(b->data, b);
+    visit(f->body, true);
+    find_aliases(f->body);
+  }
+
   // `always`: nothing above decides whether this statement runs.
   void visit(const ir::Stmt* s, bool always) {
     if (!s) return;
@@ -109,7 +130,7 @@ class Coverage {
   void find_aliases(const ir::Stmt* body) {
     ir::walk(body, [&](const ir::Node* n) {
       if (const auto* v = as<ir::Var>(n))
-        if (const auto it = params_.find(v); it != params_.end()) aliased_.insert(it->second);
+        if (const auto it = pointers_.find(v); it != pointers_.end()) aliased_.insert(it->second);
       if (const auto* block = as<ir::SBlock>(n))
         for (const ir::MatchBufferRegion& m : block->match_buffers) aliased_.insert(m.source.buffer);
       return true;
@@ -117,8 +138,8 @@ class Coverage {
   }
 
   std::vector<const ir::ForStmt*> loops_;
-  std::unordered_map<const ir::Var*, const ir::Expr*> axes_;  // axis of a block: its value
-  std::unordered_map<const ir::Var*, const ir::Buffer*> params_;
+  std::unordered_map<const ir::Var*, const ir::Expr*> axes_;        // axis of a block: its value
+  std::unordered_map<const ir::Var*, const ir::Buffer*> pointers_;  // of the buffers that are asked about
   std::unordered_set<const ir::Buffer*> stored_;
   std::unordered_set<const ir::Buffer*> whole_;
   std::unordered_set<const ir::Buffer*> aliased_;
@@ -127,5 +148,9 @@ class Coverage {
 }  // namespace
 
 std::vector<bool> may_leave_unwritten(const ir::PrimFunc* f) { return Coverage().run(f); }
+
+std::unordered_set<const ir::Buffer*> allocations_left_unwritten(const ir::PrimFunc* f) {
+  return Coverage().run_on_allocations(f);
+}
 
 }  // namespace rldb::eval

@@ -87,6 +87,7 @@ struct Environment {
   std::unordered_map<const ir::Buffer*, BufferValue> buffers;
   std::unordered_map<const ir::Var*, Pointer> pointers;
   std::unordered_map<const ir::Var*, Records> records;
+  std::unordered_map<const ir::Call*, Scalar> exchanged;  // of the statement in progress: what other threads gave
 };
 
 }  // namespace rldb::eval

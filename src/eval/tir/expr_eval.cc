@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "eval/tir/intrinsic.h"
+#include "eval/tir/parts.h"
+#include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/threads.h"
 
 namespace rldb::eval {
 
@@ -228,39 +231,49 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
 }
 
 bool is_packed_call(const ir::Expr* e) {
-  return ir::is_call_of(e, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(e, ir::Intrinsic::TvmCallCpacked);
+  return is_call_of<ir::intrin::TvmCallPacked>(e) || is_call_of<ir::intrin::TvmCallCpacked>(e);
 }
 
 Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   const DType result = c->dtype().element();
-  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) {
+  if (is_call_of<ir::intrin::IfThenElse>(c)) {
     RLDB_TRY(const Scalar cond, eval(c->args[0], lane % lanes_of(c->args[0])));
     return eval(c->args[cond.i ? 1 : 2], lane);
   }
-  if (ir::is_call_of(c, ir::Intrinsic::Reinterpret)) {
+  if (is_call_of<ir::intrin::Reinterpret>(c)) {
     RLDB_TRY(const Scalar v, eval(c->args[0], lane));
     alignas(8) std::byte bytes[8] = {};
     store(bytes, c->args[0]->dtype().element(), v);
     return load(bytes, result);
   }
-  const bool is_ret = ir::is_call_of(c, ir::Intrinsic::Ret) && c->args.size() == 1;
-  if (is_ret || ir::is_call_of(c, ir::Intrinsic::Likely)) return eval(c->args[0], lane);
+  const bool is_ret = is_call_of<ir::intrin::Ret>(c) && c->args.size() == 1;
+  if (is_ret || is_call_of<ir::intrin::Likely>(c)) return eval(c->args[0], lane);
   if (is_packed_call(c)) {
     RLDB_TRY(const Value v, call_packed(c));
     if (v.is_null()) return Scalar{};
     return scalar_of(v, result.is_void() ? DType::Int(64) : result);
   }
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
-  if (row && row->id == ir::Intrinsic::Isnullptr && c->args.size() == 1) return is_null(c->args[0]);
+  if (row && ir::meeting_of(row->id) != ir::Meeting::None) return exchanged(c);
+  if (is_call_of<ir::intrin::Isnullptr>(c) && c->args.size() == 1) return is_null(c->args[0]);
   // The workspace is the evaluator's own memory, which goes when nothing refers to it.
-  if (row && row->id == ir::Intrinsic::TVMBackendFreeWorkspace) return of_int(0);
-  const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(row->id) : nullptr;
+  if (is_call_of<ir::intrin::TVMBackendFreeWorkspace>(c)) return of_int(0);
+  const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(*row) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
   Scalar args[3];
   for (int i = 0; i < row->arity; ++i) {
     RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
   }
   return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);
+}
+
+// What other threads gave: the machine has it before the statement is done.
+Result<Scalar> ExprEval::exchanged(const ir::Call* c) const {
+  if (const auto it = env_.exchanged.find(c); it != env_.exchanged.end()) return it->second;
+  return fail(ErrorKind::Unsupported,
+              fmt::format("`{}` has a value where threads of a kernel meet in a statement: not outside of threads, and "
+                          "not on a side of an expression that may be left out",
+                          callee_text(c)));
 }
 
 Result<Scalar> ExprEval::is_null(const ir::Expr* pointer) const {
@@ -274,18 +287,14 @@ Result<Scalar> ExprEval::is_null(const ir::Expr* pointer) const {
 
 Result<Value> ExprEval::as_value(const ir::Expr* e) const {
   if (const auto* s = ir::as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
-  if (const auto* v = ir::as<ir::Var>(e)) {
-    for (const auto& [buffer, value] : env_.buffers)
-      if (buffer->data == v) {
-        if (!value.inside())
-          return fail(ErrorKind::OutOfBounds,
-                      fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));
-        return value.as_value();
-      }
+  ir::PointedBuffer memory(e);
+  for (const auto& [buffer, value] : env_.buffers) memory.offer(buffer);
+  if (const ir::Buffer* buffer = memory.found()) {
+    const BufferValue& value = env_.buffers.at(buffer);
+    if (value.inside()) return value.as_value();
+    return fail(ErrorKind::OutOfBounds,
+                fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));
   }
-  // T.tvm_stack_make_array(data, shape, ...): the whole buffer behind `data`.
-  if (const auto* c = ir::as<ir::Call>(e); c && ir::is_call_of(c, ir::Intrinsic::TvmStackMakeArray) && !c->args.empty())
-    return as_value(c->args[0]);
   RLDB_TRY(const Scalar v, eval(e));
   const DType t = e->dtype();
   if (t.is_float()) return Value::of_float(v.f);

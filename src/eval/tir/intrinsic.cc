@@ -75,14 +75,15 @@ Scalar ldexp(Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].
 #define RLDB_EVAL_Native(f) unary<std::f, std::f>
 #define RLDB_EVAL_Own(f) own::f
 #define RLDB_EVAL_Form nullptr
+#define RLDB_EVAL_Eval nullptr
 #define RLDB_EVAL_None nullptr
 constexpr IntrinsicFn kBodies[] = {
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_EVAL_##evaluate,
-#include "rldb/ir/intrinsic.def"
+#include "rldb/ir/intrinsic/intrinsic.def"
 };
 
 }  // namespace
 
-IntrinsicFn body_of(ir::Intrinsic id) { return kBodies[std::size_t(id)]; }
+IntrinsicFn body_of(const ir::IntrinsicInfo& row) { return kBodies[row.index]; }
 
 }  // namespace rldb::eval

@@ -11,6 +11,6 @@ namespace rldb::eval {
 
 using IntrinsicFn = Scalar (*)(std::span<const Scalar> args, DType arg_type, DType result_type);
 // Null for those that the evaluator computes in another way, or not at all.
-IntrinsicFn body_of(ir::Intrinsic id);
+IntrinsicFn body_of(const ir::IntrinsicInfo& row);
 
 }  // namespace rldb::eval

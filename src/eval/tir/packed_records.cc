@@ -4,13 +4,13 @@
 
 #include <cstring>
 
+#include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::eval {
 
 using ir::as;
-using ir::Intrinsic;
 using runtime::ErrorKind;
 using runtime::fail;
 using runtime::Result;
@@ -30,8 +30,9 @@ bool is_record(const Environment& env, const ir::Expr* e) {
   return v && env.records.contains(v);
 }
 
-const ir::Call* call_of(const ir::Expr* e, Intrinsic id, std::size_t arguments) {
-  return ir::is_call_of(e, id) && as<ir::Call>(e)->args.size() >= arguments ? as<ir::Call>(e) : nullptr;
+template <ir::Intrinsic id>
+const ir::Call* call_of(const ir::Expr* e, std::size_t arguments) {
+  return is_call_of<id>(e) && as<ir::Call>(e)->args.size() >= arguments ? as<ir::Call>(e) : nullptr;
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ const ir::Call* call_of(const ir::Expr* e, Intrinsic id, std::size_t arguments) 
 Result<Pointer> TirMachine::Impl::pointer_of(const ir::Expr* e) const {
   if (const auto* v = as<ir::Var>(e))
     if (const auto it = env.pointers.find(v); it != env.pointers.end()) return it->second;
-  const auto* c = call_of(e, Intrinsic::AddressOf, 1);
+  const auto* c = call_of<ir::intrin::AddressOf>(e, 1);
   const auto* load = c ? as<ir::BufferLoad>(c->args[0]) : nullptr;
   if (!load)
     return fail(ErrorKind::Unsupported, fmt::format("the evaluator cannot follow the pointer `{}`", ir::print_expr(e)));
@@ -51,7 +52,7 @@ Result<Pointer> TirMachine::Impl::pointer_of(const ir::Expr* e) const {
 
 // The value of a pointer variable that a call gives; false: another kind of value.
 Result<bool> TirMachine::Impl::bind_call(const ir::Var* var, const ir::Expr* value) {
-  if (const auto* c = call_of(value, Intrinsic::TvmStackAlloca, 2)) {
+  if (const auto* c = call_of<ir::intrin::TvmStackAlloca>(value, 2)) {
     const auto* what = as<ir::StringImm>(c->args[0]);
     env.records[var].clear();
     if (!what || what->value != kShapeStack) return true;
@@ -59,7 +60,7 @@ Result<bool> TirMachine::Impl::bind_call(const ir::Var* var, const ir::Expr* val
     RLDB_TRY(env.pointers[var], allocate({count}, DType::Int(64), var->name));
     return true;
   }
-  if (const auto* c = call_of(value, Intrinsic::TVMBackendAllocWorkspace, 3)) {
+  if (const auto* c = call_of<ir::intrin::TVMBackendAllocWorkspace>(value, 3)) {
     RLDB_TRY(const std::int64_t bytes, expr().integer(c->args[2]));
     RLDB_TRY(env.pointers[var], allocate({bytes}, DType::UInt(8), var->name));
     return true;
@@ -81,11 +82,11 @@ Result<Unit> TirMachine::Impl::set_field(const ir::Call* c) {
 
 Result<Field> TirMachine::Impl::field_value(const ir::Expr* e) const {
   const bool is_pointer = as<ir::PointerType>(e->type) || e->dtype().is_handle();
-  if (const auto* c = call_of(e, Intrinsic::Reinterpret, 1); c && is_pointer) {
+  if (const auto* c = call_of<ir::intrin::Reinterpret>(e, 1); c && is_pointer) {
     if (const auto* text = as<ir::StringImm>(c->args[0])) return Field{Value::of_string(std::string(text->value)), {}};
     return Field{};  // the null pointer
   }
-  if (const auto* c = call_of(e, Intrinsic::TvmStructGet, 3); c && is_record(env, c->args[0])) {
+  if (const auto* c = call_of<ir::intrin::TvmStructGet>(e, 3); c && is_record(env, c->args[0])) {
     RLDB_TRY(const std::int64_t index, expr().integer(c->args[1]));
     RLDB_TRY(const std::int64_t field, expr().integer(c->args[2]));
     if (field != kAddress) return field_of(as<ir::Var>(c->args[0]), index, field);
@@ -158,17 +159,16 @@ Result<Unit> TirMachine::Impl::call_lowered(const ir::Call* c) {
 // Statements of lowered calls; false: another kind of statement.
 Result<bool> TirMachine::Impl::evaluate_lowered(const ir::Expr* e) {
   const auto* c = as<ir::Call>(e);
-  const ir::IntrinsicInfo* row = c ? ir::called_intrinsic(c) : nullptr;
-  if (!row) return false;
-  if (row->id == Intrinsic::TvmStructSet) {
+  if (!c) return false;
+  if (is_call_of<ir::intrin::TvmStructSet>(c)) {
     RLDB_TRY_VOID(set_field(c));
     return true;
   }
-  if (row->id == Intrinsic::TvmCallPackedLowered || row->id == Intrinsic::TvmCallCpackedLowered) {
+  if (is_call_of<ir::intrin::TvmCallPackedLowered>(c) || is_call_of<ir::intrin::TvmCallCpackedLowered>(c)) {
     RLDB_TRY_VOID(call_lowered(c));
     return true;
   }
-  if (row->id == Intrinsic::TvmThrowLastError) return fail(ErrorKind::Raised, "a function of the runtime failed");
+  if (is_call_of<ir::intrin::TvmThrowLastError>(c)) return fail(ErrorKind::Raised, "a function of the runtime failed");
   return false;
 }
 

@@ -3,7 +3,8 @@
 
 #include <unordered_map>
 
-#include "eval/tir/coverage.h"
+#include "eval/tir/parts.h"
+#include "rldb/eval/coverage.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -92,7 +93,7 @@ class SignatureMaker {
       return append(s->cond, code, depth + 1) && append(s->true_value, code, depth + 1) &&
              append(s->false_value, code, depth + 1) && emit(code, DimOp::Code::Select);
     if (const auto* c = ir::as<ir::Call>(e)) {
-      if (!ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return false;
+      if (!is_call_of<ir::intrin::IfThenElse>(c)) return false;
       return append(c->args[0], code, depth + 1) && append(c->args[1], code, depth + 1) &&
              append(c->args[2], code, depth + 1) && emit(code, DimOp::Code::Select);
     }

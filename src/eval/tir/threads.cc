@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
@@ -44,9 +45,29 @@ std::string_view sync_scope(const ir::Expr* e) {
   return scope ? scope->value : std::string_view();
 }
 
-bool is_warp_barrier(const ir::Stmt* s) {
-  const auto* e = as<ir::Evaluate>(s);
-  return e && sync_scope(e->value) == kWarp;
+bool is_warp_barrier(const Wait& w) { return w.meeting == ir::Meeting::Barrier && sync_scope(w.call) == kWarp; }
+
+// The warp's size that the shuffles of a kernel are written for.
+Result<std::int64_t> warp_size_of(const ir::Stmt* root) {
+  std::optional<std::int64_t> found;
+  bool agree = true;
+  ir::walk(root, [&](const ir::Node* n) {
+    const auto* c = as<ir::Call>(n);
+    if (!c || ir::meeting_of(c) != ir::Meeting::Shuffle || c->args.size() < 5) return true;
+    const auto size = ir::const_int(c->args[4]);
+    agree = agree && size && (!found || *found == *size) && *size > 0 && *size <= kMaxWarpSize;
+    found = size;
+    return true;
+  });
+  if (!agree)
+    return fail(
+        ErrorKind::Unsupported,
+        fmt::format("the shuffles of a kernel need one size of a warp, a constant of at most {}", kMaxWarpSize));
+  return found.value_or(kWarpSize);
+}
+
+std::string meeting_name(const Wait& w) {
+  return w.meeting == ir::Meeting::Barrier ? "a barrier" : fmt::format("`T.{}`", ir::called_intrinsic(w.call)->name);
 }
 
 }  // namespace
@@ -60,13 +81,23 @@ const ThreadAxis* Grid::axis(std::string_view tag) const {
 
 void Grid::place(std::size_t thread) { place_at(threads, std::int64_t(thread)); }
 
-std::int64_t Grid::warp_of(std::size_t thread) {
-  std::int64_t lanes = 1;
+std::int64_t Grid::lanes() const {
+  std::int64_t n = 1;
   for (const ThreadAxis& a : threads)
-    if (a.tag.starts_with(kThread)) lanes *= a.extent;
-  const std::int64_t flat = std::int64_t(thread);
-  const std::int64_t warps = (lanes + kWarpSize - 1) / kWarpSize;
-  return flat / lanes * warps + flat % lanes / kWarpSize;
+    if (a.tag.starts_with(kThread)) n *= a.extent;
+  return n;
+}
+
+std::int64_t Grid::warp_of(std::size_t thread) const {
+  const std::int64_t flat = std::int64_t(thread), block = lanes();
+  const std::int64_t in_block = (block + warp_size - 1) / warp_size;
+  return flat / block * in_block + flat % block / warp_size;
+}
+
+std::map<std::int64_t, std::vector<std::size_t>> Grid::warps() const {
+  std::map<std::int64_t, std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i < running.size(); ++i) out[warp_of(i)].push_back(i);
+  return out;
 }
 
 std::string Grid::name_of(std::size_t thread) {
@@ -178,6 +209,7 @@ Result<Unit> TirMachine::Impl::open_grid(const ir::Stmt* root) {
   Grid made;
   made.root = root;
   RLDB_TRY_VOID(find_axes(root, made));
+  RLDB_TRY(made.warp_size, warp_size_of(root));
   Activity& top = stack.back();
   made.root_min = top.at;
   top.at = top.end;
@@ -235,7 +267,7 @@ void TirMachine::Impl::take_turn(std::size_t thread) {
 Result<Unit> TirMachine::Impl::take_turns() {
   while (grid) {
     Thread& now = grid->running[grid->current];
-    now.done = stack.size() <= grid->depth();
+    now.done = stack.size() <= grid->depth() && !now.waits;
     if (!now.done && !now.waits) return Unit{};
     now.stack = std::move(stack);
     now.env = std::move(env);
@@ -263,28 +295,31 @@ Result<bool> TirMachine::Impl::release() {
   std::vector<Thread>& all = grid->running;
   const auto first = std::find_if(all.begin(), all.end(), [](const Thread& t) { return !t.done; });
   if (first == all.end()) return false;
-  std::map<std::int64_t, std::vector<std::size_t>> warps;
-  for (std::size_t i = 0; i < all.size(); ++i) warps[grid->warp_of(i)].push_back(i);
   bool released = false;
-  for (const auto& [number, lanes] : warps) {
-    const ir::Stmt* at = all[lanes[0]].waits;
+  for (const auto& [number, lanes] : grid->warps()) {
+    RLDB_TRY(const bool some, release_lanes(lanes));
+    released = released || some;
+    const Wait& at = all[lanes[0]].waits;
     if (!at || !is_warp_barrier(at)) continue;
-    if (!std::all_of(lanes.begin(), lanes.end(), [&](std::size_t i) { return all[i].waits == at; })) continue;
-    for (const std::size_t i : lanes) all[i].waits = nullptr;
+    if (!std::all_of(lanes.begin(), lanes.end(), [&](std::size_t i) { return all[i].waits.same_place(at); })) continue;
+    for (const std::size_t i : lanes) all[i].waits = {};
     released = true;
   }
   if (released) return true;
-  const auto odd = std::find_if(all.begin(), all.end(), [&](const Thread& t) { return t.waits != first->waits; });
-  if (odd == all.end() && !is_warp_barrier(first->waits)) {
-    for (Thread& t : all) t.waits = nullptr;
+  RLDB_TRY(released, release_groups(false));
+  if (released) return true;
+  const auto odd =
+      std::find_if(all.begin(), all.end(), [&](const Thread& t) { return !t.waits.same_place(first->waits); });
+  if (odd == all.end() && first->waits.meeting == ir::Meeting::AllReduce) return release_groups(true);
+  if (odd == all.end() && first->waits.meeting == ir::Meeting::Barrier && !is_warp_barrier(first->waits)) {
+    for (Thread& t : all) t.waits = {};
     return true;
   }
   const auto name = [&](auto it) { return grid->name_of(std::size_t(it - all.begin())); };
-  return fail(
-      ErrorKind::Raised,
-      fmt::format("the threads of a block do not meet at a barrier: the thread with {} waits, the one with {} {}",
-                  name(first), name(odd == all.end() ? first : odd),
-                  odd != all.end() && odd->done ? "is done" : "waits at another one"));
+  return fail(ErrorKind::Raised,
+              fmt::format("the threads of a block do not meet at {}: the thread with {} waits, the one with {} {}",
+                          meeting_name(first->waits), name(first), name(odd == all.end() ? first : odd),
+                          odd != all.end() && odd->done ? "is done" : "waits at another one"));
 }
 
 Result<Unit> TirMachine::Impl::next_block() {
@@ -303,7 +338,11 @@ Result<Unit> TirMachine::Impl::wait_at_barrier(const ir::Stmt* s, const ir::Expr
   if (!grid) return pop_after(Unit{});  // one thread: nothing to wait for
   if (sync_scope(barrier) == "global")
     return fail(ErrorKind::Unsupported, "the evaluator runs blocks one after another: they cannot wait for each other");
-  grid->running[grid->current].waits = s;
+  Wait& wait = grid->running[grid->current].waits;
+  wait = {};
+  wait.at = s;
+  wait.call = as<ir::Call>(barrier);
+  wait.meeting = ir::Meeting::Barrier;
   return pop_after(Unit{});
 }
 

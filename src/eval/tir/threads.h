@@ -1,15 +1,21 @@
 // Threads of a GPU kernel in progress. Room-private.
 //
 // A kernel without a barrier runs as loops over its threads, one thread to its end before the next begins. With
-// barriers (T.tvm_storage_sync) it is a Grid: the blocks one after another, and of a block every thread with a stack
-// and an environment of its own. They take turns: one runs up to a barrier or its end, then the next.
+// barriers (T.tvm_storage_sync) or exchanges (warp shuffles, T.tvm_thread_allreduce) it is a Grid: the blocks one after
+// another, and of a block every thread with a stack and an environment of its own. They take turns: one runs up to
+// where it has to meet others or to its end, then the next.
 #pragma once
 
 #include <map>
 
 #include "eval/tir/environment.h"
+#include "rldb/ir/threads.h"
 
 namespace rldb::eval {
+
+inline constexpr std::int64_t kWarpSize = 32;        // unless a shuffle says otherwise
+inline constexpr std::int64_t kMaxWarpSize = 64;     // a mask has a bit for each
+inline constexpr std::int64_t kMaxThreads = 16'384;  // of a block
 
 // A statement in progress. What the numbers mean depends on the statement: a loop counts in `at` up to `end`, a
 // sequence indexes in `at`, a block goes through its phases.
@@ -27,10 +33,27 @@ struct ThreadAxis {
   std::int64_t at = 0;
 };
 
+// Where a thread waits for others, and what it brings.
+struct Wait {
+  const ir::Stmt* at = nullptr;  // null: it does not wait
+  const ir::Call* call = nullptr;
+  ir::Meeting meeting = ir::Meeting::None;
+  std::vector<Scalar> given;  // Shuffle: its value; AllReduce: its values, and afterwards the reduced ones
+  // Shuffle: the lanes that have to come (0: the target has no masks), the operand, and how many lanes make a group.
+  std::uint64_t mask = 0;
+  std::int64_t operand = 0, width = 0;
+  // AllReduce: over which of the grid's thread axes, and how.
+  std::vector<bool> reduced;
+  const ir::CommReducer* reducer = nullptr;
+
+  explicit operator bool() const { return at != nullptr; }
+  bool same_place(const Wait& other) const { return at == other.at && call == other.call; }
+};
+
 struct Thread {
   std::vector<Activity> stack;
   Environment env;
-  const ir::Stmt* waits = nullptr;  // the barrier that it is at
+  Wait waits;
   bool begun = false;
   bool done = false;
 };
@@ -44,17 +67,18 @@ struct Grid {
   std::vector<ThreadAxis> blocks, threads;  // the innermost first
   std::vector<Thread> running;              // of the block that runs; the one whose turn it is has its state in Impl
   std::size_t current = 0;
+  std::int64_t warp_size = kWarpSize;
   // Memory of several threads: a buffer or pointer, of the block (0) or of a warp (its number plus 1).
   std::map<std::pair<const ir::Node*, std::int64_t>, Pointer> shared;
 
   std::size_t depth() const { return below.size(); }
   const ThreadAxis* axis(std::string_view tag) const;
-  void place(std::size_t thread);            // sets `at` of the threads' axes
-  std::int64_t warp_of(std::size_t thread);  // by threadIdx, x innermost
-  std::string name_of(std::size_t thread);   // "threadIdx.x = 3"
+  void place(std::size_t thread);                  // sets `at` of the threads' axes
+  std::int64_t lanes() const;                      // threads of a block, not counting virtual ones
+  std::int64_t warp_of(std::size_t thread) const;  // by threadIdx, x innermost
+  std::int64_t lane_of(std::size_t thread) const { return std::int64_t(thread) % lanes() % warp_size; }
+  std::map<std::int64_t, std::vector<std::size_t>> warps() const;  // the threads of each, by lane
+  std::string name_of(std::size_t thread);                         // "threadIdx.x = 3"
 };
-
-inline constexpr std::int64_t kWarpSize = 32;
-inline constexpr std::int64_t kMaxThreads = 16'384;  // of a block
 
 }  // namespace rldb::eval

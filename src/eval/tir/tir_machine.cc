@@ -1,6 +1,7 @@
 // TirMachine: `step` advances the innermost activity.
 #include <fmt/format.h>
 
+#include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/ir/printer.h"
 
@@ -46,7 +47,17 @@ void TirMachine::Impl::settle() {
   }
 }
 
+// A statement with exchanges is done when the other threads have given what it takes.
 Result<Unit> TirMachine::Impl::advance() {
+  if (!grid) return advance_statement();
+  RLDB_TRY(const bool waits, exchange_first(stack.back().stmt));
+  if (waits) return Unit{};
+  auto done = advance_statement();
+  env.exchanged.clear();
+  return done;
+}
+
+Result<Unit> TirMachine::Impl::advance_statement() {
   Activity& top = stack.back();
   const ir::Stmt* s = top.stmt;
   if (const auto* st = as<ir::BufferStore>(s)) return pop_after(store_element(st));
@@ -232,27 +243,32 @@ Result<Unit> TirMachine::Impl::allocate_pointer(const ir::AllocateStmt* st) {
 
 Result<Unit> TirMachine::Impl::enter_attr(const ir::AttrStmt* st, Activity& top) {
   if (st->thread_var) return enter_threads(st, top);
-  stack.pop_back();
+  // A reduction over threads asks for its reducer; other attributes mean nothing here.
+  if (st->key == ir::kReduceScope)
+    top.started = true;
+  else
+    stack.pop_back();
   push(st->body);
   return Unit{};
 }
 
 Result<Unit> TirMachine::Impl::evaluate(const ir::Expr* e) {
   const auto* c = as<ir::Call>(e);
-  if (ir::is_call_of(e, ir::Intrinsic::Ret)) {
+  if (is_call_of<ir::intrin::Ret>(e)) {
     if (!c->args.empty()) {
       RLDB_TRY(result, expr().as_value(c->args[0]));
     }
     stack.resize(grid ? grid->depth() : 0);  // the thread's own
     return Unit{};
   }
-  if (ir::is_call_of(e, ir::Intrinsic::ThreadReturn)) {
+  if (is_call_of<ir::intrin::ThreadReturn>(e)) {
     leave_thread();
     return Unit{};
   }
-  const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
-  if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) return leave_loop(for_good);
-  if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) return wait_at_barrier(stack.back().stmt, e);
+  const bool for_good = is_call_of<ir::intrin::BreakLoop>(e);
+  if (for_good || is_call_of<ir::intrin::ContinueLoop>(e)) return leave_loop(for_good);
+  if (is_call_of<ir::intrin::TvmStorageSync>(e)) return wait_at_barrier(stack.back().stmt, e);
+  if (ir::meeting_of(e) == ir::Meeting::AllReduce) return pop_after(store_reduced(c));
   if (is_packed_call(e)) {
     RLDB_TRY(const Value ignored, expr().call_packed(c));
     (void)ignored;

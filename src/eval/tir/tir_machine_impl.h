@@ -25,6 +25,7 @@ struct TirMachine::Impl {
   std::unordered_set<const ir::Var*> matched;
   std::optional<Grid> grid;  // the kernel whose threads take turns
   std::unordered_map<const ir::Stmt*, bool> barriers;
+  std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
 
@@ -65,6 +66,7 @@ struct TirMachine::Impl {
   // Passes over what a user would not call a statement: sequences, and loops and blocks that are only waiting to end.
   void settle();
   Result<Unit> advance();
+  Result<Unit> advance_statement();
   Result<Unit> pop_after(Result<Unit> done);
   Result<Unit> bind(const ir::Var* var, const ir::Expr* value);
   Result<Unit> store_element(const ir::BufferStore* st);
@@ -110,6 +112,23 @@ struct TirMachine::Impl {
   Result<Unit> next_block();
   Result<Unit> wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier);
   Pointer* shared_memory(const ir::Node* of, std::string_view scope);
+
+  // ---- what threads give each other (exchange.cc) ----
+  const std::vector<const ir::Call*>& exchanges_of(const ir::Stmt* s);
+  Result<bool> exchange_first(const ir::Stmt* s);
+  Result<Wait> offer(const ir::Stmt* s, const ir::Call* c) const;
+  Result<Unit> offer_shuffle(Wait& wait) const;
+  Result<Unit> offer_values(Wait& wait) const;
+  Result<std::size_t> axis_of(const ir::Var* var) const;
+  const ir::CommReducer* enclosing_reducer() const;
+  Result<bool> release_lanes(const std::vector<std::size_t>& lanes);
+  bool lanes_came(const std::vector<std::size_t>& lanes, const Wait& wait) const;
+  Scalar shuffled(const std::vector<std::size_t>& lanes, std::size_t thread) const;
+  std::uint64_t active_lanes(const std::vector<std::size_t>& lanes, const Wait& wait) const;
+  Result<bool> release_groups(bool whole_block);
+  Result<Unit> reduce_group(const std::vector<std::size_t>& members);
+  void go_on(std::size_t thread, Scalar value);
+  Result<Unit> store_reduced(const ir::Call* c);
 
   // ---- places (tir_place.cc) ----
   bool inside(const ir::Stmt* s) const;

@@ -108,7 +108,7 @@ class Reporter {
     return {};
   }
 
-  // The header ends where its last character is; the mark stands behind it.
+  // The header ends where its last character is; the mark is behind it.
   void report_missing_colon(Node n) {
     const std::size_t line = line_start(n.row().begin);
     const std::size_t at = line + code_of(tree_.text.substr(line, n.row().begin - line)).size();
@@ -141,8 +141,25 @@ class Reporter {
     say(span_of(at, at), source::message(diag::SyntaxError, "something is missing here"));
   }
 
-  // An unbalanced bracket explains most damage best.
+  // An unbalanced bracket explains most damage best; in a line that is balanced, two values side by side within
+  // brackets.
   bool report_bracket(std::size_t begin, std::size_t end) {
+    const std::size_t line_end = std::min(tree_.text.find('\n', begin), tree_.text.size());
+    if (end <= line_end) {
+      const std::size_t at = second_of_two_values(tree_.text, begin, line_end);
+      if (at != Scan::kNone) {
+        std::size_t word_end = at + 1;
+        const char quote = tree_.text[at];
+        if (quote == '"' || quote == '\'') {
+          word_end = std::min(tree_.text.find(quote, word_end), line_end - 1) + 1;
+        } else {
+          while (word_end < line_end && is_word_byte(tree_.text[word_end])) ++word_end;
+        }
+        const std::string_view word = tree_.text.substr(at, word_end - at);
+        say(span_of(at, word_end), source::message(diag::SyntaxError, fmt::format("`,` is missing before `{}`", word)));
+        return true;
+      }
+    }
     const Scan scan = scan_brackets(tree_.text, begin, end);
     if (scan.stray != Scan::kNone) {
       report_stray(scan);

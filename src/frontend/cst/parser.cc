@@ -338,7 +338,7 @@ void LiveTree::edit(const Edit& edit, std::string_view text) {
   ts_tree_edit(edited.get(), &e);
   // (ts_tree_get_changed_ranges would say where the syntax differs, in a time that grows with the text.)
   TreePtr made = parse_text(impl_->parser.get(), edited.get(), text);
-  // How the runtime recovers from an error depends on what it could reuse; what is said of a text may not.
+  // How the runtime recovers from an error depends on what it could reuse; what is reported about a text may not.
   if (ts_node_has_error(ts_tree_root_node(made.get()))) made = parse_text(impl_->parser.get(), nullptr, text);
   impl_->tree = std::move(made);
   impl_->text = text;

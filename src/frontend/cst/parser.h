@@ -21,7 +21,7 @@ class KnownStatements {
   // Asked for each whole statement of the body and of the dataflow blocks there, in the order of the text: true leaves
   // the inside out (Kind::Kept).
   virtual bool keeps(const Statement& statement) = 0;
-  // After that: the statement that is known to stand right behind the last one that was kept, with nothing in between,
+  // After that: the statement that is known to be right behind the last one that was kept, with nothing in between,
   // if that one is kept as well.
   virtual bool next(Statement& statement) = 0;
 };

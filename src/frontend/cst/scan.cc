@@ -1,4 +1,10 @@
+// Text below the level of the grammar, read byte by byte: brackets that do not match, values without a comma between
+// them.
 #include "frontend/cst/scan.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
 
 namespace rldb::frontend::cst {
 
@@ -50,6 +56,47 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
     }
   }
   return out;
+}
+
+namespace {
+
+bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+
+// Words that stand between values.
+bool joins_values(std::string_view word) {
+  static constexpr std::array<std::string_view, 11> kWords = {"and", "as", "await",  "else", "for", "if",
+                                                              "in",  "is", "lambda", "not",  "or"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+}  // namespace
+
+std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end) {
+  const Scan scan = scan_brackets(text, begin, end);
+  if (scan.stray != Scan::kNone || !scan.open.empty() || scan.long_string != Scan::kNone) return Scan::kNone;
+  enum class Before { Nothing, String, Value } before = Before::Nothing;
+  int depth = 0;
+  for (std::size_t i = begin; i < end && text[i] != '#';) {
+    const char c = text[i];
+    if (c == ' ' || c == '\t') {
+      ++i;
+      continue;
+    }
+    const bool quote = c == '"' || c == '\'';
+    std::size_t next = i + 1;
+    bool open = false;
+    if (quote) next = skip_string(text, i, end, open);
+    while (is_word_byte(c) && next < end && (is_word_byte(text[next]) || text[next] == '.')) ++next;
+    const bool value = quote || (is_word_byte(c) && !joins_values(text.substr(i, next - i)));
+    // Two strings side by side are one.
+    if (value && depth > 0 && before != Before::Nothing && !(quote && before == Before::String)) return i;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    const bool closer = c == ')' || c == ']' || c == '}';
+    if (closer) --depth;
+    before = quote ? Before::String : value || closer ? Before::Value : Before::Nothing;
+    i = next;
+  }
+  return Scan::kNone;
 }
 
 std::string_view code_of(std::string_view line) {

@@ -15,6 +15,10 @@ struct Scan {
 };
 Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
 
+// `f(x y)`: where `y` begins, in a range whose brackets are balanced. kNone: no two values are side by side in
+// brackets.
+std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end);
+
 // A line without its comment and the blanks before that.
 std::string_view code_of(std::string_view line);
 

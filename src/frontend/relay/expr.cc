@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/relay/reader.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 
@@ -284,20 +285,20 @@ const relay::Expr* Reader::call(Node n) {
       args.push_back(expr(a, Place::Item));
   }
   std::vector<relay::NamedAttr> attrs = attributes(attr_nodes);
+  const bool keyed = std::any_of(attrs.begin(), attrs.end(), [](const auto& a) { return a.name == "attrs_type_key"; });
   if (const auto* op = relay::as<relay::Op>(callee)) {
-    if (!attrs_object) attrs = fitted(*op->info, n, attrs, attr_nodes);
-  } else if (!attrs.empty()) {
-    const bool keyed =
-        std::any_of(attrs.begin(), attrs.end(), [](const auto& a) { return a.name == "attrs_type_key"; });
-    if (!keyed) error(attr_nodes.front(), diag::RelayAttributesOfCall);
+    // One that takes none may be given those of any type.
+    const bool any = keyed && op->info->attributes == relay::AttributesId::None;
+    if (!attrs_object && !any) attrs = fitted(*op->info, n, attrs, attr_nodes);
+  } else if (!attrs.empty() && !keyed) {
+    error(attr_nodes.front(), diag::RelayAttributesOfCall);
   }
   return ctx_.call(callee, args, attrs, attrs_object);
 }
 
 const relay::Expr* Reader::projection(Node n) {
   const Node object = n.child(Field::Object);
-  if (object.is(Kind::Call) || object.is(Kind::Projection) || object.is(Kind::IfExpression))
-    error(n, diag::RelayProjectionOfCall, word_for(object));
+  if (object.is(Kind::Call) || object.is(Kind::Projection)) error(n, diag::RelayProjectionOfCall, word_for(object));
   const relay::Expr* tuple = expr(object, Place::Operand);
   const Node index = n.child(Field::Index);
   Number number;

@@ -1,8 +1,10 @@
 // The prelude: lists, options, trees, and functions over them, under the names that TVM's has.
+#include <algorithm>
 #include <unordered_set>
 
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/module.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend {
@@ -203,6 +205,25 @@ const relay::Module* without_unused(relay::Context& ctx, const relay::Module* m,
 
 }  // namespace
 
+namespace {
+
+bool has(const source::Diagnostics& found, const source::Diagnostic& d) {
+  return std::any_of(found.all().begin(), found.all().end(),
+                     [&](const source::Diagnostic& other) { return other.id == d.id && other.message == d.message; });
+}
+
+// Does the text want the prelude? Then something is missing without it, and nothing is there twice with it.
+bool wants_prelude(const source::Diagnostics& alone, const source::Diagnostics& on_top) {
+  const auto twice = [](const source::Diagnostic& d) {
+    return d.id == source::DiagId(diag::RelayTypeTwice) || d.id == source::DiagId(diag::RelayConstructorTwice);
+  };
+  return std::none_of(on_top.all().begin(), on_top.all().end(), twice) &&
+         std::any_of(alone.all().begin(), alone.all().end(),
+                     [&](const source::Diagnostic& d) { return !has(on_top, d); });
+}
+
+}  // namespace
+
 RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
                                 source::Diagnostics& out) {
   source::Diagnostics alone;
@@ -217,6 +238,8 @@ RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sour
       result = with_prelude;
       result.module = without_unused(ctx, with_prelude.module, options.initial);
       alone = std::move(on_top);
+    } else if (options.initial && wants_prelude(alone, on_top)) {
+      alone = std::move(on_top);  // what is wrong besides
     }
   }
   for (const source::Diagnostic& d : alone.all()) out.add(d);

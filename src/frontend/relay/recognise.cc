@@ -25,7 +25,7 @@ std::string_view without_comments(std::string_view text) {
   }
 }
 
-// A decorator stands above a `def` or a `class`; a global does not.
+// A decorator precedes a `def` or a `class`; a global is alone.
 bool is_decorator(std::string_view text) {
   return text.find("\ndef ") != std::string_view::npos || text.find("\nclass ") != std::string_view::npos ||
          text.find("\nasync ") != std::string_view::npos || text.find('.') < text.find('(');

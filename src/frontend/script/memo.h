@@ -2,7 +2,7 @@
 // an edit only the statements are read again that the edit touched or that see another value under a name.
 //
 // Remembered are the statements at the top of the body and of its dataflow blocks: the names each looked up with what
-// it found, the names it defined, the bindings it made. A statement is kept when its text is the same, stands in the
+// it found, the names it defined, the bindings it made. A statement is kept when its text is the same, is in the
 // same kind of block, and finds the same values; what it made is then put in place again without reading it. A new
 // binding takes over the variable of the old one when name and type are the same, so that its users are kept as well.
 //
@@ -69,7 +69,7 @@ class BodyMemo final : public cst::KnownStatements {
   // `makes_output`: does the statement now bind an output of that name?
   bool replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
               const std::function<bool(std::string_view)>& makes_output);
-  // `adjacent`: the statement read or put back just before stands right in front of it.
+  // `adjacent`: the statement read or put back just before is right in front of it.
   void open(cst::Node at, Body& body, bool adjacent);
   void close(Body& body, bool beside_damage);
   // A name was looked up in the function's scope.
@@ -82,7 +82,7 @@ class BodyMemo final : public cst::KnownStatements {
   // The names that a kept statement binds, if there is an output of its block among them.
   template <class F>
   void for_each_output(cst::Node kept, F&& f) const;
-  // A variable of a statement that is gone, for a new binding of the same name and type; or null.
+  // A variable of a statement that was removed, for a new binding of the same name and type; or null.
   const ir::Var* take_variable(std::string_view name, const ir::Type* type, bool dataflow);
   void abandon() { abandoned_ = true; }
 
@@ -101,7 +101,7 @@ class BodyMemo final : public cst::KnownStatements {
     cst::Kind kind;
     bool fresh;
     bool touched;   // by the last edit
-    bool adjacent;  // stands right behind the one before
+    bool adjacent;  // is right behind the one before
     bool dataflow;
     bool output;    // binds an output of its block
     bool declares;  // n = T.int64()

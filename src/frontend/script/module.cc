@@ -144,7 +144,7 @@ void keep_declared(Reader& r, Member& m) {
     if ((*it)->signature) (*it)->signature->may_refine = false;
 }
 
-// What is said of a member that cannot be read now depends on who asked first: after an edit, all is read again.
+// What is reported about a member that cannot be read now depends on who asked first: after an edit, all is read again.
 void note_order(Reader& r, Member& m) {
   if (m.state != Member::State::Reading && r.module->reading_depth < kMaxDemandDepth) return;
   m.cyclic = true;

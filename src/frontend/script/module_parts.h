@@ -18,7 +18,7 @@ bool is_type_var(Node s);
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node);
 // A class.
 ParsedItem read_module(Reader& r, Node n);
-// Reads functions that stand in no class; each is an item.
+// Reads functions that are in no class; each is an item.
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out);
 // In the order of the text.
 void sort_items(ParseResult& out);

@@ -1,10 +1,12 @@
 // Analyzer: simplification in canonical form, and proofs from what is known about variables.
 #include "rldb/ir/arith.h"
 
+#include <functional>
 #include <numeric>
 
 #include "ir/arith/arith_impl.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"
 
@@ -43,6 +45,36 @@ BinaryKind opposite(BinaryKind kind) {
   RLDB_UNREACHABLE("not a comparison");
 }
 
+// The same with the operands exchanged.
+BinaryKind turned(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+      return kind;
+    case BinaryKind::LT:
+      return BinaryKind::GT;
+    case BinaryKind::LE:
+      return BinaryKind::GE;
+    case BinaryKind::GT:
+      return BinaryKind::LT;
+    case BinaryKind::GE:
+      return BinaryKind::LE;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Div:
+    case BinaryKind::Mod:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::FloorMod:
+    case BinaryKind::Min:
+    case BinaryKind::Max:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
+  }
+  RLDB_UNREACHABLE("not a comparison");
+}
+
 }  // namespace
 
 // Children first; index arithmetic goes through the canonical form.
@@ -63,8 +95,10 @@ class Simplifier final : public Rewriter {
       return expr_equal(made, e) ? e : made;
     }
     const auto* b = as<BinaryExpr>(e);
-    if (b && is_comparison(b->op()) && is_index(b->a))
-      if (const auto decided = owner_.decide(b->op(), b->a, b->b)) return ctx_.bool_imm(*decided);
+    if (b && is_comparison(b->op()) && is_index(b->a)) {
+      if (const auto decided = owner_.prover().decide(b->op(), b->a, b->b)) return ctx_.bool_imm(*decided);
+      if (const Expr* written = owner_.comparison(b->op(), b->a, b->b)) return expr_equal(written, e) ? e : written;
+    }
     ++owner_.depth_;
     const Expr* made = folded(default_expr(e));
     --owner_.depth_;
@@ -76,13 +110,14 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(e)) {
       if (isa<IntImm>(n->a) || isa<NotExpr>(n->a)) return logical_not(ctx_, n->a);
       const auto* c = as<BinaryExpr>(n->a);
-      if (c && is_comparison(c->op()) && c->a->dtype().is_integral()) return ctx_.binary(opposite(c->op()), c->a, c->b);
-      return e;
+      if (!c || !is_comparison(c->op()) || !c->a->dtype().is_integral()) return e;
+      const Expr* written = is_index(c->a) ? owner_.comparison(opposite(c->op()), c->a, c->b) : nullptr;
+      return written ? written : ctx_.binary(opposite(c->op()), c->a, c->b);
     }
     if (const auto* s = as<SelectExpr>(e)) return chosen(e, s->cond, s->true_value, s->false_value);
     if (const auto* c = as<Call>(e)) {
-      if (is_call_of(c, Intrinsic::IfThenElse)) return chosen(e, c->args[0], c->args[1], c->args[2]);
-      if (is_call_of(c, Intrinsic::Likely) && isa<IntImm>(c->args[0])) return c->args[0];
+      if (is_call_of(c, intrin::IfThenElse)) return chosen(e, c->args[0], c->args[1], c->args[2]);
+      if (is_call_of(c, intrin::Likely) && isa<IntImm>(c->args[0])) return c->args[0];
       return e;
     }
     if (const auto* c = as<CastExpr>(e))
@@ -113,8 +148,10 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(a)) return expr_equal(n->a, b);
     if (const auto* n = as<NotExpr>(b)) return expr_equal(n->a, a);
     const auto *x = as<BinaryExpr>(a), *y = as<BinaryExpr>(b);
-    return x && y && is_comparison(x->op()) && x->a->dtype().is_integral() && opposite(x->op()) == y->op() &&
-           expr_equal(x->a, y->a) && expr_equal(x->b, y->b);
+    if (!x || !y || !is_comparison(x->op()) || !x->a->dtype().is_integral()) return false;
+    const BinaryKind other = opposite(x->op());
+    if (other == y->op() && expr_equal(x->a, y->a) && expr_equal(x->b, y->b)) return true;
+    return turned(other) == y->op() && expr_equal(x->a, y->b) && expr_equal(x->b, y->a);
   }
 
   Canonicaliser& owner_;
@@ -183,7 +220,7 @@ void Canonicaliser::assume(const Expr* condition) {
   while (!parts.empty()) {
     const Expr* e = parts.back();
     parts.pop_back();
-    if (const auto* c = as<Call>(e); c && is_call_of(c, Intrinsic::Likely)) {
+    if (const auto* c = as<Call>(e); c && is_call_of(c, intrin::Likely)) {
       parts.push_back(c->args[0]);
       continue;
     }
@@ -351,21 +388,52 @@ Bounds Canonicaliser::bounds(const Expr* e) {
 
 }  // namespace arith
 
-struct Analyzer::Impl : arith::Canonicaliser {
-  using Canonicaliser::Canonicaliser;
+// What is known goes to both forms; the one of text is made when something is to be written.
+struct Analyzer::Impl {
+  explicit Impl(Context& ctx) : proofs(ctx, arith::Form::Proof), ctx_(ctx) {}
+
+  template <class Fact>
+  void know(Fact fact) {
+    fact(proofs);
+    if (text_) return fact(*text_);
+    facts_.emplace_back(std::move(fact));
+  }
+  arith::Canonicaliser& text() {
+    if (!text_) {
+      text_.emplace(ctx_, arith::Form::Text, &proofs);
+      for (const auto& fact : facts_) fact(*text_);
+      facts_.clear();
+    }
+    return *text_;
+  }
+
+  arith::Canonicaliser proofs;
+
+ private:
+  Context& ctx_;
+  std::vector<std::function<void(arith::Canonicaliser&)>> facts_;
+  std::optional<arith::Canonicaliser> text_;
 };
 
 Analyzer::Analyzer(Context& ctx) : impl_(std::make_unique<Impl>(ctx)) {}
 Analyzer::~Analyzer() = default;
-void Analyzer::bind(const Var* v, Bounds bounds) { impl_->bind(v, bounds); }
-void Analyzer::bind_range(const Var* v, const Range& range) { impl_->bind_range(v, range); }
-void Analyzer::bind_value(const Var* v, const Expr* value) { impl_->bind_value(v, value); }
-void Analyzer::assume(const Expr* condition) { impl_->assume(condition); }
-const Expr* Analyzer::simplify(const Expr* e) { return impl_->simplify(e); }
-bool Analyzer::prove_equal(const Expr* a, const Expr* b) { return impl_->prove_equal(a, b); }
-bool Analyzer::prove(const Expr* condition) { return impl_->prove(condition); }
-bool Analyzer::prove_different(const Expr* a, const Expr* b) { return impl_->prove_different(a, b); }
-Bounds Analyzer::bounds(const Expr* e) { return impl_->bounds(e); }
+void Analyzer::bind(const Var* v, Bounds bounds) {
+  impl_->know([v, bounds](arith::Canonicaliser& c) { c.bind(v, bounds); });
+}
+void Analyzer::bind_range(const Var* v, const Range& range) {
+  impl_->know([v, range](arith::Canonicaliser& c) { c.bind_range(v, range); });
+}
+void Analyzer::bind_value(const Var* v, const Expr* value) {
+  impl_->know([v, value](arith::Canonicaliser& c) { c.bind_value(v, value); });
+}
+void Analyzer::assume(const Expr* condition) {
+  impl_->know([condition](arith::Canonicaliser& c) { c.assume(condition); });
+}
+const Expr* Analyzer::simplify(const Expr* e) { return impl_->text().simplify(e); }
+bool Analyzer::prove_equal(const Expr* a, const Expr* b) { return impl_->proofs.prove_equal(a, b); }
+bool Analyzer::prove(const Expr* condition) { return impl_->proofs.prove(condition); }
+bool Analyzer::prove_different(const Expr* a, const Expr* b) { return impl_->proofs.prove_different(a, b); }
+Bounds Analyzer::bounds(const Expr* e) { return impl_->proofs.bounds(e); }
 
 bool prove_shapes_equal(Context& ctx, std::span<const Expr* const> a, std::span<const Expr* const> b) {
   if (a.size() != b.size()) return false;

@@ -1,6 +1,9 @@
 // Canonicaliser: what Analyzer is made of. Expressions of int32 and int64 go to Poly and back; everything else is
 // rewritten child by child.
 //
+// Two forms: the one of proofs multiplies sums out and sorts what they are of, so that equal sums are equal nodes; the
+// one of text leaves products of sums alone and keeps the order of the program, as TVM's simplifier writes them.
+//
 // As in TVM, arithmetic of int32 and int64 is taken not to overflow, and divisors not to be zero.
 #pragma once
 
@@ -15,9 +18,12 @@
 
 namespace rldb::ir::arith {
 
+enum class Form : std::uint8_t { Proof, Text };
+
 class Canonicaliser {
  public:
-  explicit Canonicaliser(Context& ctx) : ctx_(ctx) {}
+  // `prover`: who decides comparisons for the form of text.
+  Canonicaliser(Context& ctx, Form form, Canonicaliser* prover = nullptr) : ctx_(ctx), form_(form), prover_(prover) {}
 
   void bind(const Var* v, Bounds b);
   void bind_range(const Var* v, const Range& r);
@@ -43,12 +49,15 @@ class Canonicaliser {
   Poly atom(const Expr* e);
   Poly remember(const Expr* e, Poly p);
   Poly atom_or_const(const Expr* e);
+  Poly atom_poly(std::uint32_t id) const { return Poly::of_atom(id, form_ == Form::Text); }
+  Poly factor(const Expr* e);
   Poly expanded(const Poly& a, const Poly& b);
   std::size_t written_size(const Poly& p);
   Poly divide(const BinaryExpr* e);
   Poly truncated(const BinaryExpr* e, const Poly& a, const Poly& b);
   Poly floor_div(const Poly& a, const Poly& b, DType t);
   Poly floor_mod(const Poly& a, const Poly& b, DType t);
+  bool stays_divided(const Poly& rest, const Poly& b);
   Poly rest_div(Poly r, const Poly& b, DType t);
   Poly rest_mod(Poly r, const Poly& b, DType t);
   Poly min_max(const BinaryExpr* e);
@@ -57,10 +66,14 @@ class Canonicaliser {
   Poly expand_mods(const Poly& p, DType t, int depth = 0);
   const Expr* to_expr(const Poly& p, DType t);
   const Expr* built(const Poly& p, DType t);
+  Poly in_text_order(Poly p);
   const Expr* monomial(const Term& t, std::int64_t coef, DType dtype);
   const Expr* canonical(const Expr* e);
 
+  const Expr* comparison(BinaryKind kind, const Expr* a, const Expr* b);
+
   // ---- decisions (arith.cc) ----
+  Canonicaliser& prover() { return prover_ ? *prover_ : *this; }
   std::optional<bool> decide(BinaryKind kind, const Expr* a, const Expr* b);
   std::optional<bool> decide_zero(const Poly& d);
   bool non_negative(const Poly& p);
@@ -77,6 +90,8 @@ class Canonicaliser {
   Bounds bounds_of_call(const Call* c);
 
   Context& ctx_;
+  Form form_;
+  Canonicaliser* prover_;
   std::vector<const Expr*> atoms_;
   std::vector<std::size_t> atom_sizes_;  // as they are written out
   InternTable<Expr> atom_table_;

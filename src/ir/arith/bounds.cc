@@ -1,6 +1,8 @@
 // Constant bounds of canonical sums: interval arithmetic in which an end that does not fit is unknown.
 #include "ir/arith/arith_impl.h"
 #include "ir/arith/scalar_fold.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::ir::arith {
@@ -148,20 +150,20 @@ Bounds Canonicaliser::bounds_of_atom(std::uint32_t id) {
 }
 
 Bounds Canonicaliser::bounds_of_call(const Call* c) {
-  if (is_call_of(c, Intrinsic::IfThenElse)) return joined(bounds(c->args[1]), bounds(c->args[2]));
-  if (is_call_of(c, Intrinsic::Likely)) return bounds(c->args[0]);
-  if (is_call_of(c, Intrinsic::Abs)) {
+  if (is_call_of(c, intrin::IfThenElse)) return joined(bounds(c->args[1]), bounds(c->args[2]));
+  if (is_call_of(c, intrin::Likely)) return bounds(c->args[0]);
+  if (is_call_of(c, intrin::Abs)) {
     const Bounds x = bounds(c->args[0]);
     if (at_least(x, 0)) return x;
     if (at_most(x, 0)) return negated(x);
     const Bounds n = negated(x);
     return {0, x.max && n.max ? End(std::max(*x.max, *n.max)) : std::nullopt};
   }
-  if (is_call_of(c, Intrinsic::BitwiseAnd)) {
+  if (is_call_of(c, intrin::BitwiseAnd)) {
     for (const Expr* a : c->args)
       if (const auto mask = const_int(a); mask && *mask >= 0) return {0, *mask};
   }
-  if (is_call_of(c, Intrinsic::Vscale)) return {1, std::nullopt};
+  if (is_call_of(c, intrin::Vscale)) return {1, std::nullopt};
   return {};
 }
 

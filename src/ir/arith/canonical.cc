@@ -59,7 +59,7 @@ Poly Canonicaliser::atom(const Expr* e) {
   const std::uint64_t hash = expr_hash(e);
   if (shared)
     if (const Expr* known = atom_table_.find(hash, [&](const Expr* o) { return expr_equal(o, e); }))
-      return remember(e, Poly::of_atom(atom_ids_[known]));
+      return remember(e, atom_poly(atom_ids_[known]));
   const auto id = std::uint32_t(atoms_.size());
   atoms_.push_back(e);
   atom_sizes_.push_back(expr_size(e, kMaxWritten));
@@ -67,7 +67,7 @@ Poly Canonicaliser::atom(const Expr* e) {
     atom_table_.insert(hash, e);
     atom_ids_[e] = id;
   }
-  return remember(e, Poly::of_atom(id));
+  return remember(e, atom_poly(id));
 }
 
 // What is made of canonical parts is canonical: asked again (for bounds, say), it must not be taken apart again.
@@ -151,8 +151,8 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   switch (b->op()) {
     case BinaryKind::Mul: {
       // In this order: it is the one in which atoms are met and written.
-      const Poly left = to_poly(b->a);
-      Poly p = expanded(left, to_poly(b->b));
+      const Poly left = factor(b->a);
+      Poly p = expanded(left, factor(b->b));
       if (!p.overflow) return p;
       return atom(ctx_.binary(BinaryKind::Mul, simplify(b->a), simplify(b->b)));
     }
@@ -177,6 +177,13 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
       break;
   }
   return other();
+}
+
+// A sum that is multiplied by what is not a literal stays a sum in text.
+Poly Canonicaliser::factor(const Expr* e) {
+  Poly p = to_poly(e);
+  if (form_ == Form::Proof || p.overflow || p.terms.empty()) return p;
+  return p.terms.size() == 1 && p.constant == 0 ? p : atom(to_expr(p, e->dtype()));
 }
 
 std::size_t Canonicaliser::written_size(const Poly& p) {
@@ -253,6 +260,7 @@ bool split(const Poly& a, const Poly& b, Poly& q, Poly& r) {
   const std::int64_t d = b.terms.empty() ? b.constant : b.terms[0].coef;
   const std::vector<std::uint32_t> atoms = b.terms.empty() ? std::vector<std::uint32_t>{} : b.terms[0].atoms;
   if (d == -1) return false;  // handled by the caller's sign change, or left alone
+  q.in_order = r.in_order = a.in_order;
   std::vector<std::uint32_t> rest;
   for (const Term& t : a.terms) {
     if (t.coef % d == 0 && remove_atoms(t.atoms, atoms, rest)) {
@@ -289,6 +297,7 @@ std::int64_t coefficient_gcd(const Poly& p, std::int64_t start) {
 // (sum + constant) / g, rounding the constant down; g divides every coefficient.
 Poly divided(const Poly& p, std::int64_t g) {
   Poly out;
+  out.in_order = p.in_order;
   for (const Term& t : p.terms) out.terms.push_back({t.atoms, t.coef / g});
   out.constant = ir::floor_div(p.constant, g);
   return out;
@@ -296,11 +305,24 @@ Poly divided(const Poly& p, std::int64_t g) {
 
 }  // namespace
 
+// TVM takes multiples of a symbolic divisor out of a sum only where it knows the divisor's sign.
+bool Canonicaliser::stays_divided(const Poly& rest, const Poly& b) {
+  return form_ == Form::Text && !rest.is_const(0) && !b.is_const() && !b.overflow && !non_negative(b);
+}
+
 Poly Canonicaliser::floor_div(const Poly& a, const Poly& b, DType t) {
   if (b.is_const() && b.constant < 0 && b.constant != INT64_MIN)
     return floor_div(scaled(a, -1), Poly::of(-b.constant), t);
   Poly q, r;
-  if (!split(a, b, q, r)) return rest_div(a, b, t);
+  // In text, a literal is divided out only where that leaves nothing of it: (h - 1) // 2 + 1.
+  if (form_ == Form::Text && b.is_const() && b.constant > 1 && a.constant % b.constant != 0) {
+    Poly terms = a;
+    terms.constant = 0;
+    if (!split(terms, b, q, r)) return rest_div(a, b, t);
+    r.constant = a.constant;
+    return sum(q, rest_div(std::move(r), b, t));
+  }
+  if (!split(a, b, q, r) || stays_divided(r, b)) return rest_div(a, b, t);
   return sum(q, rest_div(std::move(r), b, t));
 }
 
@@ -308,7 +330,7 @@ Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
   if (b.is_const() && b.constant < 0 && b.constant != INT64_MIN)
     return scaled(floor_mod(scaled(a, -1), Poly::of(-b.constant), t), -1);
   Poly q, r;
-  if (!split(a, b, q, r)) return rest_mod(a, b, t);
+  if (!split(a, b, q, r) || stays_divided(r, b)) return rest_mod(a, b, t);
   return rest_mod(std::move(r), b, t);
 }
 
@@ -351,6 +373,7 @@ Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
 // Terms x % d become x where the divisor divides d: they are congruent.
 Poly Canonicaliser::without_mods(const Poly& p, std::int64_t divisor) {
   Poly out = Poly::of(p.constant);
+  out.in_order = p.in_order;
   for (const Term& t : p.terms) {
     const auto* m = t.atoms.size() == 1 ? as<BinaryExpr>(atoms_[t.atoms[0]]) : nullptr;
     const auto d = m && m->kind == BinaryKind::FloorMod ? const_int(m->b) : std::nullopt;
@@ -432,13 +455,13 @@ Poly Canonicaliser::merge_div_mod(Poly p, DType t) {
       Term rest = p.terms[i];
       rest.atoms.erase(rest.atoms.begin() + std::ptrdiff_t(j));
       const Poly factor{rest.atoms.empty() ? std::vector<Term>{} : std::vector<Term>{rest},
-                        rest.atoms.empty() ? rest.coef : 0, false};
-      const Poly partner = product(factor, product(to_poly(m->b), Poly::of_atom(atom_ids_[known])));
+                        rest.atoms.empty() ? rest.coef : 0, false, p.in_order};
+      const Poly partner = product(factor, product(to_poly(m->b), atom_poly(atom_ids_[known])));
       // All of the partner's terms must be there.
       Poly without = sum(p, partner, -1);
       if (partner.overflow || without.overflow || without.terms.size() + partner.terms.size() != p.terms.size())
         continue;
-      const Poly mod_term{{p.terms[i]}, 0, false};
+      const Poly mod_term{{p.terms[i]}, 0, false, p.in_order};
       Poly merged = sum(sum(without, mod_term, -1), product(factor, to_poly(m->a)));
       if (merged.overflow) continue;
       return merge_div_mod(std::move(merged), t);
@@ -457,10 +480,10 @@ Poly Canonicaliser::expand_mods(const Poly& p, DType t, int depth) {
       Term rest = term;
       rest.atoms.erase(rest.atoms.begin() + std::ptrdiff_t(j));
       const Poly factor{rest.atoms.empty() ? std::vector<Term>{} : std::vector<Term>{rest},
-                        rest.atoms.empty() ? rest.coef : 0, false};
+                        rest.atoms.empty() ? rest.coef : 0, false, p.in_order};
       const Poly quotient = atom(ctx_.binary(BinaryKind::FloorDiv, m->a, m->b));
       const Poly value = sum(to_poly(m->a), product(to_poly(m->b), quotient), -1);
-      const Poly out = sum(sum(p, Poly{{term}, 0, false}, -1), product(factor, value));
+      const Poly out = sum(sum(p, Poly{{term}, 0, false, p.in_order}, -1), product(factor, value));
       return out.overflow ? p : expand_mods(out, t, depth + 1);
     }
   }
@@ -473,13 +496,31 @@ const Expr* Canonicaliser::monomial(const Term& t, std::int64_t coef, DType dtyp
   return coef == 1 ? out : ctx_.binary(BinaryKind::Mul, out, ctx_.int_imm(dtype, coef));
 }
 
-// Positive terms first, then what is subtracted, the literal last.
 const Expr* Canonicaliser::to_expr(const Poly& p, DType t) {
-  const Expr* out = built(p, t);
+  const Expr* out = form_ == Form::Text ? built(in_text_order(p), t) : built(p, t);
   remember(out, p);
   return out;
 }
 
+// Larger coefficients first, then what is divided by more, then what is a remainder of more.
+Poly Canonicaliser::in_text_order(Poly p) {
+  struct Key {
+    std::int64_t coef, divisor, modulus;
+    auto operator<=>(const Key&) const = default;
+  };
+  const auto key = [this](const Term& x) {
+    Key k{x.coef, 1, INT64_MAX};
+    const auto* b = x.atoms.size() == 1 ? as<BinaryExpr>(atoms_[x.atoms[0]]) : nullptr;
+    const auto c = b ? const_int(b->b) : std::nullopt;
+    if (c && b->kind == BinaryKind::FloorDiv) k.divisor = *c;
+    if (c && b->kind == BinaryKind::FloorMod) k.modulus = *c;
+    return k;
+  };
+  std::stable_sort(p.terms.begin(), p.terms.end(), [&](const Term& a, const Term& b) { return key(a) > key(b); });
+  return p;
+}
+
+// Positive terms and literals first, then what is subtracted.
 const Expr* Canonicaliser::built(const Poly& p, DType t) {
   const Expr* out = nullptr;
   for (const Term& x : p.terms)
@@ -488,7 +529,10 @@ const Expr* Canonicaliser::built(const Poly& p, DType t) {
       out = out ? ctx_.binary(BinaryKind::Add, out, m) : m;
     }
   std::int64_t constant = p.constant;
-  if (!out && constant > 0) out = ctx_.int_imm(t, std::exchange(constant, 0));
+  if (constant > 0) {
+    const Expr* literal = ctx_.int_imm(t, std::exchange(constant, 0));
+    out = out ? ctx_.binary(BinaryKind::Add, out, literal) : literal;
+  }
   for (const Term& x : p.terms) {
     if (x.coef > 0) continue;
     if (out && x.coef != INT64_MIN) {
@@ -499,10 +543,43 @@ const Expr* Canonicaliser::built(const Poly& p, DType t) {
     }
   }
   if (!out) return ctx_.int_imm(t, constant);
-  if (constant > 0) return ctx_.binary(BinaryKind::Add, out, ctx_.int_imm(t, constant));
   if (constant < 0 && constant != INT64_MIN) return ctx_.binary(BinaryKind::Sub, out, ctx_.int_imm(t, -constant));
   if (constant < 0) return ctx_.binary(BinaryKind::Add, out, ctx_.int_imm(t, constant));
   return out;
+}
+
+namespace {
+
+// k * x < c and c < k * x, k > 1: by x alone.
+void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
+  if (sum.terms.size() != 1 || sum.terms[0].coef <= 1 || sum.constant != 0 || literal.constant == INT64_MIN) return;
+  const std::int64_t k = std::exchange(sum.terms[0].coef, 1), c = literal.constant;
+  const bool rounds_up = sum_first == strict;
+  literal.constant = rounds_up ? ir::floor_div(c - 1, k) + 1 : ir::floor_div(c, k);
+}
+
+}  // namespace
+
+// As TVM writes it: `<` and `<=`, literals on one side and not negative where both sides have more than a literal.
+// Null: as it stands.
+const Expr* Canonicaliser::comparison(BinaryKind kind, const Expr* a, const Expr* b) {
+  if (form_ == Form::Proof) return nullptr;
+  Poly left = to_poly(a), right = to_poly(b);
+  if (left.overflow || right.overflow) return nullptr;
+  if (kind == BinaryKind::GT || kind == BinaryKind::GE) {
+    std::swap(left, right);
+    kind = kind == BinaryKind::GT ? BinaryKind::LT : BinaryKind::LE;
+  }
+  const bool ordered = kind == BinaryKind::LT || kind == BinaryKind::LE;
+  std::int64_t c = 0;  // of the left, less that of the right
+  if (__builtin_sub_overflow(left.constant, right.constant, &c) || c == INT64_MIN) return nullptr;
+  const bool on_left = !right.is_const() && (left.is_const() || c > 0);
+  left.constant = on_left ? c : 0;
+  right.constant = on_left ? 0 : -c;
+  if (ordered && left.is_const()) divide_through(right, left, false, kind == BinaryKind::LT);
+  if (ordered && right.is_const()) divide_through(left, right, true, kind == BinaryKind::LT);
+  const DType t = a->dtype();
+  return ctx_.binary(kind, to_expr(left, t), to_expr(right, t));
 }
 
 }  // namespace rldb::ir::arith

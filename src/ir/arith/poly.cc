@@ -2,6 +2,7 @@
 #include "ir/arith/poly.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rldb::ir::arith {
 
@@ -32,11 +33,35 @@ bool operator==(const Poly& a, const Poly& b) {
 
 void append_scaled(Poly& into, const Poly& p, std::int64_t k) {
   into.overflow = into.overflow || p.overflow;
+  into.in_order = into.in_order || p.in_order;
   add_checked(into.constant, mul_checked(p.constant, k, into.overflow), into.overflow);
   for (const Term& t : p.terms) into.terms.push_back({t.atoms, mul_checked(t.coef, k, into.overflow)});
 }
 
+namespace {
+
+// Equal products become the first of them.
+void merge_in_order(Poly& p) {
+  std::vector<std::size_t> order(p.terms.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p.terms[a].atoms < p.terms[b].atoms; });
+  for (std::size_t i = 0; i < order.size();) {
+    Term& first = p.terms[order[i]];
+    std::size_t j = i + 1;
+    for (; j < order.size() && p.terms[order[j]].atoms == first.atoms; ++j) {
+      add_checked(first.coef, p.terms[order[j]].coef, p.overflow);
+      p.terms[order[j]].coef = 0;
+    }
+    i = j;
+  }
+  std::erase_if(p.terms, [](const Term& t) { return t.coef == 0; });
+}
+
+}  // namespace
+
 void normalise(Poly& p) {
+  if (p.in_order) return merge_in_order(p);
   std::sort(p.terms.begin(), p.terms.end(), [](const Term& a, const Term& b) { return a.atoms < b.atoms; });
   std::size_t out = 0;
   for (std::size_t i = 0; i < p.terms.size();) {
@@ -74,8 +99,8 @@ Poly product(const Poly& a, const Poly& b) {
     return out;
   }
   out.overflow = a.overflow || b.overflow;
-  append_scaled(out, Poly{b.terms, 0, false}, a.constant);
-  append_scaled(out, Poly{a.terms, 0, false}, b.constant);
+  append_scaled(out, Poly{b.terms, 0, false, b.in_order}, a.constant);
+  append_scaled(out, Poly{a.terms, 0, false, a.in_order}, b.constant);
   out.constant = mul_checked(a.constant, b.constant, out.overflow);
   for (const Term& x : a.terms) {
     for (const Term& y : b.terms) {

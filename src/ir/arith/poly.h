@@ -1,8 +1,8 @@
 // Poly: a sum of products of atoms with integer coefficients, the canonical form of index arithmetic.
 //
 // An atom is an expression that the canonical form does not look into (a variable, n // 4, max(a, b), ...), numbered
-// by the Canonicaliser. Terms are sorted by their atoms, none has coefficient 0. Coefficients never wrap: what would
-// is marked `overflow`, and then says nothing.
+// by the Canonicaliser. Terms are sorted by their atoms, or stand in the order of meeting them (`in_order`); none has
+// coefficient 0. Coefficients never wrap: what would is marked `overflow`, and then says nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct Poly {
   std::vector<Term> terms;
   std::int64_t constant = 0;
   bool overflow = false;
+  bool in_order = false;
 
   bool is_const() const { return terms.empty() && !overflow; }
   bool is_const(std::int64_t v) const { return is_const() && constant == v; }
-  static Poly of(std::int64_t v) { return {{}, v, false}; }
-  static Poly of_atom(std::uint32_t atom) { return {{{{atom}, 1}}, 0, false}; }
+  static Poly of(std::int64_t v) { return {{}, v, false, false}; }
+  static Poly of_atom(std::uint32_t atom, bool in_order = false) { return {{{{atom}, 1}}, 0, false, in_order}; }
 };
 
 bool operator==(const Poly& a, const Poly& b);

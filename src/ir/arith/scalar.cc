@@ -7,6 +7,7 @@
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {
@@ -39,7 +40,7 @@ const Expr* spread(Context& ctx, const Expr* e, DType like) {
   if (e->dtype().lanes == like.lanes) return e;
   const Expr* lanes = ctx.i32(like.lanes);
   if (like.is_scalable())
-    lanes = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), Intrinsic::Vscale, {}), ctx.i32(-like.lanes));
+    lanes = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), intrin::Vscale, {}), ctx.i32(-like.lanes));
   return ctx.broadcast(e, lanes);
 }
 

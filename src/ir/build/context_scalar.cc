@@ -3,6 +3,7 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "ir/build/context_tables.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::ir {
@@ -16,7 +17,7 @@ DType scalar_dtype(const Expr* e) {
   return e->dtype();
 }
 
-bool is_vscale(const Expr* e) { return is_call_of(e, Intrinsic::Vscale); }
+bool is_vscale(const Expr* e) { return is_call_of(e, intrin::Vscale); }
 
 // Lanes of a vector made of `lanes` copies: a literal, or a multiple of vscale (negative in DType).
 int vector_lanes(const Expr* lanes) {
@@ -51,7 +52,7 @@ const Expr* Context::literal(DType dtype, double value) {
   if (!dtype.is_scalar()) {
     const Expr* lanes = dtype.lanes > 0
                             ? static_cast<const Expr*>(i32(dtype.lanes))
-                            : binary(BinaryKind::Mul, intrin(DType::Int(32), Intrinsic::Vscale, {}), i32(-dtype.lanes));
+                            : binary(BinaryKind::Mul, intrin(DType::Int(32), intrin::Vscale, {}), i32(-dtype.lanes));
     return broadcast(literal(dtype.element(), value), lanes);
   }
   if (dtype.is_float()) return float_imm(dtype, value);

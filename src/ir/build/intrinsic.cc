@@ -1,3 +1,4 @@
+// The rows of intrinsic.def as data, found by id, by name and by spelling.
 #include "rldb/ir/intrinsic.h"
 
 #include <array>
@@ -5,6 +6,10 @@
 #include <vector>
 
 #include "rldb/ir/expr.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ir {
 
@@ -12,8 +17,8 @@ namespace {
 
 std::array kRows = std::to_array<IntrinsicInfo>({
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) \
-  {Intrinsic::id, name, "tir." name, arity, IntrinsicDType::dtype, IntrinsicPurity::purity, name},
-#include "rldb/ir/intrinsic.def"
+  {intrin::id, name, "tir." name, arity, IntrinsicDType::dtype, IntrinsicPurity::purity, name, 0},
+#include "rldb/ir/intrinsic/intrinsic.def"
 });
 
 struct Spelling {
@@ -25,21 +30,39 @@ constexpr bool Printed = true;
 constexpr bool Read = false;
 constexpr Spelling kSpellings[] = {
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate)
-#define RLDB_INTRINSIC_SPELLING(text, id, use) {text, Intrinsic::id, use},
-#include "rldb/ir/intrinsic.def"
+#define RLDB_INTRINSIC_SPELLING(text, id, use) {text, intrin::id, use},
+#include "rldb/ir/intrinsic/intrinsic.def"
 };
+
+// By family, in the order of IntrinsicFamily: the index of its first row.
+std::vector<std::size_t> first_rows() {
+  std::vector<std::size_t> first;
+  std::size_t rows = 0;
+#define RLDB_INTRINSIC_TABLE(family) first.push_back(rows);
+#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) ++rows;
+#include "rldb/ir/intrinsic/intrinsic.def"
+  return first;
+}
 
 struct Table {
   std::unordered_map<std::string_view, const IntrinsicInfo*> by_name;
   std::vector<std::string_view> names;
 };
 
+std::size_t index_of(Intrinsic id) {
+  static const std::vector<std::size_t> first = first_rows();
+  return first[(std::size_t(id) >> 8) - 1] + (std::size_t(id) & 0xff);
+}
+
 const Table& table() {
   static const Table made = [] {
     Table t;
-    for (const IntrinsicInfo& row : kRows) t.by_name[row.name] = &row;
+    for (IntrinsicInfo& row : kRows) {
+      row.index = std::size_t(&row - kRows.data());
+      t.by_name[row.name] = &row;
+    }
     for (const Spelling& s : kSpellings) {
-      IntrinsicInfo& row = kRows[std::size_t(s.id)];
+      IntrinsicInfo& row = kRows[index_of(s.id)];
       if (s.printed) row.printed = s.text;
       t.by_name[s.text] = &row;
     }
@@ -51,7 +74,7 @@ const Table& table() {
 
 }  // namespace
 
-const IntrinsicInfo& info(Intrinsic id) { return all_intrinsics()[std::size_t(id)]; }
+const IntrinsicInfo& info(Intrinsic id) { return all_intrinsics()[index_of(id)]; }
 
 std::span<const IntrinsicInfo> all_intrinsics() {
   table();

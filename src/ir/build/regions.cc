@@ -125,8 +125,9 @@ Interval Detector::eval_binary(const BinaryExpr* b) {
     if (y.is_point() && constant) return {both(x.max, y.min, mul), both(x.min, y.min, mul)};
     if (x.is_point() && non_negative(x.min)) return {both(x.min, y.min, mul), both(x.min, y.max, mul)};
   }
+  auto divide = [](Context& ctx, const Expr* p, const Expr* q) { return floor_div(ctx, p, q); };
   if (b->kind == BinaryKind::FloorDiv && constant && *constant > 0)
-    return {both(x.min, y.min, floor_div), both(x.max, y.min, floor_div)};
+    return {both(x.min, y.min, divide), both(x.max, y.min, divide)};
   if (b->kind == BinaryKind::FloorMod && y.is_point())
     return {ctx_.int_imm(b->dtype(), 0), sub(ctx_, y.min, ctx_.int_imm(b->dtype(), 1))};
   return {};
@@ -288,7 +289,9 @@ BufferRegion Detector::region(const Access& a) {
     if (d.is_point()) {
       ranges.push_back({d.min, ctx_.int_imm(d.min->dtype(), 1)});
     } else if (d.min && d.max) {
-      const Expr* min = ana_.simplify(d.min);
+      // The literal 0 of one index and the int64 of another: the text has one dtype for both ends.
+      const DType t = d.min->dtype().bits < d.max->dtype().bits ? d.max->dtype() : d.min->dtype();
+      const Expr* min = ana_.simplify(cast_to(ctx_, t, d.min));
       const Expr* extent = ana_.simplify(add(ctx_, sub(ctx_, d.max, d.min), ctx_.int_imm(d.max->dtype(), 1)));
       ranges.push_back({min, extent});
     } else {

@@ -139,6 +139,8 @@ std::uint64_t data_hash(const Expr* e) {
       return as<Call>(e)->args.size();
     case ExprKind::ShapeExpr:
       return as<ShapeExpr>(e)->values.size();
+    case ExprKind::BufferLoad:
+      return std::uint64_t(reinterpret_cast<std::uintptr_t>(as<BufferLoad>(e)->buffer));
     case ExprKind::Binary:
     case ExprKind::Tuple:
     case ExprKind::If:
@@ -151,7 +153,6 @@ std::uint64_t data_hash(const Expr* e) {
     case ExprKind::Let:
     case ExprKind::CommReducer:
     case ExprKind::Lambda:
-    case ExprKind::BufferLoad:
     case ExprKind::ProducerLoad:
     case ExprKind::Var:
     case ExprKind::DataflowVar:

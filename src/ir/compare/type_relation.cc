@@ -16,7 +16,7 @@ BaseCheck worse(BaseCheck a, BaseCheck b) { return a < b ? a : b; }
 
 bool same_attr(const Attr* a, const Attr* b) { return a == b || (a && b && attr_equal(a, b)); }
 
-// Checks a base against a derived type. With `binds`, variables of the base (a parameter's type) take what stands in
+// Checks a base against a derived type. With `binds`, variables of the base (a parameter's type) take what is in
 // their place in the derived one (an argument's type); types of function parameters bind nothing.
 class Relation {
  public:

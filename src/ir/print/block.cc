@@ -1,4 +1,4 @@
-// Blocks of TensorIR: axes, regions, what stands before the body; the root block.
+// Blocks of TensorIR: axes, regions, what comes before the body; the root block.
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/walk.h"

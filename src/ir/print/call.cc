@@ -1,5 +1,8 @@
 // Calls in Relax: operators with their attributes, the call_tir family, packed functions, closures.
+#include "rldb/ir/op/call.h"
+
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 
 namespace rldb::ir::print_detail {

@@ -1,5 +1,6 @@
 // Calls in TensorIR: intrinsics by name, with the result's dtype where their text has it; functions of the module.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/intrinsic/host.h"
 
 namespace rldb::ir::print_detail {
 void Printer::tir_call(const Call* c) {
@@ -17,7 +18,7 @@ void Printer::tir_call(const Call* c) {
     out_ += '.';
     out_ += g->name;
   } else if (const auto* ext = as<ExternFunc>(c->callee)) {
-    t("call_extern");
+    t(info(intrin::CallExtern).printed);
     out_ += '(';
     comma(first);
     dtype_literal(c->dtype());

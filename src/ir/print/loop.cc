@@ -27,7 +27,7 @@ std::vector<const ForStmt*> grid_of(const ForStmt* s) {
   return loops;
 }
 
-// What stands after `T.`; a serial loop without annotations is Python's own range.
+// What comes after `T.`; a serial loop without annotations is Python's own range.
 std::string_view loop_name(ForKind k) {
   switch (k) {
     case ForKind::Serial:

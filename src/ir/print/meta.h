@@ -1,7 +1,7 @@
 // The metadata block of a module: TVM's JSON graph of the values that its text cannot hold.
 //
 // A text refers to them as `metadata["relax.expr.Constant"][i]` and, in attributes, `metadata["ffi.Tensor"][i]`; the
-// block stands in front of it. The JSON is tvm-ffi's (type, data, references by index; tensors are base64 of the
+// block is in front of it. The JSON is tvm-ffi's (type, data, references by index; tensors are base64 of the
 // NDArray dump: magic, device, ndim, dtype, shape, byte size, bytes). Nodes are numbered as TVM numbers them, source
 // spans aside: those name files of whoever made the constants, and the reader drops them. Used by the printer only.
 #pragma once

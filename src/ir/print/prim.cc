@@ -1,4 +1,4 @@
-// PrimFuncs: decorator, parameters of today and of before, what stands at the start of the body.
+// PrimFuncs: decorator, parameters of today and of before, what is at the start of the body.
 #include <algorithm>
 
 #include "ir/print/printer_impl.h"

@@ -234,7 +234,7 @@ std::string Printer::print_lone_function(std::string_view name, const Expr* f) {
   return {};
 }
 
-// The metadata block stands in front of everything, as in TVM's output; without it a comment at the end says so.
+// The metadata block is in front of everything, as in TVM's output; without it a comment at the end says so.
 void Printer::metadata_trailer() {
   if (constants_.empty() && attr_tensors_.empty()) return;
   if (opt_.show_meta) {

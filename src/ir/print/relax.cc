@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 
@@ -134,7 +136,7 @@ void Printer::func_attr(const Node* f, std::string_view name, Span<NamedAttr> at
   out_ += ')';
 }
 
-// Header comments and type variables stand above a local function too.
+// Header comments and type variables are above a local function too.
 void Printer::finish_local(const Mark& at, const Signature& s) {
   std::vector<std::string> head;
   bool lines = current() && !opt_.pep695;

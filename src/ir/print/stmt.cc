@@ -1,5 +1,6 @@
 // Statements of TensorIR.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/intrinsic/control.h"
 
 namespace rldb::ir::print_detail {
 namespace {
@@ -256,7 +257,7 @@ void Printer::evaluate(const Evaluate* s) {
     out_ += ')';
     return;
   }
-  if (is_call_of(c, Intrinsic::Ret) && c->args.size() == 1) {
+  if (is_call_of(c, intrin::Ret) && c->args.size() == 1) {
     out_ += "return ";
     expr(c->args[0]);
     return;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 

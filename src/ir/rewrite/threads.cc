@@ -1,6 +1,8 @@
 #include "rldb/ir/threads.h"
 
-#include "rldb/ir/intrinsic.h"
+#include <utility>
+
+#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir {
@@ -17,11 +19,27 @@ std::string_view thread_tag(const Stmt* s) {
   return tag;
 }
 
+Meeting meeting_of(Intrinsic id) {
+  static constexpr std::pair<Intrinsic, Meeting> kRows[] = {
+      {intrin::TvmStorageSync, Meeting::Barrier},      {intrin::TvmWarpShuffle, Meeting::Shuffle},
+      {intrin::TvmWarpShuffleUp, Meeting::Shuffle},    {intrin::TvmWarpShuffleDown, Meeting::Shuffle},
+      {intrin::TvmWarpShuffleXor, Meeting::Shuffle},   {intrin::TvmWarpActivemask, Meeting::ActiveMask},
+      {intrin::TvmThreadAllreduce, Meeting::AllReduce}};
+  for (const auto& [row, meeting] : kRows)
+    if (row == id) return meeting;
+  return Meeting::None;
+}
+
+Meeting meeting_of(const Expr* e) {
+  const IntrinsicInfo* row = called_intrinsic(e);
+  return row ? meeting_of(row->id) : Meeting::None;
+}
+
 bool has_barrier(const Node* n) {
   bool found = false;
   walk(n, [&](const Node* part) {
     const auto* e = as<Expr>(part);
-    found = found || (e && is_call_of(e, Intrinsic::TvmStorageSync));
+    found = found || (e && meeting_of(e) != Meeting::None);
     return !found;
   });
   return found;

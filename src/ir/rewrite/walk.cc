@@ -249,7 +249,7 @@ void collect(const Expr* e, Collected& out) {
   }
 }
 
-// A type that stands in several places of a type says nothing new the second time.
+// A type that is in several places of a type says nothing new the second time.
 using SeenTypes = std::unordered_set<const Type*>;
 
 void collect(const Type* t, Collected& out, SeenTypes& seen) {

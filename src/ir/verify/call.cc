@@ -1,7 +1,12 @@
 // Rules about calls: operands (10), purity (12), recorded types (16), normal forms of the call_tir family (17).
+#include "rldb/ir/op/call.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/verify/verifier_impl.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_verify.h"
@@ -94,8 +99,11 @@ void RelaxVerifier::call_type(const Call* c) {
     if (a->type == nullptr) return;  // rule 1 has said so
   auto inferred = typer->infer(ctx_, {c->callee, c->args, c->attrs, c->ty_args});
   if (!inferred.ok()) {
-    report_.add(c, diag::VerifyInferFailed, callee_name(c), inferred.error().text);
-    return;
+    source::Message m = source::message(diag::VerifyInferFailed, callee_name(c), inferred.error().text);
+    const bool unknown =
+        std::any_of(c->args.begin(), c->args.end(), [](const Expr* a) { return isa<MetaConstant>(a); });
+    if (unknown) m.hint = "the text came without its metadata: print the module with `show_meta=True`";
+    return report_.add(c, std::move(m));
   }
   const Type* got = *inferred;
   if (got == c->type) return;
@@ -109,7 +117,7 @@ void RelaxVerifier::call_normal_form(const Call* c, std::string_view name) {
   const op::Row* row = op::find(name);
   if (row == nullptr) return;
   const std::string_view op = op::short_name(name);
-  if (row->has(op::Trait::CallTir)) return call_tir(c, row->id, op);
+  if (row->has(op::Trait::CallTir)) return call_tir(c, op);
   if (row->has(op::Trait::TakesTuple) && (c->args.size() != 2 || !isa<Tuple>(c->args[1])))
     report_.add(c, diag::VerifyNormalForm, op, "the arguments must be a tuple written in place");
   if (row->has(op::Trait::CallsPacked)) {
@@ -122,14 +130,14 @@ void RelaxVerifier::call_normal_form(const Call* c, std::string_view name) {
   }
 }
 
-void RelaxVerifier::call_tir(const Call* c, op::Id id, std::string_view op) {
+void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
   auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
   if (c->args.size() < 2) return wrong("needs a function and a tuple of arguments");
   if (!isa<Tuple>(c->args[1])) return wrong("the arguments must be a tuple written in place, not a variable");
   if (c->ty_args.size() != 1) return wrong(fmt::format("needs one output type, has {}", c->ty_args.size()));
   const std::size_t before = report_.count();
-  if (id == op::Id::CallTirInplace) inplace(c);
-  if (id == op::Id::CallDpsPacked || report_.count() != before) return;
+  if (op == short_op::CallTirInplace) inplace(c);
+  if (op == short_op::CallDpsPacked || report_.count() != before) return;
   const auto* g = as<GlobalVar>(c->args[0]);
   if (g == nullptr) return wrong("the function must be a function of the module");
   const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
@@ -139,17 +147,33 @@ void RelaxVerifier::call_tir(const Call* c, op::Id id, std::string_view op) {
     if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
     return;
   }
-  call_tir_operands(c, id, op, g->name, prim);
+  call_tir_operands(c, op, g->name, prim);
 }
 
-void RelaxVerifier::call_tir_operands(const Call* c, op::Id id, std::string_view op, std::string_view name,
-                                      const PrimFunc* f) {
-  auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, op, text); };
+// `x: R.Tensor((n,), dtype="float32"), n: T.int64`; of many the first.
+static std::string parameters_of(Context& ctx, const PrimFunc* f) {
+  constexpr std::size_t kShown = 8;
+  const Span<const Type*> types = ctx.relax_type_of(f)->params;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, f->params.size()); ++i) {
+    const PrimParam& p = f->params[i];
+    text +=
+        fmt::format("{}`{}: {}`", i == 0 ? "" : ", ", p.buffer ? p.buffer->name : p.var->name, print_type(types[i]));
+  }
+  return f->params.size() > kShown ? text + ", ..." : text;
+}
+
+// The signature of a kernel that was called with `tir_vars`: inputs, outputs, scalars. Null: it is another one.
+static const Buffer* output_before_scalars(const PrimFunc* f, std::size_t inputs) {
+  std::size_t scalars = 0;
+  while (scalars < f->params.size() && f->params[f->params.size() - 1 - scalars].buffer == nullptr) ++scalars;
+  if (scalars == 0 || scalars > inputs || inputs >= f->params.size()) return nullptr;
+  return f->params[inputs - scalars].buffer;
+}
+
+void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f) {
   std::vector<const Type*> given;
   for (const Expr* a : as<Tuple>(c->args[1])->items) given.push_back(a->type);
-  if (c->args.size() > 2)
-    if (const auto* vars = as<ShapeExpr>(c->args[2]))
-      for (const Expr* v : vars->values) given.push_back(v->type);
   std::size_t inputs = given.size();
   std::vector<const Type*> outputs;
   if (const auto* tuple = as<TupleType>(c->ty_args[0]))
@@ -157,17 +181,25 @@ void RelaxVerifier::call_tir_operands(const Call* c, op::Id id, std::string_view
   else
     outputs.push_back(c->ty_args[0]);
   // An output that reuses an argument is not passed again.
-  const Attr* reuse = id == op::Id::CallTirInplace ? find_attr(c->attrs, "inplace_indices") : nullptr;
+  const Attr* reuse = op == short_op::CallTirInplace ? find_attr(c->attrs, "inplace_indices") : nullptr;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     bool reused = reuse != nullptr && k < reuse->items.size() && reuse->items[k]->integer >= 0;
     if (!reused) given.push_back(outputs[k]);
   }
   if (given.size() != f->params.size()) {
-    return wrong(fmt::format("`{}` has {} parameters, but {} arguments and {} outputs are given", name,
-                             f->params.size(), inputs, given.size() - inputs));
+    source::Message m = source::message(diag::VerifyNormalForm, op,
+                                        fmt::format("`{}` has {} parameters, but {} arguments and {} outputs are given",
+                                                    name, f->params.size(), inputs, given.size() - inputs));
+    m.hint = fmt::format("its parameters, inputs before outputs: {}", parameters_of(ctx_, f));
+    return report_.add(c, std::move(m));
   }
-  // With the old tir_vars operand the scalars stand between; positions agree only for what is a tensor in both.
-  if (c->args.size() > 2) return;
+  if (const Buffer* b = output_before_scalars(f, inputs)) {
+    source::Message m = source::message(
+        diag::VerifyNormalForm, op,
+        fmt::format("`{}` takes the output `{}` before its scalars, the last parameters", name, b->name));
+    m.hint = "put the scalars behind the inputs, before the outputs; TVM had them last while it had `tir_vars`";
+    return report_.add(c, std::move(m));
+  }
   for (std::size_t k = 0; k < given.size(); ++k) {
     const Buffer* b = f->params[k].buffer;
     if (b == nullptr || given[k] == nullptr) continue;

@@ -103,8 +103,8 @@ class RelaxVerifier {
   void call_purity(const Call* c);
   void call_type(const Call* c);
   void call_normal_form(const Call* c, std::string_view name);
-  void call_tir(const Call* c, op::Id id, std::string_view op);
-  void call_tir_operands(const Call* c, op::Id id, std::string_view op, std::string_view name, const PrimFunc* f);
+  void call_tir(const Call* c, std::string_view op);
+  void call_tir_operands(const Call* c, std::string_view op, std::string_view name, const PrimFunc* f);
   void inplace(const Call* c);
   bool deep();
 

@@ -6,6 +6,8 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/arguments/python.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
@@ -394,10 +396,10 @@ int written_argument(const OpInfo& info, std::span<const CallArg> args, const so
 Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::span<const ir::Expr* const> operands) {
   struct Row {
     std::string_view sign;
-    std::string_view name;
+    op::Id id;
   };
   static constexpr Row kTable[] = {
-#define RLDB_OP_SIGN(sign, Op) {sign, short_op::Op},
+#define RLDB_OP_SIGN(sign, Op) {sign, op::Id::Op},
 #include "rldb/ir/op/rule.def"
   };
   for (const Row& row : kTable) {
@@ -411,7 +413,7 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
       const Attr* number = beside_tensor ? number_of(ctx, e) : nullptr;
       args.push_back({"", number ? nullptr : e, number});
     }
-    return normalize_arguments(ctx, row.name, args);
+    return normalize_arguments(ctx, op::short_name(op::row(row.id).name), args);
   }
   return Failure(message(diag::UnknownOperator, op));
 }

@@ -1,6 +1,7 @@
 // Type inference: calls, storage, devices, collectives.
 #include "ops/infer/util.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/grad.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::infer {
 
@@ -110,7 +111,7 @@ Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallS
     const Expr* span =
         whole ? ir::sub(ctx, end, start) : ir::sub(ctx, ir::cast_to(ctx, f, end), ir::cast_to(ctx, f, start));
     const Expr* ratio = ir::div(ctx, ir::cast_to(ctx, f, span), ir::cast_to(ctx, f, step));
-    const Expr* n = ir::cast_to(ctx, DType::Int(64), ctx.intrin(f, ir::Intrinsic::Ceil, {ratio}));
+    const Expr* n = ir::cast_to(ctx, DType::Int(64), ctx.intrin(f, ir::intrin::Ceil, {ratio}));
     return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
   }
   auto step_value = ir::const_int(step);

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "rldb/ir/op_traits.h"
+#include "ops/infer/shard_rules.h"
+#include "rldb/ir/op_id.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops {

@@ -26,11 +26,4 @@ struct Sharded {
   const TensorType* out;
 };
 
-// The rules that the rows of op.def name; nullopt when sharding is not known through the operator.
-namespace shard {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
-  std::optional<AxisMap> shard_fn(const Sharded& s);
-#include "rldb/ir/op/op.def"
-}  // namespace shard
-
 }  // namespace rldb::ops

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/infer/util.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -178,7 +178,7 @@ Result<const Type*> identity(ir::Context& ctx, const OpInfo& info, const ir::Cal
   return call.args[0]->type;
 }
 
-// The mark of a checkpoint stands at a variable: a value that is computed in place has no name to go back to.
+// The mark of a checkpoint is at a variable: a value that is computed in place has no name to go back to.
 Result<const Type*> checkpoint(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   if (!ir::isa<ir::Var>(call.args[0])) return type_error(info, "the argument should be a Var", 0);

@@ -5,8 +5,6 @@
 namespace rldb::ops::infer {
 
 namespace {
-const Type* typed(const TensorType* t) { return t; }
-
 Result<support::Unit> integer_indices(const OpInfo& info, DType t, int argument, std::string_view what = "indices") {
   if (t.is_void() || t.is_int() || t.is_uint()) return support::Unit{};
   return type_error(info,

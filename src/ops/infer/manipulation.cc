@@ -7,10 +7,6 @@
 
 namespace rldb::ops::infer {
 
-namespace {
-const Type* typed(const TensorType* t) { return t; }
-}  // namespace
-
 Result<const Type*> broadcast_to(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 1));

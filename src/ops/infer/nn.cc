@@ -1,15 +1,14 @@
 // Type inference: activations with a parameter, normalisation, losses, attention. Windows are in infer/window.cc.
+#include "rldb/ir/op/nn.h"
+
 #include <algorithm>
 
 #include "ops/infer/util.h"
-#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
 
 namespace {
-const Type* typed(const TensorType* t) { return t; }
-
 Result<support::Unit> float_input(const OpInfo& info, const TensorType* x, int argument) {
   if (x->dtype.is_void() || x->dtype.is_float()) return support::Unit{};
   return type_error(info,

@@ -6,10 +6,6 @@
 
 namespace rldb::ops::infer {
 
-namespace {
-const Type* typed(const TensorType* t) { return t; }
-}  // namespace
-
 Result<const Type*> matmul(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* a, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* b, tensor_arg(info, call, 1));

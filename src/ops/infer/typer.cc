@@ -3,7 +3,7 @@
 #include "ops/infer/distributed.h"
 #include "ops/infer/util.h"
 #include "rldb/ir/derive_func.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"

@@ -2,6 +2,7 @@
 #include "ops/infer/util.h"
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -320,7 +321,7 @@ const Expr* clamp_index(ir::Context& ctx, const Expr* index, const Expr* extent,
     if (p.le(index, ctx.i64(-1)))
       index = ir::add(ctx, index, extent);
     else
-      index = ctx.intrin(index->dtype(), ir::Intrinsic::IfThenElse,
+      index = ctx.intrin(index->dtype(), ir::intrin::IfThenElse,
                          {ir::compare(ctx, ir::BinaryKind::LT, index, zero), ir::add(ctx, index, extent), index});
     index = p.ana.simplify(index);
   }

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "ops/arguments/attr_value.h"
-#include "ops/rows.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ops/op_info.h"
 
 namespace rldb::ops {
 
@@ -16,6 +16,8 @@ using ir::TensorType;
 using ir::Type;
 using Dims = std::vector<const Expr*>;
 
+// A tensor's type as what inference functions give.
+inline const Type* typed(const TensorType* t) { return t; }
 support::Failure<source::Message> type_error(const OpInfo& info, std::string text, int argument = -1);
 // The same about an attribute: the place is where the text gives it.
 support::Failure<source::Message> attr_error(const OpInfo& info, std::string_view attribute, std::string text);

@@ -5,8 +5,6 @@
 namespace rldb::ops::infer {
 
 namespace {
-const Type* typed(const TensorType* t) { return t; }
-
 Result<support::Unit> has_ndim(const OpInfo& info, const TensorType* t, int ndim, int argument) {
   if (t->ndim == ir::kUnknownNdim || t->ndim == ndim) return support::Unit{};
   return type_error(info,

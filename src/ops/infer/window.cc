@@ -1,12 +1,12 @@
 // Type inference: convolutions, pooling, resizing. Detection is in infer/vision.cc.
+#include <fmt/format.h>
+
 #include "ops/layout.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
 
 namespace {
-const Type* typed(const TensorType* t) { return t; }
-
 // The spatial letters of n axes: W, HW, DHW.
 std::string_view spatial(std::size_t n) { return std::string_view("DHW").substr(3 - n); }
 
@@ -94,6 +94,16 @@ Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY_VOID(fits_layout(info, call, s.w, s.kernel, "kernel_layout", 1));
   return s;
 }
+Result<support::Unit> groups_divide(const OpInfo& info, std::int64_t groups, const Expr* extent,
+                                    std::string_view what) {
+  const auto known = ir::const_int(extent);
+  if (!known || *known % groups == 0) return support::Unit{};
+  return attr_error(info, "groups",
+                    fmt::format("expects the number of {0} to be divisible by the number of groups, but the number of "
+                                "{0} is {1} while the number of groups is {2}",
+                                what, *known, groups));
+}
+
 }  // namespace
 
 Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -110,11 +120,7 @@ Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
             ir::print_expr(extent_of(ctx, s.kernel, s.w->shape, 'I')) + " and " + std::to_string(s.groups),
         1);
   const Expr* out_channels = extent_of(ctx, s.kernel, s.w->shape, 'O');
-  if (auto o = ir::const_int(out_channels); o && *o % s.groups != 0)
-    return attr_error(info, "groups",
-                      "expects the number of output channels to be divisible by the number of groups, but the number "
-                      "of output channels is " +
-                          std::to_string(*o) + " while the number of groups is " + std::to_string(s.groups));
+  RLDB_TRY_VOID(groups_divide(info, s.groups, out_channels, "output channels"));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
                                                     {'C', out_channels}};
   std::size_t n = s.letters.size();
@@ -149,11 +155,7 @@ Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const i
                           ir::print_expr(in_channels) + " while the weight input channel size is " +
                           ir::print_expr(kernel_in),
                       1);
-  if (auto c = ir::const_int(in_channels); c && *c % s.groups != 0)
-    return attr_error(info, "groups",
-                      "expects the number of input channels to be divisible by the number of groups, but the number of "
-                      "input channels is " +
-                          std::to_string(*c) + " while the number of groups is " + std::to_string(s.groups));
+  RLDB_TRY_VOID(groups_divide(info, s.groups, in_channels, "input channels"));
   const Expr* out_channels = simplify(ctx, ir::mul(ctx, extent_of(ctx, s.kernel, s.w->shape, 'O'), ctx.i64(s.groups)));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, s.data, s.x->shape, 'N')},
                                                     {'C', out_channels}};

@@ -2,6 +2,7 @@
 // from elements of one dtype.
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -83,7 +84,7 @@ const Expr* bits(Topi& t, const Expr* a, const Expr* b) {
 }
 
 const Expr* floor_of_quotient(Topi& t, const Expr* a, const Expr* b) {
-  return t.intrin(ir::Intrinsic::Floor, t.ctx.binary(BinaryKind::Div, a, b));
+  return t.intrin(ir::intrin::Floor, t.ctx.binary(BinaryKind::Div, a, b));
 }
 
 }  // namespace
@@ -96,8 +97,8 @@ Result<const Expr*> subtract(Legalizer& l, const ir::Call* c) { return of_elemen
 Result<const Expr*> divide(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Div>); }
 Result<const Expr*> maximum(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Max>); }
 Result<const Expr*> minimum(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Min>); }
-Result<const Expr*> power(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::Intrinsic::Pow>); }
-Result<const Expr*> atan2(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::Intrinsic::Atan2>); }
+Result<const Expr*> power(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::intrin::Pow>); }
+Result<const Expr*> atan2(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::intrin::Atan2>); }
 
 Result<const Expr*> floor_divide(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* a, const Expr* b) -> const Expr* {
@@ -115,7 +116,7 @@ Result<const Expr*> floor_mod(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> mod(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* a, const Expr* b) -> const Expr* {
-    if (a->dtype().is_float()) return call<ir::Intrinsic::Fmod>(t, a, b);
+    if (a->dtype().is_float()) return call<ir::intrin::Fmod>(t, a, b);
     return t.ctx.binary(BinaryKind::Mod, a, b);
   });
 }
@@ -123,9 +124,9 @@ Result<const Expr*> mod(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> log_add_exp(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* a, const Expr* b) -> const Expr* {
     const Expr* top = t.ctx.binary(BinaryKind::Max, a, b);
-    const Expr* ea = t.intrin(ir::Intrinsic::Exp, t.ctx.binary(BinaryKind::Sub, a, top));
-    const Expr* eb = t.intrin(ir::Intrinsic::Exp, t.ctx.binary(BinaryKind::Sub, b, top));
-    return t.ctx.binary(BinaryKind::Add, top, t.intrin(ir::Intrinsic::Log, t.ctx.binary(BinaryKind::Add, ea, eb)));
+    const Expr* ea = t.intrin(ir::intrin::Exp, t.ctx.binary(BinaryKind::Sub, a, top));
+    const Expr* eb = t.intrin(ir::intrin::Exp, t.ctx.binary(BinaryKind::Sub, b, top));
+    return t.ctx.binary(BinaryKind::Add, top, t.intrin(ir::intrin::Log, t.ctx.binary(BinaryKind::Add, ea, eb)));
   });
 }
 
@@ -159,13 +160,13 @@ Result<const Expr*> logical_xor(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, connective<BinaryKind::NE>);
 }
 Result<const Expr*> bitwise_and(Legalizer& l, const ir::Call* c) {
-  return of_elements(l, c, bits<BinaryKind::And, ir::Intrinsic::BitwiseAnd>);
+  return of_elements(l, c, bits<BinaryKind::And, ir::intrin::BitwiseAnd>);
 }
 Result<const Expr*> bitwise_or(Legalizer& l, const ir::Call* c) {
-  return of_elements(l, c, bits<BinaryKind::Or, ir::Intrinsic::BitwiseOr>);
+  return of_elements(l, c, bits<BinaryKind::Or, ir::intrin::BitwiseOr>);
 }
 Result<const Expr*> bitwise_xor(Legalizer& l, const ir::Call* c) {
-  return of_elements(l, c, bits<BinaryKind::NE, ir::Intrinsic::BitwiseXor>);
+  return of_elements(l, c, bits<BinaryKind::NE, ir::intrin::BitwiseXor>);
 }
 // Only integers have bits to be shifted.
 static Result<support::Unit> shifts_integers(const ir::Call* c) {
@@ -178,11 +179,11 @@ static Result<support::Unit> shifts_integers(const ir::Call* c) {
 }
 Result<const Expr*> left_shift(Legalizer& l, const ir::Call* c) {
   RLDB_TRY_VOID(shifts_integers(c));
-  return of_elements(l, c, call<ir::Intrinsic::ShiftLeft>);
+  return of_elements(l, c, call<ir::intrin::ShiftLeft>);
 }
 Result<const Expr*> right_shift(Legalizer& l, const ir::Call* c) {
   RLDB_TRY_VOID(shifts_integers(c));
-  return of_elements(l, c, call<ir::Intrinsic::ShiftRight>);
+  return of_elements(l, c, call<ir::intrin::ShiftRight>);
 }
 
 // ---- three operands ----

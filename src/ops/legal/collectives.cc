@@ -1,7 +1,7 @@
 // Legalisation: collectives are packed functions of the runtime.
 #include "ops/legal/util.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 
 namespace rldb::ops::legal {
 

@@ -1,7 +1,10 @@
 // Legalisation: the operators of op/creation.def.
+#include "rldb/ir/op/creation.h"
+
 #include "ops/legal/util.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/call.h"
 
 namespace rldb::ops::legal {
 
@@ -110,7 +113,7 @@ Result<const Expr*> hamming_window(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* turn = ctx.literal(t, 6.283185307179586);
           const Expr* angle = ir::div(ctx, ir::mul(ctx, turn, ir::cast_to(ctx, t, i[0])), ir::cast_to(ctx, t, steps));
-          return ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, ir::Intrinsic::Cos, {angle})));
+          return ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, ir::intrin::Cos, {angle})));
         },
         "T_hamming_window")};
   });

@@ -1,5 +1,6 @@
 // Legalisation: boxes counted, and decoded from anchors.
 #include "ops/legal/boxes.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -87,8 +88,7 @@ Result<const Expr*> multibox_transform_loc(Legalizer& l, const ir::Call* c) {
             const Expr* size = ir::sub(ctx, at(axis + 2), at(axis));
             const Expr* middle = ir::mul(ctx, ir::add(ctx, at(axis), at(axis + 2)), lit(0.5));
             const Expr* centre = ir::add(ctx, ir::mul(ctx, moved(axis), size), middle);
-            const Expr* half =
-                ir::mul(ctx, ir::mul(ctx, lit(0.5), t.intrin(ir::Intrinsic::Exp, moved(axis + 2))), size);
+            const Expr* half = ir::mul(ctx, ir::mul(ctx, lit(0.5), t.intrin(ir::intrin::Exp, moved(axis + 2))), size);
             const Expr* e = side < 0 ? ir::sub(ctx, centre, half) : ir::add(ctx, centre, half);
             return clip ? ir::max(ctx, lit(0), ir::min(ctx, lit(1), e)) : e;
           };

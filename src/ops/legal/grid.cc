@@ -1,6 +1,7 @@
 // Legalisation: images sampled at the places of a grid.
 #include "ops/layout.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -43,13 +44,13 @@ struct Sampler {
     const Expr* start = grid.corners ? lit(0) : lit(-0.5);
     const Expr* size = grid.corners ? ir::sub(ctx, real(extent(axis)), lit(1)) : real(extent(axis));
     const Expr* beyond = ir::sub(ctx, place, start);
-    const Expr* distance = t.intrin(ir::Intrinsic::Fabs, beyond);
+    const Expr* distance = t.intrin(ir::intrin::Fabs, beyond);
     // An image of one pixel has nothing to be reflected at.
     const Expr* safe = ctx.select(t.eq(size, lit(0)), lit(1), size);
-    const Expr* times = t.intrin(ir::Intrinsic::Floor, ir::div(ctx, distance, safe));
+    const Expr* times = t.intrin(ir::intrin::Floor, ir::div(ctx, distance, safe));
     const Expr* rest = ir::sub(ctx, distance, ir::mul(ctx, times, safe));
     const Expr* half = ir::mul(ctx, times, lit(0.5));
-    const Expr* even = t.eq(t.intrin(ir::Intrinsic::Floor, half), half);
+    const Expr* even = t.eq(t.intrin(ir::intrin::Floor, half), half);
     const Expr* back = ctx.select(even, ir::add(ctx, rest, start), ir::add(ctx, ir::sub(ctx, safe, rest), start));
     return clipped(ctx.select(t.eq(size, lit(0)), lit(0), back), axis);
   }
@@ -63,9 +64,9 @@ struct Sampler {
     const Expr *place, *weight;
   };
   std::vector<Tap> taps(const Expr* place, std::size_t axis) const {
-    if (grid.method == "nearest") return {{t.intrin(ir::Intrinsic::Nearbyint, padded(place, axis)), lit(1)}};
+    if (grid.method == "nearest") return {{t.intrin(ir::intrin::Nearbyint, padded(place, axis)), lit(1)}};
     const Expr* at = grid.method == "bicubic" ? place : padded(place, axis);
-    const Expr* low = t.intrin(ir::Intrinsic::Floor, at);
+    const Expr* low = t.intrin(ir::intrin::Floor, at);
     const Expr* w = ir::sub(ctx, at, low);
     if (grid.method == "bilinear") return {{low, ir::sub(ctx, lit(1), w)}, {ir::add(ctx, low, lit(1)), w}};
     // Cubic convolution; the taps are padded one by one.

@@ -1,7 +1,8 @@
 // Legalisation: resizing, affine grids, anchors.
 #include "ops/layout.h"
 #include "ops/legal/util.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/nn.h"
 
 namespace rldb::ops::legal {
 
@@ -43,15 +44,15 @@ const Expr* nearest_index(Topi& t, const Resize& r, const Expr* place) {
   auto lit = [&](double v) { return t.lit(place->dtype(), v); };
   const Expr* e = nullptr;
   if (r.rounding == "round" || r.rounding.empty())
-    e = t.intrin(ir::Intrinsic::Round, place);
+    e = t.intrin(ir::intrin::Round, place);
   else if (r.rounding == "round_prefer_floor")
-    e = t.intrin(ir::Intrinsic::Ceil, ir::sub(ctx, place, lit(0.5)));
+    e = t.intrin(ir::intrin::Ceil, ir::sub(ctx, place, lit(0.5)));
   else if (r.rounding == "round_prefer_ceil")
-    e = t.intrin(ir::Intrinsic::Floor, ir::add(ctx, place, lit(0.5)));
+    e = t.intrin(ir::intrin::Floor, ir::add(ctx, place, lit(0.5)));
   else if (r.rounding == "floor")
-    e = t.intrin(ir::Intrinsic::Floor, ir::add(ctx, place, lit(kEpsilon)));
+    e = t.intrin(ir::intrin::Floor, ir::add(ctx, place, lit(kEpsilon)));
   else
-    e = t.intrin(ir::Intrinsic::Ceil, ir::sub(ctx, place, lit(kEpsilon)));
+    e = t.intrin(ir::intrin::Ceil, ir::sub(ctx, place, lit(kEpsilon)));
   return ctx.cast(DType::Int(64), e);
 }
 
@@ -71,7 +72,7 @@ std::vector<Tap> axis_taps(Topi& t, const Resize& r, const Expr* i, const Expr* 
   DType f = DType::Float(32);
   const Expr* place = source_place(t, r, i, in, out);
   if (r.method == "nearest_neighbor") return {{clamp_to(ctx, nearest_index(t, r, place), in), nullptr, nullptr}};
-  const Expr* low_f = t.intrin(ir::Intrinsic::Floor, place);
+  const Expr* low_f = t.intrin(ir::intrin::Floor, place);
   const Expr* low = ctx.cast(DType::Int(64), low_f);
   const Expr* w = ir::sub(ctx, place, low_f);
   if (r.method == "linear") {
@@ -171,7 +172,12 @@ Result<const Expr*> affine_grid(Legalizer& l, const ir::Call* c) {
       const Expr* x = ir::cast_to(ctx, d, i);
       const Expr* size = ir::cast_to(ctx, d, n);
       if (corners) {
-        const Expr* step = ir::div(ctx, t.lit(d, 2), ir::cast_to(ctx, d, ir::sub(ctx, n, t.i64(1))));
+        // TVM stays this much inside of the last point, which rounding would otherwise put outside of the image.
+        constexpr double kWidth = 2 - 1e-7;
+        const auto known = ir::const_int(n);
+        const Expr* step = known && *known > 1
+                               ? t.lit(d, kWidth / double(*known - 1))
+                               : ir::div(ctx, t.lit(d, kWidth), ir::cast_to(ctx, d, ir::sub(ctx, n, t.i64(1))));
         return ir::add(ctx, t.lit(d, -1), ir::mul(ctx, x, step));
       }
       const Expr* twice = ir::add(ctx, ir::mul(ctx, x, t.lit(d, 2)), t.lit(d, 1));

@@ -1,7 +1,7 @@
 // Legalisation: slices, gathers and scatters.
 #include "ops/legal/statements.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/creation.h"
 
 namespace rldb::ops::legal {
 

@@ -4,11 +4,11 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -12,7 +13,7 @@ namespace {
 Tensor gelu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
   Tensor scaled = t.multiply(x, t.lit(d, std::sqrt(0.5)));
-  Tensor half = t.multiply(t.unary(ir::Intrinsic::Erf, scaled), t.lit(d, 0.5));
+  Tensor half = t.multiply(t.unary(ir::intrin::Erf, scaled), t.lit(d, 0.5));
   return t.multiply(x, t.add(t.lit(d, 0.5), half));
 }
 
@@ -22,14 +23,14 @@ Tensor gelu_tanh_of(Topi& t, Tensor x) {
   Tensor scaled = t.multiply(t.lit(d, std::sqrt(2.0 / 3.14159265358979323846)), x);
   Tensor cubic = t.multiply(t.multiply(t.lit(d, 0.044715), x), x);
   Tensor inner = t.multiply(scaled, t.add(t.lit(d, 1), cubic));
-  return t.multiply(half, t.add(t.lit(d, 1), t.unary(ir::Intrinsic::Tanh, inner)));
+  return t.multiply(half, t.add(t.lit(d, 1), t.unary(ir::intrin::Tanh, inner)));
 }
 
 Tensor selu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
   return t.map(x, [&](const Expr* e) -> const Expr* {
     const Expr* below = t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.6732632423543772),
-                                     t.ctx.binary(BinaryKind::Sub, t.intrin(ir::Intrinsic::Exp, e), t.lit(d, 1)));
+                                     t.ctx.binary(BinaryKind::Sub, t.intrin(ir::intrin::Exp, e), t.lit(d, 1)));
     return t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
   });
 }
@@ -62,18 +63,18 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   };
   if (log) {
     Tensor total = g.reduce(
-        outer, [&](Indices i) { return t.intrin(ir::Intrinsic::Exp, shifted(with(i, k2[0].var), topi::vars(i))); }, k2,
+        outer, [&](Indices i) { return t.intrin(ir::intrin::Exp, shifted(with(i, k2[0].var), topi::vars(i))); }, k2,
         g.sum_reducer(x->dtype), "compute");
     return g.compute(
         x->shape,
         [&](Indices i) -> const Expr* {
           return t.ctx.binary(BinaryKind::Sub, shifted(topi::vars(i), without(i)),
-                              t.intrin(ir::Intrinsic::Log, load(total, without(i))));
+                              t.intrin(ir::intrin::Log, load(total, without(i))));
         },
         "compute", attrs);
   }
   Tensor e = g.compute(
-      x->shape, [&](Indices i) { return t.intrin(ir::Intrinsic::Exp, shifted(topi::vars(i), without(i))); },
+      x->shape, [&](Indices i) { return t.intrin(ir::intrin::Exp, shifted(topi::vars(i), without(i))); },
       "T_softmax_exp");
   Tensor total = g.reduce(
       outer, [&](Indices i) { return load(e, with(i, k2[0].var)); }, k2, g.sum_reducer(x->dtype), "T_softmax_expsum");
@@ -114,7 +115,7 @@ Result<const Expr*> gelu(Legalizer& l, const ir::Call* c) { return activation(l,
 Result<const Expr*> gelu_tanh(Legalizer& l, const ir::Call* c) { return activation(l, c, gelu_tanh_of); }
 Result<const Expr*> selu(Legalizer& l, const ir::Call* c) { return activation(l, c, selu_of); }
 Result<const Expr*> silu(Legalizer& l, const ir::Call* c) {
-  return activation(l, c, [](Topi& t, Tensor x) { return t.multiply(x, t.unary(ir::Intrinsic::Sigmoid, x)); });
+  return activation(l, c, [](Topi& t, Tensor x) { return t.multiply(x, t.unary(ir::intrin::Sigmoid, x)); });
 }
 
 Result<const Expr*> leakyrelu(Legalizer& l, const ir::Call* c) {
@@ -159,7 +160,7 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
       const Expr* be = te.ctx.binary(BinaryKind::Mul, e, t.lit(d, beta));
       const Expr* soft = te.ctx.binary(
           BinaryKind::Div,
-          t.intrin(ir::Intrinsic::Log, te.ctx.binary(BinaryKind::Add, t.lit(d, 1), t.intrin(ir::Intrinsic::Exp, be))),
+          t.intrin(ir::intrin::Log, te.ctx.binary(BinaryKind::Add, t.lit(d, 1), t.intrin(ir::intrin::Exp, be))),
           t.lit(d, beta));
       return te.ctx.select(t.lt(t.lit(d, threshold), be), e, soft);
     })};
@@ -240,8 +241,8 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
             t.ctx.binary(BinaryKind::Sub, in(topi::vars(i)), g.load(mean, std::span<const Expr* const>(at_row)));
         const Expr* v =
             ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
-        const Expr* e = t.ctx.binary(
-            BinaryKind::Mul, diff, t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(BinaryKind::Add, v, t.lit(d, epsilon))));
+        const Expr* e = t.ctx.binary(BinaryKind::Mul, diff,
+                                     t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, v, t.lit(d, epsilon))));
         ExprList p = param_index(i);
         if (gamma)
           e = t.ctx.binary(BinaryKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
@@ -306,7 +307,7 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
             t.ctx.binary(BinaryKind::Sub, mean_of(totals[1]), t.ctx.binary(BinaryKind::Mul, mean, mean));
         const Expr* e =
             t.ctx.binary(BinaryKind::Mul, t.ctx.binary(BinaryKind::Sub, load_as(x, topi::vars(i)), mean),
-                         t.intrin(ir::Intrinsic::Rsqrt, t.ctx.binary(BinaryKind::Add, variance, t.lit(d, epsilon))));
+                         t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, variance, t.lit(d, epsilon))));
         const ExprList p = param_index(i);
         if (gamma) e = t.ctx.binary(BinaryKind::Mul, e, load_as(gamma, p));
         if (beta) e = t.ctx.binary(BinaryKind::Add, e, load_as(beta, p));
@@ -358,7 +359,7 @@ Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
   return l.call_te("group_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
-    const Expr* per_group = simplify(te.ctx, ir::floor_div(te.ctx, in->shape[std::size_t(channel)], t.i64(groups)));
+    const Expr* per_group = ir::floor_div(te.ctx, in->shape[std::size_t(channel)], t.i64(groups));
     ExprList split = topi::shape_list(in);
     split[std::size_t(channel)] = t.i64(groups);
     split.insert(split.begin() + channel + 1, per_group);
@@ -392,7 +393,7 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
         total->shape,
         [&](Indices i) -> const Expr* {
           return t.intrin(
-              ir::Intrinsic::Rsqrt,
+              ir::intrin::Rsqrt,
               ir::add(te.ctx, ir::div(te.ctx, g.load(total, i), extent_product(t, in, axes, d)), t.lit(d, epsilon)));
         },
         "rsqrt");
@@ -444,7 +445,7 @@ Result<const Expr*> batch_norm(Legalizer& l, const ir::Call* c) {
     } else {
       mean_wide = t.reshape(mean, wide);
     }
-    Tensor deviation = t.unary(ir::Intrinsic::Sqrt, t.add(t.reshape(var, wide), t.lit(d, epsilon)));
+    Tensor deviation = t.unary(ir::intrin::Sqrt, t.add(t.reshape(var, wide), t.lit(d, epsilon)));
     Tensor out = t.divide(centred(), deviation);
     if (scale) out = t.multiply(out, t.reshape(te.in[1], wide));
     if (center) out = t.add(out, t.reshape(te.in[2], wide));
@@ -605,6 +606,9 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
   const ir::Attr* scale = ir::find_attr(c->attrs, "scale");
   std::string_view causal =
       attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
+  if (!causal.empty() && causal != "TopLeft" && causal != "BottomRight")
+    return refuse(
+        c, "the causal mask \"" + std::string(causal) + "\" is not lowered; it is \"TopLeft\" or \"BottomRight\"");
   bool biased = c->args.size() > 3;
   return l.call_te(biased ? "attention_bias" : "attention", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -624,7 +628,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     if (auto s = float_of(scale); s && !scale->is(ir::AttrKind::None)) {
       p = t.multiply(p, t.lit(d, *s));
     } else {
-      const Expr* root = te.ctx.intrin(d, ir::Intrinsic::Sqrt, {ir::cast_to(te.ctx, d, dim)});
+      const Expr* root = te.ctx.intrin(d, ir::intrin::Sqrt, {ir::cast_to(te.ctx, d, dim)});
       p = t.divide(p, root);
     }
     if (biased) {
@@ -646,7 +650,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
       }
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
-      Tensor e = t.trilu(t.unary(ir::Intrinsic::Exp, t.subtract(masked, top)), offset, false);
+      Tensor e = t.trilu(t.unary(ir::intrin::Exp, t.subtract(masked, top)), offset, false);
       // Of the keys that the mask leaves, the last ones.
       if (windowed) e = t.trilu(e, simplify(te.ctx, ir::sub(te.ctx, offset, t.i64(window - 1))), true);
       p = t.divide(e, t.sum(e, {2}, true));
@@ -714,7 +718,7 @@ Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* e = te.ctx.binary(BinaryKind::Div, te.graph.load(te.in[0], i),
                                         ir::cast_to(te.ctx, d, quant_param(te, q.params[0], i, axis)));
-          e = te.ctx.binary(BinaryKind::Add, t.intrin(ir::Intrinsic::Round, e),
+          e = te.ctx.binary(BinaryKind::Add, t.intrin(ir::intrin::Round, e),
                             ir::cast_to(te.ctx, d, quant_param(te, q.params[1], i, axis)));
           return te.ctx.cast(out,
                              clamp(te.ctx, e, bound(ir::min_value(te.ctx, out)), bound(ir::max_value(te.ctx, out))));

@@ -1,6 +1,7 @@
 // Legalisation: attention over sequences that lie one behind the other.
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -58,7 +59,7 @@ struct PackedAttention {
                     w.set(top, ir::max(ctx, w.get(top), w.load(scores, {j})))});
     });
     const Stmt* weigh = for_visible(i, [&](const Expr* j) -> const Stmt* {
-      const Expr* power = ctx.intrin(d, ir::Intrinsic::Exp, {ir::sub(ctx, w.load(scores, {j}), w.get(top))});
+      const Expr* power = ctx.intrin(d, ir::intrin::Exp, {ir::sub(ctx, w.load(scores, {j}), w.get(top))});
       return w.seq({w.store(scores, power, {j}), w.set(total, ir::add(ctx, w.get(total), w.load(scores, {j})))});
     });
     const Stmt* mix = w.loop("x", v->shape[3], [&](const Expr* x) -> const Stmt* {
@@ -105,8 +106,8 @@ Result<const Expr*> attention_var_len(Legalizer& l, const ir::Call* c) {
     if (const auto s = float_of(given); s && !given->is(ir::AttrKind::None))
       scale = ctx.literal(d, *s);
     else
-      scale = ir::div(ctx, ctx.literal(d, 1),
-                      ctx.intrin(d, ir::Intrinsic::Sqrt, {ir::cast_to(ctx, d, te.in[0]->shape[3])}));
+      scale =
+          ir::div(ctx, ctx.literal(d, 1), ctx.intrin(d, ir::intrin::Sqrt, {ir::cast_to(ctx, d, te.in[0]->shape[3])}));
     const te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), d},
                                              {ctx.list(ExprList{te.in[1]->shape[1]}), d}};
     const auto write = [&te, scale, causal, window](Buffers in, Buffers outs) -> const Stmt* {

@@ -1,6 +1,7 @@
 // Legalisation: reductions, products.
 #include "ops/infer/subscripts.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -84,7 +85,7 @@ Result<const Expr*> mean(Legalizer& l, const ir::Call* c) { return reduction(l, 
 Result<const Expr*> variance(Legalizer& l, const ir::Call* c) { return reduction(l, c, variance_of); }
 Result<const Expr*> std_dev(Legalizer& l, const ir::Call* c) {
   return reduction(l, c, [](Topi& t, Tensor x, const std::vector<int>& axes, bool keep) {
-    return t.unary(ir::Intrinsic::Sqrt, variance_of(t, x, axes, keep));
+    return t.unary(ir::intrin::Sqrt, variance_of(t, x, axes, keep));
   });
 }
 

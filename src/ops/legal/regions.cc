@@ -1,7 +1,8 @@
 // Legalisation: regions of images brought to one size.
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -62,7 +63,7 @@ Result<const Expr*> pooled(Legalizer& l, const ir::Call* c, std::string_view nam
 const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
   ir::Context& ctx = r.ctx;
   const DType i64 = DType::Int(64);
-  const auto floor = [&](const Expr* e) { return ctx.intrin(r.t(), ir::Intrinsic::Floor, {e}); };
+  const auto floor = [&](const Expr* e) { return ctx.intrin(r.t(), ir::intrin::Floor, {e}); };
   const auto inside = [&](const Expr* i, const Expr* n) {
     return ir::logical_and(ctx, ir::compare(ctx, ir::BinaryKind::LE, ctx.i64(0), i),
                            ir::compare(ctx, ir::BinaryKind::LT, i, n));
@@ -75,7 +76,7 @@ const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
     for (int dx = 0; dx < 2; ++dx) {
       const Expr *py = ir::add(ctx, iy, ctx.i64(dy)), *px = ir::add(ctx, ix, ctx.i64(dx));
       const Expr* ok = ir::logical_and(ctx, inside(py, r.extent('H')), inside(px, r.extent('W')));
-      const Expr* value = ctx.intrin(r.t(), ir::Intrinsic::IfThenElse, {ok, r.pixel(py, px), r.lit(0)});
+      const Expr* value = ctx.intrin(r.t(), ir::intrin::IfThenElse, {ok, r.pixel(py, px), r.lit(0)});
       const Expr* ay = dy ? wy : ir::sub(ctx, r.lit(1), wy);
       const Expr* ax = dx ? wx : ir::sub(ctx, r.lit(1), wx);
       const Expr* part = ir::mul(ctx, ir::mul(ctx, value, ay), ax);
@@ -108,7 +109,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
       const Expr* bin = ir::div(ctx, whole, r.lit(double(cells)));
       const Expr* start = ir::add(ctx, corner(k), ir::mul(ctx, ir::cast_to(ctx, r.t(), cell), bin));
       const Expr* samples = ctx.i64(ratio);
-      if (ratio <= 0) samples = ctx.cast(DType::Int(64), ctx.intrin(r.t(), ir::Intrinsic::Ceil, {bin}));
+      if (ratio <= 0) samples = ctx.cast(DType::Int(64), ctx.intrin(r.t(), ir::intrin::Ceil, {bin}));
       return Axis{start, bin, samples};
     };
     const Axis y = along(2, r.row, size[0]), x = along(1, r.column, size[1]);
@@ -127,7 +128,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
         return ir::min(ctx, ir::max(ctx, at, r.lit(0)), ir::cast_to(ctx, r.t(), ir::sub(ctx, n, ctx.i64(1))));
       };
       const Expr* outside = ir::logical_or(ctx, out(at_y, r.extent('H')), out(at_x, r.extent('W')));
-      return ctx.intrin(r.t(), ir::Intrinsic::IfThenElse,
+      return ctx.intrin(r.t(), ir::intrin::IfThenElse,
                         {outside, r.lit(0), bilinear(r, within(at_y, r.extent('H')), within(at_x, r.extent('W')))});
     };
     const Stmt* samples = w.loop("rh", y.samples, [&](const Expr* i) -> const Stmt* {
@@ -152,7 +153,7 @@ Result<const Expr*> roi_pool(Legalizer& l, const ir::Call* c) {
     const DType i64 = DType::Int(64);
     constexpr double kEpsilon = 1e-5;
     const auto corner = [&](int k) {
-      return ctx.cast(i64, ctx.intrin(r.t(), ir::Intrinsic::Round, {ir::mul(ctx, r.field(k), r.lit(r.scale))}));
+      return ctx.cast(i64, ctx.intrin(r.t(), ir::intrin::Round, {ir::mul(ctx, r.field(k), r.lit(r.scale))}));
     };
     struct Span {
       const Expr *first, *past;
@@ -167,7 +168,7 @@ Result<const Expr*> roi_pool(Legalizer& l, const ir::Call* c) {
         const Expr* pixel = ir::add(ctx, ctx.cast(i64, ctx.intrin(r.t(), round, {place})), start);
         return ir::min(ctx, ir::max(ctx, pixel, ctx.i64(0)), extent);
       };
-      return Span{edge(ir::Intrinsic::Floor, 0, kEpsilon), edge(ir::Intrinsic::Ceil, 1, -kEpsilon)};
+      return Span{edge(ir::intrin::Floor, 0, kEpsilon), edge(ir::intrin::Ceil, 1, -kEpsilon)};
     };
     const Span y = along(2, r.row, size[0], r.extent('H')), x = along(1, r.column, size[1], r.extent('W'));
     const ir::Buffer* result = w.cell("result", r.t());

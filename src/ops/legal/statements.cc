@@ -1,6 +1,7 @@
 #include "ops/legal/statements.h"
 
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/host.h"
 
 namespace rldb::ops::legal {
 
@@ -48,19 +49,19 @@ const Expr* intrinsic(ir::Context& ctx, DType t, ir::Intrinsic id, std::span<con
 const Stmt* Writer::call_packed(std::string_view name, std::span<const Expr* const> args) {
   ExprList all{ctx.string(name)};
   all.insert(all.end(), args.begin(), args.end());
-  return ctx.evaluate(intrinsic(ctx, DType::Int(32), ir::Intrinsic::TvmCallPacked, all));
+  return ctx.evaluate(intrinsic(ctx, DType::Int(32), ir::intrin::TvmCallPacked, all));
 }
 
 const Expr* Writer::whole(const ir::Buffer* b, std::span<const Expr* const> shape) {
   const DType handle = DType::Handle();
-  const Expr* dims = intrinsic(ctx, handle, ir::Intrinsic::TvmStackMakeShape, shape);
+  const Expr* dims = intrinsic(ctx, handle, ir::intrin::TvmStackMakeShape, shape);
   const Expr* parts[] = {b->data,
                          dims,
                          ctx.i32(0),  // no strides
                          ctx.i32(std::int32_t(b->shape.size())),
                          ctx.literal(b->dtype, 0),  // says the dtype
                          ctx.i64(0)};
-  return intrinsic(ctx, handle, ir::Intrinsic::TvmStackMakeArray, parts);
+  return intrinsic(ctx, handle, ir::intrin::TvmStackMakeArray, parts);
 }
 
 }  // namespace rldb::ops::legal

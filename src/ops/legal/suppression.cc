@@ -2,6 +2,7 @@
 // equal scores and rounding decide which box stays.
 #include "ops/legal/boxes.h"
 #include "rldb/bytecode/runtime_function.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -109,7 +110,7 @@ struct NmsRow {
     const Stmt* decay = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
       const Expr* chosen = w.get(done);
       const Expr* power = ir::mul(ctx, ir::mul(ctx, num(-0.5 / o.sigma), common(chosen, m)), common(chosen, m));
-      const Expr* lower = ir::mul(ctx, score(m), ctx.intrin(t(), ir::Intrinsic::Exp, {power}));
+      const Expr* lower = ir::mul(ctx, score(m), ctx.intrin(t(), ir::intrin::Exp, {power}));
       const Expr* limit = number(ctx, t(), o.iou);
       const Stmt* weaken = w.seq({w.store(boxes, lower, {i, m, ctx.i64(o.score)}),
                                   w.when(ir::compare(ctx, BinaryKind::LE, score(m), num(o.threshold)), drop(m))});

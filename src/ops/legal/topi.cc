@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::topi {
@@ -383,7 +383,7 @@ Tensor Topi::concat(const std::vector<Tensor>& xs, int axis) {
         for (std::size_t k = 1; k < xs.size(); ++k) {
           ExprList idx = vars(i);
           idx[a] = ir::sub(ctx, idx[a], starts[k]);
-          out = if_else(le(starts[k], i[a]), g.load(xs[k], std::span<const Expr* const>(idx)), out);
+          out = if_else(le(i64(0), idx[a]), g.load(xs[k], std::span<const Expr* const>(idx)), out);
         }
         return out;
       },

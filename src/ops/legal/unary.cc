@@ -1,7 +1,9 @@
 // Legalisation: the operators of op/unary.def, one function per row. A body says what one element of the result is.
+#include "rldb/ir/op/unary.h"
+
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/math.h"
 
 namespace rldb::ops::legal {
 
@@ -27,7 +29,7 @@ Result<const Expr*> of_elements(Legalizer& l, const ir::Call* c, Element element
 constexpr bool names_intrinsic(std::string_view op) {
 #define RLDB_INTRINSIC(id, name, arity, result, effect, body) \
   if (op == name) return true;
-#include "rldb/ir/intrinsic.def"
+#include "rldb/ir/intrinsic/intrinsic.def"
   return false;
 }
 #define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
@@ -38,8 +40,8 @@ const Expr* intrinsic_of(Topi& t, const Expr* x, std::string_view op) {
   return t.intrin(ir::find_intrinsic(op)->id, x);
 }
 
-const Expr* is_nan(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::Intrinsic::Isnan, {x}); }
-const Expr* is_inf(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::Intrinsic::Isinf, {x}); }
+const Expr* is_nan(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isnan, {x}); }
+const Expr* is_inf(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isinf, {x}); }
 
 }  // namespace
 
@@ -68,7 +70,7 @@ Result<const Expr*> negative(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> abs(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
     const DType d = x->dtype();
-    if (d.is_float()) return t.intrin(ir::Intrinsic::Fabs, x);
+    if (d.is_float()) return t.intrin(ir::intrin::Fabs, x);
     if (d.is_uint()) return x;
     return t.ctx.select(t.le(t.lit(d, 0), x), x, t.ctx.binary(BinaryKind::Sub, t.lit(d, 0), x));
   });
@@ -95,7 +97,7 @@ Result<const Expr*> logical_not(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> bitwise_not(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
     if (x->dtype().is_bool()) return t.ctx.not_(x);
-    return t.intrin(ir::Intrinsic::BitwiseNot, x);
+    return t.intrin(ir::intrin::BitwiseNot, x);
   });
 }
 

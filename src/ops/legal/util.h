@@ -2,7 +2,8 @@
 #pragma once
 
 #include "ops/legal/topi.h"
-#include "ops/rows.h"
+#include "rldb/ops/legalize.h"
+#include "rldb/ops/op_info.h"
 
 namespace rldb::ops::legal {
 

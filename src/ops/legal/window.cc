@@ -223,15 +223,13 @@ Result<Window> window_of(ir::Context& ctx, const ir::Call* c) {
 const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
   ir::Context& ctx = t.ctx;
   const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
-  if (w.dilation[k] == 1) {
-    const Expr* end = ir::min(ctx, ir::add(ctx, start, w.size[k]), extent);
-    return ir::sub(ctx, end, ir::max(ctx, start, t.i64(0)));
-  }
   const Expr* step = t.i64(w.dilation[k]);
-  const Expr* low = ir::max(ctx, t.i64(0), ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step));
-  const Expr* high = ir::min(ctx, ir::sub(ctx, w.size[k], t.i64(1)),
-                             ir::floor_div(ctx, ir::sub(ctx, ir::sub(ctx, extent, t.i64(1)), start), step));
-  return ir::add(ctx, ir::sub(ctx, high, low), t.i64(1));
+  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), step);
+  const Expr* last = ir::min(ctx, ir::add(ctx, start, span), ir::sub(ctx, extent, t.i64(1)));
+  // Taps before the data.
+  const Expr* before = ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step);
+  const Expr* first = ir::add(ctx, start, ir::mul(ctx, ir::max(ctx, before, t.i64(0)), step));
+  return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
 }
 
 Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {

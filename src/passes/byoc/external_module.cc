@@ -174,7 +174,7 @@ class GraphReader {
     return t;
   }
 
-  // Of what stands before.
+  // Of what comes before.
   Read<std::vector<GraphEntry>> entries(const Attr* dict, std::string_view key, const std::string& where) const {
     RLDB_TRY(const Attr* items, list(dict, key));
     std::vector<GraphEntry> out;

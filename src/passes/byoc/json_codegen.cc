@@ -11,6 +11,7 @@
 #include "passes/byoc/codegens.h"
 #include "passes/common.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"

@@ -8,12 +8,13 @@
 
 #include "passes/common.h"
 #include "passes/pass_functions.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

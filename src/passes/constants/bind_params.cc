@@ -11,6 +11,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

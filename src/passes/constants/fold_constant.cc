@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "passes/common.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/creation.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -5,12 +5,14 @@
 // TVM takes whatever the input was reshaped from; here also where the allocation is used elsewhere: memory that is
 // shared is memory like any other.
 #include "passes/common.h"
+#include "passes/distributed/ipc_memory.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -20,7 +22,6 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kGlobalScope = "global";
-constexpr std::string_view kIpcScope = "ipc_memory";
 constexpr std::size_t kScope = 3;  // arguments of R.builtin.alloc_tensor
 
 // The sums over workers of a function, and the allocations that they read.

@@ -2,9 +2,9 @@
 // it takes its own part; between equal placements there is nothing to do. Anything else needs communication, which has
 // no operator, and is refused as in TVM.
 #include "passes/distributed/mesh.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/grad.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

@@ -10,7 +10,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -56,7 +56,7 @@ class IndexReader {
     }
   }
 
-  // a * c + b + ..., where what stands beside the first term is less than one step of it.
+  // a * c + b + ..., where what is beside the first term is less than one step of it.
   const Var* of_sum(const BinaryExpr* sum) {
     std::vector<const Expr*> terms, open{sum};
     while (!open.empty()) {

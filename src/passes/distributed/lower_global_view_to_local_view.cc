@@ -7,11 +7,12 @@
 #include "passes/distributed/local_kernel.h"
 #include "passes/distributed/mesh.h"
 #include "passes/fusion/function_table.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/grad.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

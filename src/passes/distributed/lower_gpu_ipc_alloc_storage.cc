@@ -1,7 +1,8 @@
 // LowerGPUIPCAllocStorage: memory of scope "ipc_memory", which several devices share, is asked for from the runtime's
 // own allocator. Allocations that nobody asked for by that scope stay.
 #include "passes/common.h"
-#include "rldb/ir/op_name.h"
+#include "passes/distributed/ipc_memory.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -10,7 +11,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kIpcScope = "ipc_memory";
 // A function of a runtime whose devices share memory; this one has none.
 constexpr std::string_view kIpcAllocStorage = "runtime.disco.cuda_ipc.alloc_storage";
 

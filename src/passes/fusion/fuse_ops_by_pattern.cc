@@ -12,6 +12,8 @@
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pattern.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "passes/lowering/with_kernels.h"
 #include "passes/transform/call_expander.h"
 #include "passes/transform/matrix_dims.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -88,18 +90,10 @@ class TransposeFuser : public CallExpander {
 }  // namespace
 
 Result<const Module*> fuse_transpose_matmul(PassEnv& env, const Module* module, const PassOptions&) {
-  ModuleBuilder builder(env.ctx, *module);
-  ops::Legalizer legalizer(env.ctx, builder);
-  bool changed = false;
-  for (const ModuleEntry& e : module->entries) {
-    const auto* f = as<Function>(e.function);
-    if (!f) continue;
-    const Function* made = TransposeFuser(env.ctx, legalizer).run(f);
-    if (made == f) continue;
-    builder.set(e.name, refine_result(env.ctx, made));
-    changed = true;
-  }
-  return changed ? builder.build() : module;
+  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    const Function* made = TransposeFuser(env.ctx, kernels.legalizer).run(f);
+    return made == f ? f : refine_result(env.ctx, made);
+  });
 }
 
 }  // namespace rldb::passes

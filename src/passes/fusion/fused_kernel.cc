@@ -7,6 +7,8 @@
 #include "passes/fusion/inline_kernel.h"
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"

@@ -29,7 +29,7 @@ struct Unit {
   std::vector<std::size_t> reads;     // units, in the order of reading
 };
 
-// The units of a block, in an order in which each stands behind what it reads. Otherwise the block's order is kept: a
+// The units of a block, in an order in which each is behind what it reads. Otherwise the block's order is kept: a
 // unit comes where its first binding stood, after what it needs.
 class UnitOrder {
  public:

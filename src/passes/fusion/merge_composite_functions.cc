@@ -14,7 +14,6 @@
 #include "passes/pass_functions.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

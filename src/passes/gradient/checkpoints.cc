@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/grad.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

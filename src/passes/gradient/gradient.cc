@@ -9,8 +9,9 @@
 #include "passes/gradient/checkpoints.h"
 #include "passes/gradient/gradient_rules.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

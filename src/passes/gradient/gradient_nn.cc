@@ -1,15 +1,17 @@
 // Gradients of operators of neural networks. Normalisations are differentiated after DecomposeOpsForTraining.
 #include "passes/gradient/gradient_rules.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
 
 namespace rldb::passes {
 
 using namespace ir;
 
 namespace gradient_rules {
-
-static const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
-static const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
 
 static const Expr* sum_along(GradientCall& g, const Expr* e) {
   const Attr* axis = g.attr("axis");

@@ -2,6 +2,12 @@
 #include "passes/gradient/gradient_rules.h"
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -66,8 +72,8 @@ const Expr* GradientCall::fit(const Expr* partial, const Expr* operand) {
 
 namespace gradient_rules {
 
-static const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
-static const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
+const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
+const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Multiply, {a, b}); }
 static const Expr* div(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Divide, {a, b}); }
 static const Expr* neg(GradientCall& g, const Expr* a) { return g.make(op::Negative, {a}); }
 

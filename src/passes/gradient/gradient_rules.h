@@ -52,6 +52,11 @@ using GradientRule = Partials (*)(GradientCall& g);
 // Null: the operator has no gradient here.
 GradientRule gradient_rule(std::string_view op);
 
+namespace gradient_rules {
+const ir::Expr* sub(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
+const ir::Expr* mul(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
+}  // namespace gradient_rules
+
 // The functions that the rows of rule.def name.
 namespace gradient_rules {
 #define RLDB_OP_GRADIENT(Op, function) Partials function(GradientCall& g);

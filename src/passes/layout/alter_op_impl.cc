@@ -12,9 +12,11 @@
 #include "passes/text/option_text.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/te/create_prim_func.h"
 
 namespace rldb::passes {

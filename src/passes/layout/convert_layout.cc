@@ -1,12 +1,17 @@
 // ConvertLayout: convolutions compute in the layouts that are asked for, {"relax.nn.conv2d": ["NHWC", "OHWI"]}, and
 // what reads their results follows as far as its rule allows. Dataflow blocks only; what they output is stored as it
 // was.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "passes/layout/layout_rules.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -185,14 +190,36 @@ std::optional<WantedLayouts> wanted_layouts(std::string_view text) {
   return wanted;
 }
 
+Failure<source::Message> bad_layouts(std::string_view expected, std::string_view got) {
+  return Failure(message(diag::PassOptionValue, "desired_layouts", "ConvertLayout", expected, got));
+}
+
+// Operators that there are, and for those that take a wish layouts that can be one. Others follow what they read.
+ir::Result<bool> check(const WantedLayouts& wanted) {
+  for (const auto& [name, layouts] : wanted) {
+    if (!op::find(name)) return bad_layouts("operators by their full names, `relax.nn.conv2d`", name);
+    const bool conv = name == op::NnConv2d;
+    if (!conv && name != op::ImageResize2d) continue;
+    if (conv && layouts.size() != 2 && layouts.size() != 3)
+      return bad_layouts(fmt::format("the layouts of data and weight, and of the result if it differs, for `{}`", name),
+                         fmt::format("[{}]", fmt::join(layouts, ", ")));
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      const std::string_view names = conv && i == 1 ? "OIHW" : "NCHW";
+      if (!Layout::parse(layouts[i], names))
+        return bad_layouts(fmt::format("an order of {} for `{}`, as NHWC is one of NCHW", names, name), layouts[i]);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<const Module*> convert_layout(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* given = find_option(options, 0, "desired_layouts");
-  const auto wanted = given ? wanted_layouts(given->value) : WantedLayouts();
+  const auto wanted = given ? wanted_layouts(given->value) : std::nullopt;
   if (!wanted)
-    return Failure(message(diag::PassOptionValue, "desired_layouts", "ConvertLayout",
-                           "a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`", given->value));
+    return bad_layouts("a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`", given ? given->value : "nothing");
+  RLDB_TRY_VOID(check(*wanted));
   const PassOption* callback = find_option(options, 1, "layout_cb");
   if (callback && callback->value != "None")
     return Failure(message(diag::PassOptionValue, "layout_cb", "ConvertLayout", "None: functions of Python are not run",

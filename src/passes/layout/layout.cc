@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op/nn.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/op_info.h"

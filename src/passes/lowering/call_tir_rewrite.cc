@@ -4,10 +4,12 @@
 // A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

@@ -3,8 +3,9 @@
 // and variables stay.
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -13,9 +14,9 @@ using namespace ir;
 
 namespace {
 
-class Lifter : public Rewriter {
+class PrimValueLifter : public Rewriter {
  public:
-  Lifter(Context& ctx, ModuleBuilder& builder) : Rewriter(ctx), builder_(builder) {}
+  PrimValueLifter(Context& ctx, ModuleBuilder& builder) : Rewriter(ctx), builder_(builder) {}
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
@@ -68,7 +69,7 @@ class Lifter : public Rewriter {
       args.push_back(lookup(v));
     }
     const Expr* result = substitute(ctx_, e, map);
-    const Stmt* body = ctx_.evaluate(ctx_.intrin(result->dtype(), Intrinsic::Ret, {result}));
+    const Stmt* body = ctx_.evaluate(ctx_.intrin(result->dtype(), intrin::Ret, {result}));
     const NamedAttr attrs[] = {ctx_.named(attr_name::IsHostFunc, ctx_.attr(true))};
     const PrimFunc* f = ctx_.prim_func(params, e->type, body, attrs, true);
     ctx_.set_origin(f, e);
@@ -98,7 +99,7 @@ class Lifter : public Rewriter {
 
 Result<const Module*> compute_prim_value(PassEnv& env, const Module* module, const PassOptions&) {
   ModuleBuilder builder(env.ctx, *module);
-  Lifter lifter(env.ctx, builder);
+  PrimValueLifter lifter(env.ctx, builder);
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);

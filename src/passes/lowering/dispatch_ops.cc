@@ -3,12 +3,9 @@
 // generated here.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
-#include "passes/lowering/legal_memo.h"
+#include "passes/lowering/with_kernels.h"
 #include "passes/transform/call_expander.h"
-#include "rldb/ops/legalize.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -17,27 +14,24 @@ using namespace ir;
 
 namespace {
 
-constexpr std::array kSortScan = {op::Sort, op::Argsort, op::Topk, op::Cumsum, op::Cumprod};
-constexpr std::array kSampling = {op::MultinomialFromUniform};
-
 class Dispatcher : public CallExpander {
  public:
-  Dispatcher(Context& ctx, ops::Legalizer& legalizer, LegalMemo& memo, std::span<const std::string_view> operators)
-      : CallExpander(ctx), legalizer_(legalizer), memo_(memo), operators_(operators) {}
+  Dispatcher(Context& ctx, KernelMaker& kernels, op::Trait operators)
+      : CallExpander(ctx), kernels_(kernels), operators_(operators) {}
 
  protected:
   const Expr* expand(const Call* call) override {
     const auto* callee = as<Op>(call->callee);
-    if (!callee || std::find(operators_.begin(), operators_.end(), callee->name) == operators_.end()) return nullptr;
+    if (!callee || !op::has(callee->name, operators_)) return nullptr;
     if (!on_cpu(call) || !may_rewrite([&] { return fmt::format("`{}` becomes a kernel", callee->name); }))
       return nullptr;
-    if (const Call* known = memo_.find(call)) return known;
+    if (const Call* known = kernels_.memo.find(call)) return known;
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
-    const Result<const Expr*> made = legalizer_.legalize(call, blocks);
+    const Result<const Expr*> made = kernels_.legalizer.legalize(call, blocks);
     const SeqExpr* before = blocks.end_scope(call);
     if (!made.ok() || !before->blocks.empty()) return nullptr;
-    memo_.remember(call, *made);
+    kernels_.memo.remember(call, *made);
     return *made;
   }
 
@@ -48,35 +42,25 @@ class Dispatcher : public CallExpander {
     return !t || !t->vdevice || device_type_of(t->vdevice->target_kind) == cpu;
   }
 
-  ops::Legalizer& legalizer_;
-  LegalMemo& memo_;
-  std::span<const std::string_view> operators_;
+  KernelMaker& kernels_;
+  op::Trait operators_;
 };
 
-Result<const Module*> dispatch(PassEnv& env, const Module* module, std::span<const std::string_view> operators) {
-  ModuleBuilder builder(env.ctx, *module);
-  ops::Legalizer legalizer(env.ctx, builder);
-  LegalMemo memo(env.ctx);
-  bool changed = false;
-  for (const ModuleEntry& e : module->entries) {
-    const auto* f = as<Function>(e.function);
-    if (!f) continue;
-    const Function* made = Dispatcher(env.ctx, legalizer, memo, operators).rewrite_function(f);
-    if (made == f) continue;
-    builder.set(e.name, refine_result(env.ctx, made));
-    changed = true;
-  }
-  return changed ? builder.build() : module;
+Result<const Module*> dispatch(PassEnv& env, const Module* module, op::Trait operators) {
+  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    const Function* made = Dispatcher(env.ctx, kernels, operators).rewrite_function(f);
+    return made == f ? f : refine_result(env.ctx, made);
+  });
 }
 
 }  // namespace
 
 Result<const Module*> dispatch_sort_scan(PassEnv& env, const Module* module, const PassOptions&) {
-  return dispatch(env, module, kSortScan);
+  return dispatch(env, module, op::Trait::SortScan);
 }
 
 Result<const Module*> dispatch_sampling(PassEnv& env, const Module* module, const PassOptions&) {
-  return dispatch(env, module, kSampling);
+  return dispatch(env, module, op::Trait::Sampling);
 }
 
 }  // namespace rldb::passes

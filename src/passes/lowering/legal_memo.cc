@@ -6,7 +6,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 
 namespace rldb::passes {
 
@@ -84,7 +84,7 @@ void LegalMemo::remember(const Call* call, const Expr* value) {
   const auto* args = made && made->args.size() == 2 ? as<Tuple>(made->args[1]) : nullptr;
   std::vector<const Expr*> leaves;
   if (!args || !leaves_of(call, leaves)) return;
-  // A variable that stands twice and goes into the kernel once could be either of the two.
+  // A variable that occurs twice and goes into the kernel once could be either of the two.
   const auto tensors = std::count_if(leaves.begin(), leaves.end(), is_tensor);
   const auto used = std::count_if(args->items.begin(), args->items.end(), is_tensor);
   if (tensors != used && std::unordered_set<const Expr*>(leaves.begin(), leaves.end()).size() != leaves.size()) return;

@@ -1,6 +1,6 @@
 // LegalMemo: what operators became, for later calls that differ in their arguments only. A model of many layers has
 // few kernels: made once, found by operator, attributes and types of arguments, in the place of making each again to
-// see that it is there. User: LegalizeOps.
+// see that it is there. Users: passes that make kernels (with_kernels.h).
 #pragma once
 
 #include <unordered_map>

@@ -2,20 +2,21 @@
 // bindings); again until what legalisation brings in is legal too.
 //
 // Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
-// skip_ops. What stays is diagnosed by
-// code generation, which knows that it has no instruction for it.
+// skip_ops. What stays is diagnosed by code generation, which knows that it has no instruction for it.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "passes/common.h"
-#include "passes/lowering/legal_memo.h"
+#include "passes/lowering/with_kernels.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
-#include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -43,13 +44,16 @@ struct LegalizeOptions {
 
 class OpLegalizer : public Rewriter {
  public:
-  OpLegalizer(PassEnv& env, ops::Legalizer& legalizer, LegalMemo& memo, const LegalizeOptions& options)
-      : Rewriter(env.ctx), env_(env), legalizer_(legalizer), memo_(memo), options_(options) {}
+  OpLegalizer(PassEnv& env, KernelMaker& kernels, const LegalizeOptions& options)
+      : Rewriter(env.ctx), env_(env), kernels_(kernels), options_(options) {}
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out;
-    for (const Binding* made : default_binding(b)) legalize(made, out, 0);
+    for (const Binding* made : default_binding(b)) {
+      legalize(made, out, 0);
+      if (made->var != b->var) remap(b->var, lookup(made->var) ? lookup(made->var) : made->var);
+    }
     return out;
   }
 
@@ -61,14 +65,14 @@ class OpLegalizer : public Rewriter {
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
     if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
     if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return out.push_back(b);
-    if (const Call* made = memo_.find(call)) {
+    if (const Call* made = kernels_.memo.find(call)) {
       ctx_.set_origin(made, call);
-      return out.push_back(remake_binding(ctx_, b, b->var, made));
+      return out.push_back(bound(b, made));
     }
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     if (in_dataflow()) blocks.begin_dataflow();
-    Result<const Expr*> value = legalizer_.legalize(call, blocks);
+    Result<const Expr*> value = kernels_.legalizer.legalize(call, blocks);
     if (in_dataflow()) blocks.end_dataflow();
     if (!value.ok()) {
       blocks.end_scope(b->var);
@@ -77,7 +81,7 @@ class OpLegalizer : public Rewriter {
       return out.push_back(b);
     }
     const SeqExpr* before = blocks.end_scope(*value);
-    if (before->blocks.empty()) memo_.remember(call, *value);
+    if (before->blocks.empty()) kernels_.memo.remember(call, *value);
     for (const BindingBlock* block : before->blocks) {
       for (const Binding* extra : block->bindings) {
         if (ctx_.origins().get(extra).empty()) ctx_.set_origin(extra, b);
@@ -88,7 +92,13 @@ class OpLegalizer : public Rewriter {
     }
     if (*value == call) return out.push_back(b);
     if ((*value)->id > call->id && ctx_.origins().get(*value).empty()) ctx_.set_origin(*value, call);
-    legalize(remake_binding(ctx_, b, b->var, *value), out, round + 1);
+    legalize(bound(b, *value), out, round + 1);
+  }
+
+  // The variable has the type of what is computed: shapes are written as the kernel has them.
+  const Binding* bound(const Binding* b, const Expr* value) {
+    const bool same = value->type == b->var->type || !is_base_of(ctx_, b->var->type, value->type);
+    return remake_binding(ctx_, b, same ? b->var : define_var(b->var, value->type), value);
   }
 
   bool is_skipped(const Call* call) const {
@@ -129,8 +139,7 @@ class OpLegalizer : public Rewriter {
   }
 
   PassEnv& env_;
-  ops::Legalizer& legalizer_;
-  LegalMemo& memo_;
+  KernelMaker& kernels_;
   const LegalizeOptions& options_;
 };
 
@@ -140,19 +149,10 @@ Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const Pas
   LegalizeOptions what;
   what.skip = names_option(options, 0, "skip_ops");
   what.warn = bool_option(options, 1, "enable_warning", false);
-  ModuleBuilder builder(env.ctx, *module);
-  ops::Legalizer legalizer(env.ctx, builder);
-  LegalMemo memo(env.ctx);
-  bool changed = false;
-  for (const ModuleEntry& e : module->entries) {
-    const auto* f = as<Function>(e.function);
-    if (!f) continue;
-    const Function* made = OpLegalizer(env, legalizer, memo, what).rewrite_function(f);
-    if (made == f) continue;
-    builder.set(e.name, derive_result(env.ctx, made));
-    changed = true;
-  }
-  return changed ? builder.build() : module;
+  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    const Function* made = OpLegalizer(env, kernels, what).rewrite_function(f);
+    return made == f ? f : derive_result(env.ctx, made);
+  });
 }
 
 }  // namespace rldb::passes

@@ -1,11 +1,11 @@
 // LowerAllocTensor: what the memory planner left of R.builtin.alloc_tensor becomes a storage of its own and a tensor
 // at offset 0 of it.
 #include "passes/common.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

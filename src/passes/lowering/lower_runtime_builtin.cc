@@ -5,10 +5,14 @@
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/derive_func.h"
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -34,51 +38,36 @@ class BuiltinLowerer : public Rewriter {
   }
 
  private:
+  using Rule = const Call* (BuiltinLowerer::*)(const Call* c);
+
   const Call* lower(const Call* c, std::string_view op) {
-    const std::size_t n = c->args.size();
-    if (op == op::BuiltinAllocTensor) return fail(c, message(diag::AllocTensorLeft, function_));
-    if (op == op::MemoryAllocStorage && n == 4) {
-      // The storage is bytes whatever the tensors in it hold.
-      return op_call(ctx_, op::VmAllocStorage, {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]},
-                     c->type);
-    }
-    if (op == op::MemoryAllocTensor) return renamed(c, op::VmAllocTensor);
+    static constexpr op::RuleTable<Rule> kRules{
+#define RLDB_OP_LOWER(Op, function) {op::Id::Op, &BuiltinLowerer::function},
+#include "rldb/ir/op/rule.def"
+    };
+    if (const Rule rule = kRules.find(op)) return (this->*rule)(c);
     if (op::has(op, op::Trait::Kills) && op != op::VmKillObject) return renamed(c, op::VmKillObject);
-    if (op == op::MemoryView && n >= 1) return view(c);
-    if (op == op::MemoryEnsureZeroOffset) {
-      return derived(c, builtin::EnsureZeroOffset, "tvm.relax.type.infer_ensure_zero_offset_ty", c->args);
-    }
-    if (op == op::Reshape) return reshape(c);
-    if (op == op::ShapeOf) return packed(c, builtin::ShapeOf, c->args);
-    if (op == op::TensorToShape) return packed(c, builtin::TensorToShape, c->args);
-    if (op == op::ToVdevice && n == 1) return to_device(c);
-    if (op == op::VmCallTirDyn && n == 2) return with_tuple(c, builtin::CallTirDyn, ctx_.void_type());
-    if (op == op::MakeClosure && n == 2) return with_tuple(c, builtin::MakeClosure, ctx_.any());
-    if (op == op::InvokeClosure && n == 2) return invoke_closure(c);
-    if (op == op::CallPyFunc && n == 2) {
-      const Expr* const both[] = {c->args[0], c->args[1]};
-      const Expr* const args[] = {ctx_.tuple(both)};
-      return ctx_.call_typed(ctx_.extern_func(builtin::CallPyFunc), args, c->type, c->attrs, c->ty_args);
-    }
     return c;
   }
 
-  const Call* fail(const Call* c, source::Message m) {
-    if (!error) error = std::move(m).with_note(ctx_.span_of(c), print_expr(c));
-    return c;
+  // ---- the functions that the rows of rule.def name ----
+
+  const Call* alloc_tensor_left(const Call* c) { return fail(c, message(diag::AllocTensorLeft, function_)); }
+
+  // The storage is bytes whatever the tensors in it hold.
+  const Call* alloc_storage(const Call* c) {
+    if (c->args.size() != 4) return c;
+    return op_call(ctx_, op::VmAllocStorage, {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]}, c->type);
   }
 
-  const Call* renamed(const Call* c, std::string_view op) { return ctx_.call_typed(ctx_.op(op), c->args, c->type); }
+  const Call* alloc_tensor(const Call* c) { return renamed(c, op::VmAllocTensor); }
 
-  const Call* packed(const Call* c, std::string_view symbol, Span<const Expr*> args) {
-    return packed_call(ctx_, symbol, args, c->type, {c->type});
+  const Call* ensure_zero_offset(const Call* c) {
+    return derived(c, builtin::EnsureZeroOffset, "tvm.relax.type.infer_ensure_zero_offset_ty", c->args);
   }
 
-  // A packed function whose result type TVM derives by a registered function of that name.
-  const Call* derived(const Call* c, std::string_view symbol, std::string_view derive, Span<const Expr*> args) {
-    const FuncType* type = ctx_.opaque_func_type(nullptr, true, derive);
-    return ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type);
-  }
+  const Call* shape_of(const Call* c) { return packed(c, builtin::ShapeOf, c->args); }
+  const Call* tensor_to_shape(const Call* c) { return packed(c, builtin::TensorToShape, c->args); }
 
   const Call* reshape(const Call* c) {
     if (c->args.size() != 2 || c->args[1]->type->kind != TypeKind::Shape) {
@@ -87,8 +76,19 @@ class BuiltinLowerer : public Rewriter {
     return packed(c, builtin::Reshape, c->args);
   }
 
+  const Call* call_tir_dyn(const Call* c) { return with_tuple(c, builtin::CallTirDyn, ctx_.void_type()); }
+  const Call* make_closure(const Call* c) { return with_tuple(c, builtin::MakeClosure, ctx_.any()); }
+
+  const Call* call_py_func(const Call* c) {
+    if (c->args.size() != 2) return c;
+    const Expr* const both[] = {c->args[0], c->args[1]};
+    const Expr* const args[] = {ctx_.tuple(both)};
+    return ctx_.call_typed(ctx_.extern_func(builtin::CallPyFunc), args, c->type, c->attrs, c->ty_args);
+  }
+
   // What was left out is the input's own: shape, dtype, offset 0.
   const Call* view(const Call* c) {
+    if (c->args.empty()) return c;
     const auto* data = as<TensorType>(c->args[0]->type);
     const auto* out = as<TensorType>(c->type);
     std::vector<const Expr*> args(c->args.begin(), c->args.end());
@@ -107,13 +107,8 @@ class BuiltinLowerer : public Rewriter {
     return derived(c, builtin::MemoryView, derive_func::kInferView, args);
   }
 
-  // An optional argument that was not given: nothing, an empty tuple, or a null value.
-  static bool absent(const Expr* e) {
-    if (!e || is_void(e->type)) return true;
-    return (isa<Var>(e) || isa<Call>(e)) && e->type->kind == TypeKind::Any;
-  }
-
   const Call* to_device(const Call* c) {
+    if (c->args.size() != 1) return c;
     const VDevice* device = as<TensorType>(c->type) ? as<TensorType>(c->type)->vdevice : nullptr;
     if (!device) return fail(c, message(diag::PassUnsupported, "R.to_vdevice", "its device is not known"));
     const Expr* const args[] = {c->args[0], ctx_.i64(device_type_of(device->target_kind)), ctx_.i64(device->device_id),
@@ -121,8 +116,41 @@ class BuiltinLowerer : public Rewriter {
     return packed(c, builtin::ToDevice, args);
   }
 
+  const Call* invoke_closure(const Call* c) {
+    if (c->args.size() != 2) return c;
+    const std::vector<const Expr*> args = spread(c);
+    return op_call(ctx_, op::CallBuiltinWithCtx, {ctx_.extern_func(builtin::InvokeClosure), ctx_.tuple(args)}, c->type,
+                   {c->type});
+  }
+
+  // ---- what they are made with ----
+
+  const Call* fail(const Call* c, source::Message m) {
+    if (!error) error = std::move(m).with_note(ctx_.span_of(c), print_expr(c));
+    return c;
+  }
+
+  const Call* renamed(const Call* c, std::string_view op) { return ctx_.call_typed(ctx_.op(op), c->args, c->type); }
+
+  const Call* packed(const Call* c, std::string_view symbol, Span<const Expr*> args) {
+    return packed_call(ctx_, symbol, args, c->type, {c->type});
+  }
+
+  // A packed function whose result type TVM derives by a registered function of that name.
+  const Call* derived(const Call* c, std::string_view symbol, std::string_view derive, Span<const Expr*> args) {
+    const FuncType* type = ctx_.opaque_func_type(nullptr, true, derive);
+    return ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type);
+  }
+
+  // An optional argument that was not given: nothing, an empty tuple, or a null value.
+  static bool absent(const Expr* e) {
+    if (!e || is_void(e->type)) return true;
+    return (isa<Var>(e) || isa<Call>(e)) && e->type->kind == TypeKind::Any;
+  }
+
   // (f, (a, b)) to packed(f, a, b)
   const Call* with_tuple(const Call* c, std::string_view symbol, const Type* type) {
+    if (c->args.size() != 2) return c;
     return packed_call(ctx_, symbol, spread(c), type, {type});
   }
 
@@ -134,12 +162,6 @@ class BuiltinLowerer : public Rewriter {
       fail(c, message(diag::PassUnsupported, print_expr(c), "its arguments are not an in-line tuple"));
     }
     return args;
-  }
-
-  const Call* invoke_closure(const Call* c) {
-    const std::vector<const Expr*> args = spread(c);
-    return op_call(ctx_, op::CallBuiltinWithCtx, {ctx_.extern_func(builtin::InvokeClosure), ctx_.tuple(args)}, c->type,
-                   {c->type});
   }
 
   std::string_view function_;

@@ -10,7 +10,8 @@
 #include "passes/fusion/function_table.h"
 #include "passes/lowering/cuda_graph_plan.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -22,7 +23,7 @@ using namespace ir;
 namespace {
 
 // Bindings as a function of their own, with variables of its own.
-class Lifter : public Rewriter {
+class RegionLifter : public Rewriter {
  public:
   using Rewriter::Rewriter;
 
@@ -99,7 +100,8 @@ class Launcher : public Rewriter {
  public:
   Launcher(Context& ctx, const CudaGraphPlan& plan, FunctionTable& table)
       : Rewriter(ctx), table_(table), shared_(share_storage(plan.storages)) {
-    if (!shared_.region.bindings.empty()) alloc_ = table_.add(Lifter(ctx_).lift(shared_.region), "cuda_graph_alloc");
+    if (!shared_.region.bindings.empty())
+      alloc_ = table_.add(RegionLifter(ctx_).lift(shared_.region), "cuda_graph_alloc");
     for (const CudaGraphRegion& r : plan.storages) add(r);
     for (const CudaGraphRegion& r : plan.captures) add(r);
   }
@@ -146,7 +148,7 @@ class Launcher : public Rewriter {
       }
       std::vector<const Expr*> symbols(region.symbols.begin(), region.symbols.end());
       if (!symbols.empty()) inputs.push_back(ctx_.shape(symbols));
-      const Function* f = Lifter(ctx_).lift(region);
+      const Function* f = RegionLifter(ctx_).lift(region);
       args = {table_.add(f, std::string(region.function) + "_cuda_graph_capture"), ctx_.tuple(inputs),
               ctx_.i64(captures_++)};
       if (!symbols.empty()) args.push_back(ctx_.shape(symbols));

@@ -5,12 +5,13 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/planted.h"
 

@@ -1,4 +1,5 @@
-// Textual pipelines: `LegalizeOps,FuseOps(level=1),DeadCodeElimination(entry_functions=[main])`, to invocations.
+// Textual pipelines: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, to
+// invocations.
 //
 // Names of passes and pipelines, options in parentheses, separated by commas; blanks and line ends do not matter, and
 // Python's way of writing a call (`FuseOps(1)`, `True`, quoted names) is taken too. Options are checked against the
@@ -9,6 +10,7 @@
 #include "passes/common.h"
 #include "rldb/passes/option_error.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

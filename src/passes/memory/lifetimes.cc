@@ -5,6 +5,7 @@
 
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -3,7 +3,7 @@
 //
 // Both are done to public functions. Where a function has dataflow blocks they become plain: the calls have effects.
 #include "passes/params/late_params.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
 
 namespace rldb::passes {
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 
 #include "passes/params/late_params.h"
-#include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/op/memory.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -16,7 +16,7 @@ using support::Failure;
 
 namespace {
 
-// The variables that a binding reads: of its value, and of what is said of its type.
+// The variables that a binding reads: of its value, and of its type.
 std::vector<const Var*> read_by(const Binding* b) {
   std::vector<const Var*> used = free_vars(b->value);
   collect_vars(b->is_match_cast() ? b->cast_type : b->var->type, used);

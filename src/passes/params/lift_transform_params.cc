@@ -5,8 +5,8 @@
 // inputs nor weights (zeros) stays: it is cheap, and would be one more weight.
 #include "passes/params/lift_plan.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

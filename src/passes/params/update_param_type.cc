@@ -5,6 +5,7 @@
 #include "passes/text/option_text.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

@@ -1,4 +1,4 @@
-// Matching patterns that are tied together: candidates of a pattern are what stands next to those that are decided.
+// Matching patterns that are tied together: candidates of a pattern are what is next to those that are decided.
 #include <algorithm>
 #include <unordered_set>
 

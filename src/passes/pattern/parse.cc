@@ -63,7 +63,7 @@ class PatternParser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // What stands in parentheses, at its commas.
+  // What is in parentheses, at its commas.
   ir::Result<std::vector<Argument>> arguments() {
     const std::size_t begin = at_;
     int depth = 0;

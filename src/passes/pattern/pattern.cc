@@ -1,6 +1,7 @@
 // Building patterns, and writing them as text.
 #include "rldb/passes/pattern.h"
 
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/runtime/dtype.h"
 

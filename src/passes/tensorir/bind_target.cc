@@ -8,9 +8,9 @@
 #include "passes/fusion/inline_kernel.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

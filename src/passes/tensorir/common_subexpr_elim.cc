@@ -285,7 +285,7 @@ class Sharer : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     if (const auto* block = as<SBlock>(s)) return in_block(block);
     std::vector<const Stmt*> parts;
-    // A statement that stands in two places binds in the first.
+    // A statement that is in two places binds in the first.
     if (const auto found = binds_.find(s); found != binds_.end()) {
       parts = std::move(found->second);
       binds_.erase(found);

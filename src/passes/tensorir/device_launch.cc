@@ -7,12 +7,14 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -20,7 +22,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kCallingConv = "calling_conv";
 constexpr std::string_view kDynamicScope = "shared.dyn";
 constexpr std::int64_t kDeviceKernelLaunch = 2;  // TVM's CallingConv
 
@@ -91,11 +92,11 @@ class CallLowerer : public Rewriter {
       if (attr_equal(caller, launch.target)) return made;
       if (device_of(caller) == device_of(launch.target)) {
         by_symbol.insert(callee->name);
-        return by_name(callee->name, call, {}, Intrinsic::CallExtern, call->dtype());
+        return by_name(callee->name, call, {}, intrin::CallExtern, call->dtype());
       }
     }
     launched.insert(callee->name);
-    return by_name(launch.symbol, call, sizes(launch, call), Intrinsic::TvmCallPacked, DType::Int(32));
+    return by_name(launch.symbol, call, sizes(launch, call), intrin::TvmCallPacked, DType::Int(32));
   }
 
  private:
@@ -129,7 +130,7 @@ class Returns : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* e = as<Evaluate>(s);
     const auto* called = e ? called_intrinsic(e->value) : nullptr;
-    if (!called || called->id != Intrinsic::Ret) return default_stmt(s);
+    if (!called || called->id != intrin::Ret) return default_stmt(s);
     const auto& args = as<Call>(e->value)->args;
     gives_a_value = gives_a_value || (!args.empty() && !is_const(args[0], 0));
     return no_op(ctx_);

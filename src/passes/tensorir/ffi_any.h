@@ -3,6 +3,8 @@
 #pragma once
 
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/stmt.h"
 
@@ -41,12 +43,12 @@ enum Type : std::int32_t {
 
 inline const ir::Stmt* set_field(ir::Context& ctx, const ir::Expr* record, std::int64_t index, Field field,
                                  const ir::Expr* value) {
-  return ctx.evaluate(ctx.intrin(ir::DType::Int(32), ir::Intrinsic::TvmStructSet,
+  return ctx.evaluate(ctx.intrin(ir::DType::Int(32), ir::intrin::TvmStructSet,
                                  {record, ctx.i32(std::int32_t(index)), ctx.i32(field), value}));
 }
 inline const ir::Expr* get_field(ir::Context& ctx, const ir::Expr* record, std::int64_t index, Field field,
                                  ir::DType dtype) {
-  return ctx.intrin(dtype, ir::Intrinsic::TvmStructGet, {record, ctx.i32(std::int32_t(index)), ctx.i32(field)});
+  return ctx.intrin(dtype, ir::intrin::TvmStructGet, {record, ctx.i32(std::int32_t(index)), ctx.i32(field)});
 }
 // The three fields of one argument or result.
 inline void set_any(ir::Context& ctx, const ir::Expr* record, std::int64_t index, Type type, const ir::Expr* value,
@@ -56,10 +58,10 @@ inline void set_any(ir::Context& ctx, const ir::Expr* record, std::int64_t index
   out.push_back(set_field(ctx, record, index, kValue, value));
 }
 inline const ir::Expr* is_null(ir::Context& ctx, const ir::Expr* pointer) {
-  return ctx.intrin(ir::DType::Bool(), ir::Intrinsic::Isnullptr, {pointer});
+  return ctx.intrin(ir::DType::Bool(), ir::intrin::Isnullptr, {pointer});
 }
 inline const ir::Expr* null_handle(ir::Context& ctx) {
-  return ctx.intrin(ir::DType::Handle(), ir::Intrinsic::Reinterpret, {ctx.int_imm(ir::DType::UInt(64), 0)});
+  return ctx.intrin(ir::DType::Handle(), ir::intrin::Reinterpret, {ctx.int_imm(ir::DType::UInt(64), 0)});
 }
 
 }  // namespace rldb::passes::ffi

@@ -5,9 +5,10 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -18,13 +19,28 @@ namespace {
 bool is_wide(DType t) { return t.is_int() && t.bits == 64; }
 DType narrowed(DType t) { return DType::Int(32, t.lanes); }
 
-class Narrower : public Rewriter {
+// The first whose elements are of int64; null: none that is read or written.
+const Buffer* wide_buffer(const PrimFunc* f) {
+  const Buffer* found = nullptr;
+  walk(f->body, [&](const Node* n) {
+    const auto* load = as<BufferLoad>(n);
+    const auto* store = as<BufferStore>(n);
+    const Buffer* b = load ? load->buffer : store ? store->buffer : nullptr;
+    if (!found && b && is_wide(b->dtype)) found = b;
+    return !found;
+  });
+  return found;
+}
+
+class IndexNarrower : public Rewriter {
  public:
   using Rewriter::Rewriter;
   std::string refused;  // why; empty: it went well
 
   const PrimFunc* run(const PrimFunc* f) {
     if (is_wide(dtype_of(f->ret_type))) refused = "it returns an int64";
+    if (const Buffer* b = wide_buffer(f)) refuse(b);
+    if (!refused.empty()) return f;
     std::vector<PrimParam> params;
     for (const PrimParam& p : f->params) params.push_back({narrow(p.var), nullptr});
     for (std::size_t i = 0; i < params.size(); ++i) params[i].buffer = visit_buffer(f->params[i].buffer);
@@ -53,7 +69,7 @@ class Narrower : public Rewriter {
     const Expr* made = default_expr(c);
     const auto* call = as<Call>(made);
     if (!called || !call) return made;
-    if (called->id == Intrinsic::Clz && wide_argument)  // of 64 bits, in terms of that of 32
+    if (called->id == intrin::Clz && wide_argument)  // of 64 bits, in terms of that of 32
       return ctx_.binary(BinaryKind::Add, ctx_.binary(BinaryKind::Sub, call, ctx_.int_imm(call->dtype(), 32)),
                          ctx_.int_imm(call->dtype(), 64));
     if (!is_wide(c->dtype())) return made;
@@ -66,7 +82,7 @@ class Narrower : public Rewriter {
   const Buffer* visit_buffer(const Buffer* b) override {
     if (!b) return nullptr;
     if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
-    if (is_wide(b->dtype)) refused = "buffer `" + std::string(b->name) + "` has elements of int64";
+    if (is_wide(b->dtype)) refuse(b);
     Buffer made = *b;
     const auto list = [&](Span<const Expr*> from) {
       std::vector<const Expr*> to;
@@ -89,6 +105,8 @@ class Narrower : public Rewriter {
     const auto* p = as<PrimType>(t);
     return p ? p->dtype : DType::Void();
   }
+
+  void refuse(const Buffer* b) { refused = "buffer `" + std::string(b->name) + "` has elements of int64"; }
 
   const Var* narrow(const Var* v) {
     if (!is_wide(v->dtype())) return v;
@@ -129,7 +147,7 @@ class Narrower : public Rewriter {
 
 Result<const Module*> force_narrow_index_to_int32(PassEnv& env, const Module* module, const PassOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
-    Narrower narrower(env.ctx);
+    IndexNarrower narrower(env.ctx);
     const PrimFunc* made = narrower.run(f);
     if (!narrower.refused.empty())
       return support::Failure(

@@ -1,7 +1,7 @@
 // LowerTVMBuiltin: on the host, calls of packed functions fill records of arguments on a stack and call by those;
 // memory that is no small array comes from the device's workspace and goes back at the end of its scope.
 //
-// The stacks are allocated once for a function and once for the body of each parallel loop; calls that stand inside of
+// The stacks are allocated once for a function and once for the body of each parallel loop; calls that are inside of
 // one another take places behind each other.
 #include <fmt/format.h>
 
@@ -10,9 +10,11 @@
 #include "passes/tensorir/ffi_any.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -40,8 +42,8 @@ class BuiltinLowerer : public Rewriter {
     body = scope(body);
     std::vector<const Stmt*> parts;
     const auto reserve = [&](const Var* v, std::string_view what, std::int64_t count) {
-      parts.push_back(ctx_.bind(v, ctx_.intrin(DType::Handle(), Intrinsic::TvmStackAlloca,
-                                               {ctx_.string(what), ctx_.i32(std::int32_t(count))})));
+      parts.push_back(ctx_.bind(
+          v, ctx_.intrin(DType::Handle(), intrin::TvmStackAlloca, {ctx_.string(what), ctx_.i32(std::int32_t(count))})));
     };
     if (stacks_.most.arguments) reserve(stacks_.arguments, "tvm_ffi_any", stacks_.most.arguments);
     if (stacks_.most.arrays) reserve(stacks_.arrays, "array", stacks_.most.arrays);
@@ -75,10 +77,10 @@ class BuiltinLowerer : public Rewriter {
   const Expr* visit_call(const Call* c) override {
     const IntrinsicInfo* row = called_intrinsic(c);
     if (!row) return default_expr(c);
-    if (row->id == Intrinsic::TvmCallPacked) return packed(c, Intrinsic::TvmCallPackedLowered);
-    if (row->id == Intrinsic::TvmCallCpacked) return packed(c, Intrinsic::TvmCallCpackedLowered);
-    if (row->id == Intrinsic::TvmStackMakeShape) return shape(c);
-    if (row->id == Intrinsic::TvmStackMakeArray) return array(c);
+    if (row->id == intrin::TvmCallPacked) return packed(c, intrin::TvmCallPackedLowered);
+    if (row->id == intrin::TvmCallCpacked) return packed(c, intrin::TvmCallCpackedLowered);
+    if (row->id == intrin::TvmStackMakeShape) return shape(c);
+    if (row->id == intrin::TvmStackMakeArray) return array(c);
     return default_expr(c);
   }
 
@@ -176,11 +178,10 @@ class BuiltinLowerer : public Rewriter {
                                   cast_to(ctx_, DType::Int(32), device_id_)};
     const Expr* bytes = mul(ctx_, ctx_.int_imm(DType::UInt(64), width), cast_to(ctx_, DType::UInt(64), count));
     const Expr* memory =
-        ctx_.intrin(DType::Handle(), Intrinsic::TVMBackendAllocWorkspace,
+        ctx_.intrin(DType::Handle(), intrin::TVMBackendAllocWorkspace,
                     {device[0], device[1], bytes, ctx_.i32(std::int32_t(b->dtype.code)), ctx_.i32(b->dtype.bits)});
-    const Stmt* fail = ctx_.evaluate(ctx_.intrin(DType::Int(32), Intrinsic::TvmThrowLastError, {}));
-    const Expr* freed =
-        ctx_.intrin(DType::Int(32), Intrinsic::TVMBackendFreeWorkspace, {device[0], device[1], b->data});
+    const Stmt* fail = ctx_.evaluate(ctx_.intrin(DType::Int(32), intrin::TvmThrowLastError, {}));
+    const Expr* freed = ctx_.intrin(DType::Int(32), intrin::TVMBackendFreeWorkspace, {device[0], device[1], b->data});
     frees_.push_back(ctx_.if_stmt(ctx_.binary(BinaryKind::NE, freed, ctx_.i32(0)), fail));
     const Stmt* const parts[] = {ctx_.bind(b->data, memory), ctx_.if_stmt(ffi::is_null(ctx_, b->data), fail),
                                  ctx_.decl_buffer(b, b->data)};
@@ -211,7 +212,7 @@ class BuiltinLowerer : public Rewriter {
 
   void set_argument(const Expr* stack, std::int64_t index, const Expr* arg) {
     if (isa<StringImm>(arg)) {
-      const Expr* text = ctx_.intrin(DType::Handle(), Intrinsic::Reinterpret, {arg});
+      const Expr* text = ctx_.intrin(DType::Handle(), intrin::Reinterpret, {arg});
       return ffi::set_any(ctx_, stack, index, ffi::kRawString, text, before_);
     }
     const DType t = arg->dtype();
@@ -228,7 +229,7 @@ class BuiltinLowerer : public Rewriter {
   void set_pointer(const Expr* stack, std::int64_t index, const Expr* arg) {
     const auto* c = as<Call>(arg);
     const bool is_array =
-        c && is_call_of(c, Intrinsic::TvmStructGet) && c->args.size() > 2 && is_const(c->args[2], ffi::kTensorAddress);
+        c && is_call_of(c, intrin::TvmStructGet) && c->args.size() > 2 && is_const(c->args[2], ffi::kTensorAddress);
     if (is_array) return ffi::set_any(ctx_, stack, index, ffi::kTensorPointer, arg, before_);
     const auto type = [&](ffi::Type t) { return ffi::set_field(ctx_, stack, index, ffi::kTypeIndex, ctx_.i32(t)); };
     before_.push_back(ctx_.if_stmt(ffi::is_null(ctx_, arg), type(ffi::kNone), type(ffi::kOpaquePointer)));
@@ -244,7 +245,7 @@ class BuiltinLowerer : public Rewriter {
     for (std::size_t i = 0; i < c->args.size(); ++i)
       before_.push_back(
           ctx_.store(stacks_.shapes, cast_to(ctx_, DType::Int(64), rewrite(c->args[i])), cell(std::int64_t(i))));
-    return ctx_.intrin(DType::Handle(), Intrinsic::AddressOf, {ctx_.load(stacks_.shapes, cell(0))});
+    return ctx_.intrin(DType::Handle(), intrin::AddressOf, {ctx_.load(stacks_.shapes, cell(0))});
   }
 
   // args: data, shape, strides, the number of dims, a value of the dtype, the offset in elements

@@ -10,9 +10,11 @@
 #include "passes/tensorir/ffi_any.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -20,7 +22,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kCallingConv = "calling_conv";
 constexpr std::int64_t kPackedConv = 1;  // TVM's CallingConv::kCPackedFunc
 constexpr std::string_view kSymbolPrefix = "__tvm_ffi_";
 constexpr std::string_view kComputeScope = "compute_scope";
@@ -120,8 +121,8 @@ class ArgumentReader {
         ctx_.binary(BinaryKind::Or, one_of(type, {ffi::kNone, ffi::kOpaquePointer, ffi::kTensorPointer}), object),
         "pointer");
     const Expr* given = value(index, DType::Handle(), DType::Handle());
-    const Expr* inside = ctx_.intrin(DType::Handle(), Intrinsic::HandleAddByteOffset, {given, ctx_.i32(kTensorCell)});
-    return ctx_.intrin(DType::Handle(), Intrinsic::IfThenElse, {is(type, ffi::kTensor), inside, given});
+    const Expr* inside = ctx_.intrin(DType::Handle(), intrin::HandleAddByteOffset, {given, ctx_.i32(kTensorCell)});
+    return ctx_.intrin(DType::Handle(), intrin::IfThenElse, {is(type, ffi::kTensor), inside, given});
   }
 
   Context& ctx_;
@@ -150,7 +151,7 @@ class ResultWriter : public Rewriter {
       return made;
     }
     const auto* e = as<Evaluate>(s);
-    if (!e || !is_call_of(e->value, Intrinsic::Ret)) return default_stmt(s);
+    if (!e || !is_call_of(e->value, intrin::Ret)) return default_stmt(s);
     const auto* ret = as<Call>(e->value);
     if (parallel_ > 0) refused = "it returns from a parallel loop";
     if (ret->args.size() != 1) refused = "a return without a value";
@@ -171,7 +172,7 @@ class ResultWriter : public Rewriter {
       refused = fmt::format("it returns `{}`, which is no number", print_expr(value));
       return s;
     }
-    out.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), Intrinsic::Ret, {ctx_.i32(0)})));
+    out.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), intrin::Ret, {ctx_.i32(0)})));
     for (const Stmt* part : out) ctx_.set_origin(part, s);
     return ctx_.seq_stmt(out);
   }
@@ -196,7 +197,7 @@ class CallsBySymbol : public Rewriter {
     std::vector<const Expr*> args{ctx_.string(symbol->second)};
     args.insert(args.end(), call->args.begin(), call->args.end());
     args.push_back(ffi::null_handle(ctx_));
-    return ctx_.call_typed(ctx_.op(info(Intrinsic::TvmCallCpacked).op), args, call->type);
+    return ctx_.call_typed(ctx_.op(info(intrin::TvmCallCpacked).op), args, call->type);
   }
 
  private:
@@ -226,7 +227,7 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
   std::vector<const Stmt*> body = reader.read_all();
   body.push_back(ctx.attr_stmt(ctx.attr(0), kComputeScope, ctx.string(fmt::format("{}_compute_", symbol)),
                                computes ? computes : no_op(ctx)));
-  body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), Intrinsic::Ret, {ctx.i32(0)})));
+  body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), intrin::Ret, {ctx.i32(0)})));
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kPackedConv));
   attrs = ctx.with_attr(attrs, kTargetAttr, host);
   attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(fmt::format("{}{}", kSymbolPrefix, symbol)));

@@ -8,9 +8,10 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -108,7 +109,7 @@ class Assumptions : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     if (const auto* e = as<Evaluate>(s)) {
       const IntrinsicInfo* called = called_intrinsic(e->value);
-      return called && called->id == Intrinsic::Assume ? nullptr : s;
+      return called && called->id == intrin::Assume ? nullptr : s;
     }
     return default_stmt(s);
   }
@@ -138,7 +139,7 @@ class Undefined : public Rewriter {
   }
 
  private:
-  bool undefined(const Expr* e) const { return mentions(e, Intrinsic::Undef, vars_); }
+  bool undefined(const Expr* e) const { return mentions(e, intrin::Undef, vars_); }
   std::unordered_set<const Var*> vars_;
 };
 

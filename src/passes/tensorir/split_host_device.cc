@@ -1,7 +1,7 @@
 // SplitHostDevice: what a PrimFunc does in threads of a device becomes a kernel `<name>_kernel` of its own, and calls
 // across devices become launches (device_launch.h).
 //
-// The kernel is what stands below the first `launch_thread`, where the target has a host, or below an attribute
+// The kernel is what is below the first `launch_thread`, where the target has a host, or below an attribute
 // `target`. Its parameters are the pointers of the buffers that it uses, then scalars, each in the order of their
 // names.
 #include <algorithm>
@@ -12,10 +12,11 @@
 #include "passes/tensorir/device_launch.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -121,7 +122,7 @@ class Splitter : public Rewriter {
     }
     stmts.push_back(inside.rewrite(body));
     const bool on_cpu = !is_gpu(target);
-    if (on_cpu) stmts.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), Intrinsic::Ret, {ctx_.i32(0)})));
+    if (on_cpu) stmts.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), intrin::Ret, {ctx_.i32(0)})));
     const NamedAttr attrs[] = {ctx_.named("target", target), ctx_.named(attr_name::IsGlobalFunc, ctx_.attr(true)),
                                ctx_.named(attr_name::NoAlias, ctx_.attr(true))};
     const Type* result = on_cpu ? static_cast<const Type*>(ctx_.prim(DType::Int(32))) : ctx_.void_type();

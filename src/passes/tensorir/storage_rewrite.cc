@@ -2,7 +2,7 @@
 //
 // An allocation is visible in the rest of its sequence, so it is alive up to the last statement of the sequence that
 // uses its memory. After that, allocations of the same dtype and scope that are not larger become buffers over its
-// memory: in the same sequence, or in what stands inside of its later statements. One that is written element by
+// memory: in the same sequence, or in what is inside of its later statements. One that is written element by
 // element where the other is read for the last time may take the memory in that very statement.
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ const Buffer* allocated_by(const Stmt* s) {
   return d && !d->data ? d->buffer : nullptr;
 }
 
-// The memory that a buffer declared over it stands for.
+// The memory that a buffer declared over it shares.
 class Aliases {
  public:
   explicit Aliases(const Stmt* body) {

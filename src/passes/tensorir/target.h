@@ -9,6 +9,7 @@
 namespace rldb::passes {
 
 inline constexpr std::string_view kTargetAttr = "target";
+inline constexpr std::string_view kCallingConv = "calling_conv";  // TVM's CallingConv: a number
 inline constexpr std::string_view kDefaultHost = "llvm";
 
 // Of an option's text: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null when it is none.

@@ -11,6 +11,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -35,7 +36,7 @@ const Call* intrinsic_call(const Expr* e, Intrinsic id) { return is_call_of(e, i
 bool has_assume(const Stmt* s) {
   bool found = false;
   walk(s, [&](const Node* n) {
-    if (const auto* e = as<Evaluate>(n)) found = found || intrinsic_call(e->value, Intrinsic::Assume);
+    if (const auto* e = as<Evaluate>(n)) found = found || intrinsic_call(e->value, intrin::Assume);
     return !found;
   });
   return found;
@@ -92,7 +93,7 @@ class Branches : public Rewriter {
       return made;
     }
     if (const auto* e = as<Evaluate>(s)) {
-      if (const Call* assume = intrinsic_call(e->value, Intrinsic::Assume); assume && conditions_ == 0)
+      if (const Call* assume = intrinsic_call(e->value, intrin::Assume); assume && conditions_ == 0)
         learn(assume->args[0]);
       return s;
     }
@@ -145,7 +146,7 @@ class Branches : public Rewriter {
   // ---- where it helps ----
 
   const Stmt* without_branch(const BufferStore* s) {
-    const Call* branch = intrinsic_call(s->value, Intrinsic::IfThenElse);
+    const Call* branch = intrinsic_call(s->value, intrin::IfThenElse);
     if (!branch || assumptions_.empty()) return s;
     const Expr *cond = branch->args[0], *yes = branch->args[1], *no = branch->args[2];
     if (!is_pure_value(cond)) return s;

@@ -10,10 +10,11 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -195,7 +196,7 @@ class Lanes : public Rewriter {
       vectors = vectors || is_vector(args.back());
     }
     if (split_ || args == std::vector<const Expr*>(c->args.begin(), c->args.end())) return c;
-    const bool condition = row && row->id == Intrinsic::IfThenElse;
+    const bool condition = row && row->id == intrin::IfThenElse;
     if (vectors && (!row || row->purity != IntrinsicPurity::Pure || (condition && is_vector(args[0])))) {
       split_ = true;  // scalars only
       return c;

@@ -12,7 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
@@ -22,7 +22,7 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kPass = "AppendLoss";
+constexpr std::string_view kAppendLoss = "AppendLoss";
 
 Failure<source::Message> refuse(std::string_view what, std::string why) {
   return Failure(message(diag::PassUnsupported, fmt::format("`{}`", what), std::move(why)));
@@ -147,10 +147,11 @@ Result<const Module*> append_loss(PassEnv& env, const Module* module, const Pass
   const PassOption* name = find_option(options, 0, "func_name");
   const PassOption* loss = find_option(options, 1, "loss_function");
   if (!name || !loss)
-    return Failure(message(diag::PassOptionValue, name ? "loss_function" : "func_name", kPass, "a value", "nothing"));
+    return Failure(
+        message(diag::PassOptionValue, name ? "loss_function" : "func_name", kAppendLoss, "a value", "nothing"));
   const std::int64_t outputs = int_option(options, 2, "num_backbone_outputs", 1);
   if (outputs < 1)
-    return Failure(message(diag::PassOptionValue, "num_backbone_outputs", kPass, "a number from 1", outputs));
+    return Failure(message(diag::PassOptionValue, "num_backbone_outputs", kAppendLoss, "a number from 1", outputs));
   const PassOption* given = find_option(options, 3, "new_func_name");
   LossRequest request;
   request.function = unquote(name->value);

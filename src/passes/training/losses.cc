@@ -6,8 +6,11 @@
 #include <charconv>
 
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {
@@ -19,7 +22,7 @@ using support::trim;
 
 namespace {
 
-constexpr std::string_view kExpected =
+constexpr std::string_view kLosses =
     "`L1Loss`, `MSELoss` or `CrossEntropyLoss` with reduction=\"mean\", \"sum\" or \"none\", or the name of a function";
 constexpr std::int64_t kIgnoreIndex = -100;  // TVM's default: no class has it
 
@@ -119,7 +122,7 @@ bool is_loss_text(std::string_view text) { return text.find('(') != std::string_
 Result<const Function*> loss_function(Context& ctx, std::string_view text, const Type* predictions) {
   const auto loss = parse_loss(text);
   const bool known = loss && (loss->name == "L1Loss" || loss->name == "MSELoss" || loss->name == "CrossEntropyLoss");
-  if (!known) return Failure(message(diag::PassOptionValue, "loss_function", "AppendLoss", kExpected, text));
+  if (!known) return Failure(message(diag::PassOptionValue, "loss_function", "AppendLoss", kLosses, text));
   const auto* type = as<TensorType>(predictions);
   if (!type || !type->has_shape || type->shape.empty())
     return Failure(message(diag::PassUnsupported, fmt::format("`{}`", loss->name),

@@ -9,10 +9,11 @@
 #include <map>
 
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {
@@ -24,7 +25,7 @@ using support::trim;
 
 namespace {
 
-constexpr std::string_view kExpected = "`SGD(lr)`, `MomentumSGD(lr, momentum)` or `Adam(lr)`";
+constexpr std::string_view kOptimizers = "`SGD(lr)`, `MomentumSGD(lr, momentum)` or `Adam(lr)`";
 
 enum class Method : std::uint8_t { Sgd, Momentum, Adam };
 struct MethodRow {
@@ -250,7 +251,7 @@ class StepBuilder {
 
 Result<Optimizer> optimizer_of(Context& ctx, std::string_view text, const std::vector<const Var*>& parameters) {
   const auto parsed = parse_optimizer(text);
-  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", "SetupTrainer", kExpected, text));
+  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", "SetupTrainer", kOptimizers, text));
   for (const Var* p : parameters) {
     const auto* t = as<TensorType>(p->type);
     const bool known = t && t->has_shape && t->dtype.is_float() && all_int_literals(t->shape);

@@ -2,7 +2,7 @@
 // matmuls count. Two operands that are known ahead of time are multiplied with each other, so that the product can be
 // lifted out (LiftTransformParams).
 //
-// Stricter than TVM: permutations between the products have to swap the two dims of the matrices, a vector stands at an
+// Stricter than TVM: permutations between the products have to swap the two dims of the matrices, a vector is at an
 // end and beside matrices without batch dims, and a product with an `out_dtype` of its own stays.
 #include <algorithm>
 
@@ -10,6 +10,8 @@
 #include "passes/transform/call_expander.h"
 #include "passes/transform/matrix_dims.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -75,7 +77,7 @@ class Sizes {
     }
   }
 
-  // a < b whatever the sizes are. A sum in which a size stands once in each product is linear in it, so it is positive
+  // a < b whatever the sizes are. A sum in which a size occurs once in each product is linear in it, so it is positive
   // between two values when it is at both, and beyond one when it is there and does not fall.
   bool less(const Counts& a, Counts b) const {
     for (Count c : a) {

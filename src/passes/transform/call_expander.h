@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "passes/common.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/support/cancel.h"
@@ -106,5 +106,11 @@ class CallExpander : public ir::Rewriter {
   std::vector<const ir::Binding*> pending_;
   std::unordered_map<const ir::Var*, const ir::Expr*> bound_;
 };
+
+// The type of a tensor whose shape is known; null for others.
+inline const ir::TensorType* shaped(const ir::Expr* e) {
+  const auto* t = ir::as<ir::TensorType>(e->type);
+  return t && t->has_shape ? t : nullptr;
+}
 
 }  // namespace rldb::passes

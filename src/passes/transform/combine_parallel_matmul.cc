@@ -9,9 +9,12 @@
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -22,7 +25,7 @@ using support::Failure;
 
 namespace {
 
-const TensorType* shaped(const Expr* e) {
+const TensorType* shaped_and_typed(const Expr* e) {
   const auto* t = as<TensorType>(e->type);
   return t && t->has_shape && !t->dtype.is_void() ? t : nullptr;
 }
@@ -74,8 +77,8 @@ class BlockCombiner {
       const Call* call = as_call_of(block_->bindings[i]->value, op::Matmul);
       const auto* lhs = call ? as<Var>(call->args[0]) : nullptr;
       const auto* rhs = call ? as<Var>(call->args[1]) : nullptr;
-      if (!lhs || !rhs || !shaped(lhs) || !shaped(rhs) || !shaped(call)) continue;
-      if (shaped(rhs)->ndim < 2) continue;
+      if (!lhs || !rhs || !shaped_and_typed(lhs) || !shaped_and_typed(rhs) || !shaped_and_typed(call)) continue;
+      if (shaped_and_typed(rhs)->ndim < 2) continue;
       std::vector<Branch>& found = branches_[lhs];
       if (found.empty()) order_.emplace_back(i, lhs);
       found.push_back({i, i, rhs});
@@ -108,8 +111,8 @@ class BlockCombiner {
     const auto user = follower(b.last);
     const Call* sum = user ? as_call_of(block_->bindings[*user]->value, op::Add) : nullptr;
     const auto* bias = sum ? as<Var>(sum->args[1]) : nullptr;
-    const TensorType* t = bias ? shaped(bias) : nullptr;
-    if (!t || t->ndim < 1 || t->ndim > shaped(block_->bindings[b.matmul]->value)->ndim) return false;
+    const TensorType* t = bias ? shaped_and_typed(bias) : nullptr;
+    if (!t || t->ndim < 1 || t->ndim > shaped_and_typed(block_->bindings[b.matmul]->value)->ndim) return false;
     const Expr* dims[] = {t->shape.back()};
     const Expr* wanted[] = {width(b)};
     if (!prove_shapes_equal(ctx_, dims, wanted)) return false;
@@ -129,28 +132,29 @@ class BlockCombiner {
     return b.activation == first;
   }
 
-  static const Expr* width(const Branch& b) { return shaped(b.rhs)->shape.back(); }
+  static const Expr* width(const Branch& b) { return shaped_and_typed(b.rhs)->shape.back(); }
 
   // ---- combining ----
 
   void combine_all(const Var* lhs, std::vector<Branch> branches) {
     if (branches.size() < 2) return;
     if (extend(branches, [&](Branch& b) { return add_bias(b); })) {
-      const int rank = shaped(branches[0].bias)->ndim;
-      if (std::any_of(branches.begin(), branches.end(), [&](const Branch& b) { return shaped(b.bias)->ndim != rank; }))
+      const int rank = shaped_and_typed(branches[0].bias)->ndim;
+      if (std::any_of(branches.begin(), branches.end(),
+                      [&](const Branch& b) { return shaped_and_typed(b.bias)->ndim != rank; }))
         for (Branch& b : branches) b = {b.matmul, b.matmul, b.rhs};
     }
     std::string_view activation;
     extend(branches, [&](Branch& b) { return add_activation(b, activation); });
     std::map<int, std::vector<Branch>> by_rank;
-    for (const Branch& b : branches) by_rank[shaped(b.rhs)->ndim].push_back(b);
+    for (const Branch& b : branches) by_rank[shaped_and_typed(b.rhs)->ndim].push_back(b);
     for (auto& [rank, same] : by_rank) combine(lhs, std::move(same));
   }
 
   bool batch_agrees(const std::vector<Branch>& branches, std::size_t excluded, const Var* Branch::*operand) const {
-    const auto first = shaped(branches[0].*operand)->shape;
+    const auto first = shaped_and_typed(branches[0].*operand)->shape;
     return std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
-      const auto shape = shaped(b.*operand)->shape;
+      const auto shape = shaped_and_typed(b.*operand)->shape;
       return prove_shapes_equal(ctx_, first.first(first.size() - excluded), shape.first(shape.size() - excluded));
     });
   }
@@ -168,9 +172,9 @@ class BlockCombiner {
     std::erase_if(branches,
                   [&](const Branch& b) { return !is_before(b.rhs, at) || (b.bias && !is_before(b.bias, at)); });
     if (branches.size() < 2) return;
-    const DType dtype = shaped(block_->bindings[branches[0].matmul]->value)->dtype;
+    const DType dtype = shaped_and_typed(block_->bindings[branches[0].matmul]->value)->dtype;
     const bool same_dtype = std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
-      return shaped(block_->bindings[b.matmul]->value)->dtype == dtype;
+      return shaped_and_typed(block_->bindings[b.matmul]->value)->dtype == dtype;
     });
     if (!same_dtype || (branches[0].bias && !batch_agrees(branches, 1, &Branch::bias))) return;
     emit(lhs, branches, at, dtype);
@@ -185,7 +189,7 @@ class BlockCombiner {
   const Expr* concat(const std::vector<Branch>& branches, const Var* Branch::*operand, std::size_t at) {
     std::vector<const Expr*> items;
     for (const Branch& b : branches) items.push_back(b.*operand);
-    const std::int64_t axis = shaped(items[0])->ndim - 1;
+    const std::int64_t axis = shaped_and_typed(items[0])->ndim - 1;
     return add(*ctx_.call(op::Concat, {ctx_.tuple(items)}, {ctx_.named("axis", ctx_.attr(axis))}), at);
   }
 
@@ -206,7 +210,7 @@ class BlockCombiner {
     std::vector<std::int64_t> ends;
     std::int64_t end = 0;
     for (std::size_t i = 0; i + 1 < branches.size(); ++i) ends.push_back(end += as<IntImm>(width(branches[i]))->value);
-    const std::int64_t axis = shaped(all)->ndim - 1;
+    const std::int64_t axis = shaped_and_typed(all)->ndim - 1;
     const Expr* parts =
         add(*ctx_.call(op::Split, {all},
                        {ctx_.named("indices_or_sections", ctx_.attr_ints(ends)), ctx_.named("axis", ctx_.attr(axis))}),

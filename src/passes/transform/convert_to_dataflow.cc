@@ -29,7 +29,7 @@ class Extractor : public Rewriter {
     };
     for (const BindingBlock* block : made->blocks) {
       if (block->is_dataflow()) {
-        // What stands right before a block joins it; what stands after it must be a block by its own size.
+        // What is right before a block joins it; what comes after it must be a block by its own size.
         changed = changed || !run.empty();
         run.insert(run.end(), block->bindings.begin(), block->bindings.end());
         blocks.push_back(ctx_.block(run, true));

@@ -5,7 +5,13 @@
 // result gets symbolic dims of its own.
 #include "passes/transform/call_expander.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/runtime/value.h"
 
 namespace rldb::passes {
@@ -95,8 +101,11 @@ class Decomposer : public CallExpander {
     const NamedAttr over[] = {ctx_.named("axis", axes), ctx_.named("keepdims", ctx_.attr(false))};
     const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
     const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
-    const Expr* out = normalised(call, mean, variance, axes);
-    return tuple_of({out, moved(call, call->args[3], mean), moved(call, call->args[4], variance)});
+    const Expr* statistics = tuple_of({normalised(call, mean, variance, axes), mean, variance});
+    if (!statistics) return nullptr;
+    const auto out = ctx_.tuple_get(emit_value(statistics), 0);
+    if (!out.ok()) return nullptr;
+    return tuple_of({emit_value(*out), moved(call, call->args[3], mean), moved(call, call->args[4], variance)});
   }
 
   // (1 - momentum) * old + momentum * now

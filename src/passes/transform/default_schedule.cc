@@ -6,7 +6,7 @@
 #include "passes/common.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/schedule/schedule.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 

@@ -5,7 +5,9 @@
 #include "passes/transform/ahead_of_time.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 
 namespace rldb::passes {
 

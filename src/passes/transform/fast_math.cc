@@ -5,10 +5,14 @@
 // Powers with an exponent that is computed stay: TVM's formula for them gives NaN for a base of 0.
 #include <cmath>
 
-#include "passes/lowering/legal_memo.h"
+#include "passes/lowering/with_kernels.h"
 #include "passes/transform/call_expander.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/value.h"
 
@@ -43,12 +47,12 @@ struct Elements {
     constexpr double kFactors[] = {0.00019875691214110702, 0.0013981999363750219, 0.008333452045917511,
                                    0.041665796190500259,   0.1666666567325592,    0.5};
     const Expr* bounded = max(min(x, lit(88.376266479492188)), lit(-88.376258850097656));
-    const Expr* n = ctx.intrin(DType::Float(32), Intrinsic::Floor, {add(mul(bounded, lit(kLog2e)), lit(0.5))});
+    const Expr* n = ctx.intrin(DType::Float(32), intrin::Floor, {add(mul(bounded, lit(kLog2e)), lit(0.5))});
     const Expr* f = sub(bounded, mul(n, lit(kLn2)));
     const Expr* power = add(add(mul(mul(horner(f, kFactors, false), f), f), f), lit(1.0));
     const Expr* exponent = ctx.cast(DType::Int(32), add(n, lit(127.0)));
-    const Expr* scale = ctx.intrin(DType::Float(32), Intrinsic::Reinterpret,
-                                   {ctx.intrin(DType::Int(32), Intrinsic::ShiftLeft, {exponent, ctx.i32(23)})});
+    const Expr* scale = ctx.intrin(DType::Float(32), intrin::Reinterpret,
+                                   {ctx.intrin(DType::Int(32), intrin::ShiftLeft, {exponent, ctx.i32(23)})});
     return max(mul(scale, power), x);
   }
 
@@ -140,7 +144,7 @@ te::Tensor fast_softmax(Te& te, te::Tensor x, std::size_t axis) {
 te::Tensor fast_power(Te& te, te::Tensor x, te::Tensor y) {
   Elements e{te.ctx};
   const te::Tensor log =
-      map(te, x, "compute", [&](const Expr* v) { return te.ctx.intrin(DType::Float(32), Intrinsic::Log, {v}); });
+      map(te, x, "compute", [&](const Expr* v) { return te.ctx.intrin(DType::Float(32), intrin::Log, {v}); });
   const te::Tensor product = map(
       te, log, "T_multiply", [&](const Expr* v) { return e.mul(v, te.graph.load(y, std::span<const Expr* const>())); });
   return map(te, product, "T_fast_exp", &Elements::exp);
@@ -150,8 +154,7 @@ te::Tensor fast_power(Te& te, te::Tensor x, te::Tensor y) {
 
 class FastMath : public CallExpander {
  public:
-  FastMath(Context& ctx, ops::Legalizer& legalizer, LegalMemo& memo)
-      : CallExpander(ctx), legalizer_(legalizer), memo_(memo) {}
+  FastMath(Context& ctx, KernelMaker& kernels) : CallExpander(ctx), kernels_(kernels) {}
 
  protected:
   const Expr* expand(const Call* call) override {
@@ -190,32 +193,22 @@ class FastMath : public CallExpander {
     for (const Expr* a : call->args)
       if (const auto* t = as<TensorType>(a->type); !t || !t->has_shape || t->dtype != DType::Float(32)) return nullptr;
     if (!may_rewrite([&] { return "a kernel `" + std::string(name) + "`"; })) return nullptr;
-    if (const Call* known = memo_.find(call)) return known;
-    auto made = legalizer_.call_te(name, call->args, call->type, [&](Te& te) { return std::vector{body(te)}; });
-    if (made.ok()) memo_.remember(call, *made);
+    if (const Call* known = kernels_.memo.find(call)) return known;
+    auto made = kernels_.legalizer.call_te(name, call->args, call->type, [&](Te& te) { return std::vector{body(te)}; });
+    if (made.ok()) kernels_.memo.remember(call, *made);
     return made.ok() ? *made : nullptr;
   }
 
-  ops::Legalizer& legalizer_;
-  LegalMemo& memo_;
+  KernelMaker& kernels_;
 };
 
 }  // namespace
 
 Result<const Module*> fast_math(PassEnv& env, const Module* module, const PassOptions&) {
-  ModuleBuilder builder(env.ctx, *module);
-  ops::Legalizer legalizer(env.ctx, builder);
-  LegalMemo memo(env.ctx);
-  bool changed = false;
-  for (const ModuleEntry& e : module->entries) {
-    const auto* f = as<Function>(e.function);
-    if (!f) continue;
-    const Function* made = FastMath(env.ctx, legalizer, memo).rewrite_function(f);
-    if (made == f) continue;
-    builder.set(e.name, refine_result(env.ctx, made));
-    changed = true;
-  }
-  return changed ? builder.build() : module;
+  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    const Function* made = FastMath(env.ctx, kernels).rewrite_function(f);
+    return made == f ? f : refine_result(env.ctx, made);
+  });
 }
 
 }  // namespace rldb::passes

@@ -5,6 +5,10 @@
 // (DecomposeOpsForInference does the same). Stricter than TVM: a batch_norm without scale or center stays, and so does
 // one over another axis than the channels of the convolution.
 #include "passes/transform/call_expander.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -113,7 +113,7 @@ class Lifter : public Rewriter {
     values_.insert(f->params.begin(), f->params.end());
     const Function* made = rewrite_function(f);
     if (made != f && made->body->type != made->ret_type && mentions_function(made->ret_type)) {
-      // The symbols of a lifted function are its own: they cannot stand in the type of another.
+      // The symbols of a lifted function are its own: they cannot be in the type of another.
       const Type* actual = made->body->type;
       const Type* result = mentions_function(actual) && actual->has_vars ? ctx_.any() : actual;
       const Function* typed = ctx_.function(made->params, made->body, result, made->is_pure, made->attrs);

@@ -7,6 +7,8 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -17,11 +19,6 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kRemovePad = "remove_pad";  // the attribute `operator_name` of a kernel
-
-const TensorType* shaped(const Expr* e) {
-  const auto* t = as<TensorType>(e->type);
-  return t && t->has_shape ? t : nullptr;
-}
 
 // out[i] = in[i], i over the whole result.
 bool copies_in_place(const PrimFunc* f) {

@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "passes/common.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "passes/transform/call_expander.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/manipulation.h"
 
 namespace rldb::passes {
 

@@ -3,7 +3,8 @@
 // so that they can be combined with others.
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {
@@ -11,11 +12,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-const TensorType* shaped(const Expr* e) {
-  const auto* t = as<TensorType>(e->type);
-  return t && t->has_shape ? t : nullptr;
-}
 
 class TakeReorderer : public CallExpander {
  public:

@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "passes/common.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -193,6 +193,11 @@ class Mixer : public Rewriter {
   }
 
   static bool is_mixed(DType t) { return t == DType::Float(16) || t == DType::Float(32); }
+  static bool holds_mixed(const Type* t) {
+    if (const auto* tensor = as<TensorType>(t)) return is_mixed(tensor->dtype) || tensor->dtype.is_void();
+    const auto* tuple = as<TupleType>(t);
+    return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), holds_mixed);
+  }
 
   // The value with each tensor of float16 or float32 at what `wanted` says of it; calls of casts are not bound yet.
   template <class F>
@@ -307,6 +312,9 @@ class Mixer : public Rewriter {
     std::vector<const Expr*> args;
     for (const Expr* a : call->args) args.push_back(remapped(a));
     const bool always = info.mixed == MixedPolicy::Always;
+    // A product of integers is one of integers.
+    if (std::none_of(args.begin(), args.end(), [](const Expr* a) { return holds_mixed(a->type); }))
+      return put(b, b->var, original(call));
     const DType to = always || (info.mixed == MixedPolicy::Follow &&
                                 std::all_of(args.begin(), args.end(), [&](auto* a) { return fits_half(a); }))
                          ? DType::Float(16)

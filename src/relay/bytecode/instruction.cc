@@ -17,7 +17,7 @@ constexpr OpcodeInfo kOpcodes[] = {
 
 bool is_list(char letter) { return FieldKind(letter) == FieldKind::Registers || FieldKind(letter) == FieldKind::Dims; }
 
-// The number of words of fields `letters` that stand at the front, or -1.
+// The number of words of fields `letters` that are at the front, or -1.
 std::int64_t fields_length(std::string_view letters, std::span<const Word> fields) {
   std::uint64_t at = 0, count = 0;
   for (const char letter : letters) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/vm/object.h"
 #include "rldb/source/diagnostic_relay.h"
@@ -274,7 +275,7 @@ void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& miss
   }
 }
 
-// Arm by arm: tests, which jump to the next arm; the body; a jump behind the last. Each arm's code stands there once.
+// Arm by arm: tests, which jump to the next arm; the body; a jump behind the last. Each arm's code is there once.
 FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
   const Reg value = atom(m.value);
   const Reg merged = new_register();

@@ -4,6 +4,7 @@
 
 #include "relay/codegen/function_compiler.h"
 #include "rldb/relay/ir/attributes.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 

@@ -101,7 +101,7 @@ class Inference {
     }
   }
 
-  // What stands before the operands: types of the variables that it binds.
+  // What comes before the operands: types of the variables that it binds.
   void enter(const Expr* e) {
     if (const auto* f = as<Function>(e)) {
       for (const Var* p : f->params) bound(p);

@@ -75,7 +75,7 @@ class AnfRewriter {
   using Binding = std::pair<const Var*, const Expr*>;
   // What the variable is bound to; null: not at all (it was replaced). Operands have been replaced already.
   virtual const Expr* value(const Var* var, const Expr* v) { return (void)var, v; }
-  // A function that stands in a binding, before its body is rewritten, and after that.
+  // A function that is in a binding, before its body is rewritten, and after that.
   virtual void enter(const Var* var, const Function* f) { (void)var, (void)f; }
 
   void bind(const Var* var, const Expr* v) { bindings_->push_back({var, v}); }

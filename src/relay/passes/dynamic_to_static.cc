@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "relay/passes/common.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/support/rewrite_counter.h"
 #include "rldb/support/text.h"
 

@@ -9,9 +9,11 @@
 
 #include "relay/passes/common.h"
 #include "rldb/fusion/partition.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/planted.h"
 #include "rldb/support/rewrite_counter.h"
 
 namespace rldb::relay {
@@ -193,10 +195,23 @@ class Fuser {
     if (const OpInfo* op = operator_of(e)) {
       if (op->role == OpRole::Alias && cast<Call>(e).args.size() == 1) return at(cast<Call>(e).args[0]);
       if (computed_operator(e)) return primitive({e});
+      if (op->id == op::CallLowered) return plain_call(cast<Call>(e));
     }
     if (const auto* r = as<RefCreate>(e)) return spanned(ctx_.ref_create(copy_of(r->value)), e);
     if (e->kind == ExprKind::RefRead) return spanned(copy_call(over_mapped(ctx_, e, mapped_), tensors(e, e)), e);
     return over_mapped(ctx_, e, mapped_);
+  }
+
+  // `call_lowered` is a call whose operands are the fields of a tuple.
+  const Expr* plain_call(const Call& c) {
+    const auto* type = c.args.size() == 2 ? as<TupleType>(typing_.of(c.args[1])) : nullptr;
+    if (!type) return over_mapped(ctx_, &c, mapped_);
+    const Expr* packed = at(c.args[1]);
+    const auto* tuple = as<Tuple>(packed);
+    std::vector<const Expr*> args;
+    for (std::size_t i = 0; i < type->fields.size(); ++i)
+      args.push_back(tuple ? tuple->fields[i] : spanned(ctx_.projection(packed, std::int64_t(i)), &c));
+    return spanned(ctx_.call(at(c.args[0]), args), &c);
   }
 
   // The type of a node, which has to be that of tensors.
@@ -242,6 +257,8 @@ class Fuser {
       const OpInfo* op = operator_of(e);
       reshapes = reshapes && op && op->role == OpRole::Reshape && (members.size() == 1 || op->operands == 1);
     }
+    if (support::planted(support::Bug::SwappedGroup) && members.size() > 1 && outer.size() > 1)
+      std::swap(outer[0], outer[1]);
     const Type* result = tensors(last, last);
     std::vector<NamedAttr> attrs{flag(ctx_, attr_name::Primitive)};
     if (reshapes && is_static(result)) attrs.push_back(flag(ctx_, attr_name::ReshapeOnly));

@@ -39,7 +39,7 @@ void collect_type_variables(const Type* type, std::map<std::uint32_t, const Type
   }
 }
 
-// Those that the text of `f` names and does not bind: parameters of the function that it stands in.
+// Those that the text of `f` names and does not bind: parameters of the function that it is in.
 std::vector<const TypeVar*> free_type_variables(const Function* f, const std::vector<const Var*>& captured) {
   std::map<std::uint32_t, const TypeVar*> found;
   for (const Var* v : captured) collect_type_variables(v->annotation, found);

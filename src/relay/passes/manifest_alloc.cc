@@ -15,6 +15,7 @@
 #include <map>
 
 #include "relay/passes/common.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "relay/passes/common.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay {

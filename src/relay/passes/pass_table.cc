@@ -5,6 +5,7 @@
 
 #include "relay/passes/common.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/text.h"
 
@@ -34,7 +35,7 @@ const PassInfo* find_pass(std::string_view name) {
   return nullptr;
 }
 
-// What stands before the first of `c`, which is taken away too.
+// What comes before the first of `c`, which is taken away too.
 std::string_view take_until(std::string_view& text, char c) {
   const std::size_t end = std::min(text.find(c), text.size());
   const std::string_view taken = support::trim(text.substr(0, end));

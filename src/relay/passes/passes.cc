@@ -46,7 +46,7 @@ const Expr* expanded(Context& ctx, const Expr* callee, std::size_t count) {
 // Constructors that take something, and operators, are no values.
 class EtaExpand : public GraphRewriter {
  public:
-  using GraphRewriter::GraphRewriter;
+  EtaExpand(PassEnv& env, bool constructors) : GraphRewriter(env), constructors_(constructors) {}
 
  private:
   const Expr* rewrite(const Expr*, const Expr* made) override {
@@ -64,19 +64,22 @@ class EtaExpand : public GraphRewriter {
     const auto* c = as<Constructor>(x);
     const auto* o = as<Op>(x);
     const auto text = [&] { return fmt::format("`{}` becomes a function", c ? c->name : o->info->name); };
-    if (c && !c->fields.empty() && support::may_rewrite(text)) return made_[x] = expanded(ctx_, c, c->fields.size());
+    if (c && constructors_ && !c->fields.empty() && support::may_rewrite(text))
+      return made_[x] = expanded(ctx_, c, c->fields.size());
     if (o && o->info->operands >= 0 && support::may_rewrite(text))
       return made_[x] = expanded(ctx_, o, std::size_t(o->info->operands));
     return nullptr;
   }
 
+  bool constructors_;
   ExprMap made_;
 };
 
 }  // namespace
 
-const Module* run_EtaExpand(PassEnv& env, const Module* m, const PassInvocation&) {
-  return map_functions(env, m, [&](const Definition& d) { return EtaExpand(env).function(d.function); });
+const Module* run_EtaExpand(PassEnv& env, const Module* m, const PassInvocation& options) {
+  const bool constructors = options.option("expand_constructor", 1) != 0;
+  return map_functions(env, m, [&](const Definition& d) { return EtaExpand(env, constructors).function(d.function); });
 }
 
 // ---- DeadCodeElimination ----

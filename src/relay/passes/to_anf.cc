@@ -222,7 +222,7 @@ class Normaliser {
     if (found != inner_.end()) {
       const std::vector<int> scopes = found->second;
       std::size_t next = 0;
-      // A scope whose body is no more than a name of something outside stays that name; the same body may stand in
+      // A scope whose body is no more than a name of something outside stays that name; the same body may be in
       // two branches, so that each gets its own.
       std::vector<const Expr*> bodies;
       for_each_body(e, [&](const Expr* body) { bodies.push_back(block(scopes[next++], body)); });

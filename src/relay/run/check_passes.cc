@@ -90,9 +90,7 @@ class Validator {
   std::unique_ptr<Program> compiled(const relay::Module* m, std::string_view name, std::string& why) {
     source::Diagnostics found;
     auto program = Program::compile(ctx_, m, options_, nullptr, found, name);
-    if (!program)
-      for (const source::Diagnostic& d : found.all())
-        if (d.severity == source::Severity::Error && why.empty()) why = d.message;
+    if (!program && why.empty()) why = found.first_error();
     return program;
   }
 
@@ -239,6 +237,16 @@ class PassBisector {
 };
 
 }  // namespace
+
+std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after) {
+  std::vector<std::string> names;
+  for (const relay::Definition& d : after->functions)
+    if (before->find(d.name->name) != d.function) names.emplace_back(d.name->name);
+  for (const relay::Definition& d : before->functions)
+    if (!after->find(d.name->name)) names.emplace_back(d.name->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::string to_string(const Validation& v) {
   if (!v.difference.empty()) return "values differ: " + v.difference;

@@ -25,9 +25,7 @@ using runtime::ValueKind;
 namespace {
 
 runtime::Error first_error(const source::Diagnostics& found, ErrorKind kind) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return {kind, d.message, {}};
-  return {kind, "no kernel can be made", {}};
+  return {kind, found.first_error("no kernel can be made"), {}};
 }
 
 // Of tensors one after the other, in nested tuples.
@@ -301,7 +299,7 @@ std::optional<KernelMaker::NamedChain> KernelMaker::read_name(std::string_view n
     return out;
   }();
   while (!name.empty()) {
-    // The longest name of an operator that stands at the front; a number at the end makes names unique.
+    // The longest name of an operator that is at the front; a number at the end makes names unique.
     std::size_t end = name.size();
     auto found = known.find(name);
     while (found == known.end() && (end = name.rfind('_', end - 1)) != std::string_view::npos && end > 0)

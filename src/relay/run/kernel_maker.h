@@ -21,7 +21,7 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker>, public rel
       : ctx_(ctx), session_(options, output) {}
 
   Primitive primitive(const relay::Kernel& kernel);
-  // A function that stands in a file; null: it is none over tensors of known types.
+  // A function that is in a file; null: it is none over tensors of known types.
   const relay::Function* read_function(const std::string& text);
   Result<Value> evaluate(const relay::Function* f) override;
   // By what the name says; empty: it says nothing that is known.

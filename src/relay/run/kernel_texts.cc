@@ -2,32 +2,73 @@
 #include "relay/run/kernel_texts.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay_run {
 
+namespace {
+
+bool is_tensor(const ir::Type* t) { return ir::as<ir::TensorType>(t) != nullptr; }
+bool is_tensors(const ir::Type* t) {
+  const auto* tuple = ir::as<ir::TupleType>(t);
+  return tuple ? std::all_of(tuple->fields.begin(), tuple->fields.end(), is_tensor) : is_tensor(t);
+}
+
+// The bindings of a function that is one call and names for its result or for parts of that.
+struct Body {
+  const ir::Call* call = nullptr;
+  const ir::Expr* result = nullptr;                         // what the call gives
+  std::unordered_map<const ir::Expr*, std::int64_t> parts;  // variables that are fields of the result
+
+  // False: it is something else.
+  bool read(const ir::Binding* b) {
+    if (b->is_match_cast()) return false;
+    const auto* item = ir::as<ir::TupleGetItem>(b->value);
+    if (!call && op::is_call_with(b->value, op::Trait::CallTir)) {
+      call = ir::as<ir::Call>(b->value);
+      result = b->var;
+    } else if (result && item && item->tuple == result) {
+      parts[b->var] = item->index;
+    } else if (result && b->value == result) {
+      result = b->var;
+    } else {
+      return is_result(b->value) && (result = b->var, parts.clear(), true);
+    }
+    return true;
+  }
+  // The call's result, or all of its fields in their order.
+  bool is_result(const ir::Expr* e) const {
+    if (!call || e == result) return call != nullptr;
+    const auto* tuple = ir::as<ir::Tuple>(e);
+    const auto* type = ir::as<ir::TupleType>(result->type);
+    if (!tuple || !type || tuple->items.size() != type->fields.size()) return false;
+    for (std::size_t i = 0; i < tuple->items.size(); ++i) {
+      const auto found = parts.find(tuple->items[i]);
+      if (found == parts.end() || found->second != std::int64_t(i)) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
 std::string_view only_kernel(const ir::Module* legal, std::string_view function) {
   const auto* f = legal ? ir::as<ir::Function>(legal->find(function)) : nullptr;
-  if (!f || !f->body || !ir::as<ir::TensorType>(f->body->body->type)) return {};
-  const ir::Expr* result = nullptr;  // what the body has come to
-  const ir::Call* call = nullptr;
+  if (!f || !f->body || !is_tensors(f->body->body->type)) return {};
+  Body body;
   for (const ir::BindingBlock* block : f->body->blocks)
-    for (const ir::Binding* b : block->bindings) {
-      if (b->is_match_cast()) return {};
-      if (!call && op::is_call_with(b->value, op::Trait::CallTir))
-        call = ir::as<ir::Call>(b->value);
-      else if (!result || b->value != result)
-        return {};
-      result = b->var;
-    }
-  if (!call || f->body->body != result || call->args.size() != 2) return {};
-  const auto* args = ir::as<ir::Tuple>(call->args[1]);
-  const auto* callee = ir::as<ir::GlobalVar>(call->args[0]);
+    for (const ir::Binding* b : block->bindings)
+      if (!body.read(b)) return {};
+  if (!body.call || !body.is_result(f->body->body) || body.call->args.size() != 2) return {};
+  const auto* args = ir::as<ir::Tuple>(body.call->args[1]);
+  const auto* callee = ir::as<ir::GlobalVar>(body.call->args[0]);
   if (!args || !callee || !std::equal(args->items.begin(), args->items.end(), f->params.begin(), f->params.end()))
     return {};
   return callee->name;

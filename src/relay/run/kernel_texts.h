@@ -6,8 +6,8 @@
 
 namespace rldb::relay_run {
 
-// The kernel that a Relax function of a legalised module consists of, which takes its parameters in order and fills one
-// tensor; empty: it does more.
+// The kernel that a Relax function of a legalised module consists of, which takes its parameters in order and fills the
+// tensors of its result; empty: it does more.
 std::string_view only_kernel(const ir::Module* legal, std::string_view function);
 
 // The primitive function `f` as the Relax function `name` of a module, legalised, of one kernel where that can be: its

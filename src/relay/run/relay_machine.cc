@@ -1,7 +1,6 @@
 // A Relay program as a build of the session: its code as a map, its primitives as kernels that can be looked into.
 #include "rldb/relay/run/relay_machine.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "relay/run/kernel_texts.h"
@@ -12,7 +11,6 @@
 #include "rldb/relay/run/check_passes.h"
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/on_machine.h"
-#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 
@@ -63,16 +61,6 @@ const relay::Type* parameter_type(const RelayBuild& build, std::string_view func
   if (!f || parameter >= f->params.size()) return nullptr;
   const relay::Type* known = build.text->typing.of(f->params[parameter]);
   return known ? known : f->params[parameter]->annotation;
-}
-
-std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after) {
-  std::vector<std::string> names;
-  for (const relay::Definition& d : after->functions)
-    if (before->find(d.name->name) != d.function) names.emplace_back(d.name->name);
-  for (const relay::Definition& d : before->functions)
-    if (!after->find(d.name->name)) names.emplace_back(d.name->name);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 class Machine : public session::RelayMachine {

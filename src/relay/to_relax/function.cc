@@ -6,7 +6,9 @@
 
 #include "relay/to_relax/branches.h"
 #include "relay/to_relax/types.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/walk.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_translate.h"
 #include "rldb/support/cancel.h"
@@ -208,6 +210,7 @@ const Expr* FunctionTranslator::leaf_value(const relay::Expr* e, const relay::Ex
 const Expr* FunctionTranslator::call(const relay::Call& e) {
   Exprs args;
   const auto* op = relay::as<relay::Op>(e.callee);
+  if (op && op->info->id == relay::op::CallLowered && e.args.size() == 2) return lowered_call(e);
   for (const relay::Expr* a : e.args) {
     const Expr* v = operand(a, &e);
     if (!v) return nullptr;
@@ -218,14 +221,29 @@ const Expr* FunctionTranslator::call(const relay::Call& e) {
     args.insert(args.begin(), ctx_.string(c->name));
     return packed(builtin::AdtMake, args, ctx_.any());
   }
-  const Expr* callee = operand(e.callee, &e);
+  return function_call(e, operand(e.callee, &e), std::move(args));
+}
+
+const Expr* FunctionTranslator::function_call(const relay::Call& e, const Expr* callee, Exprs args) {
   if (!callee) return nullptr;
   ir::CallSpec spec;
   spec.callee = callee;
-  spec.args = args;
+  spec.args = std::move(args);
   const auto made = ctx_.call(spec);
   if (!made.ok()) return fail(&e, made.error());
   return refined(bound(*made, hint_of(&e)), shared_.typing.of(&e));
+}
+
+// `call_lowered`: the function, and its operands as a tuple.
+const Expr* FunctionTranslator::lowered_call(const relay::Call& e) {
+  const Expr *callee = operand(e.args[0], &e), *packed = operand(e.args[1], &e);
+  if (!callee || !packed) return nullptr;
+  const Expr* known = with_known_fields(packed, shared_.typing.of(e.args[1]));
+  const auto* tuple = ir::as<ir::Tuple>(known);
+  if (!tuple) return fail(&e, source::message(diag::RelayNotTranslated, "a call whose operands are not known"));
+  Exprs args;
+  for (const Expr* item : tuple->items) args.push_back(bound(item));
+  return function_call(e, callee, std::move(args));
 }
 
 const Expr* FunctionTranslator::op_call(const relay::Call& e, const relay::OpInfo& op, Exprs args) {

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_translate.h"
 

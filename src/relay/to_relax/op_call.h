@@ -7,7 +7,6 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/ops/legalize.h"

@@ -6,34 +6,33 @@
 
 namespace rldb::to_relax {
 
-using relay::Expr;
 using relay::ExprKind;
 
 namespace {
 
 // All nodes that are not leaves, users before what they use.
-std::vector<const Expr*> users_first(const Expr* root) {
-  std::vector<const Expr*> all;
-  std::unordered_map<const Expr*, bool> seen;
-  std::vector<const Expr*> open{root};
+std::vector<const relay::Expr*> users_first(const relay::Expr* root) {
+  std::vector<const relay::Expr*> all;
+  std::unordered_map<const relay::Expr*, bool> seen;
+  std::vector<const relay::Expr*> open{root};
   while (!open.empty()) {
     support::poll();
-    const Expr* e = open.back();
+    const relay::Expr* e = open.back();
     open.pop_back();
     if (relay::is_leaf(e) || !seen.emplace(e, true).second) continue;
     all.push_back(e);
-    relay::for_each_operand(e, [&](const Expr* x) { open.push_back(x); });
+    relay::for_each_operand(e, [&](const relay::Expr* x) { open.push_back(x); });
   }
-  std::sort(all.begin(), all.end(), [](const Expr* a, const Expr* b) { return a->id > b->id; });
+  std::sort(all.begin(), all.end(), [](const relay::Expr* a, const relay::Expr* b) { return a->id > b->id; });
   return all;
 }
 
 }  // namespace
 
-Scopes::Scopes(const Expr* root) {
-  std::vector<const Expr*> nodes = users_first(root);
+Scopes::Scopes(const relay::Expr* root) {
+  std::vector<const relay::Expr*> nodes = users_first(root);
   scope_of_.emplace(root, 0);
-  for (const Expr* e : nodes) {
+  for (const relay::Expr* e : nodes) {
     support::poll();
     if (const auto used = uses_.find(e); used != uses_.end()) {
       int scope = used->second.front();
@@ -43,7 +42,7 @@ Scopes::Scopes(const Expr* root) {
       for (int s : used->second) {
         if (s == scope) continue;
         while (scopes_[std::size_t(s)].parent != scope) s = scopes_[std::size_t(s)].parent;
-        std::vector<const Expr*>& list = before_[scopes_[std::size_t(s)].owner];
+        std::vector<const relay::Expr*>& list = before_[scopes_[std::size_t(s)].owner];
         if (list.empty() || list.back() != e) list.push_back(e);
       }
     }
@@ -52,7 +51,7 @@ Scopes::Scopes(const Expr* root) {
   for (auto& [owner, list] : before_) std::reverse(list.begin(), list.end());
 }
 
-int Scopes::inner(int parent, const Expr* owner) {
+int Scopes::inner(int parent, const relay::Expr* owner) {
   scopes_.push_back({parent, scopes_[std::size_t(parent)].depth + 1, owner});
   return int(scopes_.size()) - 1;
 }
@@ -65,13 +64,13 @@ int Scopes::common(int a, int b) const {
   return a;
 }
 
-void Scopes::use(const Expr* e, int scope) {
+void Scopes::use(const relay::Expr* e, int scope) {
   if (relay::is_leaf(e)) return;
   std::vector<int>& list = uses_[e];
   if (list.empty() || list.back() != scope) list.push_back(scope);
 }
 
-void Scopes::visit(const Expr* e) {
+void Scopes::visit(const relay::Expr* e) {
   const int here = scope_of_.at(e);
   if (const auto* branch = relay::as<relay::If>(e)) {
     use(branch->condition, here);
@@ -83,12 +82,12 @@ void Scopes::visit(const Expr* e) {
     use(m->value, here);
     for (const relay::Arm& arm : m->arms) use(arm.body, inner(here, e));
   } else {
-    relay::for_each_operand(e, [&](const Expr* x) { use(x, here); });
+    relay::for_each_operand(e, [&](const relay::Expr* x) { use(x, here); });
   }
 }
 
-const std::vector<const Expr*>& Scopes::before(const Expr* owner) const {
-  static const std::vector<const Expr*> none;
+const std::vector<const relay::Expr*>& Scopes::before(const relay::Expr* owner) const {
+  static const std::vector<const relay::Expr*> none;
   const auto found = before_.find(owner);
   return found == before_.end() ? none : found->second;
 }

@@ -14,7 +14,7 @@ class Scopes {
   // `root` is a function or a lone expression; nothing outside of it counts.
   explicit Scopes(const relay::Expr* root);
 
-  // What stands before `owner` (an `if`, a `match`, a function), because more than one of its scopes wants it, or one
+  // What comes before `owner` (an `if`, a `match`, a function), because more than one of its scopes wants it, or one
   // and what follows. Operands first.
   const std::vector<const relay::Expr*>& before(const relay::Expr* owner) const;
 

@@ -1,4 +1,6 @@
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/op_id.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax {
 
@@ -6,9 +8,9 @@ namespace rldb::to_relax {
 Translation translation_of(relay::OpId id) {
   using relay::OpId;
   switch (id) {
-#define RLDB_TO_RELAX(Id, function, Target) \
-  case OpId::Id:                            \
-    return {translations::function, op::Target};
+#define RLDB_TO_RELAX(Op, function, Target) \
+  case OpId::Op:                            \
+    return {translations::function, op::row(op::Id::Target).name};
 #define RLDB_TO_RELAX_OWN(Id, function) \
   case OpId::Id:                        \
     return {translations::function, {}};

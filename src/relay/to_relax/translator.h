@@ -44,7 +44,7 @@ class ModuleTranslator {
 // A name that a program in Python may have.
 std::string name_in_python(std::string_view name);
 
-// One function with all that stands in it.
+// One function with all that is in it.
 class FunctionTranslator {
  public:
   FunctionTranslator(ModuleTranslator& shared, const relay::Expr* root)
@@ -72,6 +72,8 @@ class FunctionTranslator {
   const ir::Expr* leaf_value(const relay::Expr* e, const relay::Expr* user);
 
   const ir::Expr* call(const relay::Call& e);
+  const ir::Expr* function_call(const relay::Call& e, const ir::Expr* callee, Exprs args);
+  const ir::Expr* lowered_call(const relay::Call& e);
   const ir::Expr* op_call(const relay::Call& e, const relay::OpInfo& op, Exprs args);
   const ir::Expr* local_function(const relay::Function& f);
   const ir::Expr* projection(const relay::Projection& e);

@@ -55,12 +55,6 @@ bool has_relax_function(const ir::Module* module) {
                      [](const ir::ModuleEntry& e) { return ir::as<ir::Function>(e.function) != nullptr; });
 }
 
-std::string first_error(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return {};
-}
-
 // Lowered modules call what is impure in functions that are not marked so; TVM's own do.
 std::string first_broken_rule(ir::Context& ctx, const ir::Module* module) {
   source::Diagnostics found;
@@ -86,7 +80,7 @@ void read_stage(session::Session& session, const std::string& path, Stage& stage
   source::Diagnostics found;
   const auto parsed = frontend::parse(session.context(), session.sources(), file, found, options);
   if (!parsed.ok || !parsed.module)
-    stage.not_runnable = "it does not read: " + first_error(found);
+    stage.not_runnable = "it does not read: " + found.first_error();
   else if (!has_relax_function(parsed.module))
     stage.not_runnable = "it has no Relax function";
   else
@@ -167,6 +161,13 @@ std::optional<std::size_t> find_stage(const std::vector<Stage>& stages, std::str
   for (const std::size_t i : found) which.push_back(stages[i].file);
   problem = found.empty() ? "there is no such stage" : fmt::format("it may be {}", fmt::join(which, ", "));
   return std::nullopt;
+}
+
+std::vector<std::string> stage_files(const std::string& folder) {
+  std::string problem;
+  std::vector<std::string> names;
+  for (const NumberedFile& file : files_of(folder, problem)) names.push_back(file.name);
+  return names;
 }
 
 std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem) {

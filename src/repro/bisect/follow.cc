@@ -66,12 +66,6 @@ bool is_coarsely_equal(const Value& a, const Value& b) {
   return d->max_abs <= kCoarse * largest;
 }
 
-std::string first_error(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return {};
-}
-
 // Inputs of parameters whose annotations leave open what they are, as texts.
 std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, std::uint64_t seed) {
   constexpr int kNdim = 2;
@@ -90,6 +84,14 @@ std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, st
     out.push_back(fmt::format("{}={}{}=rand(seed={})", p->name, dims, dtype, seed + out.size()));
   }
   return out;
+}
+
+void turn_round(const Value& v) {
+  for_each_tensor(v, [](const runtime::Tensor& t) {
+    if (!t.dtype().is_bool()) return;
+    for (std::size_t i = 0; i < t.byte_size(); ++i)
+      t.data()[i] = t.data()[i] == std::byte{0} ? std::byte{1} : std::byte{0};
+  });
 }
 
 }  // namespace
@@ -249,10 +251,13 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
     made = session_.arguments(program.function, texts, ignored);
   }
   if (!made) {
-    why = first_error(found);
+    why = found.first_error();
     return false;
   }
-  for (const session::Argument& a : *made) program.args.push_back(a.value);
+  for (const session::Argument& a : *made) {
+    program.args.push_back(a.value);
+    if (other_way_ && a.generated) turn_round(a.value);
+  }
   return true;
 }
 
@@ -299,7 +304,7 @@ Outcome Follower::execute(const Program& program) {
   if (o.ran && program.outputs > 0)
     o.result = Value::of_tuple({args.end() - std::ptrdiff_t(program.outputs), args.end()});
   if (o.ran) return o;
-  o.error = first_error(found);
+  o.error = found.first_error();
   using runtime::ErrorKind;
   const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
   if (kind == ErrorKind::Unsupported || kind == ErrorKind::UnknownFunction || kind == ErrorKind::TooLong ||

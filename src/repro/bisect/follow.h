@@ -49,6 +49,9 @@ class Follower {
   };
   Step attempt(std::size_t stage, const std::string& function, Point& at, Program& tried);
 
+  // Conditions that are made up are the other way round: the branches that were not taken.
+  void set_other_way(bool on) { other_way_ = on; }
+
   bool runs(std::size_t stage) const { return out_.stages[stage].module && out_.stages[stage].not_runnable.empty(); }
   bool has_run(std::size_t stage) const { return ran_[stage]; }
   // What kept stages from running, told at the end: other dims may do.
@@ -76,6 +79,7 @@ class Follower {
   std::vector<std::string> reasons_;
   std::vector<bool> ran_;
   std::string last_reason_;
+  bool other_way_ = false;
   bool earlier_kernels_ = false;  // it was noted that they stand in
 };
 

@@ -20,8 +20,9 @@ using session::Engine;
 
 class KernelBisector {
  public:
-  KernelBisector(session::Session& session, const Question& question, KernelBisection& out)
-      : session_(session), question_(question), out_(out) {}
+  KernelBisector(session::Session& session, const Question& question, const BisectProgress& progress,
+                 KernelBisection& out)
+      : session_(session), question_(question), progress_(progress), out_(out) {}
 
   void run(const ir::Module* module) {
     module_ = with_kernels(module);
@@ -43,8 +44,7 @@ class KernelBisector {
     for (const std::string& passes : {question_.passes, std::string("LegalizeOps")}) {
       source::Diagnostics found;
       if (passes.empty() || session_.run_passes(passes, found)) continue;
-      for (const source::Diagnostic& d : found.all())
-        if (d.severity == source::Severity::Error && out_.why.empty()) out_.why = d.message;
+      if (out_.why.empty()) out_.why = found.first_error();
       return nullptr;
     }
     return session_.module();
@@ -120,10 +120,15 @@ class KernelBisector {
     return std::nullopt;
   }
 
+  void tell(std::size_t done, const std::string& what) const {
+    if (progress_) progress_(done, out_.steps.empty() ? kernels_.size() : out_.steps.size(), what);
+  }
+
   void find_kernel(const std::string& all) {
     std::size_t good = 0, bad = kernels_.size();
     std::string seen = all;
     while (bad - good > 1) {
+      tell(0, fmt::format("kernels {} to {}", good + 1, bad));
       const std::size_t middle = good + (bad - good) / 2;
       const auto d = difference_with(module_, middle, {});
       if (d) seen = *d;
@@ -153,10 +158,13 @@ class KernelBisector {
     options.record = true;
     if (session_.options().schedule && !schedule::is_scheduled(f))
       out_.steps = schedule::default_schedule(session_.context(), f, options).steps;
-    for (std::size_t i = 0; i < out_.steps.size(); ++i)
+    for (std::size_t i = 0; i < out_.steps.size(); ++i) {
+      tell(i, fmt::format("steps of {}", out_.kernel));
       if (difference_with(with(out_.steps[i].after), 0, {})) return set_step(KernelBisection::Part::Schedule, i + 1, f);
+    }
     session_.options().schedule = false;
     for (std::size_t i = 0; i <= out_.steps.size(); ++i) {
+      tell(i, fmt::format("code of {}", out_.kernel));
       const ir::PrimFunc* form = i == 0 ? f : out_.steps[i - 1].after;
       if (difference_with(with(form), 0, out_.kernel)) return set_step(KernelBisection::Part::Code, i, f);
     }
@@ -171,6 +179,7 @@ class KernelBisector {
 
   session::Session& session_;
   const Question& question_;
+  const BisectProgress& progress_;
   KernelBisection& out_;
   const ir::Module* module_ = nullptr;
   std::vector<Value> arguments_, reference_;
@@ -180,10 +189,11 @@ class KernelBisector {
 
 }  // namespace
 
-KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question) {
+KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question,
+                               const BisectProgress& progress) {
   KernelBisection out;
   const Borrow borrow(session);
-  KernelBisector(session, question, out).run(module);
+  KernelBisector(session, question, progress, out).run(module);
   return out;
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 class PassBisector {
  public:
-  PassBisector(session::Session& session, Oracle& oracle, PassBisection& out)
-      : session_(session), oracle_(oracle), out_(out) {}
+  PassBisector(session::Session& session, Oracle& oracle, const BisectProgress& progress, PassBisection& out)
+      : session_(session), oracle_(oracle), progress_(progress), out_(out) {}
 
   void run(const ir::Module* module, const std::vector<passes::PassInvocation>& pipeline) {
     out_.count = pipeline.size();
@@ -28,6 +28,7 @@ class PassBisector {
     const ir::Module* before = module;
     for (std::size_t i = 0; i < pipeline.size(); ++i) {
       support::poll();
+      tell(i, pipeline.size(), passes::info(pipeline[i].id).name);
       if (step(i, pipeline[i], before)) return;
       before = out_.after;
     }
@@ -40,6 +41,10 @@ class PassBisector {
   }
 
  private:
+  void tell(std::size_t done, std::size_t count, std::string_view what) const {
+    if (progress_) progress_(done, count, what);
+  }
+
   // One pass; true: it brings the symptom, or the program goes no further.
   bool step(std::size_t i, const passes::PassInvocation& pass, const ir::Module* before) {
     out_.pass = pass;
@@ -97,6 +102,7 @@ class PassBisector {
     std::int64_t good = 0, bad = out_.rewrites;
     while (bad - good > 1) {
       support::poll();
+      tell(out_.index, out_.count, fmt::format("{}, rewrites {} to {}", passes::info(out_.pass.id).name, good, bad));
       const std::int64_t middle = good + (bad - good) / 2;
       (with_limit(middle, version) == out_.symptom ? bad : good) = middle;
     }
@@ -122,13 +128,15 @@ class PassBisector {
 
   session::Session& session_;
   Oracle& oracle_;
+  const BisectProgress& progress_;
   PassBisection& out_;
   std::string last_text_;
 };
 
 }  // namespace
 
-PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question) {
+PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
+                            const BisectProgress& progress) {
   PassBisection out;
   auto pipeline = passes::parse_pipeline(question.passes);
   if (!pipeline.ok()) {
@@ -136,7 +144,7 @@ PassBisection bisect_passes(session::Session& session, const ir::Module* module,
     return out;
   }
   Oracle oracle(session, question);
-  PassBisector(session, oracle, out).run(module, *pipeline);
+  PassBisector(session, oracle, progress, out).run(module, *pipeline);
   return out;
 }
 

@@ -120,6 +120,7 @@ std::vector<std::string> result_names(const ir::Function* f) {
 struct Lifted {
   std::vector<Leaf> inputs;  // come first, as they were
   std::vector<Leaf> made;    // parameters, computed
+  bool shared = false;       // for several functions
 };
 
 std::optional<Lifted> with_lifted(session::Session& session, const std::vector<Leaf>& leaves, const ir::Module* module,
@@ -137,7 +138,7 @@ std::optional<Lifted> with_lifted(session::Session& session, const std::vector<L
   source::Diagnostics ignored;
   const session::RunResult run = session.run_watched(module, transform, copies(*args), nobody, ignored);
   if (!run.ok) return std::nullopt;
-  Lifted out{{leaves.begin(), leaves.begin() + std::ptrdiff_t(kept)}, {}};
+  Lifted out{{leaves.begin(), leaves.begin() + std::ptrdiff_t(kept)}, {}, transform == kTransform};
   std::vector<Value> made;
   flatten(run.value, made);
   const std::vector<std::string> names = result_names(f);
@@ -160,15 +161,35 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < from.values.size(); ++i)
     leaves_of(std::string(from.function->params[i]->name), from.values[i], leaves);
-  // A function that lifts the parameters changes what they are, though their number and types may stay.
+  // A function that lifts the parameters changes what they are, though their number and types may stay. Its results go
+  // in their order to the parameters, whose names may be the fault. Of one for several functions each takes what it
+  // needs, by names.
   if (const auto lifted = with_lifted(session, leaves, module, name)) {
-    if (auto out = by_names(to, joined(leaves, lifted->made))) return out;
-    if (auto out = pack_all(to, joined(lifted->inputs, lifted->made))) return out;
+    auto in_order = pack_all(to, joined(lifted->inputs, lifted->made));
+    auto named = by_names(to, joined(leaves, lifted->made));
+    auto& first = lifted->shared ? named : in_order;
+    auto& second = lifted->shared ? in_order : named;
+    if (first) return std::move(first);
+    if (second) return std::move(second);
   }
   if (auto out = pack_all(to, leaves)) return out;
   if (auto out = by_names(to, leaves)) return out;
   why = fmt::format("`{}` takes other arguments", name);
   return std::nullopt;
+}
+
+bool takes_as_many_values(const ir::Function* a, const ir::Function* b) {
+  const auto count = [](const ir::Function* f) {
+    std::size_t n = 0;
+    for (const ir::Var* p : f->params) n += count_leaves(p->type);
+    return n;
+  };
+  return count(a) == count(b);
+}
+
+bool lifts_parameters(const ir::Module* module, std::string_view name) {
+  std::string transform;
+  return transformation(module, name, transform) && transform != name;
 }
 
 std::optional<std::vector<Value>> with_outputs(const std::vector<Value>& args, const Value& result,

@@ -21,6 +21,12 @@ std::optional<std::vector<runtime::Value>> adapt_arguments(session::Session& ses
                                                            const ir::Module* module, std::string_view name,
                                                            const ir::Function* to, std::string& why);
 
+// The module has a function that computes what this one takes in place of its parameters (LiftTransformParams).
+bool lifts_parameters(const ir::Module* module, std::string_view name);
+
+// As many tensors, however they are bundled.
+bool takes_as_many_values(const ir::Function* a, const ir::Function* b);
+
 // A function that takes the tensors which its results are written to, behind the others: room for each of them.
 // nullopt: `to` is no such function.
 std::optional<std::vector<runtime::Value>> with_outputs(const std::vector<runtime::Value>& args,

@@ -66,7 +66,7 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     text += fmt::format("function: {}\n", b.function);
     if (b.comparison.verdict != Comparison::Verdict::Differs)
       text += "the values agree on these inputs; memory is used wrongly from there on\n";
-    if (b.dim != 0) text += fmt::format("symbolic dims: {}\n", b.dim);
+    if (!b.dims.empty()) text += fmt::format("symbolic dims: {}\n", b.dims);
     if (b.comparison.verdict != Comparison::Verdict::CannotTell)
       text += to_string(b.comparison, good.file, bad.file) + "\n";
     text += memory_of(b.memory);

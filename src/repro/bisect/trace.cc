@@ -7,6 +7,7 @@
 
 #include "repro/bisect/follow.h"
 #include "repro/borrow.h"
+#include "repro/dims.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/planner.h"
@@ -19,9 +20,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Step = Follower::Step;
 
-constexpr std::int64_t kDims[] = {7, 1, 16, 2};
+struct Dims {
+  std::int64_t value;
+  bool apart = false;         // several symbolic dims are different numbers
+  bool other_inputs = false;  // one element that is wrong may be lost on the way, with some inputs
+};
+constexpr Dims kDims[] = {{7, true}, {7}, {7, false, true}, {1}, {16}, {2}};
+constexpr Dims kStaticDims[] = {{7}, {7, false, true}};
+constexpr std::uint64_t kOtherInputs = 0x5eed;
 // Tried only while no stage runs with the others: sizes that programs like to ask for.
-constexpr std::int64_t kOtherDims[] = {4, 8, 3, 32, 64, 10};
+constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
 // After so long no other dims are tried, and no stage after the other.
 constexpr auto kEnough = std::chrono::seconds(4);
 // Of what is evaluated in one run (kernels that cannot be compiled): some tenths of a second.
@@ -31,10 +39,12 @@ constexpr std::size_t kLongRun = 24;
 
 class TraceBisector {
  public:
-  TraceBisector(session::Session& session, const Tolerances& tolerances, const Followed& what, TraceBisection& out)
+  TraceBisector(session::Session& session, const Tolerances& tolerances, const Followed& what,
+                const BisectProgress& progress, TraceBisection& out)
       : session_(session),
         tolerances_(tolerances),
         what_(what),
+        progress_(progress),
         out_(out),
         follower_(session, tolerances, out, what.inputs) {}
 
@@ -48,7 +58,7 @@ class TraceBisector {
     const bool open = has_open_dims(first->module);
     for (const std::string& name : functions_of(first->module)) {
       if (!what_.function.empty() && name != what_.function) continue;
-      const bool differs = try_dims(name, open);
+      const bool differs = try_dims(*first, name, open);
       if (differs) out_.alone.clear();
       if (differs) return follower_.tell_reasons();
       if (std::find(out_.compared.begin(), out_.compared.end(), name) == out_.compared.end())
@@ -63,6 +73,7 @@ class TraceBisector {
     out_.anew = anew;
     if (!out_.compared.empty()) return;
     out_.why = "no two stages could be compared";
+    if (is_one_program()) out_.why += ": those that can be run are one program";
     if (!what_.function.empty() && !find_public(first->module, what_.function))
       out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first->file);
     if (!follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
@@ -72,12 +83,12 @@ class TraceBisector {
  private:
   static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
 
+  // Public ones; of a module that has none, all.
   static std::vector<std::string> functions_of(const ir::Module* module) {
-    std::vector<std::string> names;
-    for (const ir::ModuleEntry& e : module->entries) {
-      const auto* f = ir::as<ir::Function>(e.function);
-      if (f && !f->is_private()) names.emplace_back(e.name);
-    }
+    std::vector<std::string> names, hidden;
+    for (const ir::ModuleEntry& e : module->entries)
+      if (const auto* f = ir::as<ir::Function>(e.function)) (f->is_private() ? hidden : names).emplace_back(e.name);
+    if (names.empty()) names = std::move(hidden);
     std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "main"; });
     return names;
   }
@@ -111,20 +122,37 @@ class TraceBisector {
     }
   }
 
+  // Several stages can be run, and no pass changed anything.
+  bool is_one_program() const {
+    return order_.size() == 1 && std::count_if(out_.stages.begin(), out_.stages.end(), can_run) > 1;
+  }
+
   // True: a stage differs.
-  bool try_dims(const std::string& name, bool open) {
-    std::vector<std::int64_t> dims(1, kDims[0]);
+  bool try_dims(const Stage& first, const std::string& name, bool open) {
+    const auto* f = ir::as<ir::Function>(first.module->find(name));
+    const session::Options given = session_.options();
+    std::vector<Dims> dims(std::begin(kStaticDims), std::end(kStaticDims));
     if (open) dims.assign(std::begin(kDims), std::end(kDims));
     if (open) dims.insert(dims.end(), std::begin(kOtherDims), std::end(kOtherDims));
     for (std::size_t k = 0; k < dims.size(); ++k) {
       const bool was_compared = std::find(out_.compared.begin(), out_.compared.end(), name) != out_.compared.end();
       if (k > 0 && (Clock::now() - start_ > kEnough || (k >= std::size(kDims) && was_compared))) return false;
-      session_.options().default_dim = dims[k];
+      session_.options() = given;
+      session_.options().default_dim = dims[k].value;
+      if (dims[k].apart && !tell_dims_apart(session_.options(), f)) continue;
+      if (dims[k].other_inputs && made_up_constants()) continue;
+      if (dims[k].other_inputs) session_.options().seed ^= kOtherInputs;
+      follower_.set_other_way(dims[k].other_inputs);
       if (!look_at(name)) continue;
-      out_.dim = open ? dims[k] : 0;
+      if (open) out_.dims = dims_text(session_.options(), f);
       return true;
     }
     return false;
+  }
+
+  // They were made from the seed when the stages were read.
+  bool made_up_constants() const {
+    return std::any_of(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return s.unfilled; });
   }
 
   // ---- one function through all stages ----
@@ -165,9 +193,14 @@ class TraceBisector {
     return f ? text : std::string("none");
   }
 
+  Step attempt(std::size_t stage, Program& tried) {
+    if (progress_) progress_(stage, out_.stages.size(), fmt::format("{}: {}", out_.stages[stage].file, name_));
+    return follower_.attempt(stage, name_, at_, tried);
+  }
+
   bool step(std::size_t stage) {
     Program tried;
-    const Step answer = follower_.attempt(stage, name_, at_, tried);
+    const Step answer = attempt(stage, tried);
     return answer == Step::Differs && found(stage, tried);
   }
 
@@ -179,7 +212,7 @@ class TraceBisector {
       support::poll();
       const std::size_t middle = bad ? open.size() / 2 : open.size() - 1;
       Program tried;
-      switch (follower_.attempt(open[middle], name_, at_, tried)) {
+      switch (attempt(open[middle], tried)) {
         case Step::Skipped:
           open.erase(open.begin() + std::ptrdiff_t(middle));
           break;
@@ -255,6 +288,7 @@ class TraceBisector {
   session::Session& session_;
   const Tolerances& tolerances_;
   const Followed& what_;
+  const BisectProgress& progress_;
   TraceBisection& out_;
   Follower follower_;
   Clock::time_point start_ = Clock::now();
@@ -264,11 +298,11 @@ class TraceBisector {
 };
 
 TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances,
-                             const Followed& what) {
+                             const Followed& what, const BisectProgress& progress) {
   if (out.stages.empty()) return out;
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
-  TraceBisector(session, tolerances, what, out).run();
+  TraceBisector(session, tolerances, what, progress, out).run();
   name_planners(out.memory, out.stages);
   return out;
 }
@@ -298,10 +332,10 @@ void need_passage(TraceBisection& both, std::size_t second) {
 }  // namespace
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
-                            const Followed& what) {
+                            const Followed& what, const BisectProgress& progress) {
   TraceBisection out;
   out.stages = read_dump(session, folder, out.why);
-  return bisect_stages(session, std::move(out), tolerances, what);
+  return bisect_stages(session, std::move(out), tolerances, what, progress);
 }
 
 StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
@@ -335,13 +369,13 @@ StageComparison compare_stages(session::Session& session, std::vector<Stage> sta
 }
 
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances, const Followed& what) {
+                                  const Tolerances& tolerances, const Followed& what, const BisectProgress& progress) {
   FolderBisection out;
-  out.first = bisect_trace(session, first, tolerances, what);
-  out.second = bisect_trace(session, second, tolerances, what);
+  out.first = bisect_trace(session, first, tolerances, what, progress);
+  out.second = bisect_trace(session, second, tolerances, what, progress);
   using Verdict = TraceBisection::Verdict;
   if (out.first.verdict != Verdict::Agree || out.second.verdict != Verdict::Agree) return out;
-  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what);
+  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what, progress);
   need_passage(*out.both, out.first.stages.size());
   return out;
 }

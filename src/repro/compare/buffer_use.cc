@@ -23,7 +23,7 @@ class Use {
     find_views(body);
     ir::walk(body, [&](const ir::Node* n) {
       visit(n);
-      return true;
+      return !declared_over(n);  // a declaration hands no pointer on
     });
     return uses_;
   }
@@ -33,13 +33,20 @@ class Use {
   void find_views(const ir::Stmt* body) {
     ir::walk(body, [&](const ir::Node* n) {
       if (const auto* block = as<ir::SBlock>(n))
-        for (const ir::MatchBufferRegion& m : block->match_buffers) alias(m.buffer, m.source.buffer);
+        for (const ir::MatchBufferRegion& m : block->match_buffers) alias(m.buffer, m.source.buffer->data);
+      if (const ir::Var* data = declared_over(n)) alias(as<ir::DeclBuffer>(n)->buffer, data);
       return true;
     });
   }
 
-  void alias(const ir::Buffer* view, const ir::Buffer* of) {
-    if (const auto it = owner_.find(of->data); it != owner_.end()) owner_.emplace(view->data, it->second);
+  // The pointer of a buffer that is declared over another one's memory; null: it is something else.
+  static const ir::Var* declared_over(const ir::Node* n) {
+    const auto* declared = as<ir::DeclBuffer>(n);
+    return declared && declared->data ? as<ir::Var>(declared->data) : nullptr;
+  }
+
+  void alias(const ir::Buffer* view, const ir::Var* of) {
+    if (const auto it = owner_.find(of); it != owner_.end()) owner_.emplace(view->data, it->second);
   }
 
   BufferUse* of(const ir::Var* data) {

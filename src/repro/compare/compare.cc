@@ -194,9 +194,7 @@ Trace record(session::Session& session, const Program& program, Recorder& record
   Trace trace = recorder.take();
   if (run.ok) return trace;
   if (run.fault) trace.error_kind = run.fault->error.kind;
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
-  if (trace.error.empty()) trace.error = "it did not end";
+  if (trace.error.empty()) trace.error = found.first_error("it did not end");
   return trace;
 }
 

@@ -59,20 +59,17 @@ class MachineRecorder : public vm::Hook {
     return callee.name;
   }
 
+  // A register says which value is meant here, and nothing about another program.
   std::string variable(bytecode::Pc pc) const {
-    const auto* debug = exe().debug.instruction(pc);
-    return debug && debug->variable != "_" ? debug->variable : std::string();
+    if (const auto* debug = exe().debug.instruction(pc); debug && !debug->variable.empty())
+      return debug->variable != "_" ? debug->variable : std::string();
+    const bytecode::RegName dst = exe().instruction(pc).dst;
+    return bytecode::is_special(dst) ? std::string() : bytecode::register_text(dst);
   }
 
   const session::Build& build_;
   Recorder& recorder_;
 };
-
-bool names_variables(const bytecode::Executable& exe) {
-  for (const bytecode::InstructionDebug& i : exe.debug.instructions)
-    if (!i.variable.empty()) return true;
-  return false;
-}
 
 Trace run_recorded(session::Session& session, const session::Build& build, const Program& program,
                    source::Diagnostics& found) {
@@ -90,7 +87,6 @@ Trace run_recorded(session::Session& session, const session::Build& build, const
   support::poll_cause();
   if (outcome.finished()) recorder.leave(outcome.value);
   Trace trace = recorder.take();
-  trace.results_only = !names_variables(exe);
   if (outcome.faulted()) {
     trace.error = outcome.fault->error.message;
     trace.error_kind = outcome.fault->error.kind;
@@ -141,8 +137,7 @@ Trace record_executable(session::Session& session, const Program& program) {
     else if (build)
       trace = run_recorded(session, *build, program, found);
   }
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error && trace.error.empty()) trace.error = d.message;
+  if (trace.error.empty()) trace.error = found.first_error();
   return trace;
 }
 

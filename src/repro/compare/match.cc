@@ -25,9 +25,12 @@ std::size_t type_hash(const Event& e) {
   return h;
 }
 
+// A register of an executable has another meaning in another one.
+bool is_register(const std::string& name) { return name.starts_with("%") || name.starts_with("<"); }  // or none
+
 bool share_name(const Event& a, const Event& b) {
   return std::any_of(a.names.begin(), a.names.end(), [&](const std::string& n) {
-    return std::find(b.names.begin(), b.names.end(), n) != b.names.end();
+    return !is_register(n) && std::find(b.names.begin(), b.names.end(), n) != b.names.end();
   });
 }
 
@@ -43,7 +46,7 @@ std::unordered_set<std::uint32_t> origins_of(const ir::Context& ctx, const ir::B
   std::unordered_set<std::uint32_t> seen;
   if (!b) return seen;
   std::vector<std::uint32_t> open{b->id, b->var->id};
-  if (ir::as<ir::Call>(b->value)) open.push_back(b->value->id);  // a variable or a constant stands in many places
+  if (ir::as<ir::Call>(b->value)) open.push_back(b->value->id);  // a variable or a constant is in many places
   while (!open.empty() && seen.size() < kMaxOrigins) {
     const std::uint32_t id = open.back();
     open.pop_back();
@@ -65,7 +68,8 @@ std::string_view stem(std::string_view callee) {
 Matcher::Matcher(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances)
     : ctx_(ctx), a_(a), b_(b), tolerances_(tolerances), equal_(b.events.size(), kNoEvent), taken_(a.events.size()) {
   for (std::size_t i = 0; i < a.events.size(); ++i) {
-    for (const std::string& name : a.events[i].names) by_name_[name].push_back(i);
+    for (const std::string& name : a.events[i].names)
+      if (!is_register(name)) by_name_[name].push_back(i);
     by_type_[type_hash(a.events[i])].push_back(i);
   }
   for (std::size_t j = 0; j < b.events.size(); ++j) {

@@ -10,7 +10,7 @@
 #include "repro/read_again.h"
 #include "repro/values.h"
 #include "rldb/ir/module.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

@@ -52,6 +52,21 @@ bool is_written_by_another(PackedArgs args, std::size_t i, const std::vector<Buf
   return false;
 }
 
+// The call of a kernel that is given memory for what it computes, new or an argument's own; null: something else.
+const ir::Call* called_by(const ir::Binding* b) {
+  return op::is_call_with(b->value, op::Trait::CallTir) ? ir::as<ir::Call>(b->value) : nullptr;
+}
+
+// The variable that is its argument there; empty: none.
+std::string_view variable_at(const ir::Binding* b, std::size_t i) {
+  const ir::Call* call = b ? called_by(b) : nullptr;
+  if (!call || call->args.size() < 2) return {};
+  const auto* tuple = ir::as<ir::Tuple>(call->args[1]);
+  const ir::Expr* argument = tuple && i < tuple->items.size() ? tuple->items[i] : i == 0 ? call->args[1] : nullptr;
+  const auto* v = argument ? ir::as<ir::Var>(argument) : nullptr;
+  return v ? v->name : std::string_view();
+}
+
 // What is being executed: a binding, or an instruction.
 struct Place {
   const ir::Binding* binding = nullptr;
@@ -82,6 +97,8 @@ struct Recorder::State {
   std::unordered_map<const runtime::Object*, const runtime::Object*> viewed;  // view: the tensor it is one of
   std::unordered_map<const runtime::Object*, std::string> allocation;         // the first name of a tensor's memory
   std::unordered_set<const runtime::Object*> unwritten;                       // allocated, and nothing more
+  // Tensor: the events before the last one, of variables that an in-place call wrote over.
+  std::unordered_map<const runtime::Object*, std::vector<std::size_t>> replaced;
   std::unordered_map<const ir::PrimFunc*, std::vector<BufferUse>> uses;
   std::vector<Value> held;
 
@@ -102,6 +119,7 @@ struct Recorder::State {
     viewed.erase(&t);
     allocation.erase(&t);
     unwritten.erase(&t);
+    replaced.erase(&t);
   }
 
   const runtime::Object* owner(const Tensor& t) const {
@@ -121,19 +139,35 @@ struct Recorder::State {
 
   // ---- reading ----
 
-  Reading read(const Tensor& t) {
+  bool is_of(const Event& e, std::string_view variable) const {
+    return !functions.empty() && e.function == functions.back() &&
+           std::find(e.names.begin(), e.names.end(), variable) != e.names.end();
+  }
+
+  // What the variable stands for, which is not what the tensor holds where a call in place has written over it.
+  std::size_t meant(const Tensor& t, std::size_t last, std::string_view variable) const {
+    const auto it = replaced.find(&t);
+    if (variable.empty() || it == replaced.end() || is_of(trace.events[last], variable)) return last;
+    for (auto e = it->second.rbegin(); e != it->second.rend(); ++e)
+      if (is_of(trace.events[*e], variable)) return *e;
+    return last;
+  }
+
+  Reading read(const Tensor& t, std::string_view variable = {}) {
     Reading r;
     r.name = name(&t);
     const auto it = event_of.find(&t);
     r.unwritten = unwritten.contains(owner(t));
     if (it == event_of.end()) return r;
-    r.event = it->second;
+    r.event = meant(t, it->second, variable);
+    const bool in_place = r.event != it->second;
+    if (in_place) r.name = variable;
     const Event& e = trace.events[r.event];
     if (r.name.empty() && !e.names.empty()) r.name = e.names.front();
     if (!e.value.is(ValueKind::Tensor)) return r;  // no copy was kept
     const Tensor& then = e.value.as_tensor();
     r.overwritten = then.byte_size() == t.byte_size() && std::memcmp(then.data(), t.data(), t.byte_size()) != 0;
-    r.writer = writer_over(t, r.event);
+    r.writer = in_place ? it->second : writer_over(t, r.event);
     return r;
   }
 
@@ -148,9 +182,9 @@ struct Recorder::State {
     return last;
   }
 
-  void add_readings(std::vector<Reading>& to, const Value& v) {
+  void add_readings(std::vector<Reading>& to, const Value& v, std::string_view variable = {}) {
     for_each_tensor(v, [&](const Tensor& t) {
-      Reading r = read(t);
+      Reading r = read(t, variable);
       if (r.event != kNoEvent || r.unwritten) to.push_back(std::move(r));
     });
   }
@@ -163,11 +197,15 @@ struct Recorder::State {
       event_of.erase(&t);
       return;
     }
+    const auto before = event_of.find(&t);
+    const bool is_call = !places.empty() && places.back().binding && called_by(places.back().binding);
+    const bool in_place = before != event_of.end() && is_call;
+    if (in_place) replaced[&t].push_back(before->second);
     Event e;
     e.function = functions.empty() ? std::string() : functions.back();
     if (!places.empty()) e.binding = places.back().binding;
     if (!places.empty()) e.instruction = places.back().instruction;
-    if (std::string known = name(&t); !known.empty()) e.names.push_back(std::move(known));
+    if (std::string known = name(&t); !known.empty() && !in_place) e.names.push_back(std::move(known));
     if (const auto it = name_of.find(t.storage().get()); it != name_of.end()) e.storage = it->second;
     if (const auto it = allocation.find(owner(t)); it != allocation.end()) e.allocation = it->second;
     e.callee = std::move(callee);
@@ -323,7 +361,7 @@ Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, Pac
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (i < use.size() && !use[i].read) continue;
     const std::size_t before = to.size();
-    s.add_readings(to, args[i]);
+    s.add_readings(to, args[i], s.places.empty() ? std::string_view() : variable_at(s.places.back().binding, i));
     if (separate && is_written_by_another(args, i, use))
       for (std::size_t k = before; k < to.size(); ++k) to[k].shared = true;
     // An output that a reduction adds to: that it does so before it sets it cannot be seen from here.

@@ -12,7 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/validate.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -130,6 +130,10 @@ class Fuzzer {
     if (options_.reduce) {
       ReduceOptions reduction;
       reduction.seconds = options_.reduce_seconds;
+      if (options_.progress)
+        reduction.progress = [this](const ProgramSize&, std::size_t, const std::string&) {
+          options_.progress(out_.programs, out_.findings.size());
+        };
       const Reduction r = reduce(session_, module, question(), reduction);
       if (r.module) {
         f.module = r.module;

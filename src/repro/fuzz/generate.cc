@@ -317,9 +317,8 @@ std::vector<Building> building_blocks(ir::Context& ctx) {
   Random random(0);
   const Choices from{[&] { return values[random.below(values.size())]; }, {four, ctx.i64(1), ctx.i64(2)}};
   std::vector<Building> out;
-  for (std::size_t i = 0; i < op::kCount; ++i) {
+  for (const op::Row& row : op::rows()) {
     support::poll();
-    const op::Row& row = op::row(op::Id(i));
     const Building info = is_plain(row) ? ops::find(row.name) : nullptr;
     if (!info || says_something(row, *info)) continue;
     for (std::size_t k = 0; k < kTriesToType; ++k) {

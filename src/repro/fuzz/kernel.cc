@@ -7,7 +7,8 @@
 #include <unordered_map>
 
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/te/create_prim_func.h"
 
@@ -112,7 +113,7 @@ class KernelMaker {
       case 4:
         return ir::min(ctx_, a, expression(at, depth - 1));
       case 5:
-        return ctx_.intrin(DType::Float(32), ir::Intrinsic::Tanh, {a});
+        return ctx_.intrin(DType::Float(32), ir::intrin::Tanh, {a});
       case 6:  // a part of the elements is something else
         return ctx_.select(ir::compare(ctx_, ir::BinaryKind::LT, at.back(), ctx_.i64(2)), a, expression(at, depth - 1));
     }

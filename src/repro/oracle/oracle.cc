@@ -11,6 +11,8 @@
 #include <filesystem>
 
 #include "repro/borrow.h"
+#include "repro/dims.h"
+#include "repro/oracle/memory.h"
 #include "repro/values.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
@@ -77,15 +79,26 @@ std::optional<OracleKind> parse_oracle(std::string_view word) {
   if (word == "values") return OracleKind::Values;
   if (word == "nan") return OracleKind::Nan;
   if (word == "diagnostic") return OracleKind::Diagnostic;
+  if (word == "memory") return OracleKind::Memory;
   return std::nullopt;
 }
 
 bool Oracle::start(const ir::Module* module) {
   why_.clear();
+  if (!wants_run()) return true;
+  const auto* f = ir::as<ir::Function>(module->find(question_.function));
+  {
+    const Borrow borrow(session_);
+    if (f && tell_dims_apart(session_.options(), f) && start_with_dims(module)) return true;
+  }
+  why_.clear();
+  const Borrow borrow(session_);
+  return start_with_dims(module);
+}
+
+bool Oracle::start_with_dims(const ir::Module* module) {
   arguments_.clear();
   reference_.clear();
-  if (!wants_values()) return true;
-  const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
   session_.history().start(module);
   source::Diagnostics found;
@@ -95,6 +108,7 @@ bool Oracle::start(const ir::Module* module) {
     return false;
   }
   for (const session::Argument& a : *made) arguments_.push_back(a.value);
+  if (question_.kind == OracleKind::Memory) return start_memory(module);
   if (!question_.expected.empty() && question_.kind != OracleKind::Nan) {
     reference_ = question_.expected;
     return true;
@@ -113,8 +127,34 @@ bool Oracle::start(const ir::Module* module) {
 
 std::optional<Symptom> Oracle::look(const ir::Module* version) {
   if (question_.kind == OracleKind::Command) return run_command(version);
-  unseen_ = wants_values() ? why_ : std::string();
-  if (!wants_values() || !unseen_.empty()) return std::nullopt;
+  unseen_ = wants_run() ? why_ : std::string();
+  if (!wants_run() || !unseen_.empty()) return std::nullopt;
+  return question_.kind == OracleKind::Memory ? look_at_memory(version) : look_at_values(version);
+}
+
+bool Oracle::start_memory(const ir::Module* module) {
+  const MeasuredMemory before = measure_memory(session_, module, question_.function, arguments_);
+  why_ = before.why;
+  if (!before.use) return false;
+  const MemoryLimit& limit = question_.memory;
+  most_ = limit.bytes > 0 ? limit.bytes : std::size_t(limit.times * double(before.use->bytes));
+  over_before_ = before.use->bytes > most_;
+  return true;
+}
+
+std::optional<Symptom> Oracle::look_at_memory(const ir::Module* version) {
+  const MeasuredMemory now = measure_memory(session_, version, question_.function, arguments_);
+  unseen_ = now.why;
+  if (!now.use || now.use->bytes <= most_) return std::nullopt;
+  // That the passes bring it is another symptom than that it was there before them.
+  Symptom s{std::string(kMemory), {}, over_before_ ? "before the first pass" : "after the passes", {}, {}};
+  s.text = fmt::format("{} bytes are held at once, {}; the limit is {}", now.use->bytes, now.use->place, most_);
+  s.bytes = now.use->bytes;
+  s.limit = most_;
+  return s;
+}
+
+std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
   eval::Watcher nobody;

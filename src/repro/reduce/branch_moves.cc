@@ -36,11 +36,6 @@ const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::
 }
 
 // `from` is read no more, `to` is read in its place.
-class Unify : public ir::Rewriter {
- public:
-  Unify(ir::Context& ctx, const ir::Var* from, const ir::Var* to) : Rewriter(ctx) { remap(from, to); }
-};
-
 const ir::Module* unify(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Var* from,
                         const ir::Var* to) {
   const auto* f = as<ir::Function>(module->find(name));

@@ -28,6 +28,7 @@ std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
   std::string out = "+";
   for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form}) (out += *part) += '\0';
+  for (const std::size_t number : {s->bytes, s->limit}) (out += std::to_string(number)) += '\0';
   return out;
 }
 
@@ -35,12 +36,15 @@ std::optional<Symptom> from_wire(const std::string& bytes) {
   if (bytes.empty() || bytes[0] != '+') return std::nullopt;
   Symptom s;
   std::size_t at = 1;
-  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form}) {
+  std::string bytes_held, limit;
+  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form, &bytes_held, &limit}) {
     const auto end = bytes.find('\0', at);
     if (end == std::string::npos) return std::nullopt;
     *part = bytes.substr(at, end - at);
     at = end + 1;
   }
+  s.bytes = std::stoull(bytes_held);
+  s.limit = std::stoull(limit);
   return s;
 }
 
@@ -129,7 +133,8 @@ std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::functi
 }
 
 std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
-                                      const ChildLimits& limits, const Ask& ask) {
+                                      const ChildLimits& limits, const Ask& ask,
+                                      const std::function<void(std::size_t index)>& answered) {
   const std::size_t width = std::max(1u, jobs);
   std::vector<std::unique_ptr<Child>> running;
   for (std::size_t i = 0; i < count; ++i) {
@@ -137,6 +142,7 @@ std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, 
       running.push_back(std::make_unique<Child>(limits, [&] { return ask(next); }));
     const auto answer = running.front()->answer();
     running.erase(running.begin());
+    if (answered) answered(i);
     if (answer && *answer == wanted) return i;
   }
   return std::nullopt;

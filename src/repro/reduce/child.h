@@ -13,10 +13,11 @@ struct ChildLimits {
 };
 
 // Asks all at once, `jobs` at a time; the index of the first whose answer is `wanted`, nullopt when there is none.
-// Children behind it are not waited for.
+// Children behind it are not waited for. `answered` is told of each that was, in order.
 using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
 std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
-                                      const ChildLimits& limits, const Ask& ask);
+                                      const ChildLimits& limits, const Ask& ask,
+                                      const std::function<void(std::size_t index)>& answered = {});
 // One of them, whatever it answers.
 std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
 

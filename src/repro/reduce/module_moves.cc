@@ -14,12 +14,6 @@ using ir::as;
 
 namespace {
 
-// One variable in place of another, in types too.
-class Unify : public ir::Rewriter {
- public:
-  Unify(ir::Context& ctx, const ir::Var* from, const ir::Var* to) : Rewriter(ctx) { remap(from, to); }
-};
-
 // One call has another attribute.
 class SetOption : public ir::Rewriter {
  public:
@@ -78,6 +72,25 @@ void for_each_option(ir::Context& ctx, const ir::Call* call, const Visit& visit)
   }
 }
 
+// One variable is read in place of another by one call.
+class OtherOperand : public ir::Rewriter {
+ public:
+  OtherOperand(ir::Context& ctx, const ir::Call* call, const ir::Var* from, const ir::Var* to)
+      : Rewriter(ctx), call_(call), from_(from), to_(to) {}
+
+ private:
+  const ir::Expr* visit_call(const ir::Call* call) override {
+    if (call != call_) return Rewriter::visit_call(call);
+    std::vector<const ir::Expr*> args(call->args.begin(), call->args.end());
+    std::replace(args.begin(), args.end(), static_cast<const ir::Expr*>(from_), static_cast<const ir::Expr*>(to_));
+    auto made = ctx_.call({call->callee, args, call->attrs, call->ty_args});
+    return made.ok() ? *made : call;
+  }
+  const ir::Call* call_;
+  const ir::Var* from_;
+  const ir::Var* to_;
+};
+
 std::vector<const ir::Var*> symbols_of(const ir::Function* f) {
   std::vector<const ir::Var*> out;
   for (const ir::Var* p : f->params) ir::collect_vars(p->type, out);
@@ -93,6 +106,12 @@ bool is_large(const ir::Constant* c) {
 }
 
 }  // namespace
+
+const ir::Function* returning_its_body(ir::Context& ctx, const ir::Function* f) {
+  if (f->body->type == f->ret_type) return f;
+  const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  return ctx.function(params, f->body, f->body->type, f->is_pure, f->attrs);
+}
 
 std::vector<Candidate> fewer_functions(ir::Context& ctx, const ir::Module* module) {
   std::vector<Candidate> out;
@@ -133,9 +152,28 @@ std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module,
   for_each_call(f, [&](const ir::Call* call) {
     for_each_option(ctx, call, [&](std::string_view attr, const ir::Attr* usual) {
       out.push_back({"option", [&ctx, module, name, f, call, attr, usual] {
-                       return with_function(ctx, module, name, SetOption(ctx, call, attr, usual).rewrite_function(f));
+                       const ir::Function* made = SetOption(ctx, call, attr, usual).rewrite_function(f);
+                       return with_function(ctx, module, name, returning_its_body(ctx, made));
                      }});
     });
+  });
+  return out;
+}
+
+std::vector<Candidate> same_operands(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  for_each_call(f, [&](const ir::Call* call) {
+    if (!as<ir::Op>(call->callee)) return;
+    for (const ir::Expr* from : call->args)
+      for (const ir::Expr* to : call->args) {
+        const auto *a = as<ir::Var>(from), *b = as<ir::Var>(to);
+        if (a && b && a != b && a->type == b->type)
+          out.push_back({"operand of its own", [&ctx, module, name, f, call, a, b] {
+                           const ir::Function* made = OtherOperand(ctx, call, a, b).rewrite_function(f);
+                           return tidy(ctx, with_function(ctx, module, name, returning_its_body(ctx, made)), name);
+                         }});
+      }
   });
   return out;
 }

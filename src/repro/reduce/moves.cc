@@ -27,12 +27,6 @@ std::vector<const ir::Binding*> bindings_of(const ir::Function* f) {
   return out;
 }
 
-bool holds_values(const ir::Type* t) {
-  if (as<ir::TensorType>(t)) return true;
-  const auto* tuple = as<ir::TupleType>(t);
-  return tuple && !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), holds_values);
-}
-
 // The number of inputs that come before the parameters is not kept up.
 ir::Span<ir::NamedAttr> without_inputs(ir::Context& ctx, ir::Span<ir::NamedAttr> attrs) {
   return ctx.with_attr(attrs, "num_input", nullptr);
@@ -140,6 +134,12 @@ const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Functi
 
 }  // namespace
 
+bool holds_values(const ir::Type* t) {
+  if (as<ir::TensorType>(t)) return true;
+  const auto* tuple = as<ir::TupleType>(t);
+  return tuple && !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), holds_values);
+}
+
 const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
                                 const ir::Function* f) {
   ir::ModuleBuilder builder(ctx, *module);
@@ -220,25 +220,6 @@ std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* 
                        return replace(ctx, module, name, by, {});
                      }});
   }
-  return out;
-}
-
-std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name) {
-  std::vector<Candidate> out;
-  const ir::Function* f = function_of(module, name);
-  const std::vector<const ir::Binding*> all = bindings_of(f);
-  const ir::Expr* result = f->body->body;
-  for (const ir::Binding* b : all)
-    if (b->var == result && as<ir::Tuple>(b->value)) result = b->value;
-  if (const auto* tuple = as<ir::Tuple>(result))
-    for (const ir::Expr* item : tuple->items)
-      out.push_back({"one result", [&ctx, module, name, f, item]() -> const ir::Module* {
-                       const auto* v = as<ir::Var>(item);
-                       if (!v || v->is_dataflow() || !holds_values(v->type)) return nullptr;
-                       const ir::SeqExpr* body = ctx.seq(f->body->blocks, v);
-                       const auto* made = remake(ctx, f, {f->params.begin(), f->params.end()}, body);
-                       return tidy(ctx, with_function(ctx, module, name, made), name);
-                     }});
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/walk.h"
 #include "rldb/passes/pass.h"
 
 namespace rldb::repro {
@@ -14,6 +15,12 @@ namespace rldb::repro {
 struct Candidate {
   std::string move;                         // what it does, for the progress line
   std::function<const ir::Module*()> make;  // null: it does not apply
+};
+
+// One variable in place of another, in types too.
+class Unify : public ir::Rewriter {
+ public:
+  Unify(ir::Context& ctx, const ir::Var* from, const ir::Var* to) : Rewriter(ctx) { remap(from, to); }
 };
 
 // All of them work on the Relax function `name`, and drop what nobody needs then.
@@ -24,7 +31,7 @@ std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module
                                               std::size_t size);
 // One binding is replaced by an operand of its type.
 std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
-// One of several results is left.
+// One of several results is left, or one is a value that it is computed from.
 std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // Private functions inlined, parameters that nobody reads dropped.
 std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name);
@@ -46,11 +53,17 @@ std::vector<Candidate> fewer_constants(ir::Context& ctx, const ir::Module* modul
 std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module, const std::string& name);
 std::size_t count_unusual_options(ir::Context& ctx, const ir::Function* f);
 std::size_t count_symbols(const ir::Function* f);
+// A call reads one of its operands in place of another, whatever their types.
+std::vector<Candidate> same_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // No dataflow blocks.
 std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
 // Dims that are numbers, one number everywhere at a time, made small.
 std::vector<std::int64_t> static_dims(const ir::Module* module);
 
+// It is a tensor, or a tuple of such.
+bool holds_values(const ir::Type* t);
+// The function, its result of the type that its body has now.
+const ir::Function* returning_its_body(ir::Context& ctx, const ir::Function* f);
 // The module with another function of that name.
 const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, const std::string& name,
                                 const ir::Function* f);

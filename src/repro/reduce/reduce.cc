@@ -8,11 +8,13 @@
 
 #include "repro/reduce/child.h"
 #include "repro/reduce/moves.h"
+#include "repro/reduce/names.h"
 #include "repro/reduce/resize.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -49,10 +51,21 @@ class Reducer {
       support::acknowledge_cancel();  // what was reached is kept, and told
     }
     out_.after = size_of(session_.context(), out_.module);
+    if (out_.module != module) tell_anew();
   }
 
  private:
   struct Stopped {};
+
+  // The symptom in the words of the smaller program.
+  void tell_anew() {
+    try {
+      const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, out_.passes); });
+      if (answer && *answer == out_.symptom) out_.symptom = *answer;
+    } catch (const support::Cancelled&) {
+      support::acknowledge_cancel();
+    }
+  }
 
   std::optional<Symptom> ask(const ir::Module* module, const std::string& passes) {
     Question q = question_;
@@ -89,6 +102,7 @@ class Reducer {
       repeat([&] { return plain_blocks(ctx, out_.module); });
       again = out_.accepted != before;
     }
+    plain_names();
     simplify_inputs();
     out_.complete = true;
   }
@@ -105,7 +119,8 @@ class Reducer {
   using Moves = std::vector<Candidate> (*)(ir::Context&, const ir::Module*, const std::string&);
   void simplify(const std::string& name) {
     constexpr Moves kFirst[] = {simpler_signatures, cuts, simpler_values, decided_branches};
-    constexpr Moves kThen[] = {bindings_to_operands, fewer_parameters, fewer_symbols, fewer_constants, usual_options};
+    constexpr Moves kThen[] = {bindings_to_operands, fewer_parameters, same_operands,
+                               fewer_symbols,        fewer_constants,  usual_options};
     for (const Moves moves : kFirst) repeat_in(name, moves);
     for (std::size_t size = std::max<std::size_t>(count_bindings(out_.module, name) / 2, 1);; size /= 2) {
       repeat_in(name, [size](ir::Context& ctx, const ir::Module* module, const std::string& function) {
@@ -177,17 +192,48 @@ class Reducer {
 
   bool accept_of(const std::vector<const ir::Module*>& batch, const std::vector<std::string>& moves) {
     if (batch.empty()) return false;
-    const auto found = first_with(out_.symptom, batch.size(), options_.jobs, limits_,
-                                  [&](std::size_t i) { return ask(batch[i], out_.passes); });
-    out_.tried += found ? *found + 1 : batch.size();
+    const auto found = first_with(
+        out_.symptom, batch.size(), options_.jobs, limits_, [&](std::size_t i) { return ask(batch[i], out_.passes); },
+        [&](std::size_t) {
+          ++out_.tried;
+          tell({});
+        });
     if (found) {  // those behind it were not tried
       for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(ir::structural_hash(batch[i]));
       out_.module = batch[*found];
       ++out_.accepted;
     }
-    if (options_.progress)
-      options_.progress(size_of(session_.context(), out_.module), out_.tried, found ? moves[*found] : std::string());
+    if (found) tell(moves[*found]);
     return found.has_value();
+  }
+
+  // `move`: of a candidate that was accepted; else one was tried.
+  void tell(const std::string& move) {
+    if (!options_.progress) return;
+    if (!move.empty() || !size_) size_ = size_of(session_.context(), out_.module);
+    options_.progress(*size_, out_.tried, move);
+  }
+
+  // It makes nothing smaller, and comes once.
+  void plain_names() {
+    constexpr std::pair<const char*, const ir::Module* (*)(ir::Context&, const ir::Module*)> kMoves[] = {
+        {"function names", plain_functions}, {"parameter names", plain_parameters}, {"binding names", plain_bindings}};
+    // Values that were given may go by the parameters' names.
+    const bool by_name = std::any_of(question_.inputs.begin(), question_.inputs.end(),
+                                     [](const std::string& text) { return text.find('=') != std::string::npos; });
+    for (const auto& [move, make] : kMoves) {
+      check_time();
+      if (make == plain_parameters && by_name) continue;
+      const ir::Module* made = make(session_.context(), out_.module);
+      source::Diagnostics ignored;
+      if (!made || !ir::verify(session_.context(), made, ignored)) continue;
+      ++out_.tried;
+      const auto answer = ask_in_child(limits_, [&] { return ask(made, out_.passes); });
+      if (!answer || !(*answer == out_.symptom)) continue;
+      out_.module = made;
+      ++out_.accepted;
+      tell(move);
+    }
   }
 
   // Numbers that can be read: ones, or 0, 1, 2, ... for each parameter of a known shape.
@@ -263,6 +309,7 @@ class Reducer {
   Reduction& out_;
   ChildLimits limits_;
   Clock::time_point start_;
+  std::optional<ProgramSize> size_;  // as it was told last
   std::unordered_set<std::uint64_t> tried_;
   std::unordered_set<std::string> tried_pipelines_;
 };
@@ -312,8 +359,9 @@ ProgramSize size_of(ir::Context& ctx, const ir::Module* module) {
 }
 
 std::string to_string(const ProgramSize& s) {
-  std::string text = fmt::format("{} bindings, {} functions", s.bindings, s.functions);
-  if (s.statements > 0) text += fmt::format(", {} statements", s.statements);
+  using support::counted;
+  std::string text = counted(s.bindings, "binding") + ", " + counted(s.functions, "function");
+  if (s.statements > 0) text += ", " + counted(s.statements, "statement");
   return text;
 }
 

@@ -6,7 +6,7 @@
 
 namespace rldb::repro {
 
-// One number of the parameters' dims becomes a smaller one wherever it stands in the program's text, which is read
+// One number of the parameters' dims becomes a smaller one wherever it is in the program's text, which is read
 // again: types follow, and what does not fit together any more is no candidate.
 std::vector<Candidate> smaller_dims(session::Session& session, const ir::Module* module);
 

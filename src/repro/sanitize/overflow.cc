@@ -6,6 +6,7 @@
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -73,7 +74,7 @@ class Search {
   // Only what is evaluated: of a conditional one side.
   void visit_call(const ir::Call* call) {
     const auto* op = as<ir::Op>(call->callee);
-    const bool conditional = op && op->intrinsic && op->intrinsic->id == ir::Intrinsic::IfThenElse;
+    const bool conditional = op && op->intrinsic && op->intrinsic->id == ir::intrin::IfThenElse;
     if (!conditional || call->args.size() != 3) {
       for (const ir::Expr* arg : call->args) visit(arg);
       return;

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "repro/borrow.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {

@@ -1,6 +1,8 @@
-// Little-endian words in byte strings (support/bytes.h), and sizes that do not overflow. Used by the tensor file
-// readers.
+// Little-endian words in byte strings (support/bytes.h), sizes that do not overflow, and what is said of a damaged
+// file. Used by the tensor file readers.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +12,18 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/runtime/error.h"
 #include "rldb/support/bytes.h"
 
 namespace rldb::runtime {
 
 using support::append_little;
 using support::read_little;
+
+// `name`: the file or the member of an archive.
+inline support::Failure<Error> bad_file(std::string_view name, std::string_view what) {
+  return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
+}
 
 // Bytes of a compact array, or nothing on overflow or a negative dimension.
 inline std::optional<std::size_t> byte_count(const std::vector<std::int64_t>& shape, std::size_t element) {

@@ -118,10 +118,6 @@ struct Element {
   bool swap = false;
 };
 
-support::Failure<Error> bad(std::string_view name, std::string_view what) {
-  return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
-}
-
 // "<f4" and friends; what NumPy can store and we cannot is named.
 Result<Element> element_of(std::string_view descr, std::string_view name) {
   const auto unsupported = [&](std::string_view what) {
@@ -133,7 +129,7 @@ Result<Element> element_of(std::string_view descr, std::string_view name) {
     e.swap = rest[0] == '>';
     rest.remove_prefix(1);
   }
-  if (rest.empty()) return bad(name, "an empty dtype");
+  if (rest.empty()) return bad_file(name, "an empty dtype");
   int size = 0;
   const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), size);
   const bool sized = error == std::errc() && end == rest.data() + rest.size();
@@ -211,19 +207,19 @@ Result<Ref<Tensor>> to_row_major(const Tensor& columns) {
 }  // namespace
 
 Result<Value> read_npy(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with(kMagic)) return bad(name, "not a .npy file (the magic bytes are missing)");
-  if (bytes.size() < 10) return bad(name, "the file ends inside the header");
+  if (!bytes.starts_with(kMagic)) return bad_file(name, "not a .npy file (the magic bytes are missing)");
+  if (bytes.size() < 10) return bad_file(name, "the file ends inside the header");
   const int major = static_cast<unsigned char>(bytes[6]);
-  if (major < 1 || major > 3) return bad(name, fmt::format("format version {} is unknown", major));
+  if (major < 1 || major > 3) return bad_file(name, fmt::format("format version {} is unknown", major));
   const std::size_t length_size = major == 1 ? 2 : 4;
-  if (bytes.size() < 8 + length_size) return bad(name, "the file ends inside the header");
+  if (bytes.size() < 8 + length_size) return bad_file(name, "the file ends inside the header");
   const std::uint64_t length = read_little(bytes, 8, length_size);
   const std::size_t start = 8 + length_size;
-  if (length > bytes.size() - start) return bad(name, "the file ends inside the header");
+  if (length > bytes.size() - start) return bad_file(name, "the file ends inside the header");
 
   std::string why;
   const auto layout = HeaderParser(bytes.substr(start, length)).parse(why);
-  if (!layout) return bad(name, "the header cannot be read: " + why);
+  if (!layout) return bad_file(name, "the header cannot be read: " + why);
   RLDB_TRY(const Element element, element_of(layout->descr, name));
 
   // The size is settled against the file before memory is asked for.
@@ -231,11 +227,11 @@ Result<Value> read_npy(std::string_view bytes, std::string_view name) {
   const std::size_t size = element.dtype.bytes();
   const auto wanted = byte_count(layout->shape, size);
   if (!wanted || *wanted > data.size()) {
-    return bad(name, fmt::format("shape ({}) of `{}` does not fit into the {} bytes of data",
-                                 fmt::join(layout->shape, ", "), layout->descr, data.size()));
+    return bad_file(name, fmt::format("shape ({}) of `{}` does not fit into the {} bytes of data",
+                                      fmt::join(layout->shape, ", "), layout->descr, data.size()));
   }
   if (*wanted < data.size()) {
-    return bad(name, fmt::format("{} bytes behind the array", data.size() - *wanted));
+    return bad_file(name, fmt::format("{} bytes behind the array", data.size() - *wanted));
   }
   RLDB_TRY(auto tensor, Tensor::empty(layout->shape, element.dtype));
   if (element.swap && size > 1) {

@@ -22,10 +22,6 @@ constexpr std::uint64_t kCentralEntry = 0x02014b50;
 constexpr std::uint64_t kLocalEntry = 0x04034b50;
 constexpr std::uint64_t kIn64 = 0xFFFFFFFF;  // "the number is in the zip64 field"
 
-support::Failure<Error> bad(std::string_view name, std::string_view what) {
-  return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
-}
-
 bool has(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
   return at <= bytes.size() && size <= bytes.size() - at;
 }
@@ -46,7 +42,7 @@ struct Member {
   std::uint64_t local_offset = 0;
 };
 
-// The end record stands at the end, behind it at most a comment of 65535 bytes.
+// The end record is at the end, behind it at most a comment of 65535 bytes.
 std::optional<std::size_t> find_end_record(std::string_view bytes) {
   constexpr std::size_t kSize = 22;
   if (bytes.size() < kSize) return {};
@@ -60,7 +56,7 @@ std::optional<std::size_t> find_end_record(std::string_view bytes) {
 
 Result<Directory> find_directory(std::string_view bytes, std::string_view name) {
   const auto end = find_end_record(bytes);
-  if (!end) return bad(name, "not a .npz file, or cut short (no zip directory)");
+  if (!end) return bad_file(name, "not a .npz file, or cut short (no zip directory)");
   Directory d;
   d.entries = read_little(bytes, *end + 10, 2);
   d.size = read_little(bytes, *end + 12, 4);
@@ -69,13 +65,13 @@ Result<Directory> find_directory(std::string_view bytes, std::string_view name) 
   if (in64 && *end >= 20 && read_little(bytes, *end - 20, 4) == kEnd64Locator) {
     const std::uint64_t at = read_little(bytes, *end - 12, 8);
     if (!has(bytes, at, 56) || read_little(bytes, at, 4) != kEnd64Record) {
-      return bad(name, "the zip64 directory is damaged");
+      return bad_file(name, "the zip64 directory is damaged");
     }
     d.entries = read_little(bytes, at + 32, 8);
     d.size = read_little(bytes, at + 40, 8);
     d.offset = read_little(bytes, at + 48, 8);
   }
-  if (!has(bytes, d.offset, d.size)) return bad(name, "the zip directory lies outside the file");
+  if (!has(bytes, d.offset, d.size)) return bad_file(name, "the zip directory lies outside the file");
   return d;
 }
 
@@ -107,7 +103,7 @@ Result<std::vector<Member>> read_directory(std::string_view bytes, std::string_v
   std::size_t at = 0;
   for (std::uint64_t i = 0; i < d.entries; ++i) {
     if (!has(table, at, 46) || read_little(table, at, 4) != kCentralEntry) {
-      return bad(name, fmt::format("entry {} of the zip directory is damaged", i));
+      return bad_file(name, fmt::format("entry {} of the zip directory is damaged", i));
     }
     Member m;
     m.flags = read_little(table, at + 8, 2);
@@ -120,11 +116,11 @@ Result<std::vector<Member>> read_directory(std::string_view bytes, std::string_v
     const std::uint64_t comment_size = read_little(table, at + 32, 2);
     m.local_offset = read_little(table, at + 42, 4);
     if (!has(table, at + 46, name_size + extra_size + comment_size)) {
-      return bad(name, fmt::format("entry {} of the zip directory is damaged", i));
+      return bad_file(name, fmt::format("entry {} of the zip directory is damaged", i));
     }
     m.name = table.substr(at + 46, name_size);
     if (!read_zip64(table.substr(at + 46 + name_size, extra_size), m)) {
-      return bad(name, fmt::format("the zip64 field of `{}` is damaged", m.name));
+      return bad_file(name, fmt::format("the zip64 field of `{}` is damaged", m.name));
     }
     at += 46 + name_size + extra_size + comment_size;
     members.push_back(std::move(m));
@@ -135,7 +131,7 @@ Result<std::vector<Member>> read_directory(std::string_view bytes, std::string_v
 Result<std::string> inflate_member(std::string_view packed, const Member& m, std::string_view where) {
   // Deflate cannot do better than about 1032 to 1, so a size beyond that is a lie.
   if (m.size / 1040 > packed.size() + 64) {
-    return bad(where, fmt::format("{} bytes cannot inflate to {}", packed.size(), m.size));
+    return bad_file(where, fmt::format("{} bytes cannot inflate to {}", packed.size(), m.size));
   }
   const std::size_t used = memory_in_use();
   if (used > memory_limit() || m.size > memory_limit() - used) {
@@ -144,7 +140,7 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
   }
   std::string out(m.size, '\0');
   z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return bad(where, "zlib cannot start");
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return bad_file(where, "zlib cannot start");
   std::size_t read = 0;
   std::size_t written = 0;
   int status = Z_OK;
@@ -167,7 +163,7 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
   inflateEnd(&stream);
   support::poll();
   if (status != Z_STREAM_END || written != m.size) {
-    return bad(where, "the compressed data is damaged");
+    return bad_file(where, "the compressed data is damaged");
   }
   return out;
 }
@@ -187,12 +183,12 @@ Result<Value> read_member(std::string_view bytes, const Member& m, std::string_v
   const std::string where = fmt::format("{}:{}", archive, m.name);
   if ((m.flags & 1) != 0) return fail(ErrorKind::Unsupported, fmt::format("`{}` is encrypted", where));
   if (!has(bytes, m.local_offset, 30) || read_little(bytes, m.local_offset, 4) != kLocalEntry) {
-    return bad(where, "its zip entry is damaged");
+    return bad_file(where, "its zip entry is damaged");
   }
   const std::uint64_t skip =
       30 + read_little(bytes, m.local_offset + 26, 2) + read_little(bytes, m.local_offset + 28, 2);
   if (!has(bytes, m.local_offset, skip) || !has(bytes, m.local_offset + skip, m.packed_size)) {
-    return bad(where, "its data lies outside the file");
+    return bad_file(where, "its data lies outside the file");
   }
   const std::string_view packed = bytes.substr(m.local_offset + skip, m.packed_size);
   std::string inflated;
@@ -204,9 +200,9 @@ Result<Value> read_member(std::string_view bytes, const Member& m, std::string_v
     return fail(ErrorKind::Unsupported,
                 fmt::format("`{}`: zip method {} (stored and deflated are read)", where, m.method));
   } else if (m.size != m.packed_size) {
-    return bad(where, "a stored member with two sizes");
+    return bad_file(where, "a stored member with two sizes");
   }
-  if (crc_of(data) != m.crc) return bad(where, "the checksum does not match");
+  if (crc_of(data) != m.crc) return bad_file(where, "the checksum does not match");
   return read_npy(data, where);
 }
 
@@ -284,7 +280,7 @@ std::string end_records(std::uint64_t entries, std::uint64_t offset, std::uint64
 }  // namespace
 
 Result<NamedTensors> read_npz(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with("PK")) return bad(name, "not a .npz file (the magic bytes are missing)");
+  if (!bytes.starts_with("PK")) return bad_file(name, "not a .npz file (the magic bytes are missing)");
   RLDB_TRY(const auto members, read_directory(bytes, name));
   NamedTensors tensors;
   for (const Member& m : members) {

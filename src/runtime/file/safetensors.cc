@@ -39,10 +39,6 @@ constexpr std::array kTypes = std::to_array<NamedType>({
     {"F8_E8M0", {TypeCode::Float8E8M0FNU, 8, 1}},
 });
 
-support::Failure<Error> bad(std::string_view name, std::string_view what) {
-  return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
-}
-
 // The header's bytes, which end early when the work is cancelled: the JSON library does not bear exceptions.
 struct Reading {
   using difference_type = std::ptrdiff_t;
@@ -81,7 +77,7 @@ Result<Value> read_entry(const nlohmann::json& entry, std::string_view data, con
   const bool complete = entry.is_object() && entry.contains("dtype") && entry["dtype"].is_string() &&
                         entry.contains("shape") && read_sizes(entry["shape"], shape) &&
                         entry.contains("data_offsets") && read_sizes(entry["data_offsets"], range) && range.size() == 2;
-  if (!complete) return bad(where, "its entry lacks a good `dtype`, `shape` or `data_offsets`");
+  if (!complete) return bad_file(where, "its entry lacks a good `dtype`, `shape` or `data_offsets`");
   const auto& type_name = entry["dtype"].get_ref<const std::string&>();
   const NamedType* type = nullptr;
   for (const NamedType& row : kTypes) {
@@ -93,12 +89,12 @@ Result<Value> read_entry(const nlohmann::json& entry, std::string_view data, con
   const auto begin = static_cast<std::uint64_t>(range[0]);
   const auto end = static_cast<std::uint64_t>(range[1]);
   if (begin > end || end > data.size()) {
-    return bad(where, fmt::format("bytes {} to {} lie outside the {} bytes of data", begin, end, data.size()));
+    return bad_file(where, fmt::format("bytes {} to {} lie outside the {} bytes of data", begin, end, data.size()));
   }
   const auto wanted = byte_count(shape, type->dtype.bytes());
   if (!wanted || *wanted != end - begin) {
-    return bad(where, fmt::format("shape ({}) of {} does not take the {} bytes that it has", fmt::join(shape, ", "),
-                                  type_name, end - begin));
+    return bad_file(where, fmt::format("shape ({}) of {} does not take the {} bytes that it has",
+                                       fmt::join(shape, ", "), type_name, end - begin));
   }
   RLDB_TRY(auto tensor, Tensor::empty(std::move(shape), type->dtype));
   if (*wanted > 0) std::memcpy(tensor->data(), data.data() + begin, *wanted);
@@ -108,15 +104,15 @@ Result<Value> read_entry(const nlohmann::json& entry, std::string_view data, con
 }  // namespace
 
 Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view name) {
-  if (bytes.size() < 8) return bad(name, "not a .safetensors file (shorter than its header)");
+  if (bytes.size() < 8) return bad_file(name, "not a .safetensors file (shorter than its header)");
   const std::uint64_t length = read_little(bytes, 0, 8);
   if (length > bytes.size() - 8 || length > kMaxHeader) {
-    return bad(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
+    return bad_file(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
   }
   const std::string_view text = bytes.substr(8, length);
   const auto header = nlohmann::json::parse(Reading{text.data()}, Reading{text.data() + text.size()}, nullptr, false);
   support::poll();
-  if (!header.is_object()) return bad(name, "the header is not a JSON object");
+  if (!header.is_object()) return bad_file(name, "the header is not a JSON object");
   std::vector<std::pair<std::uint64_t, NamedTensors::value_type>> found;  // with the place of the data
   for (const auto& [key, entry] : header.items()) {
     support::poll();

@@ -117,7 +117,7 @@ Value get_value(WireReader& in, const std::vector<Ref<Storage>>& storages) {
 
 // ---- in the guard ----
 
-// Where a tensor range stands in the shared memory, and the guard's own copy of it.
+// Where a tensor range is in the shared memory, and the guard's own copy of it.
 struct Copy {
   Ref<Storage> storage;
   std::size_t at = 0;
@@ -165,7 +165,7 @@ void serve(const std::string& path, const std::vector<std::string>& names, Share
   std::string request;
   while (channel.receive(word, request, nullptr) == Channel::Got::Message && word == Word::Call) {
     auto result = serve_call(**library, request, memory);
-    std::fflush(nullptr);  // what the plugin printed stands before what follows
+    std::fflush(nullptr);  // what the plugin printed is before what follows
     if (!result.ok()) {
       send_error(channel, result.error());
       continue;

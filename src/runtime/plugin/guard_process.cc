@@ -198,7 +198,7 @@ Result<std::unique_ptr<GuardProcess>> GuardProcess::start(const Body& body, std:
 }
 
 std::string GuardProcess::end() {
-  if (pid_ < 0) return "is gone";
+  if (pid_ < 0) return "has ended";
   // Dead already, or to be killed: a guard that still lives has been told to go, or hangs.
   int status = 0;
   pid_t ended = 0;
@@ -213,7 +213,7 @@ std::string GuardProcess::end() {
   }
   const bool known = ended == pid_;
   pid_ = -1;
-  return known ? describe_status(status) : "is gone";
+  return known ? describe_status(status) : "has ended";
 }
 
 GuardProcess::~GuardProcess() {

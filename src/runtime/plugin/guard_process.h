@@ -80,7 +80,7 @@ class GuardProcess {
 bool in_guard_process();
 
 // Passes the guard's output on until its answer is there. An error that the guard reports, its death (which names
-// `what`) and ^C are Errors; after the latter two the guard is gone.
+// `what`) and ^C are Errors; after the latter two the guard has ended.
 Result<std::string> await_answer(std::unique_ptr<GuardProcess>& guard, const Isolation& isolation,
                                  std::string_view what);
 void send_error(Channel& channel, const Error& error);

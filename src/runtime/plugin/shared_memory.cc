@@ -11,12 +11,11 @@
 
 #include "rldb/support/memory.h"
 #include "runtime/plugin/guard_process.h"
+#include "runtime/value/alignment.h"
 
 namespace rldb::runtime {
 
 namespace {
-
-constexpr std::size_t kAlignment = 64;  // of storage
 
 support::Failure<Error> no_memory(std::string_view what) {
   return fail(ErrorKind::OutOfMemory, fmt::format("no memory to share with a guard process: {}", what));

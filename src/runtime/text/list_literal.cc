@@ -8,10 +8,6 @@ namespace rldb::runtime {
 
 namespace {
 
-constexpr std::size_t kMaxDepth = 64;
-
-support::Failure<Error> bad(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
-
 // The elements in order, and the shape that the brackets say. Flat: no recursion.
 class ListReader {
  public:
@@ -23,7 +19,7 @@ class ListReader {
       if (is_blank(c)) {
         ++at_;
       } else if (c == ',') {
-        if (!after_item_) return bad("a comma without an element before it");
+        if (!after_item_) return bad_literal("a comma without an element before it");
         after_item_ = false;
         ++at_;
       } else if (c == '[') {
@@ -34,8 +30,8 @@ class ListReader {
         RLDB_TRY_VOID(element());
       }
     }
-    if (!open_.empty()) return bad("a `]` is missing");
-    if (!done_) return bad("an empty list literal");
+    if (!open_.empty()) return bad_literal("a `]` is missing");
+    if (!done_) return bad_literal("an empty list literal");
     return support::Unit{};
   }
 
@@ -44,9 +40,10 @@ class ListReader {
 
  private:
   Result<support::Unit> open() {
-    if (done_) return bad("text behind the list");
-    if (open_.size() >= kMaxDepth) return bad(fmt::format("lists nested deeper than {}", kMaxDepth));
-    if (leaf_depth_ != 0 && open_.size() >= leaf_depth_) return bad("a list among elements");
+    if (done_) return bad_literal("text behind the list");
+    if (open_.size() >= std::size_t(kMaxLiteralDepth))
+      return bad_literal(fmt::format("lists nested deeper than {}", kMaxLiteralDepth));
+    if (leaf_depth_ != 0 && open_.size() >= leaf_depth_) return bad_literal("a list among elements");
     open_.push_back(0);
     if (shape_.size() < open_.size()) shape_.push_back(-1);
     after_item_ = false;
@@ -55,7 +52,7 @@ class ListReader {
   }
 
   Result<support::Unit> close() {
-    if (open_.empty()) return bad("a `]` too many");
+    if (open_.empty()) return bad_literal("a `]` too many");
     const std::size_t depth = open_.size();
     std::int64_t& size = shape_[depth - 1];
     if (size >= 0 && size != open_.back()) {
@@ -64,7 +61,7 @@ class ListReader {
     size = open_.back();
     // An empty list has no lists inside, and no sibling of it may have.
     if (size == 0 && leaf_depth_ == 0) leaf_depth_ = depth;
-    if (size == 0 && leaf_depth_ != depth) return bad("a list among elements");
+    if (size == 0 && leaf_depth_ != depth) return bad_literal("a list among elements");
     open_.pop_back();
     if (open_.empty()) {
       done_ = true;
@@ -77,10 +74,10 @@ class ListReader {
   }
 
   Result<support::Unit> element() {
-    if (done_) return bad("text behind the list");
-    if (open_.empty()) return bad("a list literal starts with `[`");
+    if (done_) return bad_literal("text behind the list");
+    if (open_.empty()) return bad_literal("a list literal starts with `[`");
     if (leaf_depth_ == 0) leaf_depth_ = open_.size();
-    if (leaf_depth_ != open_.size() || shape_.size() != open_.size()) return bad("an element among lists");
+    if (leaf_depth_ != open_.size() || shape_.size() != open_.size()) return bad_literal("an element among lists");
     const std::size_t begin = at_;
     while (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != ',' && text_[at_] != '[' && text_[at_] != ']') {
       ++at_;
@@ -111,7 +108,9 @@ bool integer_fits(std::int64_t v, DType t) {
 }  // namespace
 
 Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
-  const auto wrong = [&](std::string_view why) { return bad(fmt::format("`{}` {} `{}`", text, why, to_string(t))); };
+  const auto wrong = [&](std::string_view why) {
+    return bad_literal(fmt::format("`{}` {} `{}`", text, why, to_string(t)));
+  };
   const bool is_true = text == "True" || text == "true";
   const bool is_false = text == "False" || text == "false";
   if (t.is_float()) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <charconv>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "rldb/runtime/dtype.h"
 #include "rldb/runtime/error.h"
@@ -13,6 +15,10 @@ namespace rldb::runtime {
 
 using support::is_blank;
 using support::trim;
+
+constexpr int kMaxLiteralDepth = 64;  // of nested tuples or lists
+
+inline support::Failure<Error> bad_literal(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
 
 // The whole of a text as a number.
 template <class T>

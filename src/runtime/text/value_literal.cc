@@ -18,10 +18,6 @@ namespace rldb::runtime {
 
 namespace {
 
-constexpr int kMaxDepth = 64;  // of nested tuples
-
-support::Failure<Error> bad(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
-
 struct ShortName {
   std::string_view name;
   DType dtype;
@@ -65,13 +61,13 @@ Result<TypeText> parse_type(std::string_view text) {
     const std::size_t x = rest.find('x');
     std::int64_t dim = 0;
     if (x == std::string_view::npos || !parse_all(rest.substr(0, x), dim)) {
-      return bad(fmt::format("`{}` is not a tensor type such as `2x3xf32`", text));
+      return bad_literal(fmt::format("`{}` is not a tensor type such as `2x3xf32`", text));
     }
     type.shape.push_back(dim);
     rest.remove_prefix(x + 1);
   }
   const auto dtype = dtype_named(rest);
-  if (!dtype) return bad(fmt::format("`{}`: `{}` is not a dtype", text, rest));
+  if (!dtype) return bad_literal(fmt::format("`{}`: `{}` is not a dtype", text, rest));
   if (!dtype->is_scalar() || dtype->is_handle()) {
     return fail(ErrorKind::Unsupported, fmt::format("a literal of dtype `{}`", to_string(*dtype)));
   }
@@ -136,7 +132,7 @@ Result<Value> parse_rand(const TypeText& type, std::string_view text) {
       inside = trim(inside.substr(4));
       inside = inside.starts_with('=') ? trim(inside.substr(1)) : std::string_view();
     }
-    if (!parse_all(inside, seed)) return bad(fmt::format("`{}`: expected `rand(seed=N)`", text));
+    if (!parse_all(inside, seed)) return bad_literal(fmt::format("`{}`: expected `rand(seed=N)`", text));
   }
   return random_tensor(type.shape, type.dtype, seed);
 }
@@ -190,8 +186,8 @@ std::vector<std::string_view> cut_fields(std::string_view inside) {
 Result<Value> parse_at(std::string_view text, int depth);
 
 Result<Value> parse_tuple(std::string_view inside, int depth) {
-  if (depth >= kMaxDepth) {
-    return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxDepth));
+  if (depth >= kMaxLiteralDepth) {
+    return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxLiteralDepth));
   }
   std::vector<Value> fields;
   for (const std::string_view field : cut_fields(inside)) {
@@ -207,7 +203,7 @@ Result<Value> parse_shape(std::string_view text, std::string_view inside) {
     const std::size_t comma = std::min(inside.find(','), inside.size());
     std::int64_t dim = 0;
     if (!parse_all(trim(inside.substr(0, comma)), dim)) {
-      return bad(fmt::format("`{}`: expected integers, as in `shape(2, 3)`", text));
+      return bad_literal(fmt::format("`{}`: expected integers, as in `shape(2, 3)`", text));
     }
     dims.push_back(dim);
     inside.remove_prefix(std::min(comma + 1, inside.size()));
@@ -217,7 +213,7 @@ Result<Value> parse_shape(std::string_view text, std::string_view inside) {
 
 Result<Value> parse_at(std::string_view text, int depth) {
   text = trim(text);
-  if (text.empty()) return bad("an empty value");
+  if (text.empty()) return bad_literal("an empty value");
   if (text.starts_with('@')) return load_tensor(text.substr(1));
   if (text.starts_with("shape(") && text.ends_with(')')) {
     return parse_shape(text, text.substr(6, text.size() - 7));
@@ -239,7 +235,7 @@ Result<Value> parse_at(std::string_view text, int depth) {
   if (parse_all(text, integer)) return Value::of_int(integer);
   double number = 0;
   if (parse_all(text, number)) return Value::of_float(number);
-  return bad(
+  return bad_literal(
       fmt::format("`{}` is not a value: expected `2x3xf32=...`, `@FILE`, a number, "
                   "`shape(2, 3)` or `(a; b)`",
                   text));
@@ -327,14 +323,14 @@ Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::u
 
 Result<Value> reinterpret_as(const Value& value, DType dtype) {
   if (!value.is(ValueKind::Tensor)) {
-    return bad(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
+    return bad_literal(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
   }
   const Tensor& tensor = value.as_tensor();
   if (tensor.dtype() == dtype) return value;
   // Only the stand-ins that file formats use for floats they do not know.
   const bool stand_in = tensor.dtype().is_uint() && tensor.dtype().is_scalar();
   if (!stand_in || !dtype.is_float() || tensor.dtype().bytes() != dtype.bytes()) {
-    return bad(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
+    return bad_literal(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
   }
   RLDB_TRY(auto view, Tensor::view(tensor.storage(), tensor.byte_offset(), tensor.shape(), dtype));
   return Value(std::move(view));

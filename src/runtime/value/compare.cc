@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kPollEvery = 1 << 16;  // elements
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxComparedDepth = 200;
 
 std::string at_path(const std::string& path, const std::string& what) {
   return path.empty() ? what : fmt::format("at {}: {}", path, what);
@@ -115,7 +115,7 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
                                    tolerance.atol, tolerance.rtol));
 }
 
-// Tuples that were found to agree: one that stands in many places is compared once.
+// Tuples that were found to agree: one that is in many places is compared once.
 using Agreed = std::set<std::pair<const Object*, const Object*>>;
 
 std::string compare_at(const Value& actual, const Value& expected, const Tolerance& tolerance, const std::string& path,
@@ -148,7 +148,7 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
       const auto& a = actual.as_tuple().fields;
       const auto& b = expected.as_tuple().fields;
       if (a.size() != b.size()) return differ(path, actual, expected);
-      if (depth >= kMaxDepth) return at_path(path, "tuples are nested too deep to compare");
+      if (depth >= kMaxComparedDepth) return at_path(path, "tuples are nested too deep to compare");
       if (agreed.count({actual.object(), expected.object()})) return "";
       for (std::size_t i = 0; i < a.size(); ++i) {
         std::string found = compare_at(a[i], b[i], tolerance, fmt::format("{}[{}]", path, i), depth + 1, agreed);

@@ -9,12 +9,11 @@
 #include "rldb/runtime/contrib.h"
 #include "rldb/runtime/stoppable.h"
 #include "rldb/support/check.h"
+#include "runtime/value/failures.h"
 
 namespace rldb::runtime {
 
 namespace {
-
-support::Failure<Error> mismatch(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
 
 // The rows of a tensor along an axis: elements `base + i * stride`, i below `length`.
 struct Rows {
@@ -90,7 +89,7 @@ OrderRow order_for(DType t) {
   }
 }
 
-Result<Tensor*> tensor_at(PackedArgs args, std::size_t i) {
+Result<Tensor*> ordered_tensor(PackedArgs args, std::size_t i) {
   if (!args[i].is(ValueKind::Tensor)) return mismatch(fmt::format("argument {} is not a tensor", i));
   Tensor& t = args[i].as_tensor();
   if (!t.dtype().is_scalar() || !(t.dtype().is_float() || t.dtype().is_integral()) || !order_for(t.dtype()))
@@ -176,25 +175,25 @@ bool is_number(const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::
 Result<Value> contrib_sort(PackedArgs args) {
   if (args.size() != 4 || !is_number(args[2]) || !is_number(args[3]))
     return mismatch("expected (data, out, axis, is_ascend)");
-  RLDB_TRY(const Tensor* data, tensor_at(args, 0));
-  RLDB_TRY(Tensor * out, tensor_at(args, 1));
+  RLDB_TRY(const Tensor* data, ordered_tensor(args, 0));
+  RLDB_TRY(Tensor * out, ordered_tensor(args, 1));
   return run({data, nullptr, out, nullptr, args[2].as_int(), args[3].as_int() != 0});
 }
 
 Result<Value> contrib_argsort(PackedArgs args) {
   if (args.size() != 4 || !is_number(args[2]) || !is_number(args[3]))
     return mismatch("expected (data, out, axis, is_ascend)");
-  RLDB_TRY(const Tensor* data, tensor_at(args, 0));
-  RLDB_TRY(Tensor * out, tensor_at(args, 1));
+  RLDB_TRY(const Tensor* data, ordered_tensor(args, 0));
+  RLDB_TRY(Tensor * out, ordered_tensor(args, 1));
   return run({data, nullptr, nullptr, out, args[2].as_int(), args[3].as_int() != 0});
 }
 
 Result<Value> contrib_argsort_nms(PackedArgs args) {
   if (args.size() != 5 || !is_number(args[3]) || !is_number(args[4]))
     return mismatch("expected (data, valid_count, out, axis, is_ascend)");
-  RLDB_TRY(const Tensor* data, tensor_at(args, 0));
-  RLDB_TRY(const Tensor* valid, tensor_at(args, 1));
-  RLDB_TRY(Tensor * out, tensor_at(args, 2));
+  RLDB_TRY(const Tensor* data, ordered_tensor(args, 0));
+  RLDB_TRY(const Tensor* valid, ordered_tensor(args, 1));
+  RLDB_TRY(Tensor * out, ordered_tensor(args, 2));
   return run({data, valid, nullptr, out, args[3].as_int(), args[4].as_int() != 0});
 }
 
@@ -209,13 +208,13 @@ Result<Value> contrib_topk(PackedArgs args) {
     return mismatch(fmt::format("ret_type is \"{}\": it must be \"both\", \"values\" or \"indices\"", which));
   if ((which == "both") != (args.size() == 7))
     return mismatch("ret_type says another number of outputs than there are");
-  RLDB_TRY(const Tensor* data, tensor_at(args, 0));
-  RLDB_TRY(Tensor * first, tensor_at(args, 1));
+  RLDB_TRY(const Tensor* data, ordered_tensor(args, 0));
+  RLDB_TRY(Tensor * first, ordered_tensor(args, 1));
   Request r{data, nullptr, nullptr, nullptr, how[1].as_int(), how[3].as_int() != 0};
   r.kept = how[0].as_int() < 1 ? -1 : how[0].as_int();
   (which == "indices" ? r.indices : r.values) = first;
   if (which == "both") {
-    RLDB_TRY(r.indices, tensor_at(args, 2));
+    RLDB_TRY(r.indices, ordered_tensor(args, 2));
   }
   return run(r);
 }

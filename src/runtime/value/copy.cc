@@ -7,10 +7,10 @@ namespace rldb::runtime {
 namespace {
 
 // Tuples nest as deep as a program made them.
-constexpr int kMaxDepth = 1000;
+constexpr int kMaxCopiedDepth = 1000;
 
 Result<Value> copy(const Value& value, int depth) {
-  if (depth > kMaxDepth) return fail(ErrorKind::Unsupported, "values nest too deep to be copied");
+  if (depth > kMaxCopiedDepth) return fail(ErrorKind::Unsupported, "values nest too deep to be copied");
   if (value.is(ValueKind::Tensor)) {
     const Tensor& t = value.as_tensor();
     RLDB_TRY(auto made, Tensor::empty(t.shape(), t.dtype()));

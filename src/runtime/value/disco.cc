@@ -18,7 +18,11 @@ enum class Reduction : std::int64_t { Sum, Prod, Min, Max, Avg };
 
 std::size_t options_of(Collective what) { return what == Collective::Allreduce ? 2 : 1; }
 
-Result<support::Unit> check_arguments(Collective what, PackedArgs args) {
+// The tensor that is filled is the last argument; a gathering one is for worker 0 alone.
+Result<support::Unit> check_arguments(Collective what, PackedArgs args, std::size_t id) {
+  if (what == Collective::Gather && id != 0 && args.size() == 3 && args.front().is(ValueKind::Tensor) &&
+      args.back().is_null())
+    return support::Unit{};
   const std::size_t options = options_of(what);
   if (args.size() != options + 2 || !args.front().is(ValueKind::Tensor) || !args.back().is(ValueKind::Tensor))
     return fail(ErrorKind::TypeMismatch, fmt::format("expected a tensor, {} option(s) and the result", options));
@@ -40,8 +44,8 @@ Result<support::Unit> check_inputs(std::span<const Value> inputs, const Value& o
     const bool same = inputs[i].is(ValueKind::Tensor) && inputs[i].as_tensor().dtype() == own.as_tensor().dtype() &&
                       inputs[i].as_tensor().shape() == own.as_tensor().shape();
     if (!same)
-      return fail(ErrorKind::ShapeMismatch, fmt::format("rank {} brings {} to a collective, another one {}", i,
-                                                        describe(inputs[i]), describe(own)));
+      return fail(ErrorKind::ShapeMismatch,
+                  fmt::format("{} and {} are brought to one collective", describe(inputs[i]), describe(own)));
   }
   return support::Unit{};
 }
@@ -133,8 +137,42 @@ Result<support::Unit> scatter(std::span<const Value> inputs, std::size_t id, Pac
   return support::Unit{};
 }
 
+Result<support::Unit> gather(std::span<const Value> inputs, std::size_t id, PackedArgs args) {
+  return id == 0 ? allgather(inputs, args) : check_inputs(inputs, args[0]);
+}
+
+// args: what is filled[, a number]
+Result<support::Unit> receive(std::span<const Value> inputs, PackedArgs args) {
+  Tensor& to = args[0].as_tensor();
+  const Tensor& from = inputs[0].as_tensor();
+  if (to.dtype() != from.dtype() || to.shape() != from.shape())
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("{} was sent, and {} is to receive it", describe(inputs[0]), describe(args[0])));
+  std::memmove(to.data(), from.data(), from.byte_size());
+  return support::Unit{};
+}
+
+bool is_message(Collective what) {
+  return what == Collective::Send || what == Collective::SendToNextGroup || what == Collective::Receive ||
+         what == Collective::ReceiveFromPrevGroup;
+}
+
+Result<support::Unit> check_message(Collective what, PackedArgs args) {
+  const bool by_number = what == Collective::Send || what == Collective::Receive;
+  if (args.size() == (by_number ? 2u : 1u) && args[0].is(ValueKind::Tensor) &&
+      (!by_number || args[1].is(ValueKind::Int)))
+    return support::Unit{};
+  return fail(ErrorKind::TypeMismatch,
+              by_number ? "expected a tensor and the number of a worker" : "expected a tensor");
+}
+
 Result<Value> meet(Collective what, PackedArgs args) {
   if (g_workers) return g_workers->meet(what, args);
+  if (is_message(what)) {
+    RLDB_TRY_VOID(check_message(what, args));
+    return fail(ErrorKind::Unsupported,
+                "this program has one worker: there is no other one to send to or receive from");
+  }
   return run_collective(what, args.first(std::min<std::size_t>(args.size(), 1)), 0, args);
 }
 
@@ -143,8 +181,19 @@ Result<Value> meet(Collective what, PackedArgs args) {
 Workers* workers() { return g_workers; }
 void set_workers(Workers* group) { g_workers = group; }
 
+bool is_in_group(Collective what, PackedArgs args) {
+  const std::size_t at = options_of(what);
+  if (is_message(what) || args.size() <= at) return false;
+  const Value& v = args[at];
+  return (v.is(ValueKind::Bool) || v.is(ValueKind::Int)) && v.as_int() != 0;
+}
+
 Result<Value> run_collective(Collective what, std::span<const Value> inputs, std::size_t id, PackedArgs args) {
-  RLDB_TRY_VOID(check_arguments(what, args));
+  if (is_message(what)) {
+    RLDB_TRY_VOID(check_message(what, args));
+  } else {
+    RLDB_TRY_VOID(check_arguments(what, args, id));
+  }
   for (const Value& v : inputs)
     if (!v.is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no tensor", describe(v)));
   const auto run = [&]() -> Result<support::Unit> {
@@ -157,6 +206,14 @@ Result<Value> run_collective(Collective what, std::span<const Value> inputs, std
         return broadcast(inputs, args);
       case Collective::Scatter:
         return scatter(inputs, id, args);
+      case Collective::Gather:
+        return gather(inputs, id, args);
+      case Collective::Receive:
+      case Collective::ReceiveFromPrevGroup:
+        return receive(inputs, args);
+      case Collective::Send:
+      case Collective::SendToNextGroup:
+        return support::Unit{};  // it is on its way
     }
     RLDB_UNREACHABLE("collective");
   };
@@ -175,5 +232,10 @@ Result<Value> disco_custom_allreduce(PackedArgs args) {
 Result<Value> disco_allgather(PackedArgs args) { return meet(Collective::Allgather, args); }
 Result<Value> disco_broadcast(PackedArgs args) { return meet(Collective::Broadcast, args); }
 Result<Value> disco_scatter(PackedArgs args) { return meet(Collective::Scatter, args); }
+Result<Value> disco_gather(PackedArgs args) { return meet(Collective::Gather, args); }
+Result<Value> disco_send(PackedArgs args) { return meet(Collective::Send, args); }
+Result<Value> disco_send_to_next_group(PackedArgs args) { return meet(Collective::SendToNextGroup, args); }
+Result<Value> disco_receive(PackedArgs args) { return meet(Collective::Receive, args); }
+Result<Value> disco_receive_from_prev_group(PackedArgs args) { return meet(Collective::ReceiveFromPrevGroup, args); }
 
 }  // namespace rldb::runtime

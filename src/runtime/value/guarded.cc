@@ -10,11 +10,12 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "runtime/value/alignment.h"
+
 namespace rldb::runtime {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr std::byte kPattern{0xC5};
 // Small blocks are kept for the next one: a mapping costs more than a small kernel.
 constexpr std::size_t kKeptBytes = 256 * 1024;

@@ -121,7 +121,7 @@ double decode_small(const SmallFloat& f, std::uint32_t bits) {
   if (f.style == Style::Unsigned && negative && magnitude == 0) return kNan;
   if (magnitude > largest_finite(f)) {
     const bool infinite = f.style == Style::Ieee && magnitude == largest_finite(f) + 1;
-    if (!infinite) return kNan;
+    if (!infinite) return negative ? -kNan : kNan;
     const double infinity = std::numeric_limits<double>::infinity();
     return negative ? -infinity : infinity;
   }

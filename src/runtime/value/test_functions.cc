@@ -8,14 +8,13 @@
 #include <cstring>
 
 #include "rldb/runtime/packed.h"
+#include "runtime/value/failures.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-support::Failure<Error> mismatch(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
-
-Result<Tensor*> tensor_at(PackedArgs args, std::size_t i) {
+Result<Tensor*> scalar_tensor(PackedArgs args, std::size_t i) {
   if (!args[i].is(ValueKind::Tensor)) {
     return mismatch(fmt::format("argument {}: expected a tensor, got {}", i, describe(args[i])));
   }
@@ -34,8 +33,8 @@ struct Pair {
 };
 
 Result<Pair> broadcast_pair(PackedArgs args) {
-  RLDB_TRY(Tensor * a, tensor_at(args, 0));
-  RLDB_TRY(Tensor * b, tensor_at(args, 1));
+  RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
+  RLDB_TRY(Tensor * b, scalar_tensor(args, 1));
   if (a->dtype() != b->dtype()) {
     return mismatch(fmt::format("argument 1: dtype is `{}`, but argument 0 has `{}`", to_string(b->dtype()),
                                 to_string(a->dtype())));
@@ -106,7 +105,7 @@ Result<Value> multiply(PackedArgs args) {
 }
 
 Result<Value> less(PackedArgs args) {
-  RLDB_TRY(Tensor * a, tensor_at(args, 0));
+  RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
   if (a->dtype().is_uint()) {
     return elementwise(
         args, DType::Bool(), [](std::int64_t x, std::int64_t y) { return std::uint64_t(x) < std::uint64_t(y); },
@@ -119,7 +118,7 @@ Result<Value> less(PackedArgs args) {
 
 // A fresh tensor with one subtracted everywhere.
 Result<Value> subtract_one(PackedArgs args) {
-  RLDB_TRY(Tensor * a, tensor_at(args, 0));
+  RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
   const DType t = a->dtype();
   RLDB_TRY(auto out, Tensor::empty(a->shape(), t));
   for (std::int64_t i = 0; i < a->element_count(); ++i) {
@@ -135,7 +134,7 @@ Result<Value> subtract_one(PackedArgs args) {
 
 // A 0-d bool tensor: are all elements zero?
 Result<Value> equal_zero(PackedArgs args) {
-  RLDB_TRY(Tensor * a, tensor_at(args, 0));
+  RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
   RLDB_TRY(auto out, Tensor::empty({}, DType::Bool()));
   bool all = true;
   for (std::int64_t i = 0; i < a->element_count(); ++i) all &= a->at(i) == 0;
@@ -147,8 +146,8 @@ Result<Value> first_argument(PackedArgs args) { return args[0]; }
 
 // DPS: copies argument 0 into argument 1.
 Result<Value> copy_into(PackedArgs args) {
-  RLDB_TRY(Tensor * from, tensor_at(args, 0));
-  RLDB_TRY(Tensor * to, tensor_at(args, 1));
+  RLDB_TRY(Tensor * from, scalar_tensor(args, 0));
+  RLDB_TRY(Tensor * to, scalar_tensor(args, 1));
   if (from->dtype() != to->dtype() || from->shape() != to->shape()) {
     return fail(ErrorKind::ShapeMismatch, fmt::format("cannot copy {} into {}", describe(args[0]), describe(args[1])));
   }
@@ -158,8 +157,8 @@ Result<Value> copy_into(PackedArgs args) {
 
 // DPS: argument 1 becomes argument 0 twice along the last axis, as np.tile(a, (1, 2)).
 Result<Value> tile_into(PackedArgs args) {
-  RLDB_TRY(Tensor * from, tensor_at(args, 0));
-  RLDB_TRY(Tensor * to, tensor_at(args, 1));
+  RLDB_TRY(Tensor * from, scalar_tensor(args, 0));
+  RLDB_TRY(Tensor * to, scalar_tensor(args, 1));
   std::vector<std::int64_t> wanted = from->shape();
   while (wanted.size() < 2) wanted.insert(wanted.begin(), 1);
   std::int64_t doubled = 0;
@@ -209,7 +208,7 @@ Result<Value> tuple_add_in_place(PackedArgs args) {
 
 // In place: every element plus one, so that an update can be seen.
 Result<Value> increment_in_place(PackedArgs args) {
-  RLDB_TRY(Tensor * t, tensor_at(args, 0));
+  RLDB_TRY(Tensor * t, scalar_tensor(args, 0));
   const std::size_t width = t->dtype().bytes();
   for (std::int64_t i = 0; i < t->element_count(); ++i)
     store_double(t->data() + std::size_t(i) * width, t->dtype(), t->at(i) + 1);
@@ -218,8 +217,8 @@ Result<Value> increment_in_place(PackedArgs args) {
 
 // DPS: the bytes of argument 0, whatever the two shapes are, as long as the sizes agree.
 Result<Value> flatten_into(PackedArgs args) {
-  RLDB_TRY(Tensor * from, tensor_at(args, 0));
-  RLDB_TRY(Tensor * to, tensor_at(args, 1));
+  RLDB_TRY(Tensor * from, scalar_tensor(args, 0));
+  RLDB_TRY(Tensor * to, scalar_tensor(args, 1));
   if (from->dtype() != to->dtype() || from->element_count() != to->element_count()) {
     return fail(ErrorKind::ShapeMismatch, fmt::format("cannot lay {} out as {}", describe(args[0]), describe(args[1])));
   }

@@ -14,12 +14,12 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
+#include "runtime/value/alignment.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kMaxRank = 64;
 
 // Of tensors alone; support's limit holds beside it.
@@ -108,7 +108,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
                             bytes, memory_limit()));
   }
   // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
-  // calloc has zero pages for large blocks already. The block's own address stands before the aligned data.
+  // calloc has zero pages for large blocks already. The block's own address is before the aligned data.
   const bool guarded = guarded_storage();
   auto* block = guarded ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
   std::byte* data = guarded ? map_guarded(bytes) : nullptr;
@@ -242,7 +242,7 @@ namespace {
 // Values are trees of user data; a tuple nested deeper than this is refused, not recursed into.
 constexpr int kMaxDepth = 200;
 
-// What was copied: a tuple that stands in several places is one tuple in the copy too.
+// What was copied: a tuple that is in several places is one tuple in the copy too.
 using Copies = std::unordered_map<const Object*, Value>;
 
 Result<Value> copy_at(const Value& v, int depth, Copies& copies) {

@@ -1,6 +1,7 @@
 // Which loads and stores of a PrimFunc are surely in bounds: an abstract run over polynomials.
 #include "rldb/schedule/bounds.h"
 
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -229,7 +230,7 @@ void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
   if (depth > 64) return;
   if (const auto* n = as<ir::NotExpr>(cond)) return assume(n->a, !holds, depth + 1);
   if (const auto* c = as<ir::Call>(cond)) {
-    if (ir::is_call_of(c, ir::Intrinsic::Likely)) assume(c->args[0], holds, depth + 1);
+    if (ir::is_call_of(c, ir::intrin::Likely)) assume(c->args[0], holds, depth + 1);
     return;
   }
   const auto* b = as<ir::BinaryExpr>(cond);
@@ -340,7 +341,7 @@ void Analysis::expr(const ir::Expr* e) {
     return expr(l->body);
   }
   if (const auto* c = as<ir::Call>(e)) {
-    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return either(c->args[0], c->args[1], c->args[2]);
+    if (ir::is_call_of(c, ir::intrin::IfThenElse)) return either(c->args[0], c->args[1], c->args[2]);
     return exprs(c->args);
   }
   if (const auto* s = as<ir::SelectExpr>(e)) return either(s->cond, s->true_value, s->false_value);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxTerms = 40;
 constexpr int kMaxSteps = 1'500;
-constexpr int kMaxDepth = 40;
+constexpr int kMaxProofDepth = 40;
 
 std::optional<Monomial> product(const Monomial& a, const Monomial& b) {
   if (a.degree + b.degree > Monomial::kMaxDegree) return std::nullopt;
@@ -209,7 +209,7 @@ Poly Poly::tightened() const {
 }
 
 bool Prover::prove(const Poly& given, int depth) {
-  if (!given.valid() || --steps_ < 0 || depth > kMaxDepth) return false;
+  if (!given.valid() || --steps_ < 0 || depth > kMaxProofDepth) return false;
   const Poly p = given.tightened();
   if (const auto c = p.constant()) return *c >= 0;
   if (plainly(p)) return true;

@@ -35,11 +35,11 @@ class Poly {
   std::optional<std::int64_t> constant() const;
   Symbol highest() const;  // -1: none
   const std::vector<std::pair<Monomial, std::int64_t>>& terms() const { return terms_; }
-  // What v is multiplied by, when v stands in no power above the first.
+  // What v is multiplied by, when v is in no power above the first.
   std::optional<Poly> coefficient(Symbol v) const;
   // A polynomial of integers that is never negative exactly when this one is, with coefficients as small as can be.
   Poly tightened() const;
-  // With `by` in the place of v, which stands in no power above the first.
+  // With `by` in the place of v, which is in no power above the first.
   Poly with(Symbol v, const Poly& by) const;
 
   friend Poly operator+(const Poly& a, const Poly& b);

@@ -3,8 +3,8 @@
 // which saves reading them.
 #include <algorithm>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/steps.h"
 

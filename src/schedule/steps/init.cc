@@ -3,8 +3,8 @@
 // loops lie inside, elements that are written once each and read nowhere else.
 #include <algorithm>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/steps.h"
 
@@ -14,7 +14,7 @@ using ir::as;
 
 namespace {
 
-struct Reduction {
+struct InitReduction {
   std::vector<const ir::ForStmt*> loops;
   std::vector<const ir::ForStmt*> spatial;
   std::unordered_set<const ir::Var*> reduce;  // variables of the reduction loops
@@ -23,7 +23,7 @@ struct Reduction {
   std::vector<const ir::BufferStore*> inits;
 };
 
-bool match_loops(const ir::ForStmt* loop, Reduction& r) {
+bool match_loops(const ir::ForStmt* loop, InitReduction& r) {
   const ir::Stmt* at = loop;
   while (const auto* l = as<ir::ForStmt>(at)) {
     if (l->step || l->for_kind == ir::ForKind::ThreadBinding || r.loops.size() == 32) return false;
@@ -39,8 +39,8 @@ bool match_loops(const ir::ForStmt* loop, Reduction& r) {
   return r.block->alloc_buffers.empty() && r.block->match_buffers.empty();
 }
 
-// Reduction axes are loops that start where the axis does; no other axis moves with them.
-bool match_axes(const ir::ForStmt* loop, Reduction& r) {
+// InitReduction axes are loops that start where the axis does; no other axis moves with them.
+bool match_axes(const ir::ForStmt* loop, InitReduction& r) {
   const ir::SBlock* b = r.block;
   for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
     if (b->iter_vars[i].kind != ir::IterKind::Reduce) continue;
@@ -58,7 +58,7 @@ bool match_axes(const ir::ForStmt* loop, Reduction& r) {
   return true;
 }
 
-bool match_inits(Reduction& r) {
+bool match_inits(InitReduction& r) {
   bool simple = true;
   ir::walk(r.block->init, [&](const ir::Node* n) {
     if (const auto* s = as<ir::BufferStore>(n))
@@ -71,7 +71,7 @@ bool match_inits(Reduction& r) {
 }
 
 // With spatial loops inside: each element is written once, and nothing else of its buffer is touched.
-bool separate(const Reduction& r) {
+bool separate(const InitReduction& r) {
   for (const ir::ForStmt* s : r.spatial) {
     const ir::Var* axis = nullptr;
     for (std::size_t i = 0; i < r.block->iter_vars.size(); ++i)
@@ -97,9 +97,9 @@ bool separate(const Reduction& r) {
   return good;
 }
 
-class Writer {
+class InitWriter {
  public:
-  Writer(ir::Context& ctx, const Reduction& r) : build_(ctx), r_(r) {}
+  InitWriter(ir::Context& ctx, const InitReduction& r) : build_(ctx), r_(r) {}
 
   const ir::Stmt* run(const ir::ForStmt* loop) {
     const ir::Stmt* init = init_nest();
@@ -191,16 +191,16 @@ class Writer {
   }
 
   Build build_;
-  const Reduction& r_;
+  const InitReduction& r_;
 };
 
 }  // namespace
 
 std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop) {
-  Reduction r;
+  InitReduction r;
   if (!match_loops(loop, r) || !match_axes(loop, r) || !match_inits(r)) return {};
   if (!r.spatial.empty() && !separate(r)) return {};
-  return {{StepId::HoistInit, Writer(scene.ctx, r).run(loop)}};
+  return {{StepId::HoistInit, InitWriter(scene.ctx, r).run(loop)}};
 }
 
 }  // namespace rldb::schedule

@@ -5,6 +5,7 @@
 // elements of C stays in registers while k runs. The elements of C accumulate over k in ascending order from the init
 // value: the same order as the text's, whatever the blocking.
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/steps.h"
 
@@ -45,7 +46,7 @@ struct Product {
   std::int64_t nr() const { return lanes * nv; }
 };
 
-// How often a loop's axis stands alone among the indices; -1 when it stands inside an expression.
+// How often a loop's axis is alone among the indices; -1 when it is inside an expression.
 int uses(const ReductionNest& nest, const ir::BufferLoad* l, int loop) {
   const ir::Var* v = nest.axes[std::size_t(loop)]->var;
   int count = 0;
@@ -102,7 +103,7 @@ bool worthwhile(const Product& p) {
   return work >= kMinWork;
 }
 
-std::optional<Product> match(const Scene& scene, const ir::ForStmt* loop) {
+std::optional<Product> match_product(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
   if (!nest) return std::nullopt;
   Product p;
@@ -144,9 +145,9 @@ struct Dim {
   }
 };
 
-class Writer {
+class ProductWriter {
  public:
-  Writer(const Scene& scene, const Product& p) : build_(scene.ctx), ctx_(scene.ctx), p_(p) {
+  ProductWriter(const Scene& scene, const Product& p) : build_(scene.ctx), ctx_(scene.ctx), p_(p) {
     rows(p.mr);
     i_ = rows_.front();
     j_ = dim(p.j, p.nr(), std::max<std::int64_t>(1, kColumns / p.nr()));
@@ -293,7 +294,7 @@ class Writer {
       return build_.loop(d.name + "_2", d.extent, d.width, [&](E r) {
         const E value = factor_at(f, d, r);
         const E padded =
-            ctx_.intrin(p_.type, ir::Intrinsic::IfThenElse, {inside(d, r), value, ctx_.float_imm(p_.type, 0)});
+            ctx_.intrin(p_.type, ir::intrin::IfThenElse, {inside(d, r), value, ctx_.float_imm(p_.type, 0)});
         return build_.store(panel, padded, {tile, kk, r});
       });
     });
@@ -371,7 +372,7 @@ class Writer {
       return each(false, [&](E r, E x) {
         E value = ctx_.load(out(), indices());
         const E test = guarded ? build_.both(inside(i_, r), inside(j_, x)) : nullptr;
-        if (test) value = ctx_.intrin(p_.type, ir::Intrinsic::IfThenElse, {test, value, zero});
+        if (test) value = ctx_.intrin(p_.type, ir::intrin::IfThenElse, {test, value, zero});
         return stored(local_, value, {r, x}, p_.nest.update);
       });
     });
@@ -433,9 +434,9 @@ class Writer {
 
 std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop) {
   if (!scene.noalias) return {};
-  const auto p = match(scene, loop);
+  const auto p = match_product(scene, loop);
   if (!p) return {};
-  return Writer(scene, *p).run(loop, scene.all_steps);
+  return ProductWriter(scene, *p).run(loop, scene.all_steps);
 }
 
 }  // namespace rldb::schedule

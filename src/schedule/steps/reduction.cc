@@ -49,7 +49,7 @@ struct Reduction {
   std::int64_t tiles = 0;  // vectors that are worked on at once
 };
 
-std::optional<Reduction> match(const Scene& scene, const ir::ForStmt* loop) {
+std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
   if (!nest) return std::nullopt;
   Reduction r;
@@ -66,9 +66,9 @@ std::optional<Reduction> match(const Scene& scene, const ir::ForStmt* loop) {
   return r;
 }
 
-class Writer {
+class ReductionWriter {
  public:
-  Writer(const Scene& scene, const Reduction& r) : build_(scene.ctx), r_(r) {}
+  ReductionWriter(const Scene& scene, const Reduction& r) : build_(scene.ctx), r_(r) {}
 
   std::vector<Stage> run(const ir::ForStmt* from, bool all) {
     std::vector<Stage> out;
@@ -210,9 +210,9 @@ class Writer {
 
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop) {
   if (!scene.noalias) return {};
-  const auto r = match(scene, loop);
+  const auto r = match_lanes(scene, loop);
   if (!r) return {};
-  return Writer(scene, *r).run(loop, scene.all_steps);
+  return ReductionWriter(scene, *r).run(loop, scene.all_steps);
 }
 
 }  // namespace rldb::schedule

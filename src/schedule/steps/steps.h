@@ -1,4 +1,4 @@
-// The schedules, one file each: what they recognise, and what stands in the nest's place after each of their steps.
+// The schedules, one file each: what they recognise, and what is in the nest's place after each of their steps.
 // An empty list: not theirs. Internal to the room.
 #pragma once
 

@@ -27,6 +27,9 @@ struct Param {
   const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
 };
 
+// The largest sizes that the function is planned for, by the names of its symbolic variables.
+using Bounds = std::unordered_map<std::string, std::int64_t>;
+
 // What a symbolic variable is, and who said so.
 struct Dim {
   std::int64_t value = 0;
@@ -48,7 +51,8 @@ std::optional<std::int64_t> dim_value(const ir::Expr* e, const Dims& dims) {
 
 class Binder {
  public:
-  Binder(const Options& options, std::vector<Param> params) : options_(options), params_(std::move(params)) {}
+  Binder(const Options& options, std::vector<Param> params, Bounds bounds)
+      : options_(options), params_(std::move(params)), bounds_(std::move(bounds)) {}
 
   const std::vector<Param>& params() const { return params_; }
 
@@ -72,18 +76,21 @@ class Binder {
     return out;
   }
 
-  // Symbolic variables that no given value decided: --dim, else the default.
+  // Symbolic variables that no given value decided: --dim, else the default, which goes no further than their bound.
   void settle() {
     std::vector<const ir::Var*> vars;
     for (const Param& p : params_)
       if (p.type) ir::collect_vars(p.type, vars);
     for (const ir::Var* v : vars) {
       if (dims_.contains(v)) continue;
-      auto it = options_.dims.find(std::string(v->name));
-      if (it != options_.dims.end())
-        dims_[v] = {it->second, "--dim"};
-      else
-        dims_[v] = {options_.default_dim, "the default"};
+      const std::string name(v->name);
+      if (const auto given = options_.dims.find(name); given != options_.dims.end()) {
+        dims_[v] = {given->second, "--dim"};
+      } else {
+        const auto bound = bounds_.find(name);
+        const std::int64_t most = bound == bounds_.end() ? options_.default_dim : bound->second;
+        dims_[v] = {std::min(options_.default_dim, most), "the default"};
+      }
     }
   }
 
@@ -215,8 +222,21 @@ class Binder {
 
   const Options& options_;
   std::vector<Param> params_;
+  Bounds bounds_;
   Dims dims_;
 };
+
+Bounds upper_bounds(const Session& session, std::string_view function) {
+  Bounds out;
+  const ir::Expr* found = session.module() ? session.module()->find(function) : nullptr;
+  const auto* f = ir::as<ir::Function>(found);
+  const ir::Attr* upper = f ? ir::find_attr(f->attrs, "tir_var_upper_bound") : nullptr;
+  if (!upper || !upper->is(ir::AttrKind::Dict)) return out;
+  for (const ir::NamedAttr& field : upper->fields)
+    if (field.value->is(ir::AttrKind::Int) && field.value->integer > 0)
+      out.emplace(std::string(field.name), field.value->integer);
+  return out;
+}
 
 std::string join_names(const std::vector<Param>& params) {
   std::string text;
@@ -302,7 +322,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   std::vector<Param> params;
   if (!function_params(*this, function, params, loaded_executable_.get(), out)) return std::nullopt;
-  Binder binder(options_, std::move(params));
+  Binder binder(options_, std::move(params), loaded_executable_ ? Bounds() : upper_bounds(*this, function));
   const std::vector<Param>& ps = binder.params();
   std::vector<Argument> arguments(ps.size());
   std::vector<bool> given(ps.size(), false);

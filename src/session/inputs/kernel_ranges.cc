@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -200,11 +201,11 @@ class KernelVisit {
   }
 
   Interval call(const ir::Call* c) {
-    if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
+    if (ir::is_call_of(c, ir::intrin::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
     Interval out = unknown();
     for (const ir::Expr* a : c->args)
       if (as<ir::PrimType>(a->type)) out = join(out, value(a));
-    if (ir::is_call_of(c, ir::Intrinsic::Likely)) return value(c->args[0]);
+    if (ir::is_call_of(c, ir::intrin::Likely)) return value(c->args[0]);
     return unknown(std::move(out.leaves));
   }
 

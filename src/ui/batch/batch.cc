@@ -14,18 +14,24 @@ std::unique_ptr<session::Session> open_session(const CommandLine& line, Console&
   for (const std::string& plugin : line.plugins) {
     source::Diagnostics diagnostics;
     const bool ok = session->load_plugin(plugin, diagnostics);
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     if (!ok) return nullptr;
   }
   return session;
 }
 
-void report(const source::Diagnostics& diagnostics, const session::Session& session, const CommandLine& line,
+void report(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
             Console& console) {
   if (line.format == Format::Json)
-    console.print("{}\n", source::render_json(diagnostics, session.sources()));
+    console.print("{}\n", source::render_json(diagnostics, sources));
   else
-    console.diagnose(diagnostics, session.sources());
+    console.diagnose(diagnostics, sources);
+}
+
+int fail(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
+         Console& console, int code) {
+  report(diagnostics, sources, line, console);
+  return code;
 }
 
 bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
@@ -33,7 +39,7 @@ bool load(session::Session& session, const std::string& path, const CommandLine&
   const bool untaken = !line.to_relax && is_relay_file(path);
   if (untaken) diagnostics.add({}, source::message(diag::RelayNotHere, path));
   const bool ok = !untaken && session.load_file(path, diagnostics);
-  if (!ok || !diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (!ok || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   return ok;
 }
 

@@ -1,4 +1,4 @@
-// Batch commands: one function a subcommand of subcommand.def, each in its own file. They return the exit code.
+// Batch commands: one function per subcommand of subcommand.def (handlers.h), in its own file. What they share.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,6 @@
 
 namespace rldb::ui {
 
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) int handler(const CommandLine& line, Console& console);
-#include "rldb/ui/subcommand.def"
-
 // Shared by the handlers.
 
 // A session with the line's options and plugins; null after diagnosing.
@@ -22,8 +19,10 @@ std::unique_ptr<session::Session> open_session(const CommandLine& line, Console&
 // Loads and diagnoses; warnings and notes are printed too. False: exit with kBadText (kUsage when it cannot be read).
 bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console);
 // Diagnostics in the format of the line: text to the error stream, JSON to standard output.
-void report(const source::Diagnostics& diagnostics, const session::Session& session, const CommandLine& line,
+void report(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
             Console& console);
+int fail(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
+         Console& console, int code);  // the same; gives the code
 // For a difference that is written to standard output or standard error.
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd);
 // To a file, or standard output when `path` is empty or "-". False: diagnosed.

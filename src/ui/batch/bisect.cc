@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
@@ -13,6 +14,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/progress.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
@@ -23,13 +25,23 @@ namespace rldb::ui {
 
 namespace {
 
+repro::BisectProgress shown_by(Progress& progress, const char* things) {
+  return [&progress, things](std::size_t done, std::size_t count, std::string_view what) {
+    const double share = count > 0 ? double(done) / double(count) : 0;
+    progress.show(share, fmt::format("{} of {} {}, {}", done, count, things, what));
+  };
+}
+
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
   const bool json = line.format == Format::Json;
   Verdict verdict = Verdict::CannotTell;
   const repro::Followed what{line.function, line.inputs};
+  Progress progress(console);
+  const repro::BisectProgress show = shown_by(progress, "stages");
   if (line.traces.size() == 1) {
-    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what);
+    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
+    progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
     if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
@@ -37,7 +49,8 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
       return kUsage;
     verdict = found.verdict;
   } else {
-    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances, what);
+    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances, what, show);
+    progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0], line.traces[1]));
     verdict = found.verdict();
   }
@@ -50,6 +63,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   source::Diagnostics diagnostics;
   q.kind = line.test_command.empty() ? line.oracle : repro::OracleKind::Command;
   q.command = line.test_command;
+  q.memory = line.memory_limit;
   q.passes = line.passes;
   q.function = line.function.empty() ? "main" : line.function;
   q.inputs = line.inputs;
@@ -62,7 +76,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
     if (auto read = read_expected(line.expected_output, diagnostics))
       for (auto& [name, value] : *read) q.expected.push_back(std::move(value));
   if (!diagnostics.has_errors()) return q;
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return std::nullopt;
 }
 
@@ -72,7 +86,7 @@ const ir::Module* module_of(const CommandLine& line, session::Session& session, 
   if (session.module()) return session.module();
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], purpose));
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return nullptr;
 }
 
@@ -92,7 +106,9 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
   if (!module) return kBadText;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
-  const repro::KernelBisection found = repro::bisect_kernels(session, module, *question);
+  Progress progress(console);
+  const auto found = repro::bisect_kernels(session, module, *question, shown_by(progress, "done"));
+  progress.clear();
   if (line.format == Format::Json) {
     console.print("{}\n", repro::to_json(found));
   } else {
@@ -112,7 +128,9 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
   if (!module) return kBadText;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
-  const repro::PassBisection found = repro::bisect_passes(session, module, *question);
+  Progress progress(console);
+  const auto found = repro::bisect_passes(session, module, *question, shown_by(progress, "passes"));
+  progress.clear();
   if (line.format == Format::Json) {
     console.print("{}\n", repro::to_json(found));
   } else {
@@ -125,6 +143,49 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
+}
+
+// Of a reduction: a bar of what is gone on a terminal, elsewhere a line for each step.
+void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, std::size_t tried,
+               const std::string& move, Progress& progress, Console& console) {
+  const auto all = [](const repro::ProgramSize& s) { return double(s.bindings + s.statements + s.functions); };
+  progress.show(1 - all(now) / std::max(all(first), 1.0), fmt::format("{}, {} tries", repro::to_string(now), tried));
+  if (!move.empty() && !progress.on_terminal())
+    console.print_error("{} after {} tries, {:.1f} s ({})\n", repro::to_string(now), tried, progress.seconds(), move);
+}
+
+void tell_reduction(const repro::Reduction& r, Console& console) {
+  console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
+                      r.complete ? "" : " (stopped before the end)");
+  console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
+  if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
+  for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
+}
+
+// False: diagnosed.
+bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
+                    const CommandLine& line, Console& console) {
+  if (line.save_repro.empty()) return true;
+  // The command is asked about the module itself.
+  question.passes = question.command.empty() ? r.passes : std::string();
+  question.inputs = r.inputs;
+  const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
+  return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+}
+
+// The module to the file, or to standard output; as JSON what is told of it besides, with its text where it has no
+// file. False: diagnosed.
+bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
+  ir::PrintOptions print = line.options.print;
+  print.show_meta = true;
+  const std::string text = ir::print(r.module, print) + "\n";
+  const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
+  if ((!json || to_file) && !write_output(line.output, text, console)) return false;
+  if (!json) return true;
+  auto data = nlohmann::json::parse(repro::to_json(r));
+  if (!to_file) data["module"] = text;
+  console.print("{}\n", data.dump(2));
+  return true;
 }
 
 }  // namespace
@@ -141,7 +202,7 @@ int batch_bisect(const CommandLine& line, Console& console) {
   if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NothingToBisect));
-  report(diagnostics, *session, line, console);
+  report(diagnostics, session->sources(), line, console);
   return kUsage;
 }
 
@@ -152,37 +213,28 @@ int batch_reduce(const CommandLine& line, Console& console) {
   if (!module) return kBadText;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
+  Progress progress(console);
   repro::ReduceOptions options;
   options.jobs = line.jobs;
   options.seconds = line.seconds;
-  const auto start = std::chrono::steady_clock::now();
+  const repro::ProgramSize first = repro::size_of(session->context(), module);
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!move.empty())
-      console.print_error("{} after {} tries, {:.1f} s ({})\n", repro::to_string(size), tried, seconds, move);
+    tell_step(first, size, tried, move, progress, console);
   };
   const repro::Reduction r = repro::reduce(*session, module, *question, options);
+  progress.clear();
   if (!r.module) {
-    console.print_error("cannot tell: {}\n", r.why);
+    source::Diagnostics none;
+    none.add({}, source::message(diag::CannotTell, r.why));
+    if (line.format == Format::Json)
+      report(none, session->sources(), line, console);
+    else
+      console.print_error("cannot tell: {}\n", r.why);
     return kCannotTell;
   }
-  console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
-                      r.complete ? "" : " (stopped before the end)");
-  console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
-  if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
-  for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
-  if (!line.save_repro.empty()) {
-    repro::Question simpler = *question;
-    simpler.passes =
-        question->command.empty() ? r.passes : std::string();  // the command is asked about the module itself
-    simpler.inputs = r.inputs;
-    const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
-    if (!write_repro(line.save_repro, repro_of_pipeline(line, *session, r.module, simpler, seen), console))
-      return kUsage;
-  }
-  ir::PrintOptions print = line.options.print;
-  print.show_meta = true;
-  return write_output(line.output, ir::print(r.module, print) + "\n", console) ? kGood : kUsage;
+  tell_reduction(r, console);
+  if (!save_reduction(r, *question, *session, line, console)) return kUsage;
+  return give_reduction(r, line, console) ? kGood : kUsage;
 }
 
 }  // namespace rldb::ui

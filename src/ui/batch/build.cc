@@ -16,11 +16,11 @@ int batch_build(const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   // With the minimum build behind it, `zero` is `cpu_generic`.
   if (line.optimise && !session->run_passes("zero", diagnostics)) {
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kFailed;
   }
   auto bytes = debug::executable_file(*session, diagnostics);
-  if (!bytes || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!bytes || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (!bytes) return kFailed;
   return write_output(line.output, *bytes, console) ? kGood : kUsage;
 }
@@ -35,7 +35,7 @@ int batch_disasm(const CommandLine& line, Console& console) {
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
   auto built = session->viewable(diagnostics);
-  if (!built || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!built || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (!built) return kFailed;
   console.write(bytecode::as_text(*built->executable));
   return kGood;

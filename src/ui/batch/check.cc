@@ -1,9 +1,10 @@
-// rldb check FILE... [--roundtrip]: one line a file on standard output; diagnostics go to standard error.
+// rldb check FILE... [--roundtrip]: one line per file on standard output; diagnostics go to standard error.
 #include <nlohmann/json.hpp>
 
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
@@ -129,7 +130,7 @@ int batch_check(const CommandLine& line, Console& console) {
       console.diagnose(check.diagnostics, sources);
       const std::size_t functions = check.functions();
       if (ok)
-        console.print("ok    {} ({} function{})\n", path, functions, functions == 1 ? "" : "s");
+        console.print("ok    {} ({})\n", path, support::counted(functions, "function"));
       else
         console.print("FAIL  {}: {}\n", path, check.what);
     }

@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
+#include "ui/named_stage.h"
 
 namespace rldb::ui {
 
@@ -21,49 +22,17 @@ int exit_code(const repro::Comparison& c) {
   return verdict == Verdict::Equal ? kGood : verdict == Verdict::Differs ? kFailed : kCannotTell;
 }
 
-// A stage of a folder, by its name. None: diagnosed.
-struct NamedStage {
-  std::vector<repro::Stage> stages;
-  std::size_t index = 0;
-};
-std::optional<std::size_t> index_of(const std::vector<repro::Stage>& stages, const repro::StageName& name,
-                                    std::string problem, session::Session& session, const CommandLine& line,
-                                    Console& console) {
-  const auto index = problem.empty() ? repro::find_stage(stages, name.stage, problem) : std::nullopt;
-  if (index) return index;
-  source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(diag::NoSuchStage, name.stage, name.folder, problem));
-  report(diagnostics, session, line, console);
-  return std::nullopt;
-}
-
-std::optional<NamedStage> read_stage(session::Session& session, const repro::StageName& name, const CommandLine& line,
-                                     Console& console) {
-  NamedStage out;
-  std::string problem;
-  out.stages = repro::read_dump(session, name.folder, problem);
-  const auto index = index_of(out.stages, name, problem, session, line, console);
-  if (!index) return std::nullopt;
-  out.index = *index;
-  return out;
-}
-
 // False: diagnosed.
 bool read_one_stage(session::Session& session, const repro::StageName& name, const CommandLine& line,
                     repro::Program& out, Console& console) {
-  const auto named = read_stage(session, name, line, console);
-  if (!named) return false;
-  const repro::Stage& stage = named->stages[named->index];
-  out.label = stage.file;
-  if (stage.not_runnable.empty()) {
-    out.module = stage.module;
-    session.history().start(stage.module);
-    return true;
-  }
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(diag::NoSuchStage, name.stage, name.folder, stage.not_runnable));
-  report(diagnostics, session, line, console);
-  return false;
+  const auto stage = read_runnable_stage(session, name, diagnostics);
+  report(diagnostics, session.sources(), line, console);
+  if (!stage) return false;
+  out.label = stage->file;
+  out.module = stage->module;
+  session.history().start(stage->module);
+  return true;
 }
 
 // A file's module, or its executable, or a stage. False: diagnosed.
@@ -115,7 +84,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
   if (!a.module) made = session.arguments(a.function, line.inputs, diagnostics);
   if (!made) {
-    report(diagnostics, session, line, console);
+    report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   arguments = std::move(*made);
@@ -128,7 +97,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   if ((!both || apply_passes(session, line.passes, a, diagnostics)) &&
       apply_passes(session, both ? line.other_passes : line.passes, b, diagnostics))
     return kGood;
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return kFailed;
 }
 
@@ -138,13 +107,15 @@ std::optional<int> compare_two_stages(session::Session& session, const CommandLi
     return std::nullopt;
   const auto a = repro::parse_stage_name(line.files[0]), b = repro::parse_stage_name(line.files[1]);
   if (!a || !b || a->folder != b->folder) return std::nullopt;
-  const auto first = read_stage(session, *a, line, console);
-  const auto second = first ? index_of(first->stages, *b, {}, session, line, console) : std::nullopt;
-  if (!second) return kBadText;
-  const auto found = repro::compare_stages(session, first->stages, first->index, *second, {line.function, line.inputs},
+  source::Diagnostics diagnostics;
+  const auto first = read_stage(session, *a, diagnostics);
+  std::size_t second = 0;
+  const bool found_both = first && find_stage(first->stages, *b, second, diagnostics);
+  report(diagnostics, session.sources(), line, console);
+  if (!found_both) return kBadText;
+  const auto found = repro::compare_stages(session, first->stages, first->index, second, {line.function, line.inputs},
                                            line.tolerances, line.shadow);
-  const std::string text =
-      repro::to_string(found.comparison, first->stages[first->index].file, first->stages[*second].file);
+  const std::string text = repro::to_string(found.comparison, first->stage().file, first->stages[second].file);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(found.comparison) : text);
   const int code = exit_code(found.comparison);
   const bool saved =
@@ -164,7 +135,7 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
   source::Diagnostics diagnostics;
   const std::string& file = sides.a.module ? sides.b.executable : sides.a.executable;
   diagnostics.add({}, source::message(diag::NoModuleInExecutable, file, "carry in a script"));
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return false;
 }
 
@@ -176,7 +147,7 @@ int batch_compare(const CommandLine& line, Console& console) {
   if (line.files.size() == 1 && line.passes.empty() && line.other_passes.empty() && !line.other_engine) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NothingToCompare));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   if (const auto code = compare_two_stages(*session, line, console)) return *code;

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
 
 namespace rldb::ui {
@@ -57,23 +59,29 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (auto pipeline = passes::parse_pipeline(options.passes); !pipeline.ok()) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, std::move(pipeline).error());
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   options.seed = line.options.seed;
   options.programs = line.programs;
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;
   std::size_t told = 0;
+  Progress progress(console);
   options.progress = [&](std::size_t programs, std::size_t findings) {
-    if (findings != told)
+    const double by_time = options.seconds > 0 ? progress.seconds() / options.seconds : 0;
+    const double by_count = options.programs > 0 ? double(programs) / double(options.programs) : 0;
+    const std::string text = fmt::format("{} programs, {} finding{}", programs, findings, findings == 1 ? "" : "s");
+    progress.show(std::max(by_time, by_count), text);
+    if (findings != told && !progress.on_terminal())
       console.print_error("{} finding{} in {} programs\n", findings, findings == 1 ? "" : "s", programs);
     told = findings;
   };
   const repro::FuzzReport found = repro::fuzz(*session, options);
+  progress.clear();
   if (!found.wrong_option.empty()) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::WrongPassOptions, options.passes, found.wrong_option));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   console.print("{}\n", repro::to_string(found));
@@ -82,7 +90,7 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (found.compared > 0) return kGood;
   source::Diagnostics nothing;
   nothing.add({}, source::message(diag::CannotTell, "no program could be run before and after the passes"));
-  report(nothing, *session, line, console);
+  report(nothing, session->sources(), line, console);
   return kCannotTell;
 }
 

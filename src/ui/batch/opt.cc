@@ -66,13 +66,7 @@ class PassObserver {
   // A pass that failed: as a script that shows it again.
   void keep_failure(const source::Diagnostics& found) {
     if (records_.empty()) return;
-    std::string what = "the pass failed";
-    for (const source::Diagnostic& d : found.all())
-      if (d.severity == source::Severity::Error) {
-        what = d.message;
-        break;
-      }
-    keep(repro_of_failed_pass(line_, session_, records_.back(), what));
+    keep(repro_of_failed_pass(line_, session_, records_.back(), found.first_error("the pass failed")));
   }
 
   void print_times() const {
@@ -175,7 +169,7 @@ int rewrite(const CommandLine& line, session::Session& session, Console& console
     source::Diagnostics diagnostics;
     const ir::Module* before = session.module();
     const std::optional<std::size_t> count = rewrite_by_file(session, path, diagnostics);
-    if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+    if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
     if (!count) return kFailed;
     console.print_error("# {}: {} replaced\n", path, *count);
     if (!line.validate_each || *count == 0) continue;
@@ -194,7 +188,7 @@ bool write_memory_report(const CommandLine& line, session::Session& session, Con
   auto functions = passes::memory_of(env, session.module(), line.options.dims);
   if (!functions.ok()) {
     diagnostics.add({}, std::move(functions).error());
-    report(diagnostics, session, line, console);
+    report(diagnostics, session.sources(), line, console);
     return false;
   }
   const MemoryView view = memory_view(session, MemoryView().width);
@@ -248,11 +242,6 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 
 int batch_opt(const CommandLine& line, Console& console) {
   source::Diagnostics of_relay;
-  if (!line.html.empty() && !line.to_relax && is_relay_file(line.files[0])) {
-    of_relay.add({}, source::message(diag::NotForRelay, "--html", line.files[0]));
-    console.diagnose(of_relay, {});
-    return kUsage;
-  }
   if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
     return batch_opt_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
@@ -263,7 +252,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   if (!pipeline.ok() || !names_passes(line, wrong_name)) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, pipeline.ok() ? std::move(wrong_name) : std::move(pipeline).error());
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   if (const int code = rewrite(line, *session, console); code != kGood) return code;
@@ -279,7 +268,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   run.after = [&](const passes::PassRecord& record) { observer.after(record); };
   source::Diagnostics diagnostics;
   const bool ok = pipeline->empty() || session->run_passes(line.passes, diagnostics, run);
-  if (!ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!ok || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (run.bisect_limit >= 0)
     for (std::size_t i = std::size_t(run.bisect_limit); i < pipeline->size(); ++i) observer.left_out((*pipeline)[i]);
   if (line.time_passes) observer.print_times();

@@ -24,13 +24,13 @@ int batch_print(const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   if (!session->module()) {
     diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], "print"));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kBadText;
   }
   const std::vector<std::string> gaps = ir::unsayable(session->module(), line.options.print.syntax);
   if (!gaps.empty()) {
     for (const std::string& gap : gaps) diagnostics.add({}, source::message(diag::Unsayable, gap));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kFailed;
   }
   if (line.function.empty()) {
@@ -41,7 +41,7 @@ int batch_print(const CommandLine& line, Console& console) {
   if (!f) {
     diagnostics.add({}, source::message(diag::NoFunctionToRun, line.function)
                             .with_hint(fmt::format("functions: {}", fmt::join(session->function_names(), ", "))));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   console.write(ir::print_function(line.function, f, line.options.print));
@@ -59,7 +59,7 @@ int batch_diff(const CommandLine& line, Console& console) {
   if (!first || !second) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[first ? 1 : 0], "compare"));
-    report(diagnostics, *a, line, console);
+    report(diagnostics, a->sources(), line, console);
     return kBadText;
   }
   const auto difference = ir::first_difference(first, second);

@@ -23,14 +23,6 @@ bool read_bytes(const std::string& path, std::string& text) {
   return read.ok();
 }
 
-void report_relay(const source::Diagnostics& found, const RelayProgram& program, const CommandLine& line,
-                  Console& console) {
-  if (line.format == Format::Json)
-    console.print("{}\n", source::render_json(found, program.sources));
-  else
-    console.diagnose(found, program.sources);
-}
-
 std::vector<std::string> function_names(const relay::Module* m) {
   std::vector<std::string> names;
   for (const relay::Definition& d : m->functions) names.emplace_back(d.name->name);
@@ -45,7 +37,7 @@ std::unique_ptr<RelayProgram> side(const std::string& path, const CommandLine& l
     program = std::make_unique<RelayProgram>();
     found.add({}, source::message(diag::RelayAndOther, path));
   }
-  if (!found.all().empty()) report_relay(found, *program, line, console);
+  if (!found.all().empty()) report(found, program->sources, line, console);
   return program->parsed.module ? std::move(program) : nullptr;
 }
 
@@ -93,7 +85,7 @@ std::string relay_roundtrip(const RelayProgram& program) {
 
 int batch_print_relay(const RelayProgram& program, const source::Diagnostics& found, const CommandLine& line,
                       Console& console) {
-  if (!found.all().empty()) report_relay(found, program, line, console);
+  if (!found.all().empty()) report(found, program.sources, line, console);
   const relay::Module* module = program.parsed.module;
   if (!module) return kBadText;
   if (line.function.empty()) {
@@ -108,7 +100,7 @@ int batch_print_relay(const RelayProgram& program, const source::Diagnostics& fo
   source::Diagnostics missing;
   missing.add({}, source::message(diag::NoFunctionToRun, line.function)
                       .with_hint(fmt::format("functions: {}", fmt::join(function_names(module), ", "))));
-  report_relay(missing, program, line, console);
+  report(missing, program.sources, line, console);
   return kUsage;
 }
 

@@ -9,7 +9,6 @@
 #include "rldb/relay/vm/object.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -21,15 +20,6 @@ namespace rldb::ui {
 using runtime::Value;
 
 namespace {
-
-int fail(const source::Diagnostics& found, const CommandLine& line, Console& console, int code,
-         const source::SourceManager& sources = {}) {
-  if (line.format == Format::Json)
-    console.print("{}\n", source::render_json(found, sources));
-  else
-    console.diagnose(found, sources);
-  return code;
-}
 
 // The error of a run at the place of the instruction in the Relay text, when it has one.
 void add_fault(const relay_vm::Fault& fault, const relay_bytecode::Executable& exe, source::Diagnostics& out) {
@@ -93,16 +83,16 @@ int run_program(const relay_run::Program& program, const std::vector<Parameter>&
                 Console& console, const source::SourceManager& sources) {
   source::Diagnostics found;
   const auto values = arguments(params, line, console, found);
-  if (!values) return fail(found, line, console, kUsage, sources);
+  if (!values) return fail(found, sources, line, console, kUsage);
   const relay_vm::Outcome o = program.run(line.function.empty() ? "main" : line.function, *values);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     found.add({}, source::message(diag::TimedOut, line.timeout));
-    return fail(found, line, console, kTimeout, sources);
+    return fail(found, sources, line, console, kTimeout);
   }
   if (o.stopped()) return 128 + SIGINT;
   if (o.faulted()) {
     add_fault(*o.fault, program.executable(), found);
-    return fail(found, line, console, kFailed, sources);
+    return fail(found, sources, line, console, kFailed);
   }
   if (line.output.empty() && line.expected_output.empty()) {
     console.print("{}\n", relay_vm::to_text(o.value, &program.executable()));
@@ -112,7 +102,7 @@ int run_program(const relay_run::Program& program, const std::vector<Parameter>&
   std::string why;
   if (!flatten_tensors(o.value, tensors, why)) {
     found.add({}, source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
-    return fail(found, line, console, kUsage, sources);
+    return fail(found, sources, line, console, kUsage);
   }
   const auto session = open_session(line, console);
   return session ? give_tensors(tensors, *session, line, console) : kUsage;
@@ -137,7 +127,7 @@ std::optional<relay_bytecode::Executable> load_relay_executable(const std::strin
 int batch_print_relay_executable(const std::string& bytes, const CommandLine& line, Console& console) {
   source::Diagnostics found;
   const auto exe = load_relay_executable(line.files[0], bytes, found);
-  if (!exe) return fail(found, line, console, kBadText);
+  if (!exe) return fail(found, {}, line, console, kBadText);
   console.write(relay_bytecode::as_text(*exe));
   return kGood;
 }
@@ -146,7 +136,7 @@ int batch_run_relay_executable(const std::string& bytes, const CommandLine& line
   source::Diagnostics found;
   auto exe = load_relay_executable(line.files[0], bytes, found);
   auto program = exe ? relay_run::Program::open(*std::move(exe), line.options, nullptr, found) : nullptr;
-  if (!program) return fail(found, line, console, kBadText);
+  if (!program) return fail(found, {}, line, console, kBadText);
   const auto index = program->executable().find_function(line.function.empty() ? "main" : line.function);
   std::vector<Parameter> params;
   if (index >= 0)
@@ -155,7 +145,7 @@ int batch_run_relay_executable(const std::string& bytes, const CommandLine& line
 }
 
 int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const CommandLine& line, Console& console) {
-  if (!read.all().empty()) fail(read, line, console, kBadText, relay.sources);
+  if (!read.all().empty()) report(read, relay.sources, line, console);
   const relay::Module* m = relay.parsed.module;
   if (!m) return kBadText;
   source::Diagnostics found;
@@ -163,10 +153,10 @@ int batch_run_relay(RelayProgram& relay, const source::Diagnostics& read, const 
   const relay::Function* f = m->find(name);
   if (!f) {
     found.add({}, source::message(diag::NoFunctionToRun, name));
-    return fail(found, line, console, kUsage, relay.sources);
+    return fail(found, relay.sources, line, console, kUsage);
   }
   const auto program = relay_run::Program::compile(relay.ctx, m, line.options, nullptr, found, name);
-  if (!program) return fail(found, line, console, kFailed, relay.sources);
+  if (!program) return fail(found, relay.sources, line, console, kFailed);
   std::vector<Parameter> params;
   for (const relay::Var* p : f->params) params.push_back({std::string(p->name), relay.typing.of(p)});
   return run_program(*program, params, line, console, relay.sources);
@@ -178,7 +168,7 @@ int batch_build_relay(RelayProgram& relay, source::Diagnostics& found, const Com
   const auto program = m ? relay_run::Program::compile(relay.ctx, m, line.options, nullptr, found) : nullptr;
   auto bytes = program ? relay_bytecode::serialise(program->executable()) : runtime::Result<std::string>(std::string());
   if (!bytes.ok()) found.add({}, source::message(diag::NotSerialisable, bytes.error().message));
-  if (!found.all().empty()) fail(found, line, console, kFailed, relay.sources);
+  if (!found.all().empty()) report(found, relay.sources, line, console);
   if (!program || !bytes.ok()) return m ? kFailed : kBadText;
   if (!listing) return write_output(line.output, *bytes, console) ? kGood : kUsage;
   console.write(relay_bytecode::as_text(program->executable()));

@@ -33,7 +33,7 @@ bool write_result(const std::string& path, const std::vector<Value>& tensors, se
                   const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   if (const auto bytes = tensor_file(path, tensors, diagnostics)) return write_output(path, *bytes, console);
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return false;
 }
 
@@ -68,7 +68,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
   source::Diagnostics diagnostics;
   auto expected = read_expected(path, diagnostics);
   if (!expected) {
-    report(diagnostics, session, line, console);
+    report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   std::vector<std::pair<std::string, Value>> wanted;
@@ -89,7 +89,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
     const std::string difference = runtime::compare(tensors[i], want, line.options.tolerance);
     if (!difference.empty()) diagnostics.add({}, source::message(diag::ValuesDiffer, wanted[i].first, difference));
   }
-  if (diagnostics.has_errors()) report(diagnostics, session, line, console);
+  if (diagnostics.has_errors()) report(diagnostics, session.sources(), line, console);
   return diagnostics.has_errors() ? kFailed : kGood;
 }
 
@@ -116,12 +116,6 @@ void keep(const WrongRun& run, bool unasked, const session::Session& session, co
     (void)write_repro(line.save_repro, repro, console);  // diagnosed; the run is what the exit code is about
 }
 
-std::string first_error(const source::Diagnostics& found) {
-  for (const source::Diagnostic& d : found.all())
-    if (d.severity == source::Severity::Error) return d.message;
-  return "the run failed";
-}
-
 // The result is not the expected one: that goes into the script too.
 void keep_unexpected(const std::vector<session::Argument>& arguments, const session::Session& session,
                      const CommandLine& line, Console& console) {
@@ -143,7 +137,7 @@ int run_sanitized(session::Session& session, const std::string& function,
   source::Diagnostics diagnostics;
   if (!session.module()) {
     diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], "look at the memory of"));
-    report(diagnostics, session, line, console);
+    report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   repro::Program program;
@@ -157,9 +151,9 @@ int run_sanitized(session::Session& session, const std::string& function,
   if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
   const bool failed = diagnostics.has_errors();
   if (!trace.incomplete.empty()) diagnostics.add({}, source::message(diag::CannotTell, trace.incomplete));
-  if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (failed) {
-    const std::string seen = first_error(diagnostics);
+    const std::string seen = diagnostics.first_error("the run failed");
     const std::string entry = fmt::format(":sanitize {} {}", repro::to_string(line.sanitizers), function);
     keep({arguments, entry, seen, not_error(seen)}, false, session, line, console);
   }
@@ -181,16 +175,16 @@ int run_ranks(session::Session& session, const std::string& function, const Comm
     const auto texts = session::inputs_of_rank(line.inputs, rank, line.ranks, diagnostics);
     const auto arguments = texts ? session.arguments(function, *texts, diagnostics) : std::nullopt;
     if (!arguments) {
-      report(diagnostics, session, line, console);
+      report(diagnostics, session.sources(), line, console);
       return kUsage;
     }
     if (rank == 0 && line.format == Format::Text) note_arguments(*arguments, console);
     by_rank.emplace_back();
     for (const session::Argument& a : *arguments) by_rank.back().push_back(a.value);
   }
-  session::Group group(session, line.ranks);
+  session::Group group(session, line.ranks, line.groups);
   const bool good = group.run(function, by_rank, diagnostics);
-  if (!diagnostics.all().empty()) report(diagnostics, session, line, console);
+  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (!good) return kFailed;
   if (line.output.empty() && line.expected_output.empty()) {
     for (std::size_t rank = 0; rank < line.ranks; ++rank)
@@ -202,7 +196,7 @@ int run_ranks(session::Session& session, const std::string& function, const Comm
   if (flatten_tensors(group.results()[0], tensors, why)) return give_tensors(tensors, session, line, console);
   diagnostics.clear();
   diagnostics.add({}, source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
-  report(diagnostics, session, line, console);
+  report(diagnostics, session.sources(), line, console);
   return kUsage;
 }
 
@@ -229,7 +223,7 @@ int batch_run(const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   auto arguments = session->arguments(function, line.inputs, diagnostics);
   if (!arguments) {
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   if (line.format == Format::Text) note_arguments(*arguments, console);
@@ -239,13 +233,13 @@ int batch_run(const CommandLine& line, Console& console) {
   const session::RunResult result = session->run(function, values, diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kTimeout;
   }
-  if (!result.ok || !diagnostics.all().empty()) report(diagnostics, *session, line, console);
+  if (!result.ok || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (result.fault) {
     const bool unasked = result.fault->error.kind == runtime::ErrorKind::OutOfBounds;
-    const std::string seen = first_error(diagnostics);
+    const std::string seen = diagnostics.first_error("the run failed");
     keep({*arguments, ":run " + function, seen, not_error(seen)}, unasked, *session, line, console);
   }
   if (!result.ok) return result.fault ? kFailed : diagnostics.has_errors() ? kFailed : 128 + SIGINT;
@@ -260,7 +254,7 @@ int batch_run(const CommandLine& line, Console& console) {
     diagnostics.clear();
     diagnostics.add({},
                     source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
-    report(diagnostics, *session, line, console);
+    report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
   const int code = give_tensors(tensors, *session, line, console);

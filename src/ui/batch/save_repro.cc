@@ -5,6 +5,7 @@
 
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
+#include "ui/subcommand.h"
 
 namespace rldb::ui {
 
@@ -23,6 +24,8 @@ std::string_view word_of(repro::OracleKind kind) {
       return "nan";
     case OracleKind::Diagnostic:
       return "diagnostic";
+    case OracleKind::Memory:
+      return "memory";
     case OracleKind::Any:
     case OracleKind::Command:
       break;
@@ -33,6 +36,7 @@ std::string_view word_of(repro::OracleKind kind) {
 std::string oracle_flags(const repro::Question& q) {
   std::string text;
   if (const auto word = word_of(q.kind); !word.empty()) text += fmt::format(" --oracle={}", word);
+  if (q.kind == repro::OracleKind::Memory) text += " --memory-limit=" + repro::to_string(q.memory);
   if (!q.command.empty()) text += " " + quoted_word("--test=" + q.command);
   if (!q.expected.empty()) text += fmt::format(" --expected={}", kExpected);
   return text + tolerance_flags(q.tolerances);
@@ -77,12 +81,23 @@ void add_values(ReproFile& repro, session::Session& session, const ir::Module* m
   session.restore(std::move(before));
 }
 
+// What the question was asked with.
+static void add_values_of(ReproFile& repro, session::Session& session, const ir::Module* module,
+                          const repro::Question& question) {
+  const auto* f = ir::as<ir::Function>(module->find(question.function));
+  repro::Oracle oracle(session, question);
+  if (!f || !oracle.start(module) || oracle.arguments().size() != f->params.size())
+    return add_values(repro, session, module, question.function, question.inputs);
+  for (std::size_t i = 0; i < f->params.size(); ++i)
+    repro.values.push_back({std::string(f->params[i]->name), oracle.arguments()[i], true});
+}
+
 ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
                             const repro::Question& question, const std::string& seen) {
   ReproFile repro = repro_of(line, session.options(), module);
   repro.seen = seen;
   const bool runs = question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic;
-  if (runs) add_values(repro, session, module, question.function, question.inputs);
+  if (runs) add_values_of(repro, session, module, question);
   add_expected(repro, question.expected);
   if (!question.passes.empty()) {
     repro.entry = with_function(":bisect " + quoted_word(question.passes), question.function) + oracle_flags(question);
@@ -135,7 +150,7 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
   if (!f || f->params.size() != a.args.size()) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::StagesCalledDifferently, a.label, b.label));
-    report(diagnostics, session, line, console);
+    report(diagnostics, session.sources(), line, console);
     return false;
   }
   CommandLine plain = line;

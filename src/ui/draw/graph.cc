@@ -39,10 +39,10 @@ class Tree {
  private:
   struct Pending {
     int node;
-    std::string lead, rest;  // what stands before its line, and before the lines below it
+    std::string lead, rest;  // what comes before its line, and before the lines below it
   };
 
-  // Bindings that a node is computed from; parameters stand in its text.
+  // Bindings that a node is computed from; parameters are in its text.
   std::vector<int> sources(int node) const {
     std::vector<int> found;
     for (const int i : graph_.nodes[std::size_t(node)].inputs)

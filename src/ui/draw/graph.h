@@ -7,7 +7,7 @@
 
 namespace rldb::ui {
 
-// From the results back: a binding stands below what uses it; what stands elsewhere already is named with `^`.
+// From the results back: a binding is below what uses it; what is elsewhere already is named with `^`.
 std::string graph_text(const debug::BindingGraph& graph, bool ascii);
 std::string graph_dot(const debug::BindingGraph& graph);
 std::string graph_svg(const debug::BindingGraph& graph);

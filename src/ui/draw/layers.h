@@ -1,6 +1,6 @@
 // A directed graph laid out in layers, from top to bottom: edges lead downwards where the graph has no cycle.
 //
-// Each node stands below all of its inputs; edges over several layers are led through points of their own, and the
+// Each node is below all of its inputs; edges over several layers are led through points of their own, and the
 // order within a layer is the one that few crossings remain in (barycentres, swept down and up). Deterministic.
 #pragma once
 

@@ -24,6 +24,8 @@ std::optional<PlotKind> parse_plot_kind(std::string_view text) {
 
 PlotKind plot_kind_of(const Tensor& t) { return t.ndim() <= 1 ? PlotKind::Line : PlotKind::Heat; }
 
+std::string plot_number(double v) { return fmt::format("{:.6g}", v); }
+
 Grid grid_of(const Tensor& t, std::size_t most_rows, std::size_t most_columns) {
   Grid g;
   g.source_columns = t.ndim() == 0 ? 1 : t.shape().back();
@@ -70,8 +72,6 @@ double part_of(double v, double low, double high) {
 
 namespace {
 
-std::string number(double v) { return fmt::format("{:.6g}", v); }
-
 std::string odd_note(std::int64_t count) {
   return count == 0 ? "" : fmt::format("{} element{} not finite, marked `!`\n", count, count == 1 ? " is" : "s are");
 }
@@ -96,7 +96,7 @@ std::string heat_text(const support::Ref<Tensor>& t, const PlotStyle& style) {
   }
   std::string scale;
   for (std::size_t i = 0; i < shades; ++i) scale += shade(i);
-  text += fmt::format("{} [{}] {}", number(g.least), scale, number(g.most));
+  text += fmt::format("{} [{}] {}", plot_number(g.least), scale, plot_number(g.most));
   if (std::int64_t(g.rows) < g.source_rows || std::int64_t(g.columns) < g.source_columns)
     text += fmt::format("; {} x {} elements in {} x {} cells, their means", g.source_rows, g.source_columns, g.rows,
                         g.columns);
@@ -140,7 +140,7 @@ std::string line_text(const support::Ref<Tensor>& t, const PlotStyle& style) {
       rows[r] += inside ? point : g.odd[c] && r == 0 ? "!" : " ";
     }
   }
-  const std::string high = number(g.most), low = number(g.least);
+  const std::string high = plot_number(g.most), low = plot_number(g.least);
   const std::size_t margin = std::max(high.size(), low.size());
   std::string text;
   for (std::size_t r = 0; r < height; ++r)
@@ -158,7 +158,7 @@ std::string histogram_text(const debug::Statistics& s, const PlotStyle& style) {
   for (const std::int64_t n : s.histogram) most = std::max(most, n);
   Table table({"from", "to", "count", ""});
   for (std::size_t i = 0; i < s.histogram.size(); ++i)
-    table.add({number(s.edges[i]), number(s.edges[i + 1]), fmt::format("{}", s.histogram[i]),
+    table.add({plot_number(s.edges[i]), plot_number(s.edges[i + 1]), fmt::format("{}", s.histogram[i]),
                bar(double(s.histogram[i]) / double(most) * double(style.width / 2), style.ascii)});
   return table.text();
 }

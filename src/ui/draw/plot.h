@@ -39,6 +39,7 @@ struct Grid {
   double least = 0, most = 0;           // of all finite elements
   std::int64_t odd_elements = 0;
 };
+std::string plot_number(double v);  // six digits
 // Where a value lies between two others: 0 to 1, whatever the numbers.
 double part_of(double v, double low, double high);
 Grid grid_of(const runtime::Tensor& t, std::size_t most_rows, std::size_t most_columns);

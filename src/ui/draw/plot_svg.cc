@@ -16,8 +16,6 @@ namespace {
 constexpr double kLeft = 90, kTop = 40, kWidth = 640, kHeight = 400, kRight = 110, kBottom = 40;
 constexpr std::string_view kOdd = "#d62728", kInk = "#1f77b4", kAxis = "#888";
 
-std::string number(double v) { return fmt::format("{:.6g}", v); }
-
 Svg frame(std::string_view title) {
   Svg svg(kLeft + kWidth + kRight, kTop + kHeight + kBottom);
   svg.text(kLeft, 24, title);
@@ -37,13 +35,14 @@ std::string heat_svg(const support::Ref<Tensor>& t, std::string_view title) {
       const std::string color = g.odd[cell] ? std::string(kOdd) : heat_color(part_of(g.mean[cell], g.least, g.most));
       const std::int64_t row = std::int64_t(r) * g.source_rows / std::int64_t(g.rows);
       const std::int64_t column = std::int64_t(c) * g.source_columns / std::int64_t(g.columns);
-      svg.rect(kLeft + double(c) * width, kTop + double(r) * height, width, height, color,
-               fmt::format("[{}, {}] {}", row, column, g.odd[cell] ? std::string("not finite") : number(g.mean[cell])));
+      svg.rect(
+          kLeft + double(c) * width, kTop + double(r) * height, width, height, color,
+          fmt::format("[{}, {}] {}", row, column, g.odd[cell] ? std::string("not finite") : plot_number(g.mean[cell])));
     }
   for (int i = 0; i < 64; ++i)
     svg.rect(kLeft + kWidth + 20, kTop + kHeight * (63 - i) / 64, 16, kHeight / 64 + 0.5, heat_color(double(i) / 63));
-  svg.text(kLeft + kWidth + 40, kTop + 10, number(g.most));
-  svg.text(kLeft + kWidth + 40, kTop + kHeight, number(g.least));
+  svg.text(kLeft + kWidth + 40, kTop + 10, plot_number(g.most));
+  svg.text(kLeft + kWidth + 40, kTop + kHeight, plot_number(g.least));
   svg.text(kLeft, kTop + kHeight + 20, fmt::format("{} x {} elements", g.source_rows, g.source_columns));
   if (g.odd_elements > 0)
     svg.text(kLeft + kWidth, kTop + kHeight + 20, fmt::format("{} not finite", g.odd_elements), Svg::Anchor::End, kOdd);
@@ -63,11 +62,11 @@ std::string hist_svg(const support::Ref<Tensor>& t, std::string_view title) {
   for (std::size_t i = 0; i < s->histogram.size(); ++i) {
     const double height = kHeight * double(s->histogram[i]) / double(most);
     svg.rect(kLeft + double(i) * width, kTop + kHeight - height, std::max(width - 1, 1.0), height, kInk,
-             fmt::format("{} to {}: {}", number(s->edges[i]), number(s->edges[i + 1]), s->histogram[i]));
+             fmt::format("{} to {}: {}", plot_number(s->edges[i]), plot_number(s->edges[i + 1]), s->histogram[i]));
   }
   svg.line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, kAxis);
-  svg.text(kLeft, kTop + kHeight + 20, number(s->edges.front()));
-  svg.text(kLeft + kWidth, kTop + kHeight + 20, number(s->edges.back()), Svg::Anchor::End);
+  svg.text(kLeft, kTop + kHeight + 20, plot_number(s->edges.front()));
+  svg.text(kLeft + kWidth, kTop + kHeight + 20, plot_number(s->edges.back()), Svg::Anchor::End);
   svg.text(kLeft - 8, kTop + 10, fmt::format("{}", most), Svg::Anchor::End);
   if (s->count > s->finite)
     svg.text(kLeft + kWidth + 10, kTop + 10, fmt::format("{} not finite", s->count - s->finite), Svg::Anchor::Start,
@@ -100,8 +99,8 @@ std::string line_svg(const support::Ref<Tensor>& t, std::string_view title) {
   flush();
   svg.line(kLeft, kTop, kLeft, kTop + kHeight, kAxis);
   svg.line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, kAxis);
-  svg.text(kLeft - 8, kTop + 10, number(g.most), Svg::Anchor::End);
-  svg.text(kLeft - 8, kTop + kHeight, number(g.least), Svg::Anchor::End);
+  svg.text(kLeft - 8, kTop + 10, plot_number(g.most), Svg::Anchor::End);
+  svg.text(kLeft - 8, kTop + kHeight, plot_number(g.least), Svg::Anchor::End);
   svg.text(kLeft, kTop + kHeight + 20, "[0]");
   svg.text(kLeft + kWidth, kTop + kHeight + 20, fmt::format("[{}]", std::max<std::int64_t>(g.source_columns - 1, 0)),
            Svg::Anchor::End);

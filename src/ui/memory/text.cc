@@ -1,4 +1,6 @@
 // Memory plans as text: a table with a chart of lifetimes beside it.
+#include "rldb/support/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +30,6 @@ std::string human(std::int64_t bytes) {
   while (value >= 1024 && unit + 1 < std::size(kUnits)) value /= 1024, ++unit;
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
-
-std::string count(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 std::string sum_text(const MemorySum& sum) { return sum.value ? human(*sum.value) : sum.text + " B"; }
 
@@ -110,9 +110,9 @@ std::string summary(const FunctionMemory& m) {
   };
   std::size_t shared = 0;
   for (const MemoryStorage& s : m.storages) shared += s.shared ? 1 : 0;
-  std::string text =
-      fmt::format("{}: {}, {} of storage, {} with memory of its own\n", m.function, count(m.tensors.size(), "tensor"),
-                  count(shared, "allocation"), m.storages.size() - shared);
+  std::string text = fmt::format("{}: {}, {} of storage, {} with memory of its own\n", m.function,
+                                 support::counted(m.tensors.size(), "tensor"), support::counted(shared, "allocation"),
+                                 m.storages.size() - shared);
   if (m.tensors.empty()) return text;
   if (m.preview) text += "  not planned yet: as StaticPlanBlockMemory would do it\n";
   text += fmt::format("  total     {}\n", sum_text(m.total));

@@ -52,7 +52,7 @@ class Report {
     const auto changed =
         std::count_if(r_.records.begin(), r_.records.end(), [](const PassRecord& r) { return !r.changed.empty(); });
     return fmt::format(
-        "<h1>{}</h1>\n<p class=\"facts\">pipeline <code>{}</code><br/>{} passes, {} of them changed something, {}{}"
+        "<h1>{}</h1>\n<p class=\"facts\">pipeline <code>{}</code><br/>{} passes, {} changed the module, {}{}"
         "<br/>{}</p>\n",
         html_text(r_.file), html_text(r_.pipeline.empty() ? "none" : r_.pipeline), r_.records.size(), changed,
         format_duration(total), r_.failed ? ", <span class=\"bad\">failed</span>" : "", html_text(made));

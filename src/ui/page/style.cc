@@ -76,7 +76,9 @@ figure svg { display: block; max-width: 100%; height: auto; }
   .diff tr { display: grid; grid-template-columns: 3.2rem 1fr; }
   .diff td.hunk { grid-column: 1 / 3; }
   .diff td.right { border-left: 0; }
-  .bar { width: 3rem; }
+  .bar { display: none; }
+  .facts-table td.names { overflow-wrap: normal; }
+  figure svg { max-width: none; min-width: 36rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <optional>
 
+#include "rldb/frontend/parse.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -30,18 +32,17 @@
 #include "ui/term/line_editor.h"
 #include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
+#include "ui/term/window_size.h"
 #include "ui/version.h"
 
 namespace rldb::ui {
 
 namespace {
 
-std::string home_file(const char* name) {
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::string(home) + "/" + name : std::string();
+std::string history_path() {
+  const std::string home = support::home_folder();
+  return home.empty() ? home : home + "/.rldb_history";
 }
-
-std::string history_path() { return home_file(".rldb_history"); }
 
 // Files and plugins of the command line. kGood, or how to leave in batch mode.
 int open_files(Repl& repl, const CommandLine& line) {
@@ -123,6 +124,13 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
+// Rows of a tensor are no wider than the terminal.
+void fit_terminal(Repl& repl) {
+  constexpr int kNarrowest = 20;
+  const int columns = std::max(kNarrowest, window_size().width);
+  repl.print_format.line_width = std::min(runtime::FormatOptions().line_width, columns);
+}
+
 // What was pasted may be several entries; the first that fails is the last.
 Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   std::vector<std::string> entries{text};
@@ -130,6 +138,7 @@ Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   Status status = Status::Good;
   for (const std::string& entry : entries) {
     screen.begin(entry, repl.pager);
+    fit_terminal(repl);
     status = repl.execute(entry);
     screen.end();
     if (status != Status::Good) break;

@@ -23,8 +23,8 @@ constexpr std::size_t kMostBytes = std::size_t(1) << 20;
 constexpr const char* kProjectFile = ".rldbrc";
 
 std::string home_file(const char* name) {
-  const char* home = std::getenv("HOME");
-  return home && *home == '/' ? std::string(home) + "/" + name : std::string();
+  const std::string home = support::home_folder();
+  return home.empty() ? home : home + "/" + name;
 }
 
 // Of a file that this user alone may write; empty: there is none.

@@ -41,7 +41,7 @@ bool has_line(std::string_view text, std::string_view line) {
   return false;
 }
 
-// File and folder of a path: what stands before the last slash, with it.
+// File and folder of a path: what comes before the last slash, with it.
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::size_t at = slash == std::string::npos ? 0 : slash + 1;

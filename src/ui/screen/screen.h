@@ -1,4 +1,4 @@
-// Screen: what stands on the terminal in screen mode, as cells: panes over the stopped program, below them the command
+// Screen: what is on the terminal in screen mode, as cells: panes over the stopped program, below them the command
 // line with what was written. Knows neither the debugger, which fills the panes (debug_panes.h), nor the terminal, to
 // which full_screen.h brings the cells: a test reads them.
 #pragma once
@@ -29,7 +29,7 @@ struct Pane {
   std::size_t count = 0;                      // lines
   std::function<PaneLine(std::size_t)> line;  // asked for those that are seen
   std::optional<std::size_t> current;         // the line that the pane follows
-  std::string instead;                        // stands there when there are no lines
+  std::string instead;                        // is there when there are no lines
 };
 
 struct SingleKey {

@@ -125,7 +125,7 @@ Row Screen::title_row(const PaneBox& box, std::string_view title) const {
 // ---- the command line ----
 
 // What was written and the entry after it, as one text of which the end is seen, or a part further back.
-// `open`: what stands instead of the entry is the line that is being written.
+// `open`: what is instead of the entry is the line that is being written.
 Frame Screen::with_command(std::vector<Row> entry, ScreenPosition cursor, bool open) {
   const PaneBox& box = boxes_.back();
   const auto body = std::size_t(std::max(0, box.height - 1));

@@ -23,7 +23,7 @@ class Scrollback {
   void end_line() {
     if (!lines_.back().empty()) new_line();
   }
-  // The last rows, at most `rows` of them; without the line that is still open, or as far as something stands on it.
+  // The last rows, at most `rows` of them; without the line that is still open, or as far as something is on it.
   std::vector<Row> tail(int width, std::size_t rows, bool without_open) const;
   // At least one row.
   std::vector<Row> open_line(int width) const;

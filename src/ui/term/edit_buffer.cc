@@ -11,7 +11,6 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::size_t kMostChanges = 2000;
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
 }  // namespace
 

@@ -23,7 +23,7 @@ class EditBuffer {
   // A new text with nothing to undo; the cursor at its end.
   void reset(std::string text);
   void move_to(std::size_t point);
-  // The cursor stands after the inserted text. False, and nothing changes: the entry would be too long.
+  // The cursor is after the inserted text. False, and nothing changes: the entry would be too long.
   bool replace(std::size_t begin, std::size_t end, std::string_view by);
   bool insert(std::string_view text) { return replace(point_, point_, text); }
   // A letter typed: undone together with those before it.
@@ -75,5 +75,6 @@ class EditBuffer {
 };
 
 bool is_word_character(char c);
+inline bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
 }  // namespace rldb::ui

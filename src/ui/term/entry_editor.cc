@@ -49,6 +49,7 @@ void EntryEditor::begin(std::string prompt) {
   vi_command_ = overwrite_ = killed_ = false;
   request_ = Request::None;
   typed_ = true;
+  indented_to_ = 0;
   macro_keys_ = 0;
   if (!queued_.empty()) run_macro(std::exchange(queued_, {}));
 }
@@ -67,8 +68,9 @@ void EntryEditor::replace_text(const std::string& text) {
   buffer_.replace(0, buffer_.size(), text);
 }
 
-void EntryEditor::byte(char c) {
+void EntryEditor::byte(char c, bool more) {
   if (macro_depth_ == 0) macro_keys_ = 0;
+  more_ = more;
   if (paste_) return add_to_paste(c);
   if (search_ && pending_.empty()) return search_byte(c);
   if (take_single(c)) return;
@@ -228,6 +230,7 @@ void EntryEditor::type(std::string_view character) {
   }
   const int times = std::clamp(count(), 0, 1000);
   count_.reset();
+  drop_indentation(character);
   std::optional<EditBuffer::Group> group;
   if (times != 1 || overwrite_) group.emplace(buffer_);
   for (int i = 0; i < times; ++i) {

@@ -39,7 +39,8 @@ class EntryEditor {
   enum class Request : std::uint8_t { None, Accept, End, ClearScreen, EditInEditor, ReadInitFile };
 
   void begin(std::string prompt);
-  void byte(char c);
+  // `more`: others wait to be read, as of a paste that the terminal does not mark.
+  void byte(char c, bool more = false);
   bool waits() const { return !pending_.empty(); }  // bytes came that are not a key yet
   bool waits_for_paste() const { return paste_.has_value(); }
   void no_more_bytes();  // none came for as long as a key takes
@@ -84,6 +85,7 @@ class EntryEditor {
   void recall(const std::string* entry);
   void search_prefix(bool older);
   void insert_break();
+  void drop_indentation(std::string_view character);
   void list_candidates(std::vector<std::string> candidates);
   void begin_search(bool backwards);
   bool find_character(std::string_view character, bool forwards, bool beside);
@@ -131,6 +133,8 @@ class EntryEditor {
   bool kills_now_ = false;
   bool bell_ = false;
   bool typed_ = true;
+  bool more_ = false;            // bytes wait behind the one at hand
+  std::size_t indented_to_ = 0;  // the cursor is behind blanks that Enter has inserted; 0: it is not
   int macro_depth_ = 0;
   std::size_t macro_keys_ = 0;
   Request request_ = Request::None;

@@ -203,6 +203,14 @@ void EntryEditor::insert_break() {
   const std::string before = buffer_.text().substr(0, buffer_.point());
   const int indent = hooks_.indent ? hooks_.indent(before) : 0;
   if (!buffer_.insert("\n" + std::string(std::size_t(std::clamp(indent, 0, 400)), ' '))) bell_ = true;
+  indented_to_ = indent > 0 ? buffer_.point() : 0;
+}
+
+// A line that comes faster than it can be typed and begins with a blank was pasted, and brings its own indentation.
+void EntryEditor::drop_indentation(std::string_view character) {
+  const std::size_t at = std::exchange(indented_to_, 0);
+  if (at == 0 || at != buffer_.point() || !more_ || !is_blank_text(character)) return;
+  buffer_.erase(buffer_.line_start(at), at);
 }
 
 void EntryEditor::do_InsertNewline() { insert_break(); }

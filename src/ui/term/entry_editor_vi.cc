@@ -6,12 +6,6 @@
 
 namespace rldb::ui {
 
-namespace {
-
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-
-}  // namespace
-
 void EntryEditor::to_insertion() { vi_command_ = false; }
 
 void EntryEditor::to_command() {
@@ -19,7 +13,7 @@ void EntryEditor::to_command() {
   overwrite_ = false;
 }
 
-// In the command mode the cursor stands on a character, not after the last one of a line.
+// In the command mode the cursor is on a character, not after the last one of a line.
 void EntryEditor::keep_off_end() {
   const std::size_t at = buffer_.point();
   if (operator_ == 0 && at == buffer_.line_end(at) && at > buffer_.line_start(at))
@@ -74,7 +68,7 @@ void EntryEditor::do_ViFirstPrint() {
 
 namespace {
 
-// A run of one kind is a word of vi's; with capitals a word is what stands between blanks.
+// A run of one kind is a word of vi's; with capitals a word is what is between blanks.
 int kind(char c, bool capital) { return is_space(c) ? 0 : capital || is_word_character(c) ? 1 : 2; }
 
 }  // namespace

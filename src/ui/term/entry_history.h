@@ -23,7 +23,7 @@ class EntryHistory {
 
   // A new entry is begun.
   void begin();
-  // To the nearest older (newer) entry that begins with `prefix` and differs from `now`, which is what stands at this
+  // To the nearest older (newer) entry that begins with `prefix` and differs from `now`, which is what is at this
   // place. The newest place is what was being typed, whatever the prefix. Null: there is none.
   const std::string* older(std::string_view prefix, const std::string& now);
   const std::string* newer(std::string_view prefix, const std::string& now);

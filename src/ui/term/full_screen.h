@@ -1,5 +1,5 @@
 // FullScreen: brings the cells of a Screen to the terminal, on its second screen, and gives the first one back. Also
-// what stands between a running entry and the terminal in screen mode: what it writes goes to the command line's
+// what is between a running entry and the terminal in screen mode: what it writes goes to the command line's
 // output, and is seen from time to time.
 //
 // The terminal is raw for as long as it is on, so that nothing typed meanwhile is echoed into a pane. Users: the line

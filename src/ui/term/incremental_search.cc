@@ -6,7 +6,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr int control(char c) { return c & 0x1F; }
+constexpr int control_key(char c) { return c & 0x1F; }
 constexpr int kDelete = 0x7F;
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
@@ -20,18 +20,18 @@ IncrementalSearch::IncrementalSearch(std::vector<std::string> entries, std::stri
 }
 
 IncrementalSearch::Outcome IncrementalSearch::key(int c) {
-  if (c == control('G')) {
+  if (c == control_key('G')) {
     at_ = entries_.size() - 1;
     point_ = start_point_;
     return Outcome::Abandoned;
   }
-  if (c == control('R') || c == control('S')) {
-    backwards_ = c == control('R');
+  if (c == control_key('R') || c == control_key('S')) {
+    backwards_ = c == control_key('R');
     const std::size_t step = backwards_ ? at_ - 1 : at_ + 1;  // past the end either way: nothing there
     failed_ = !wanted_.empty() && !find(step, true);
     return Outcome::Goes;
   }
-  if (c == kDelete || c == control('H')) {
+  if (c == kDelete || c == control_key('H')) {
     while (!wanted_.empty() && continues_character(wanted_.back())) wanted_.pop_back();
     if (!wanted_.empty()) wanted_.pop_back();
     search_again();

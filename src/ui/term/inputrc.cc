@@ -87,8 +87,8 @@ class Reader {
       ++included_;
       if (std::find(skipped_.begin(), skipped_.end(), true) != skipped_.end()) return;
       std::string path(rest);
-      const char* home = std::getenv("HOME");
-      if (path.starts_with("~/") && home) path.replace(0, 1, home);
+      const std::string home = support::home_folder();
+      if (path.starts_with("~/") && !home.empty()) path.replace(0, 1, home);
       if (const auto more = read_(path)) text(*more, depth + 1);
     }
   }

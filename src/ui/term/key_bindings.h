@@ -53,7 +53,7 @@ class KeyBindings {
   BellStyle bell = BellStyle::Audible;
   bool bracketed_paste = true;
   bool list_at_once = false;  // show-all-if-ambiguous
-  int key_timeout_ms = 500;   // after which a key that could go on is taken as it is
+  int key_timeout_ms = 500;   // after which a key that could go on is complete
 
  private:
   std::map<std::string, Binding, std::less<>> maps_[3];

@@ -45,7 +45,7 @@ struct Entry {
   const std::vector<TextStyle>* styles = nullptr;
   const std::vector<std::string>* below = nullptr;              // lines
   const std::vector<std::string_view>* below_styles = nullptr;  // of these lines
-  std::string_view suggested = {};                              // stands behind the text, after the cursor
+  std::string_view suggested = {};                              // is behind the text, after the cursor
 };
 
 inline constexpr std::string_view kContinuation = "...> ";

@@ -83,7 +83,10 @@ class PlainEditor : public LineEditor {
     char chunk[4096];
     const ssize_t n = ::read(STDIN_FILENO, chunk, sizeof chunk);
     if (n > 0) pending_.append(chunk, std::size_t(n));
-    if (n == 0) return LineResult::Kind::End;
+    if (n == 0) {
+      show("\n");  // ^D is not echoed
+      return LineResult::Kind::End;
+    }
     if (n < 0 && errno != EINTR && errno != EAGAIN) return LineResult::Kind::Terminated;
     return std::nullopt;
   }

@@ -28,13 +28,13 @@ bool g_alternate = false;
 volatile std::sig_atomic_t g_screen_lost = 0;
 struct sigaction g_actions[kCrashCount];
 
-void put(std::string_view bytes) {
+void put_raw(std::string_view bytes) {
   // What a terminal does not take is not missed.
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
 }
 
 void restore() {
-  if (g_paste) put("\033[?2004l");
+  if (g_paste) put_raw("\033[?2004l");
   g_paste = false;
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
@@ -67,7 +67,7 @@ void on_stop(int signal) {
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::sigaction(signal, &mine, nullptr);
   if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
-  if (g_alternate) put(kShowAlternate);
+  if (g_alternate) put_raw(kShowAlternate);
   g_screen_lost = 1;
   errno = error;
 }
@@ -102,30 +102,30 @@ void RawMode::enter() {
   ++g_holders;
   on_ = true;
   g_paste = g_paste || paste_;
-  if (paste_) put("\033[?2004h");
+  if (paste_) put_raw("\033[?2004h");
 }
 
 void RawMode::end_pastes() {
   if (!on_ || !paste_ || !g_paste) return;
-  put("\033[?2004l");
+  put_raw("\033[?2004l");
   g_paste = false;
 }
 
 void RawMode::leave() {
   if (!on_) return;
   on_ = false;
-  if (paste_ && std::exchange(g_paste, false)) put("\033[?2004l");
+  if (paste_ && std::exchange(g_paste, false)) put_raw("\033[?2004l");
   if (--g_holders > 0) return;
   restore();
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
 }
 
 void show_alternate_screen() {
-  if (!std::exchange(g_alternate, true)) put(kShowAlternate);
+  if (!std::exchange(g_alternate, true)) put_raw(kShowAlternate);
 }
 
 void leave_alternate_screen() {
-  if (std::exchange(g_alternate, false)) put(kLeaveAlternate);
+  if (std::exchange(g_alternate, false)) put_raw(kLeaveAlternate);
 }
 
 StopsInWork::StopsInWork() {
@@ -145,7 +145,7 @@ bool take_screen_lost() {
 
 void restore_terminal() {
   if (::getpid() != g_process) return;
-  if (g_alternate) put(kLeaveAlternate);
+  if (g_alternate) put_raw(kLeaveAlternate);
   if (g_holders > 0) restore();
 }
 

@@ -23,7 +23,7 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
-constexpr std::chrono::milliseconds kBetween{250};
+constexpr std::chrono::milliseconds kWakeEvery{250};
 constexpr WindowSize kLeastPaged{20, 6};  // a terminal that pages make sense on
 constexpr std::string_view kClear = "\r\033[K";
 
@@ -205,8 +205,13 @@ void ScreenConsole::count_and_write(std::string_view text) {
       i += sequence_length(text.substr(i));
     } else {
       const std::size_t next = next_character(text, i);
-      column_ += shown_character(text.substr(i, next - i)).columns;
-      if (column_ > width) --rows_left_, column_ = 1;
+      const int columns = shown_character(text.substr(i, next - i)).columns;
+      if (column_ > 0 && column_ + columns > width) {  // it begins a row, which may be the next page's
+        --rows_left_;
+        column_ = 0;
+        continue;
+      }
+      column_ += columns;
       i = next;
     }
   }
@@ -221,8 +226,9 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
     ::pollfd keys{STDIN_FILENO, POLLIN, 0};
     if (::poll(&keys, 1, 0) > 0) return Answer::Rest;
   }
-  to_.write(color() ? "\033[7m-- more: Space, Enter: a line, g: all of it, q: enough --\033[0m"
-                    : "-- more: Space, Enter: a line, g: all of it, q: enough --");
+  constexpr std::string_view kMore = "-- more: Space: page, Enter: line, g: all, q: quit --";
+  const std::string_view shown = kMore.substr(0, std::size_t(std::max(1, window_size().width - 1)));
+  to_.write(color() ? fmt::format("\033[7m{}\033[0m", shown) : std::string(shown));
   Answer answer = Answer::Stop;
   {
     const RawMode raw(false);
@@ -277,7 +283,7 @@ void ScreenConsole::watch() {
       wake_.wait(lock, [&] { return active_ || leaving_; });
       continue;
     }
-    wake_.wait_for(lock, kBetween);
+    wake_.wait_for(lock, kWakeEvery);
     const auto quiet = std::chrono::steady_clock::now() - since_;
     if (!active_ || leaving_ || paused_ > 0 || dropped_) continue;
     if (full_on() && quiet < kPatience) {
@@ -289,7 +295,7 @@ void ScreenConsole::watch() {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
     const std::string now = support::doing_now();
     show_progress(fmt::format("{}{}{}", what_, now.empty() ? "" : ": ", now),
-                  fmt::format(" ... {} s, ^C ends it", seconds));
+                  fmt::format(" ... {} s, ^C interrupts", seconds));
   }
   clear_progress();
 }

@@ -108,19 +108,19 @@ class TerminalEditor : public LineEditor {
       const ssize_t n = ::read(STDIN_FILENO, &c, 1);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
       if (n <= 0) return end(LineResult::Kind::Terminated);
-      editor_.byte(c);
+      const bool more = input_waits();
+      editor_.byte(c, more);
       serve();
       if (result_) return;
-      if (!input_waits()) break;
+      if (!more && !input_waits()) break;
     }
     if (!editor_.waits_for_paste()) show();
   }
 
   // Keys that somebody else has read.
   void feed(const std::string& keys) {
-    for (const char c : keys) {
-      if (result_) return;
-      editor_.byte(c);
+    for (std::size_t i = 0; i < keys.size() && !result_; ++i) {
+      editor_.byte(keys[i], i + 1 < keys.size());
       serve();
     }
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "rldb/frontend/parse.h"
+
 namespace rldb::codegen::testing {
 
 using runtime::Value;

@@ -7,7 +7,10 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::ir {
 namespace {
@@ -147,7 +150,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: min, max, select") {
   CHECK(same(op(BinaryKind::Max, n, c(-3)), n));
   CHECK(same(op(BinaryKind::Min, n, c(0)), c(0)));
   CHECK(same(ctx.select(op(BinaryKind::GE, n, c(0)), m, k), m));
-  CHECK(same(ctx.intrin(DType::Int(64), ir::Intrinsic::IfThenElse, {op(BinaryKind::LT, n, c(0)), m, k}), k));
+  CHECK(same(ctx.intrin(DType::Int(64), ir::intrin::IfThenElse, {op(BinaryKind::LT, n, c(0)), m, k}), k));
   CHECK(same(ctx.select(op(BinaryKind::GE, m, c(0)), k, k), k));
 }
 
@@ -164,6 +167,53 @@ TEST_CASE_FIXTURE(Fixture, "arith: bounds of zero times the unknown") {
   CHECK(c.max == 0);
 }
 
+// As TVM's simplifier writes it.
+TEST_CASE_FIXTURE(Fixture, "arith: the order of text") {
+  CHECK(same(add(sub(n, m), c(1)), sub(add(n, c(1)), m)));
+  CHECK(same(sub(sub(n, m), c(1)), sub(sub(n, m), c(1))));
+  CHECK(same(add(n, mul(m, c(2))), add(mul(m, c(2)), n)));
+  CHECK(same(add(m, n), add(m, n)));
+  CHECK(same(sub(add(m, n), m), n));
+  // Products of sums are left alone, but not by a literal.
+  const Expr* by_sum = mul(m, add(n, c(1)));
+  CHECK(same(by_sum, by_sum));
+  CHECK(same(mul(add(n, c(1)), c(2)), add(mul(n, c(2)), c(2))));
+  CHECK(equal(mul(add(n, c(1)), m), add(mul(n, m), m)));
+  CHECK(same(add(div(sub(add(n, c(2)), c(3)), c(2)), c(1)), add(div(sub(n, c(1)), c(2)), c(1))));
+  CHECK(same(div(add(n, c(4)), c(2)), add(div(n, c(2)), c(2))));
+  // A sum is divided by what may be negative as it stands.
+  const Expr* place = add(mul(n, m), k);
+  CHECK(same(div(place, m), div(place, m)));
+  analyzer.mark_non_negative(var(m));
+  CHECK(same(div(place, m), add(n, div(k, m))));
+}
+
+TEST_CASE_FIXTURE(Fixture, "arith: comparisons as text") {
+  const auto lt = [&](const Expr* a, const Expr* b) { return op(BinaryKind::LT, a, b); };
+  const auto le = [&](const Expr* a, const Expr* b) { return op(BinaryKind::LE, a, b); };
+  CHECK(same(op(BinaryKind::GT, n, m), lt(m, n)));
+  CHECK(same(op(BinaryKind::GE, n, c(3)), le(c(3), n)));
+  CHECK(same(le(n, sub(m, c(2))), le(add(n, c(2)), m)));
+  CHECK(same(lt(sub(n, c(2)), m), lt(n, add(m, c(2)))));
+  CHECK(same(le(c(0), sub(n, c(5))), le(c(5), n)));
+  CHECK(same(le(c(0), sub(n, m)), le(c(0), sub(n, m))));
+  CHECK(same(op(BinaryKind::EQ, add(n, c(2)), c(5)), op(BinaryKind::EQ, n, c(3))));
+  // By a factor: rounded so that the same n obey.
+  for (const std::int64_t bound : {-7, -6, 0, 5, 6})
+    for (const bool strict : {true, false}) {
+      const auto first = [&](const Expr* e) { return strict ? lt(e, c(bound)) : le(e, c(bound)); };
+      const auto second = [&](const Expr* e) { return strict ? lt(c(bound), e) : le(c(bound), e); };
+      for (std::int64_t v = -4; v <= 4; ++v) {
+        Analyzer known(ctx);
+        const auto holds = [&](const Expr* e) {
+          return known.prove(substitute(ctx, analyzer.simplify(e), {{var(n), c(v)}}));
+        };
+        CHECK(holds(first(mul(n, c(3)))) == (strict ? 3 * v < bound : 3 * v <= bound));
+        CHECK(holds(second(mul(n, c(3)))) == (strict ? bound < 3 * v : bound <= 3 * v));
+      }
+    }
+}
+
 TEST_CASE_FIXTURE(Fixture, "arith: booleans") {
   const Expr* p = op(BinaryKind::LT, n, m);
   const Expr* yes = ctx.bool_imm(true);
@@ -174,7 +224,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: booleans") {
   CHECK(same(op(BinaryKind::And, p, p), p));
   CHECK(same(op(BinaryKind::And, p, op(BinaryKind::GE, n, m)), no));
   CHECK(same(op(BinaryKind::Or, p, ctx.not_(p)), yes));
-  CHECK(same(ctx.not_(p), op(BinaryKind::GE, n, m)));
+  CHECK(same(ctx.not_(p), op(BinaryKind::LE, m, n)));
   CHECK(same(op(BinaryKind::EQ, add(n, c(1)), add(c(1), n)), yes));
   CHECK(same(op(BinaryKind::NE, n, n), no));
 }
@@ -193,9 +243,9 @@ TEST_CASE_FIXTURE(Fixture, "arith: overflow is not undefined") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: two calls with effects are not one") {
-  const Expr* a = ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")});
-  CHECK_FALSE(equal(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})));
-  CHECK(analyzer.simplify(sub(a, ctx.intrin(DType::Int(64), ir::Intrinsic::CallExtern, {ctx.string("next")})))->kind ==
+  const Expr* a = ctx.intrin(DType::Int(64), ir::intrin::CallExtern, {ctx.string("next")});
+  CHECK_FALSE(equal(a, ctx.intrin(DType::Int(64), ir::intrin::CallExtern, {ctx.string("next")})));
+  CHECK(analyzer.simplify(sub(a, ctx.intrin(DType::Int(64), ir::intrin::CallExtern, {ctx.string("next")})))->kind ==
         BinaryKind::Sub);
 }
 

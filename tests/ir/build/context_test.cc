@@ -5,6 +5,7 @@
 
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_ir.h"
 
@@ -65,7 +66,7 @@ TEST_CASE_FIXTURE(Fixture, "context: expressions have types") {
   CHECK(wide->dtype() == DType::Int(64, 4));
   CHECK(ctx.binary(BinaryKind::EQ, wide, wide)->dtype() == DType::Bool(4));
   CHECK(ctx.ramp(n, ctx.i64(1), ctx.i32(8))->dtype().lanes == 8);
-  const Expr* scalable = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), ir::Intrinsic::Vscale, {}), ctx.i32(4));
+  const Expr* scalable = ctx.binary(BinaryKind::Mul, ctx.intrin(DType::Int(32), ir::intrin::Vscale, {}), ctx.i32(4));
   CHECK(ctx.ramp(n, ctx.i64(1), scalable)->dtype().lanes == -4);
   CHECK(ctx.int_imm(DType::Int(8), 200)->value == -56);
   CHECK(ctx.int_imm(DType::UInt(8), 300)->value == 44);

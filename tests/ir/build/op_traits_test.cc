@@ -5,6 +5,12 @@
 #include <string>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_id.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 
 using namespace rldb;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;
@@ -101,7 +102,7 @@ TEST_CASE("allocations by scope") {
                *other = s.buffer("o", 4, "wmma.a");
   const Stmt* body =
       s.seq({c.alloc_buffer(local), c.alloc_buffer(shared), c.alloc_buffer(other),
-             c.evaluate(c.intrin(DType::Handle(), ir::Intrinsic::AddressOf, {c.load(local, s.at(c.i32(1)))}))});
+             c.evaluate(c.intrin(DType::Handle(), ir::intrin::AddressOf, {c.load(local, s.at(c.i32(1)))}))});
   CHECK(s.function(body, {}) == R"(    l = T.alloc_local((4,))
     s = T.alloc_shared((4,))
     o = T.alloc_buffer((4,), scope="wmma.a")

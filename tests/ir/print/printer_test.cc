@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/context.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/runtime/value.h"
 
 using namespace rldb;
@@ -158,7 +159,7 @@ TEST_CASE("scalar expressions keep the parentheses they need, and no others") {
   CHECK(print_expr(c.float_imm(m.f32, 1e-5)) == "T.float32(1.0000000000000001e-05)");
   CHECK(print_expr(c.float_imm(m.f32, -std::numeric_limits<double>::infinity())) == "T.float32(\"-inf\")");
   CHECK(print_expr(c.cast(m.f32, n)) == "T.Cast(\"float32\", n)");
-  CHECK(print_expr(c.intrin(m.f32, ir::Intrinsic::Exp, {c.float_imm(m.f32, 2)})) == "T.exp(T.float32(2.0))");
+  CHECK(print_expr(c.intrin(m.f32, ir::intrin::Exp, {c.float_imm(m.f32, 2)})) == "T.exp(T.float32(2.0))");
 }
 
 TEST_CASE("a deep chain prints without recursion") {

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"

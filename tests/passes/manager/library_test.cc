@@ -2,7 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/visitor.h"
 #include "rldb/ops/block_builder.h"

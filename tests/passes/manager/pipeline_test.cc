@@ -4,6 +4,7 @@
 #include "passes/golden.h"
 #include "rldb/passes/option_error.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 using namespace rldb;
 using namespace rldb::passes;

@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/unary.h"
 
 using namespace rldb;
 using namespace rldb::passes;

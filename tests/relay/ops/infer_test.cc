@@ -65,6 +65,28 @@ TEST_CASE("types of calls, by tables") {
   CHECK(files >= 4);
 }
 
+// A lone expression is not typed, as in TVM.
+TEST_CASE("what is read and typed, and what is not") {
+  std::ifstream in(RLDB_SOURCE_DIR "/tests/relay/ops/verdicts.txt");
+  std::size_t count = 0;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with('#') || colon == std::string::npos) continue;
+    std::string text = line.substr(colon + 2);
+    for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos;) text.replace(at, 2, "\n");
+    relay::Context ctx;
+    source::SourceManager sources;
+    source::Diagnostics found;
+    const auto parsed = frontend::parse_relay(ctx, sources, sources.add("test.relay", text), found);
+    relay::Typing typing;
+    const bool good = parsed.module && (parsed.module->body || relay::infer_types(ctx, parsed.module, typing, found));
+    CAPTURE(text);
+    CHECK(line.substr(0, colon) == (good ? "ok" : "raise"));
+    ++count;
+  }
+  CHECK(count > 400);
+}
+
 TEST_CASE("the prelude has types") {
   relay::Context ctx;
   source::SourceManager sources;

@@ -13,6 +13,7 @@
 #include "rldb/relay/ops/infer.h"
 #include "rldb/session/session.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/handlers.h"
 
 namespace rldb::diagnostics_test {
 

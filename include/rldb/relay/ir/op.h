@@ -1,5 +1,5 @@
 // Facts about Relay's operators: names, operands, attributes, how fusion sees them. How calls are typed is in
-// relay/ops. relay::op::<Id> are the rows of op.def.
+// relay/ops.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,7 @@
 
 namespace rldb::relay {
 
-enum class AttributesId : std::uint8_t {
-#define RLDB_RELAY_ATTRIBUTES(Id, key, fields) Id,
-#include "rldb/relay/ir/attributes.def"
-};
+enum class AttributesId : std::uint8_t;  // op_id.h
 
 enum class FieldKind : std::uint8_t { Int, Bool, Float, String, DType, Dim, Dims, Nested, Any };
 std::string_view to_string(FieldKind kind);  // for messages: "an integer"
@@ -42,10 +39,7 @@ enum class OpRole : std::uint8_t {
   Effect,       // the machine's too: it writes, and gives ()
 };
 
-enum class OpId : std::uint16_t {
-#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) Id,
-#include "rldb/relay/ir/op.def"
-};
+enum class OpId : std::uint16_t;  // op_id.h
 
 struct OpInfo {
   OpId id;
@@ -58,10 +52,5 @@ struct OpInfo {
 const OpInfo& info(OpId id);
 const OpInfo* find_op(std::string_view name);  // null: none
 std::vector<std::string_view> op_names();
-
-namespace op {
-#define RLDB_RELAY_OP(Id, name, operands, attributes, relation, pattern, role) inline constexpr OpId Id = OpId::Id;
-#include "rldb/relay/ir/op.def"
-}  // namespace op
 
 }  // namespace rldb::relay

@@ -32,7 +32,7 @@ class Typing {
   std::vector<const Type*> types_;
 };
 
-// False after errors, which stand at the expressions' places.
+// False after errors, which are at the expressions' places.
 bool infer_types(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out);
 
 }  // namespace rldb::relay

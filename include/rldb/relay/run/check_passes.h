@@ -12,6 +12,9 @@
 
 namespace rldb::relay_run {
 
+// Functions that one of the two has and the other has not, or has another of.
+std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after);
+
 struct Validation {
   std::string difference;             // of the first function whose values differ
   std::vector<std::string> compared;  // functions

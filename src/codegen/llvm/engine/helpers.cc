@@ -272,6 +272,8 @@ std::span<const HelperSymbol> helper_symbols() {
       RLDB_LIBM1(nearbyint),
       RLDB_LIBM1(round),
       RLDB_LIBM1(fabs),
+      RLDB_LIBM2(fmax),  // of float16, which is computed in float32
+      RLDB_LIBM2(fmin),
       RLDB_LIBM2(pow),
       RLDB_LIBM2(fmod),
       RLDB_LIBM2(atan2),

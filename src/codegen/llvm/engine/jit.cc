@@ -14,6 +14,7 @@
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/helpers.h"
+#include "codegen/llvm/lower/launches.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -58,6 +59,7 @@ struct Shared {
   }
   // What code is made of.
   const ir::PrimFunc* emitted(ir::Context& ctx, const ir::PrimFunc* f) const {
+    f = launches_as_loops(ctx, f);
     if (!options.schedule || options.opt_level == 0) return f;
     schedule::Options wanted;
     wanted.require_proof = options.check_bounds;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -25,7 +25,8 @@ constexpr std::uint64_t kMaxStack = 64 * 1024;
 
 // Constant and small: on the stack, once a call. Otherwise from the run's arena, which ends with the call.
 // Unchecked code keeps memory that an access may miss away from the stack.
-Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack) {
+Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack,
+                          bool unwritten) {
   memory_type(dtype.element());  // refuses formats that have no code
   std::uint64_t bytes = dtype.bytes();
   bool constant = on_stack;
@@ -40,6 +41,10 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     auto* made = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), std::max<std::uint64_t>(bytes, 1)), nullptr,
                                  llvm::StringRef(name));
     made->setAlignment(llvm::Align(64));
+    if (unwritten) {
+      b_.SetInsertPoint(made->getParent(), std::next(made->getIterator()));
+      b_.CreateMemSet(made, b_.getInt8(0), bytes, llvm::Align(64));
+    }
     return {made, i64(std::int64_t(bytes))};
   }
   Value* size = i64(std::int64_t(dtype.bytes()));
@@ -97,7 +102,7 @@ std::vector<Lowering::Value*> Lowering::storage_extents(const ir::Buffer* b) {
 void Lowering::allocate_buffer(const ir::Buffer* b) {
   if (hoisted_.contains(b)) return;
   const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(b->data);
-  const Memory memory = allocate(storage_extents(b), b->dtype, b->name, on_stack);
+  const Memory memory = allocate(storage_extents(b), b->dtype, b->name, on_stack, unwritten_.contains(b));
   pointers_[b->data] = memory;
   declare_view(b, memory);
 }
@@ -111,7 +116,7 @@ void Lowering::declare_view(const ir::Buffer* b, const Memory& memory) {
   views_[b] = std::move(v);
 }
 
-// Buffers whose size is known on entry are allocated there, once, also when they stand inside loops.
+// Buffers whose size is known on entry are allocated there, once, also when they are inside loops.
 void Lowering::hoist_allocations(const ir::PrimFunc* f) {
   const auto known = [&](const ir::Buffer* b) {
     std::vector<const ir::Var*> vars;

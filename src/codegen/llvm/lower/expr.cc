@@ -1,7 +1,7 @@
 // Scalar expressions: arithmetic with eval's rounding and wrapping, conversions, lazy conditions, vectors.
 #include <fmt/format.h>
 
-#include "codegen/llvm/lower/lowering.h"
+#include "codegen/llvm/lower/depth.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -14,18 +14,8 @@ using runtime::ErrorKind;
 
 namespace {
 
-// Expressions nest no deeper than the front end reads them.
-constexpr int kMaxDepth = 1'500;
 // Wider vectors make LLVM's code generation slow beyond measure.
-constexpr int kMaxLanes = 512;
-
-struct DepthGuard {
-  explicit DepthGuard(int& d) : depth(d) {
-    if (++depth > kMaxDepth) refuse("an expression is nested too deeply");
-  }
-  ~DepthGuard() { --depth; }
-  int& depth;
-};
+constexpr int kMaxVectorLanes = 512;
 
 bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::Float && t.bits >= 32); }
 
@@ -34,7 +24,7 @@ bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::
 int Lowering::lanes_of(const ir::Expr* e) {
   const DType t = e->dtype();
   if (t.is_scalable()) refuse("scalable vectors have no code here");
-  if (t.lanes > kMaxLanes) refuse(fmt::format("vectors of {} lanes have no code here", t.lanes));
+  if (t.lanes > kMaxVectorLanes) refuse(fmt::format("vectors of {} lanes have no code here", t.lanes));
   return t.lanes < 1 ? 1 : t.lanes;
 }
 
@@ -81,7 +71,7 @@ Lowering::Value* Lowering::condition(const ir::Expr* e) {
 }
 
 Lowering::Value* Lowering::value(const ir::Expr* e) {
-  DepthGuard guard(depth_);
+  DepthGuard guard(depth_, "an expression is nested too deeply");
   if (const auto* v = as<ir::Var>(e)) return variable(v);
   if (const auto* i = as<ir::IntImm>(e)) {
     if (e->dtype().is_bool()) return b_.getInt1(i->value != 0);
@@ -307,7 +297,7 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
     case BinaryKind::Or:
       break;
   }
-  refuse("a logical operator stands on floats");
+  refuse("a logical operator on floats");
 }
 
 Lowering::Value* Lowering::int_binary(BinaryKind kind, Value* a, Value* b, DType t) {
@@ -479,7 +469,7 @@ Lowering::Value* Lowering::to_index(Value* v, DType t) {
 
 // In 64 bits throughout: an int32 index that would wrap is out of bounds anyway. Checked code computes as written.
 Lowering::Value* Lowering::index(const ir::Expr* e) {
-  DepthGuard guard(depth_);
+  DepthGuard guard(depth_, "an expression is nested too deeply");
   const DType t = e->dtype().element();
   if (const auto* i = as<ir::IntImm>(e)) return i64(i->value);
   if (const auto* v = as<ir::Var>(e)) {

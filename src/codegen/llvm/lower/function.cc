@@ -5,6 +5,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/eval/coverage.h"
 #include "rldb/ir/printer.h"
 #include "rldb/schedule/schedule.h"
 
@@ -40,6 +41,7 @@ llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result,
 
 Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& signature) {
   facts_ = schedule::prove_bounds(f);
+  unwritten_ = eval::allocations_left_unwritten(f);
   result_ = signature.result;
   make_entry(f, signature);
   prepare_notes(f);

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::codegen {
@@ -16,22 +19,23 @@ Lowering::Value* Lowering::intrinsic(const ir::IntrinsicInfo& row, const Operand
 #define RLDB_LLVM_Native(f) [](Lowering& l, const Operands& in) { return l.native(llvm::Intrinsic::f, in); }
 #define RLDB_LLVM_Own(f) [](Lowering& l, const Operands& in) { return l.f(in); }
 #define RLDB_LLVM_Form nullptr
+#define RLDB_LLVM_Eval nullptr
 #define RLDB_LLVM_None nullptr
   static constexpr Body kBodies[] = {
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_LLVM_##evaluate,
-#include "rldb/ir/intrinsic.def"
+#include "rldb/ir/intrinsic/intrinsic.def"
   };
-  const Body body = kBodies[std::size_t(row.id)];
+  const Body body = kBodies[row.index];
   return body ? body(*this, in) : nullptr;
 }
 
 Lowering::Value* Lowering::call(const ir::Call* c) {
   if (!as<ir::Op>(c->callee)) refuse("there is no code for the call " + where(c));
-  if (ir::is_call_of(c, ir::Intrinsic::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
-  if (ir::is_call_of(c, ir::Intrinsic::Reinterpret)) return reinterpret(c);
-  const bool is_ret = ir::is_call_of(c, ir::Intrinsic::Ret) && c->args.size() == 1;
-  if (is_ret || ir::is_call_of(c, ir::Intrinsic::Likely)) return value(c->args[0]);
-  if (ir::is_call_of(c, ir::Intrinsic::TvmCallPacked) || ir::is_call_of(c, ir::Intrinsic::TvmCallCpacked))
+  if (ir::is_call_of(c, ir::intrin::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
+  if (ir::is_call_of(c, ir::intrin::Reinterpret)) return reinterpret(c);
+  const bool is_ret = ir::is_call_of(c, ir::intrin::Ret) && c->args.size() == 1;
+  if (is_ret || ir::is_call_of(c, ir::intrin::Likely)) return value(c->args[0]);
+  if (ir::is_call_of(c, ir::intrin::TvmCallPacked) || ir::is_call_of(c, ir::intrin::TvmCallCpacked))
     return call_packed(c);
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
   const bool scalar = !c->args.empty() && !c->args[0]->dtype().is_void() && !c->args[0]->dtype().is_handle();
@@ -208,7 +212,7 @@ Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
 Lowering::Value* Lowering::call_packed(const ir::Call* c) {
   const auto* name = c->args.empty() ? nullptr : as<ir::StringImm>(c->args[0]);
   if (!name) refuse("a packed call has no constant name");
-  if (widened_) refuse("a packed call stands in a widened loop");
+  if (widened_) refuse("a packed call in a vectorised loop");
   llvm::Type* word = b_.getInt64Ty();
   const std::size_t count = c->args.size() - 1;
   const auto on_stack = [&](std::size_t words) {
@@ -220,15 +224,10 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
     b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(word, array, at));
   };
   Value* rows = on_stack(std::max<std::size_t>(1, 2 * count));
-  const auto buffer_of = [&](const ir::Expr* e) -> const ir::Buffer* {
-    if (const auto* inner = as<ir::Call>(e)) {
-      if (ir::is_call_of(inner, ir::Intrinsic::TvmStackMakeArray) && !inner->args.empty()) e = inner->args[0];
-    }
-    const auto* v = as<ir::Var>(e);
-    if (!v) return nullptr;
-    for (const auto& [buffer, made] : views_)
-      if (buffer->data == v) return buffer;
-    return nullptr;
+  const auto buffer_of = [&](const ir::Expr* e) {
+    ir::PointedBuffer memory(e);
+    for (const auto& [buffer, made] : views_) memory.offer(buffer);
+    return memory.found();
   };
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Expr* e = c->args[i + 1];

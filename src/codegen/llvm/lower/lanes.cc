@@ -12,7 +12,7 @@ using ir::BinaryKind;
 
 namespace {
 
-constexpr std::int64_t kMaxLanes = 64;
+constexpr std::int64_t kMaxUnrolledLanes = 64;
 
 using StepOf = std::function<std::optional<std::int64_t>(const ir::Var*)>;
 
@@ -152,7 +152,7 @@ bool Lowering::may_alias(const ir::Buffer* a, const ir::Buffer* b) const {
 
 bool Lowering::may_widen(const ir::ForStmt* loop) {
   const auto extent = ir::const_int(loop->extent);
-  if (!extent || *extent < 2 || *extent > kMaxLanes || loop->step || !loop->annotations.empty()) return false;
+  if (!extent || *extent < 2 || *extent > kMaxUnrolledLanes || loop->step || !loop->annotations.empty()) return false;
   Body body;
   if (!body.simple(loop->body) || body.stores.empty()) return false;
   if (options_.check_bounds && !facts_.all_proved(loop->body)) return false;

@@ -1,8 +1,9 @@
 // Loops: as LLVM's loops, or unrolled and vectorised as the text says; chunks between looks at the interrupt.
 #include <fmt/format.h>
 
-#include "codegen/llvm/lower/lowering.h"
-#include "rldb/ir/op_name.h"
+#include "codegen/llvm/lower/depth.h"
+#include "rldb/ir/attr_name.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -15,7 +16,6 @@ using runtime::ErrorKind;
 
 namespace {
 
-constexpr int kMaxDepth = 1'500;
 // Nodes that explicit unrolling may make of one loop, and in one kernel. A loop that would make more stays a loop.
 constexpr std::uint64_t kMaxUnrolled = 8 * 1024;
 constexpr std::uint64_t kMaxUnrolledInAll = 4 * kMaxUnrolled;
@@ -69,8 +69,7 @@ bool leaves_loop(const ir::Stmt* s) {
   bool found = false;
   ir::walk(s, [&](const ir::Node* n) {
     const auto* e = as<ir::Call>(n);
-    found =
-        found || (e && (ir::is_call_of(e, ir::Intrinsic::BreakLoop) || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)));
+    found = found || (e && (ir::is_call_of(e, ir::intrin::BreakLoop) || ir::is_call_of(e, ir::intrin::ContinueLoop)));
     return !found;
   });
   return found;

@@ -152,7 +152,8 @@ class Lowering {
   void allocate_buffer(const ir::Buffer* b);
   void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
-  Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack);
+  // `unwritten`: what is read may not have been written; it is zero then, as memory from the arena is.
+  Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack, bool unwritten);
   std::vector<Value*> storage_extents(const ir::Buffer* b);
   void match_region(const ir::MatchBufferRegion& m);
   void decl_buffer(const ir::DeclBuffer* s);
@@ -296,6 +297,7 @@ class Lowering {
   bool wide_ = false;  // index arithmetic is done in 64 bits also in checked code
   std::unordered_set<const ir::Var*> match_defined_;
   std::unordered_set<const ir::Buffer*> hoisted_;
+  std::unordered_set<const ir::Buffer*> unwritten_;  // allocations of which elements may stay unwritten
   std::vector<Loop> loops_;
   std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
   std::unordered_set<const ir::ForStmt*> unrolled_;

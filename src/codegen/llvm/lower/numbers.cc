@@ -5,6 +5,8 @@
 #include "codegen/llvm/engine/compile.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::codegen {
@@ -41,8 +43,8 @@ bool reads_what_it_writes(const ir::BufferStore* s) {
 
 // Writes that no statement of the kernel shows.
 bool may_write_elsewhere(const ir::Call* c) {
-  if (ir::is_call_of(c, ir::Intrinsic::Ret) || ir::is_call_of(c, ir::Intrinsic::BreakLoop) ||
-      ir::is_call_of(c, ir::Intrinsic::ContinueLoop) || ir::is_call_of(c, ir::Intrinsic::TvmStorageSync))
+  if (ir::is_call_of(c, ir::intrin::Ret) || ir::is_call_of(c, ir::intrin::BreakLoop) ||
+      ir::is_call_of(c, ir::intrin::ContinueLoop) || ir::is_call_of(c, ir::intrin::TvmStorageSync))
     return false;
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
   return !row || row->purity != ir::IntrinsicPurity::Pure;

@@ -1,7 +1,9 @@
 // Statements.
 #include <fmt/format.h>
 
-#include "codegen/llvm/lower/lowering.h"
+#include "codegen/llvm/lower/depth.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -11,24 +13,10 @@ namespace rldb::codegen {
 using ir::as;
 using runtime::ErrorKind;
 
-namespace {
-
-constexpr int kMaxDepth = 1'500;
-
-struct DepthGuard {
-  explicit DepthGuard(int& d) : depth(d) {
-    if (++depth > kMaxDepth) refuse("it is nested too deeply");
-  }
-  ~DepthGuard() { --depth; }
-  int& depth;
-};
-
-}  // namespace
-
 void Lowering::start_dead_block() { b_.SetInsertPoint(new_block("dead")); }
 
 void Lowering::stmt(const ir::Stmt* s) {
-  DepthGuard guard(depth_);
+  DepthGuard guard(depth_, "it is nested too deeply");
   if (terminated()) start_dead_block();
   if (const auto* st = as<ir::SeqStmt>(s)) {
     for (const ir::Stmt* part : st->stmts) stmt(part);
@@ -58,7 +46,7 @@ void Lowering::stmt(const ir::Stmt* s) {
     std::vector<Value*> extents;
     for (const ir::Expr* e : st->extents) extents.push_back(index(e));
     const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(st->var);
-    pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack);
+    pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack, true);
   } else if (const auto* st = as<ir::AllocateConstStmt>(s)) {
     allocate_const(st);
   } else if (const auto* st = as<ir::AttrStmt>(s)) {
@@ -106,20 +94,21 @@ void Lowering::attr_stmt(const ir::AttrStmt* s) {
   if (s->thread_var) {
     const auto extent = ir::const_int(s->value);
     if (!extent || *extent != 1)
-      refuse(fmt::format("it runs on GPU threads (`{}` of `{}`)", s->key, s->thread_var->name));
+      refuse(
+          fmt::format("it runs on GPU threads that wait for each other (`{}` of `{}`)", s->key, s->thread_var->name));
     vars_[s->thread_var] = {llvm::ConstantInt::get(value_type(s->thread_var->dtype()), 0), i64(0), nullptr, true};
   }
   stmt(s->body);
 }
 
 void Lowering::evaluate(const ir::Expr* e) {
-  const bool for_good = ir::is_call_of(e, ir::Intrinsic::BreakLoop);
-  if (ir::is_call_of(e, ir::Intrinsic::Ret)) {
+  const bool for_good = ir::is_call_of(e, ir::intrin::BreakLoop);
+  if (ir::is_call_of(e, ir::intrin::Ret)) {
     if (const auto* c = as<ir::Call>(e); !c->args.empty()) store_result(c->args[0]);
     return_well();
-  } else if (for_good || ir::is_call_of(e, ir::Intrinsic::ContinueLoop)) {
+  } else if (for_good || ir::is_call_of(e, ir::intrin::ContinueLoop)) {
     leave_loop(for_good);
-  } else if (ir::is_call_of(e, ir::Intrinsic::TvmStorageSync)) {
+  } else if (ir::is_call_of(e, ir::intrin::TvmStorageSync)) {
     // One thread: nothing to wait for.
   } else {
     value(e);
@@ -127,7 +116,7 @@ void Lowering::evaluate(const ir::Expr* e) {
 }
 
 void Lowering::leave_loop(bool for_good) {
-  if (loops_.empty()) refuse("break or continue stands outside a loop");
+  if (loops_.empty()) refuse("break or continue outside of a loop");
   b_.CreateBr(for_good ? loops_.back().exit : loops_.back().next);
 }
 

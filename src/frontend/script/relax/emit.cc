@@ -5,7 +5,9 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op/call.h"
+#include "rldb/ir/op_id.h"
+#include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_script.h"
@@ -109,13 +111,13 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
 
 // Names that the RFC and older texts use for operators of today.
 std::string_view modern_name(std::string_view path) {
-  static const std::unordered_map<std::string_view, std::string_view> table = {
-#define RLDB_OP_SPELLING(name, Op) {name, short_op::Op},
+  static const std::unordered_map<std::string_view, op::Id> table = {
+#define RLDB_OP_SPELLING(name, Op) {name, op::Id::Op},
 #include "rldb/ir/op/rule.def"
   };
   const auto it = table.find(path);
   if (it == table.end() || ops::find(path)) return path;
-  return it->second;
+  return op::short_name(op::row(it->second).name);
 }
 
 void report_at_argument(Reader& r, const CallNode& call, source::Message m, const std::vector<ops::CallArg>& given,
@@ -139,7 +141,7 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
 
 // The arguments of call_tir are written in line; a variable that is bound to a tuple stands for it.
 void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
-  if (r.module && !r.module->check_well_formed) return;  // the text is taken as it is
+  if (r.module && !r.module->check_well_formed) return;  // the text is accepted unchanged
   std::size_t position = 0;
   for (ops::CallArg& a : given) {
     const bool is_args = a.keyword == "args" || (a.keyword.empty() && position == 1);
@@ -191,7 +193,7 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
     if (hint.empty()) hint = "annotate the variable to keep the call with that type";
     return r.error_hint(call.function, std::move(hint), diag::OperatorWithoutType, call.shown());
   }
-  if (r.memo) r.memo->read_always();  // whether it is noted depends on what stands before
+  if (r.memo) r.memo->read_always();  // whether it is noted depends on what comes before
   if (r.options.unknown_op_notes && r.noted_ops.insert(call.path).second)
     r.report(call.function.span(), source::message(diag::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
   return Val::of(static_cast<const ir::Expr*>(

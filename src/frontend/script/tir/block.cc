@@ -329,27 +329,14 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
   for (std::size_t i = 0; i < v.items.size(); ++i) {
     const Val& item = v.items[i];
     const Node where = item.cst ? item.cst : at;
-    const ir::DType dim = i < b->shape.size() ? b->shape[i]->dtype() : ir::DType::Int(32);
     if (!item.is(ValKind::Slice)) {
       const ir::Expr* e = to_scalar(r, item, where);
       if (!e || !point_range(r, e, where, ranges)) return std::nullopt;
       continue;
     }
-    const ir::Expr* begin =
-        item.items[0].is(ValKind::None) ? r.ctx.int_imm(dim, 0) : to_scalar(r, item.items[0], where);
-    const ir::Expr* end = item.items[1].is(ValKind::None) ? (i < b->shape.size() ? b->shape[i] : nullptr)
-                                                          : to_scalar(r, item.items[1], where);
-    if (!begin || !end) return std::nullopt;
-    auto both = ir::match_dtypes(r.ctx, begin, end);
-    if (!both.ok()) {
-      r.report(where.span(), std::move(both).error());
-      return std::nullopt;
-    }
-    if (!is_index(both->first)) {
-      r.error(where, diag::IndexNotInteger, describe(r, Val::of(both->first)));
-      return std::nullopt;
-    }
-    ranges.push_back({both->first, region_extent(r, both->first, both->second)});
+    const auto bounds = slice_bounds(r, b, i, item, where);
+    if (!bounds) return std::nullopt;
+    ranges.push_back({bounds->first, region_extent(r, bounds->first, bounds->second)});
   }
   if (ranges.size() != b->shape.size() && !b->shape.empty()) {
     r.error(at, diag::IndexCount, b->name, b->shape.size(), ranges.size());

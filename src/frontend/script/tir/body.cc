@@ -9,6 +9,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "frontend/script/value/unsupported.h"
+#include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
@@ -81,9 +82,9 @@ class StatementReader {
       case cst::StatementKind::ReturnStatement:
         return return_statement(s);
       case cst::StatementKind::BreakStatement:
-        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::BreakLoop, {})), s));
+        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::intrin::BreakLoop, {})), s));
       case cst::StatementKind::ContinueStatement:
-        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::ContinueLoop, {})), s));
+        return tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(ir::DType::Int(32), ir::intrin::ContinueLoop, {})), s));
       case cst::StatementKind::PassStatement:
         return tir_.emit(at(r_.ctx.evaluate(r_.ctx.i32(0)), s));
       case cst::StatementKind::UnexpectedIndent:
@@ -541,7 +542,7 @@ class StatementReader {
       read_loop_over(r_, *static_cast<const LoopSpec*>(v.pointer), alias, value, s.child(Field::Body));
       return false;
     }
-    // OLD: with T.decl_buffer(...) as B: its declaration stands before the body already.
+    // OLD: with T.decl_buffer(...) as B: its declaration is before the body already.
     if (v.is(ValKind::Buffer) && value.is(Kind::Call)) {
       if (targets.size() == 1) fn_.scope.define(targets[0].text(), v, targets[0].span());
       return true;
@@ -586,7 +587,7 @@ class StatementReader {
     const Val v = eval(r_, value);
     if (v.is(ValKind::None)) return;
     const ir::Expr* e = to_scalar(r_, v, value);
-    if (e) tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(e->dtype(), ir::Intrinsic::Ret, {e})), s));
+    if (e) tir_.emit(at(r_.ctx.evaluate(r_.ctx.intrin(e->dtype(), ir::intrin::Ret, {e})), s));
   }
 
   Reader& r_;

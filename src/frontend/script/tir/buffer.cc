@@ -6,6 +6,8 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
 
@@ -155,6 +157,25 @@ const ir::Type* pointer_type(Reader& r, const CallNode& call) {
 
 // ---- accesses ----
 
+std::optional<std::pair<const ir::Expr*, const ir::Expr*>> slice_bounds(Reader& r, const ir::Buffer* buffer,
+                                                                        std::size_t i, const Val& slice, Node at) {
+  const ir::Expr* whole = i < buffer->shape.size() ? buffer->shape[i] : nullptr;
+  const ir::DType dtype = whole ? whole->dtype() : ir::DType::Int(32);
+  const ir::Expr* begin = slice.items[0].is(ValKind::None) ? r.ctx.int_imm(dtype, 0) : to_scalar(r, slice.items[0], at);
+  const ir::Expr* end = slice.items[1].is(ValKind::None) ? whole : to_scalar(r, slice.items[1], at);
+  if (!begin || !end) return std::nullopt;
+  auto both = ir::match_dtypes(r.ctx, begin, end);
+  if (!both.ok()) {
+    r.report(at.span(), std::move(both).error());
+    return std::nullopt;
+  }
+  if (!is_index(both->first)) {
+    r.error(at, diag::IndexNotInteger, describe(r, Val::of(both->first)));
+    return std::nullopt;
+  }
+  return std::pair{both->first, both->second};
+}
+
 std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buffer* buffer, std::span<const Val> index,
                                                        Node at) {
   std::vector<const ir::Expr*> out;
@@ -171,26 +192,13 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
       out.push_back(e);
       continue;
     }
-    const ir::DType dim = i < buffer->shape.size() ? buffer->shape[i]->dtype() : ir::DType::Int(32);
-    const ir::Expr* begin =
-        item.items[0].is(ValKind::None) ? r.ctx.int_imm(dim, 0) : to_scalar(r, item.items[0], where);
-    const ir::Expr* end = item.items[1].is(ValKind::None) ? (i < buffer->shape.size() ? buffer->shape[i] : nullptr)
-                                                          : to_scalar(r, item.items[1], where);
-    if (!begin || !end) return std::nullopt;
-    auto both = ir::match_dtypes(r.ctx, begin, end);
-    if (!both.ok()) {
-      r.report(where.span(), std::move(both).error());
-      return std::nullopt;
-    }
-    begin = both->first;
-    if (!is_index(begin)) {
-      r.error(where, diag::IndexNotInteger, describe(r, Val::of(begin)));
-      return std::nullopt;
-    }
+    const auto bounds = slice_bounds(r, buffer, i, item, where);
+    if (!bounds) return std::nullopt;
+    const auto [begin, end] = *bounds;
     const ir::Expr* step = item.items[2].is(ValKind::None) ? r.ctx.int_imm(begin->dtype(), 1)
                                                            : to_scalar(r, item.items[2], where, begin->dtype());
     if (!step) return std::nullopt;
-    const ir::Expr* length = region_extent(r, begin, both->second);
+    const ir::Expr* length = region_extent(r, begin, end);
     const auto n = ir::const_int(length), s = ir::const_int(step);
     if (n && s && *s > 0) {
       const std::int64_t lanes = *n / *s + (*n % *s > 0 ? 1 : 0);
@@ -259,7 +267,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     if (e->dtype().lanes == 1) {
       const ir::Expr* lanes = r.ctx.i32(dtype.lanes < 0 ? -dtype.lanes : dtype.lanes);
       if (dtype.is_scalable())
-        lanes = r.ctx.binary(ir::BinaryKind::Mul, r.ctx.intrin(ir::DType::Int(32), ir::Intrinsic::Vscale, {}), lanes);
+        lanes = r.ctx.binary(ir::BinaryKind::Mul, r.ctx.intrin(ir::DType::Int(32), ir::intrin::Vscale, {}), lanes);
       return r.ctx.broadcast(ir::cast_to(r.ctx, dtype.element(), e), lanes);
     }
     r.error(at, diag::LanesDiffer, runtime::to_string(e->dtype()), runtime::to_string(dtype));
@@ -365,11 +373,10 @@ Val access_ptr(Reader& r, const ir::Buffer* b, const CallNode& call) {
   }
   if (!size) return {};
   if (offset && !extent) size = ir::sub(r.ctx, size, base);
-  const ir::Expr* tag =
-      r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::TypeAnnotation).op), {}, r.ctx.prim(b->dtype));
+  const ir::Expr* tag = r.ctx.call_typed(r.ctx.op(ir::info(ir::intrin::TypeAnnotation).op), {}, r.ctx.prim(b->dtype));
   const ir::Expr* list[] = {tag, b->data, base, size, r.ctx.i32(mask)};
   return Val::of(static_cast<const ir::Expr*>(
-      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::TvmAccessPtr).op), list, r.ctx.prim(ir::DType::Handle())),
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::intrin::TvmAccessPtr).op), list, r.ctx.prim(ir::DType::Handle())),
            call.node)));
 }
 

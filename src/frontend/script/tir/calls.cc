@@ -7,6 +7,9 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
@@ -298,18 +301,20 @@ Val let_form(Reader& r, const CallNode& call) {
   return Val::of(e);
 }
 
+bool is_named(const CallNode& call, ir::Intrinsic id) { return call.path == ir::info(id).name; }
+
 Val limit_form(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto v = args.require(0, "dtype");
   args.finish();
   const auto t = v ? to_dtype(r, *v, args.node(0, "dtype")) : std::nullopt;
   if (!t) return {};
-  const bool infinite = call.path == "infinity";
+  const bool infinite = is_named(call, ir::intrin::Infinity);
   if (!is_literal_dtype(*t) || (infinite && !t->is_float()))
     return r.error(args.node(0, "dtype"), diag::ExpectedDType, no_such_literal(*t));
   if (infinite)
     return Val::of(static_cast<const ir::Expr*>(r.ctx.float_imm(*t, std::numeric_limits<double>::infinity())));
-  return Val::of(call.path == "min_value" ? ir::min_value(r.ctx, *t) : ir::max_value(r.ctx, *t));
+  return Val::of(is_named(call, ir::intrin::MinValue) ? ir::min_value(r.ctx, *t) : ir::max_value(r.ctx, *t));
 }
 
 Val imm_form(Reader& r, const CallNode& call) {
@@ -335,17 +340,6 @@ Val string_imm(Reader& r, const CallNode& call) {
   args.finish();
   const auto s = v ? to_str(r, *v, args.node(0, "value")) : std::nullopt;
   return s ? Val::of(static_cast<const ir::Expr*>(r.ctx.string(*s))) : Val();
-}
-
-// T.meta_var(e), T.expr(e): the value itself.
-Val identity(Reader& r, const CallNode& call) {
-  Arguments args(r, call);
-  const auto v = args.require(0, "value");
-  args.finish();
-  if (!v) return {};
-  Val out = *v;
-  out.fresh = true;
-  return out;
 }
 
 Val buffer_var(Reader& r, const CallNode& call) {
@@ -415,7 +409,7 @@ Val if_then_else(Reader& r, const Val& cond, const Val& yes, const Val& no, Node
   if (const auto known = ir::const_int(c)) return Val::of(*known ? a : b);
   const ir::Expr* list[] = {c, a, b};
   return Val::of(static_cast<const ir::Expr*>(
-      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::IfThenElse).op), list, a->type), at)));
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::intrin::IfThenElse).op), list, a->type), at)));
 }
 
 const ir::Expr* lambda_expr(Reader& r, const Val& lambda, Node at) {
@@ -510,7 +504,7 @@ Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
 
 std::span<const HandlerRow> tir_handlers() {
   using enum ir::BinaryKind;
-  static constexpr HandlerRow kRows[] = {
+  static const HandlerRow kRows[] = {
       {"Add", node_form<Add>},
       {"Sub", node_form<Sub>},
       {"Mul", node_form<Mul>},
@@ -542,25 +536,25 @@ std::span<const HandlerRow> tir_handlers() {
       {"Cast", cast_form},
       {"cast", cast_form},
       {"Select", select_form},
-      {"if_then_else", if_then_else_form},
+      {ir::info(ir::intrin::IfThenElse).name, if_then_else_form},
       {"Ramp", ramp_form},
       {"ramp", ramp_form},
       {"Broadcast", broadcast_form},
       {"broadcast", broadcast_form},
       {"Shuffle", shuffle_form},
       {"Let", let_form},
-      {"min_value", limit_form},
-      {"max_value", limit_form},
-      {"infinity", limit_form},
+      {ir::info(ir::intrin::MinValue).name, limit_form},
+      {ir::info(ir::intrin::MaxValue).name, limit_form},
+      {ir::info(ir::intrin::Infinity).name, limit_form},
       {"FloatImm", imm_form},
       {"IntImm", imm_form},
       {"StringImm", string_imm},
-      {"meta_var", identity},
+      {"meta_var", meta_var},
       {"buffer_var", buffer_var},
       {"Ptr", buffer_var},
       {"comm_reducer", comm_reducer},
       {"call_intrin", call_intrin},
-      {"address_of", address_of},
+      {ir::info(ir::intrin::AddressOf).name, address_of},
       {"target", opaque},
       {"Target", opaque},
       {"iter_var", opaque},

@@ -4,7 +4,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script.h"

@@ -4,7 +4,9 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
 #include "rldb/source/diagnostic_script.h"
 
 namespace rldb::frontend::script {
@@ -149,6 +151,14 @@ ir::DType default_dtype(Rule rule, const std::vector<const ir::Expr*>& args) {
   return first;
 }
 
+// A shuffle gives what its value is, a mask of lanes is a word; of the others the rule says it.
+ir::DType usual_dtype(Rule rule, std::string_view name, const std::vector<const ir::Expr*>& args) {
+  const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
+  const ir::Meeting meeting = row ? ir::meeting_of(row->id) : ir::Meeting::None;
+  if (meeting == ir::Meeting::Shuffle && args.size() > 1) return args[1]->dtype();
+  return meeting == ir::Meeting::ActiveMask ? ir::DType::UInt(32) : default_dtype(rule, args);
+}
+
 // As an attribute the void dtype means that there is none, hence its name.
 const ir::Attr* dtype_attr(Reader& r, ir::DType dtype) {
   return dtype.is_void() ? r.ctx.attr("void") : r.ctx.attr(dtype);
@@ -168,7 +178,7 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   }
   if ((rule == Rule::DTypeFirst || rule == Rule::DTypeLast) && !p.dtype)
     return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
-  const ir::DType usual = default_dtype(rule, p.args);
+  const ir::DType usual = usual_dtype(rule, name, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
   // A dtype that the name does not imply is kept as the call's attribute, so that the text can say it again.
   if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && dtype != usual)
@@ -210,7 +220,7 @@ Val call_intrin(Reader& r, const CallNode& call) {
   }
   const Rule rule = rule_of(*name);
   std::vector<ir::NamedAttr> attrs;
-  if (rule != Rule::DTypeFirst && rule != Rule::DTypeLast && default_dtype(rule, values) != *t)
+  if (rule != Rule::DTypeFirst && rule != Rule::DTypeLast && usual_dtype(rule, *name, values) != *t)
     attrs.push_back(r.ctx.named("dtype", dtype_attr(r, *t)));
   const ir::Type* type = t->is_void() ? static_cast<const ir::Type*>(r.ctx.void_type()) : r.ctx.prim(*t);
   return Val::of(
@@ -235,7 +245,7 @@ Val address_of(Reader& r, const CallNode& call) {
   if (!e) return {};
   const ir::Expr* list[] = {e};
   return Val::of(static_cast<const ir::Expr*>(
-      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::Intrinsic::AddressOf).op), list, r.ctx.prim(ir::DType::Handle())),
+      r.at(r.ctx.call_typed(r.ctx.op(ir::info(ir::intrin::AddressOf).op), list, r.ctx.prim(ir::DType::Handle())),
            call.node)));
 }
 

@@ -105,6 +105,9 @@ void declare_bare_dims(Reader& r, Node shape);
 // tir/buffer.cc
 Val index_buffer(Reader& r, const ir::Buffer* buffer, const std::vector<Val>& index, Node at);
 const ir::Expr* load_of_region(Reader& r, const Val& region, Node at);
+// Begin and end of a slice, the i-th index of an access, in one dtype. Nothing after a report.
+std::optional<std::pair<const ir::Expr*, const ir::Expr*>> slice_bounds(Reader& r, const ir::Buffer* buffer,
+                                                                        std::size_t i, const Val& slice, Node at);
 // Indices of an access: slices become ramps. Nothing after a report.
 std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buffer* buffer, std::span<const Val> index,
                                                        Node at);

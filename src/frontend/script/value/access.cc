@@ -9,7 +9,7 @@
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/op_name.h"
+#include "rldb/ir/op/creation.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
 

@@ -6,6 +6,7 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/arguments.h"
 #include "rldb/source/diagnostic_script.h"
@@ -331,17 +332,17 @@ std::optional<ir::BinaryKind> node_of(Op op) {
 std::optional<ir::Intrinsic> intrinsic_of(Op op) {
   switch (op) {
     case Op::Pow:
-      return ir::Intrinsic::Pow;
+      return ir::intrin::Pow;
     case Op::Shl:
-      return ir::Intrinsic::ShiftLeft;
+      return ir::intrin::ShiftLeft;
     case Op::Shr:
-      return ir::Intrinsic::ShiftRight;
+      return ir::intrin::ShiftRight;
     case Op::BitAnd:
-      return ir::Intrinsic::BitwiseAnd;
+      return ir::intrin::BitwiseAnd;
     case Op::BitOr:
-      return ir::Intrinsic::BitwiseOr;
+      return ir::intrin::BitwiseOr;
     case Op::BitXor:
-      return ir::Intrinsic::BitwiseXor;
+      return ir::intrin::BitwiseXor;
     case Op::Add:
     case Op::Sub:
     case Op::Mul:
@@ -449,7 +450,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   if (!e->dtype().is_integral() && !e->dtype().is_float())
     return r.error(at, diag::BadOperand, op == "neg" ? "-" : op, describe(r, a));
   if (op == "~")
-    return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), ir::Intrinsic::BitwiseNot, {e}), at)));
+    return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.intrin(e->dtype(), ir::intrin::BitwiseNot, {e}), at)));
   // TVM: -x is x * -1; a literal folds.
   auto made = ir::make_binary(r.ctx, ir::BinaryKind::Mul, e, r.ctx.literal(e->dtype().element(), -1));
   if (made.ok()) return Val::of(r.at(*made, at));

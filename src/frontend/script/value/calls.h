@@ -71,6 +71,7 @@ std::span<const HandlerRow> ir_handlers();      // ir_calls.cc (I.)
 std::span<const HandlerRow> python_handlers();  // range, len, ...
 
 Val range_call(Reader& r, const CallNode& call);                     // I.Range(begin, end), T.Range
+Val meta_var(Reader& r, const CallNode& call);                       // I.meta_var(e), T.meta_var: the value itself
 Val call_node(Reader& r, const CallNode& call);                      // relax.Call(op, [args], ...)
 Val relax_operator(Reader& r, const CallNode& call);                 // any other R. name
 Val tir_intrinsic(Reader& r, const CallNode& call);                  // any other T. name

@@ -13,7 +13,7 @@ Val eval_string(Reader& r, Node n);
 Val eval_attribute(Reader& r, Node n);
 Val eval_call(Reader& r, Node n);
 Val eval_subscript(Reader& r, Node n);
-Val eval_indexed(Reader& r, Node n);  // what stands before `[`: a scalar of its own is a buffer there
+Val eval_indexed(Reader& r, Node n);  // what comes before `[`: a scalar of its own is a buffer there
 Val eval_comprehension(Reader& r, Node n);
 
 // `op` is the Python operator; "neg" and "~" take one operand. `at` is the operator or the whole expression.

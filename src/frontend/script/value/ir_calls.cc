@@ -91,8 +91,6 @@ Val range_call(Reader& r, const CallNode& call) {
   return Val::of_list(ValKind::Range, r.keep(std::vector<Val>{*a, extent}));
 }
 
-namespace {
-
 Val meta_var(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto v = args.require(0, "value");
@@ -102,6 +100,8 @@ Val meta_var(Reader& r, const CallNode& call) {
   out.fresh = true;
   return out;
 }
+
+namespace {
 
 Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, diag::Misplaced, call.shown()); }
 

@@ -400,7 +400,7 @@ bool not_a_type(Reader& r, Node n) {
                                                        "Any",    "Object", "PackedFunc", "DTensor"};
   if (std::find(kTypes.begin(), kTypes.end(), p.rest) != kTypes.end()) return false;
   const std::string_view near = source::nearest(p.rest, kTypes);
-  // R.const and the like give a value: what stands there is said with its type.
+  // R.const and the like give a value: what is there is said with its type.
   if (near.empty() && find_handler(Space::Relax, p.rest) != nullptr) return false;
   r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near), diag::NotAType,
                name.text());

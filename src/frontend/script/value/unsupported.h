@@ -8,7 +8,7 @@ namespace rldb::frontend::script {
 
 // "a while loop", "`:=`".
 std::string shown_kind(Kind kind);
-// Reports a statement that cannot stand in `where` at its first line, and poisons the names that it would have bound.
+// Reports a statement that cannot be in `where` at its first line, and poisons the names that it would have bound.
 void unsupported_statement(Reader& r, Node statement, std::string_view where);
 
 }  // namespace rldb::frontend::script

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/support/check.h"
 
 namespace rldb::relay {

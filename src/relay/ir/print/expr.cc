@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "relay/ir/print/printer_impl.h"
+#include "rldb/relay/ir/op_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay::print_detail {

@@ -44,7 +44,8 @@ class Values {
   std::size_t parts_ = 0;  // of the type at hand
 };
 
-std::string float_text(double value, int bits);
+// With the suffix of `bits`; read again as a number of `read_bits`.
+std::string float_text(double value, int bits, int read_bits);
 std::string metadata_json(const MetaTable& table);
 
 class Printer {

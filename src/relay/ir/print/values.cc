@@ -25,14 +25,14 @@ double read_as(const std::string& digits, int bits) {
 
 }  // namespace
 
-// Six digits as TVM has it, and as many as it takes where they say another number.
-std::string float_text(double value, int bits) {
+// Six digits as TVM has it, and as many as it takes where they are read as another number.
+std::string float_text(double value, int bits, int read_bits) {
   const std::string suffix = bits == 32 ? "f" : fmt::format("f{}", bits);
   if (std::isinf(value)) return value < 0 ? "-inf" + suffix : "inf" + suffix;
   std::string digits;
   for (int precision = 6; precision <= 17; ++precision) {
     digits = fmt::format("{:.{}g}", value, precision);
-    if (read_as(digits, bits) == value) break;
+    if (read_as(digits, read_bits) == value) break;
   }
   return digits + suffix;
 }
@@ -47,7 +47,7 @@ std::string Values::literal(const runtime::Tensor& scalar) {
   const double value = scalar.at(0);
   // Neither `nan` nor an infinity of another width has a literal.
   if (std::isnan(value) || (std::isinf(value) && t.bits != 32)) return {};
-  return float_text(value, t.bits);
+  return float_text(value, t.bits, t.bits);
 }
 
 std::string Values::tensor(const TensorType& t) {
@@ -119,9 +119,9 @@ std::string Values::attr(const AttrValue* v) {
     case AttrKind::Bool:
       return v->integer != 0 ? "True" : "False";
     case AttrKind::Float:
-      return float_text(v->real, v->bits);
+      return float_text(v->real, v->bits, 64);  // those of attributes are read as they stand
     case AttrKind::String:
-      // Reading decodes no escapes, so a quote cannot stand in a text; all else stands for itself.
+      // Reading decodes no escapes, so a quote cannot be in a text; all else stands for itself.
       return fmt::format("\"{}\"", v->text);
     case AttrKind::List: {
       std::string items;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "relay/ops/relations/relations.h"
+#include "relay/ops/relation.h"
 
 namespace rldb::relay::relations {
 
@@ -35,7 +35,7 @@ std::optional<Equation> read_equation(std::string_view text) {
     e.result = plain.substr(arrow + 2);
     return e;
   }
-  // Without an arrow: those that stand once, in their order.
+  // Without an arrow: those that occur once, in their order.
   std::map<char, int> count;
   for (const char c : label_list)
     if (c != ',') ++count[c];

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "relay/ops/relations/relations.h"
+#include "relay/ops/relation.h"
 
 namespace rldb::relay::relations {
 

@@ -1,7 +1,7 @@
 // Layers: products, normalisations, padding, losses.
 #include <fmt/format.h>
 
-#include "relay/ops/relations/relations.h"
+#include "relay/ops/relation.h"
 
 namespace rldb::relay::relations {
 
@@ -25,8 +25,16 @@ std::optional<Outcome> need_rank(const Operands& o, std::size_t i, std::size_t l
 }
 constexpr std::size_t kAnyRank = ~std::size_t(0);
 
+// An operand whose type nothing says has this one.
+void give_type(const Operands& o, std::size_t i, const Dims& dims) {
+  if (i < o.types.size() && o.types[i]->kind == TypeKind::Hole)
+    o.solver.unify(o.types[i], o.ctx.tensor(dims, o.tensor(0)->dtype));
+}
+
 // Operands behind the first hold one value for each place of an axis.
 std::optional<Outcome> need_vectors(const Operands& o, std::size_t axis) {
+  for (std::size_t i = 1; i < o.types.size(); ++i) give_type(o, i, {o.tensor(0)->shape[axis]});
+  if (auto early = o.need_tensors(o.types.size())) return *early;
   for (std::size_t i = 1; i < o.types.size(); ++i) {
     if (auto wrong = need_rank(o, i, 1, 1)) return wrong;
     if (!agree(o.tensor(i)->shape[0], o.tensor(0)->shape[axis]))
@@ -45,7 +53,7 @@ std::optional<Outcome> axis_with_vectors(const Operands& o, std::size_t& axis) {
 }  // namespace
 
 Outcome BiasAdd(const Operands& o) {
-  if (auto early = o.need_tensors(2)) return *early;
+  if (auto early = o.need_tensors(1)) return *early;
   std::size_t axis = 0;
   if (auto wrong = axis_with_vectors(o, axis)) return *wrong;
   return Outcome::of(o.types[0]);
@@ -61,8 +69,10 @@ Outcome Softmax(const Operands& o) {
 }
 
 Outcome Dense(const Operands& o) {
-  if (auto early = o.need_tensors(2)) return *early;
+  if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = need_rank(o, 0, 1, kAnyRank)) return *wrong;
+  if (const auto units = o.integer("units")) give_type(o, 1, {known(*units), dims_of(*o.tensor(0)).back()});
+  if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = need_rank(o, 1, 2, 2)) return *wrong;
   Dims dims = dims_of(*o.tensor(0));
   const Dim units = o.integer("units") ? known(*o.integer("units")) : o.tensor(1)->shape[0];
@@ -71,6 +81,18 @@ Outcome Dense(const Operands& o) {
   if (!agree(units, o.tensor(1)->shape[0]))
     return different("units and rows of the weight:", units, o.tensor(1)->shape[0]);
   dims.back() = units;
+  return Outcome::of(o.ctx.tensor(dims, result_dtype(o)));
+}
+
+// The weight is in blocks of rows: (blocks, inner dim, rows of a block).
+Outcome DensePack(const Operands& o) {
+  if (auto early = o.need_tensors(2)) return *early;
+  if (auto wrong = need_rank(o, 0, 2, 2)) return *wrong;
+  if (auto wrong = need_rank(o, 1, 3, 3)) return *wrong;
+  const auto& weight = o.tensor(1)->shape;
+  if (!agree(o.tensor(0)->shape[1], weight[1])) return different("the inner dims", o.tensor(0)->shape[1], weight[1]);
+  const bool both = is_known(weight[0]) && is_known(weight[2]);
+  const Dims dims{o.tensor(0)->shape[0], both ? known(weight[0].value * weight[2].value) : Dim{}};
   return Outcome::of(o.ctx.tensor(dims, result_dtype(o)));
 }
 
@@ -101,7 +123,7 @@ Outcome BatchMatmul(const Operands& o) {
 }
 
 Outcome BatchNorm(const Operands& o) {
-  if (auto early = o.need_tensors(5)) return *early;
+  if (auto early = o.need_tensors(1)) return *early;
   std::size_t axis = 0;
   if (auto wrong = axis_with_vectors(o, axis)) return *wrong;
   const std::vector<const Type*> fields{o.types[0], o.types[3], o.types[4]};
@@ -109,7 +131,7 @@ Outcome BatchNorm(const Operands& o) {
 }
 
 Outcome Norm(const Operands& o) {
-  if (auto early = o.need_tensors(3)) return *early;
+  if (auto early = o.need_tensors(1)) return *early;
   std::size_t axis = 0;
   if (auto wrong = axis_with_vectors(o, axis)) return *wrong;
   return Outcome::of(o.types[0]);

@@ -1,6 +1,7 @@
 // Quantised operators, whose scales and zero points are operands behind the data. Their attributes are those of the
 // operators that they are the quantised form of, and of any dtype.
 #include "relay/ops/relations/relations.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::relay::relations {
 
@@ -26,6 +27,8 @@ Outcome QnnQuantize(const Operands& o) { return with_dtype(o, DType::Int(8)); }
 Outcome QnnDequantize(const Operands& o) { return with_dtype(o, DType::Float(32)); }
 Outcome QnnConv2d(const Operands& o) { return as_plain(o, op::NnConv2d, Conv); }
 Outcome QnnDense(const Operands& o) { return as_plain(o, op::NnDense, Dense); }
+Outcome QnnConv2dTranspose(const Operands& o) { return as_plain(o, op::NnConv2dTranspose, ConvTranspose); }
+Outcome QnnBatchMatmul(const Operands& o) { return as_plain(o, op::NnBatchMatmul, BatchMatmul); }
 
 Outcome QnnConcatenate(const Operands& o) {
   if (o.types.empty()) return Outcome::wait();

@@ -107,6 +107,11 @@ Outcome TopK(const Operands& o) {
     dims[axis] = Dim{};
   else if (*k >= 1 && !(is_known(dims[axis]) && *k > dims[axis].value))
     dims[axis] = known(*k);
+  return sorted_out(o, dims);
+}
+
+// Values, indices, or both, as `ret_type` says.
+Outcome sorted_out(const Operands& o, const Dims& dims) {
   const Type* values = o.ctx.tensor(dims, o.tensor(0)->dtype);
   const Type* indices = o.ctx.tensor(dims, o.dtype("dtype").value_or(DType::Int(32)));
   const std::string_view what = o.string("ret_type");

@@ -63,6 +63,35 @@ Outcome DynTile(const Operands& o) {
   return Outcome::of(o.ctx.tensor(Dims(std::max(reps->size(), o.tensor(0)->shape.size())), o.tensor(0)->dtype));
 }
 
+// As topk, of a number that is an operand.
+Outcome DynTopk(const Operands& o) {
+  if (auto early = o.need_tensors(2)) return *early;
+  const std::int64_t axis = o.integer("axis").value_or(-1);
+  Dims dims = dims_of(*o.tensor(0));
+  const auto at = axis_of(axis, dims.size());
+  if (!at) return Outcome::error(out_of_range(axis, dims.size()));
+  dims[*at] = Dim{};
+  return sorted_out(o, dims);
+}
+
+Outcome DynImageResize(const Operands& o) {
+  if (auto early = o.need_tensors(1)) return *early;
+  const AttrValue* given = o.attr("layout");
+  const std::string_view layout = given ? given->text : "NCHW";
+  Dims dims = dims_of(*o.tensor(0));
+  if (dims.size() != layout.size())
+    return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", dims.size(), layout));
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (layout[i] == 'H' || layout[i] == 'W') dims[i] = Dim{};
+  return Outcome::of(o.ctx.tensor(dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+}
+
+// Operands: places, values, the value of all other places, the shape.
+Outcome DynSparseToDense(const Operands& o) {
+  if (auto early = o.need_tensors(4)) return *early;
+  return of_shape(o, 3, o.tensor(1)->dtype);
+}
+
 Outcome DynSameRank(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   return Outcome::of(o.ctx.tensor(Dims(o.tensor(0)->shape.size()), o.tensor(0)->dtype));

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "relay/ops/relations/relations.h"
+#include "relay/ops/relation.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::relay::relations {
 

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "relay/ops/relations/relations.h"
+#include "relay/ops/relation.h"
 #include "rldb/relay/ir/layout.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::relay::relations {
 
@@ -16,6 +18,34 @@ constexpr std::string_view kSpatial = "DHW";
 // into.
 bool is_plain(std::string_view layout) {
   return std::all_of(layout.begin(), layout.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// Elements along a letter, inner axes included.
+Dim extent(const std::vector<LayoutAxis>& axes, Span<Dim> dims, char letter) {
+  Dim total = known(1);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].letter != letter) continue;
+    if (!is_known(dims[i]) || !is_known(total) || __builtin_mul_overflow(total.value, dims[i].value, &total.value))
+      total = Dim{};
+  }
+  return total;
+}
+
+// Dims of one layout in another.
+Dims relaid(Span<Dim> dims, const std::vector<LayoutAxis>& from, const std::vector<LayoutAxis>& to) {
+  Dims made;
+  for (const LayoutAxis& axis : to) {
+    if (axis.inner) {
+      made.push_back(known(axis.factor));
+      continue;
+    }
+    Dim d = extent(from, dims, axis.letter);
+    for (const LayoutAxis& inner : to)
+      if (inner.inner && inner.letter == axis.letter && is_known(d))
+        d.value = (d.value + inner.factor - 1) / inner.factor;
+    made.push_back(d);
+  }
+  return made;
 }
 
 // The spatial axes of a layout in the order D H W.
@@ -85,50 +115,167 @@ std::vector<std::int64_t> sizes_of_kernel(const TensorType& kernel, std::string_
 
 }  // namespace
 
+namespace {
+
+// A layout without its inner axes.
+std::string outer_letters(const std::vector<LayoutAxis>& axes) {
+  std::string letters;
+  for (const LayoutAxis& a : axes)
+    if (!a.inner) letters += a.letter;
+  return letters;
+}
+
+// What the parts of a convolution are: its operands in layouts without inner axes.
+struct ConvOperands {
+  std::vector<LayoutAxis> layout, kernel_layout;
+  std::string letters, kernel_letters;
+  Dims data, kernel;
+  std::size_t channel = 0, out_channel = 0, in_channel = 0;
+  std::vector<std::size_t> axes, kernel_axes;  // spatial ones
+};
+
+std::string bad_layout(std::string_view what, std::string_view layout) {
+  return fmt::format("{} is no layout of the {}", layout, what);
+}
+
+std::optional<std::size_t> find_axis(std::string_view letters, char c) {
+  const auto at = letters.find(c);
+  if (at == std::string_view::npos || letters.find(c, at + 1) != std::string_view::npos) return std::nullopt;
+  return at;
+}
+
+// Empty when all is well. The kernel may be unknown yet.
+std::string read_layouts(const Operands& o, ConvOperands& c) {
+  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
+  const auto axes = axes_of_layout(layout), kernel_axes = axes_of_layout(kernel_layout);
+  if (!axes) return bad_layout("data", layout);
+  if (!kernel_axes) return bad_layout("weight", kernel_layout);
+  c.layout = *axes, c.kernel_layout = *kernel_axes;
+  c.letters = outer_letters(c.layout), c.kernel_letters = outer_letters(c.kernel_layout);
+  const auto channel = find_axis(c.letters, 'C'), out = find_axis(c.kernel_letters, 'O'),
+             in = find_axis(c.kernel_letters, 'I');
+  c.axes = spatial_axes(c.letters), c.kernel_axes = spatial_axes(c.kernel_letters);
+  if (!channel || !find_axis(c.letters, 'N') || c.letters.size() != c.axes.size() + 2)
+    return bad_layout("data", layout);
+  if (!out || !in || c.kernel_letters.size() != c.axes.size() + 2 || c.kernel_axes.size() != c.axes.size())
+    return bad_layout("weight", kernel_layout);
+  c.channel = *channel, c.out_channel = *out, c.in_channel = *in;
+  if (o.tensor(0)->shape.size() != c.layout.size())
+    return fmt::format("the data has rank {}, and its layout is {}", o.tensor(0)->shape.size(), layout);
+  c.data = relaid(o.tensor(0)->shape, c.layout, *axes_of_layout(c.letters));
+  const TensorType* kernel = o.tensor(1);
+  if (!kernel) return "";
+  if (kernel->shape.size() != c.kernel_layout.size())
+    return fmt::format("the weight has rank {}, and its layout is {}", kernel->shape.size(), kernel_layout);
+  c.kernel = relaid(kernel->shape, c.kernel_layout, *axes_of_layout(c.kernel_letters));
+  return "";
+}
+
+// The weight's type follows from the attributes when nothing else says it.
+bool give_weight_type(const Operands& o, const ConvOperands& c, std::int64_t channels,
+                      const std::vector<std::int64_t>& sizes) {
+  const bool plain = c.kernel_letters.size() == c.kernel_layout.size();
+  if (!plain || o.integer("groups").value_or(1) != 1 || sizes.size() != c.axes.size()) return false;
+  Dims dims(c.kernel_letters.size());
+  dims[c.out_channel] = known(channels);
+  dims[c.in_channel] = c.data[c.channel];
+  for (std::size_t i = 0; i < sizes.size(); ++i) dims[c.kernel_axes[i]] = known(sizes[i]);
+  return o.solver.unify(o.types[1], o.ctx.tensor(dims, o.tensor(0)->dtype)) != nullptr;
+}
+
+bool contradicts(const Dim& d, std::int64_t wanted) { return is_known(d) && d.value != wanted; }
+
+// Empty: what the attributes say of the weight is so.
+std::string check_weight(const Operands& o, const ConvOperands& c, const std::vector<std::int64_t>& sizes) {
+  const std::int64_t groups = o.integer("groups").value_or(1);
+  const Dim &in = c.data[c.channel], &of_filter = c.kernel[c.in_channel], &filters = c.kernel[c.out_channel];
+  const bool depthwise = groups > 1 && is_known(in) && in.value == groups && !contradicts(filters, groups);
+  if (!depthwise && groups > 0 && is_known(in) && is_known(of_filter) && in.value != of_filter.value * groups)
+    return fmt::format("the data has {} channels, and the weight is made for {} x {} group(s)", in.value,
+                       of_filter.value, groups);
+  const auto channels = o.integer("channels");
+  const bool several = depthwise && is_known(of_filter) && is_known(filters);
+  const Dim made = several ? known(filters.value * of_filter.value) : filters;
+  if (channels && contradicts(made, *channels) && !(several && filters.value == *channels))
+    return fmt::format("`channels` is {}, and the weight makes {}", *channels, made.value);
+  for (std::size_t i = 0; i < sizes.size() && i < c.kernel_axes.size(); ++i)
+    if (contradicts(c.kernel[c.kernel_axes[i]], sizes[i]))
+      return fmt::format("`kernel_size` has {}, and the weight {}", sizes[i], c.kernel[c.kernel_axes[i]].value);
+  return "";
+}
+
+// The result of data and weight, the operands 0 and 1 of `o`.
+Outcome convolved(const Operands& o) {
+  ConvOperands c;
+  if (std::string wrong = read_layouts(o, c); !wrong.empty()) return Outcome::error(std::move(wrong));
+  const auto channels = o.integer("channels");
+  const auto given = o.ints("kernel_size");
+  if (c.kernel.empty()) {
+    if (channels && given) give_weight_type(o, c, *channels, *given);
+    if (!channels || !given) return Outcome::wait();
+  }
+  bool all_known = true;
+  std::vector<std::int64_t> sizes = given.value_or(std::vector<std::int64_t>{});
+  for (std::size_t i = 0; i < c.kernel_axes.size() && !given; ++i) {
+    const Dim& d = c.kernel[c.kernel_axes[i]];
+    all_known = all_known && is_known(d);
+    sizes.push_back(d.value);
+  }
+  if (!c.kernel.empty())
+    if (std::string wrong = check_weight(o, c, sizes); !wrong.empty()) return Outcome::error(std::move(wrong));
+  const Window w = window_of(o, std::move(sizes), c.axes.size());
+  if (!w.complete) return bad_window();
+  Dims made = c.data;
+  made[c.channel] = channels ? known(*channels) : c.kernel[c.out_channel];
+  for (std::size_t i = 0; i < c.axes.size(); ++i) {
+    const auto dim = all_known ? slid(c.data[c.axes[i]], w, i, false) : std::optional(Dim{});
+    if (!dim) return Outcome::error("the window is larger than the padded data");
+    made[c.axes[i]] = *dim;
+  }
+  const std::string_view out_layout = o.string("out_layout");
+  const auto wanted = out_layout.empty() ? c.layout : axes_of_layout(out_layout).value_or(std::vector<LayoutAxis>{});
+  if (outer_letters(wanted).size() != c.letters.size()) return Outcome::error(bad_layout("result", out_layout));
+  made = relaid(made, *axes_of_layout(c.letters), wanted);
+  return Outcome::of(o.ctx.tensor(made, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+}
+
+}  // namespace
+
 Outcome Conv(const Operands& o) {
   if (o.types.empty() || o.types[0]->kind == TypeKind::Hole) return Outcome::wait();
   if (auto early = o.need_tensors(1)) return *early;
-  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
-  if (!is_plain(layout) || !is_plain(kernel_layout)) return {};
-  const Dims in = dims_of(*o.tensor(0));
-  if (in.size() != layout.size())
-    return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", in.size(), layout));
-  const std::vector<std::size_t> axes = spatial_axes(layout);
-  const auto* kernel = o.tensor(1);
-  if (kernel && kernel->shape.size() != kernel_layout.size())
-    return Outcome::error(
-        fmt::format("the weight has rank {}, and its layout is {}", kernel->shape.size(), kernel_layout));
-  bool all_known = true;
-  std::vector<std::int64_t> sizes;
-  if (const auto given = o.ints("kernel_size"))
-    sizes = *given;
-  else if (kernel)
-    sizes = sizes_of_kernel(*kernel, kernel_layout, all_known);
-  else
-    return Outcome::wait();
-  const Window w = window_of(o, std::move(sizes), axes.size());
-  if (!w.complete) return bad_window();
-  const std::size_t channel = layout.find('C'), out_channel = kernel_layout.find('O'),
-                    in_channel = kernel_layout.find('I');
-  if (channel == std::string_view::npos || out_channel == std::string_view::npos ||
-      in_channel == std::string_view::npos)
-    return {};
+  return convolved(o);
+}
+
+// Operands: data, places to read it at, weight.
+Outcome DeformableConv(const Operands& o) {
+  if (auto early = o.need_tensors(3)) return *early;
+  return convolved(Operands(o.ctx, o.solver, o.call, o.op, {o.types[0], o.types[2]}));
+}
+
+// Operands: the gradient of the result, the data.
+Outcome Conv2dBackwardWeight(const Operands& o) {
+  if (auto early = o.need_tensors(2)) return *early;
+  const auto sizes = o.ints("kernel_size");
   const std::int64_t groups = o.integer("groups").value_or(1);
-  if (kernel && groups > 0 && is_known(in[channel]) && is_known(kernel->shape[in_channel]) &&
-      in[channel].value != kernel->shape[in_channel].value * groups && groups != in[channel].value)
-    return Outcome::error(fmt::format("the data has {} channels, and the weight is made for {} x {} group(s)",
-                                      in[channel].value, kernel->shape[in_channel].value, groups));
-  Dims made = in;
-  if (const auto channels = o.integer("channels"))
-    made[channel] = known(*channels);
-  else if (kernel)
-    made[channel] = kernel->shape[out_channel];
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto dim = all_known ? slid(in[axes[i]], w, i, false) : std::optional(Dim{});
-    if (!dim) return Outcome::error("the window is larger than the padded data");
-    made[axes[i]] = *dim;
-  }
-  return Outcome::of(o.ctx.tensor(made, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  if (!sizes || sizes->size() != 2 || groups < 1) return Outcome::error("`kernel_size` has two integers");
+  const auto layout = axes_of_layout(o.string("data_layout")), to = axes_of_layout(o.string("kernel_layout"));
+  if (!layout || !to || outer_letters(*layout).size() != 4 || layout->size() != 4 || to->size() != 4)
+    return Outcome::error("the layouts have four axes");
+  for (const std::size_t i : {std::size_t(0), std::size_t(1)})
+    if (o.tensor(i)->shape.size() != 4) return Outcome::error("gradient and data have rank 4");
+  const Dims grad = relaid(o.tensor(0)->shape, *layout, *axes_of_layout("NCHW"));
+  Dims data = relaid(o.tensor(1)->shape, *layout, *axes_of_layout("NCHW"));
+  if (is_known(data[1])) data[1].value /= groups;
+  const Dims weight{grad[1], data[1], known((*sizes)[0]), known((*sizes)[1])};
+  return Outcome::of(
+      o.ctx.tensor(relaid(weight, *axes_of_layout("OIHW"), *to), o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+}
+
+// Operands: the gradient of the result, the data, whose type the gradient has.
+Outcome PoolGrad(const Operands& o) {
+  if (auto early = o.need_tensors(2)) return *early;
+  return Outcome::of(o.types[1]);
 }
 
 Outcome ConvTranspose(const Operands& o) {
@@ -217,22 +364,26 @@ Outcome AdaptivePool(const Operands& o) {
   });
 }
 
+// By a factor for each spatial axis.
 Outcome UpSampling(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto scale = [&](std::string_view name) {
-    const AttrValue* v = o.attr(name);
-    return v ? v->real : 1.0;
-  };
-  const double scales[] = {scale("scale_h"), scale("scale_w")};
+  std::vector<double> scales;
+  for (const std::string_view name : {"scale_d", "scale_h", "scale_w"})
+    if (const AttrValue* v = o.attr(name)) scales.push_back(v->real);
   return with_spatial(o, [&](std::size_t i, const Dim& d) {
-    return is_known(d) && i < 2 ? known(std::int64_t(double(d.value) * scales[i] + 0.5)) : Dim{};
+    constexpr double kMost = 1e15;
+    if (!is_known(d) || i >= scales.size() || !(scales[i] > 0)) return Dim{};
+    const double size = std::floor(double(d.value) * scales[i] + 0.5);
+    return size < kMost ? known(std::int64_t(size)) : Dim{};
   });
 }
 
-Outcome Resize2D(const Operands& o) {
+Outcome Resize(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const auto size = o.ints("size");
-  if (!size || size->size() != 2) return Outcome::error("the attribute `size` has two integers");
+  const std::size_t axes = spatial_axes(o.string("layout")).size();
+  if (!size || size->size() != axes)
+    return Outcome::error(fmt::format("the attribute `size` has an integer for each of the {} axes", axes));
   return with_spatial(o, [&](std::size_t i, const Dim&) { return known((*size)[i]); });
 }
 
@@ -266,21 +417,6 @@ Outcome Dilate(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 
-namespace {
-
-// Elements along a letter, inner axes included.
-Dim extent(const std::vector<LayoutAxis>& axes, Span<Dim> dims, char letter) {
-  Dim total = known(1);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].letter != letter) continue;
-    if (!is_known(dims[i]) || !is_known(total) || __builtin_mul_overflow(total.value, dims[i].value, &total.value))
-      total = Dim{};
-  }
-  return total;
-}
-
-}  // namespace
-
 Outcome LayoutTransform(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const auto from = axes_of_layout(o.string("src_layout")), to = axes_of_layout(o.string("dst_layout"));
@@ -288,19 +424,7 @@ Outcome LayoutTransform(const Operands& o) {
   if (from->size() != o.tensor(0)->shape.size())
     return Outcome::error(
         fmt::format("the data has rank {}, and its layout is {}", o.tensor(0)->shape.size(), o.string("src_layout")));
-  Dims dims;
-  for (const LayoutAxis& axis : *to) {
-    if (axis.inner) {
-      dims.push_back(known(axis.factor));
-      continue;
-    }
-    Dim d = extent(*from, o.tensor(0)->shape, axis.letter);
-    for (const LayoutAxis& inner : *to)
-      if (inner.inner && inner.letter == axis.letter && is_known(d))
-        d.value = (d.value + inner.factor - 1) / inner.factor;
-    dims.push_back(d);
-  }
-  return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
+  return Outcome::of(o.ctx.tensor(relaid(o.tensor(0)->shape, *from, *to), o.tensor(0)->dtype));
 }
 
 }  // namespace rldb::relay::relations

@@ -2,12 +2,30 @@
 #include <cmath>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/unary.h"
 
 namespace rldb::to_relax::translations {
 
 Made unary(OpCall& o) { return o.call(o.target, {o.arg(0)}); }
 Made binary(OpCall& o) { return o.broadcast(o.target, o.args); }
 Made identity(OpCall& o) { return o.arg(0); }
+
+// Of integers in double precision: there is no other `pow`.
+Made power(OpCall& o) {
+  RLDB_TRY(const ir::TensorType* t, o.tensor(0));
+  if (t->dtype.is_float()) return o.broadcast(op::Power, o.args);
+  Exprs wide;
+  for (const Expr* x : o.args) {
+    RLDB_TRY(const Expr* made, o.cast(x, DType::Float(64)));
+    wide.push_back(made);
+  }
+  RLDB_TRY(const Expr* made, o.broadcast(op::Power, wide));
+  return o.cast(o.bind(made), t->dtype);
+}
 
 // log2 and log10: the logarithm times a constant.
 static Made scaled_log(OpCall& o, double factor) {
@@ -44,7 +62,7 @@ Made reinterpret(OpCall& o) {
   return o.kernel("relay_reinterpret", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
     return {te.graph.compute(
         te.in[0]->shape,
-        [&](te::Indices i) { return o.ctx.intrin(*dtype, ir::Intrinsic::Reinterpret, {te.graph.load(te.in[0], i)}); },
+        [&](te::Indices i) { return o.ctx.intrin(*dtype, ir::intrin::Reinterpret, {te.graph.load(te.in[0], i)}); },
         "T_reinterpret")};
   });
 }

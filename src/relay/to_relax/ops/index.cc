@@ -5,6 +5,11 @@
 #include <limits>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
 
 namespace rldb::to_relax::translations {
 
@@ -255,8 +260,8 @@ Made matrix_set_diag(OpCall& o) {
           const std::size_t last = i.size() - 1;
           const Expr* hit = ir::compare(o.ctx, ir::BinaryKind::EQ, i[last], i[last - 1]);
           const Dims at(i.begin(), i.begin() + std::ptrdiff_t(last));
-          return static_cast<const Expr*>(o.ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
-                                                       {hit, te.graph.load(te.in[1], at), te.graph.load(x, i)}));
+          return static_cast<const Expr*>(
+              o.ctx.intrin(x->dtype, ir::intrin::IfThenElse, {hit, te.graph.load(te.in[1], at), te.graph.load(x, i)}));
         },
         "T_matrix_set_diag")};
   });

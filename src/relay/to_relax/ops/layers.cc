@@ -4,6 +4,13 @@
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
 
 namespace rldb::to_relax::translations {
 
@@ -179,8 +186,7 @@ Made lrn(OpCall& o) {
           const Expr* inside = ir::logical_and(ctx, ir::compare(ctx, ir::BinaryKind::GE, at[axis], ctx.i64(0)),
                                                ir::compare(ctx, ir::BinaryKind::LT, at[axis], x->shape[axis]));
           const Expr* v = te.graph.load(x, at);
-          return ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
-                            {inside, ir::mul(ctx, v, v), ctx.literal(x->dtype, 0)});
+          return ctx.intrin(x->dtype, ir::intrin::IfThenElse, {inside, ir::mul(ctx, v, v), ctx.literal(x->dtype, 0)});
         },
         over, te.graph.sum_reducer(x->dtype), "T_lrn_sums")};
   }));
@@ -231,7 +237,7 @@ Made padded(OpCall& o, const Ints& widths, const Exprs& operands, const PadIndex
           const Expr* v = te.graph.load(x, at);
           if (!fills || !inside) return v;
           const Expr* fill = te.graph.load(te.in[1], std::initializer_list<const Expr*>{});
-          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse, {inside, v, fill}));
+          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::intrin::IfThenElse, {inside, v, fill}));
         },
         "T_pad")};
   });

@@ -1,5 +1,7 @@
 // Running sums and products, sorting.
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
 
 namespace rldb::to_relax::translations {
 

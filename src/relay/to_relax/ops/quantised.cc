@@ -2,7 +2,13 @@
 // double precision, where TVM multiplies by a fixed-point number of 31 bits: at a tie the last bit may differ.
 #include <cmath>
 
-#include "relay/to_relax/translations.h"
+#include "relay/to_relax/ops/kernels.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/unary.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
 
@@ -11,10 +17,6 @@ namespace {
 constexpr DType kInt32 = DType::Int(32);
 constexpr DType kWide = DType::Float(64);
 
-std::string_view text_attr(OpCall& o, std::string_view name, std::string_view fallback) {
-  const relay::AttrValue* v = o.attr(name);
-  return v && v->kind == relay::AttrKind::String ? v->text : fallback;
-}
 DType dtype_attr(OpCall& o, std::string_view name, DType fallback) {
   return runtime::parse_dtype(text_attr(o, name, "")).value_or(fallback);
 }
@@ -136,6 +138,25 @@ Made qnn_dense(OpCall& o) {
   return o.call(op::Matmul, {data, columns});
 }
 
+// Operands: two tensors, their zero points, their scales.
+Made qnn_batch_matmul(OpCall& o) {
+  if (o.args.size() < 4) return operands_missing();
+  RLDB_TRY(const Expr* a, centred(o, o.arg(0), o.arg(2), -1));
+  RLDB_TRY(const Expr* b, centred(o, o.arg(1), o.arg(3), -1));
+  OpCall plain({o.ctx, o.blocks, o.kernels}, o.Attributes::call, relay::info(relay::op::NnBatchMatmul), {a, b},
+               o.result, op::Matmul);
+  return batch_matmul(plain);
+}
+
+Made qnn_conv2d_transpose(OpCall& o) {
+  if (o.args.size() < 4) return operands_missing();
+  RLDB_TRY(const Expr* data, centred(o, o.arg(0), o.arg(2), -1));
+  RLDB_TRY(const Expr* weight, centred(o, o.arg(1), o.arg(3), 1));
+  OpCall plain({o.ctx, o.blocks, o.kernels}, o.Attributes::call, relay::info(relay::op::NnConv2dTranspose),
+               {data, weight}, o.result, op::NnConv2dTranspose);
+  return conv_transpose(plain);
+}
+
 Made qnn_conv2d(OpCall& o) {
   if (o.args.size() < 4) return operands_missing();
   RLDB_TRY(const Expr* data, centred(o, o.arg(0), o.arg(2), -1));
@@ -191,13 +212,46 @@ Made qnn_concatenate(OpCall& o) {
   return o.call(op::Concat, {o.ctx.tuple(tensors)}, {{"axis", o.ctx.attr(int_attr(o, "axis", 0))}});
 }
 
-// The operator on real numbers. Operands: x, its scale and zero point, those of the result.
-Made qnn_unary(OpCall& o) {
+namespace {
+
+// What `make` makes of real numbers. Operands: x, its scale and zero point, those of the result.
+template <class F>
+Made of_real_numbers(OpCall& o, F&& make) {
   if (o.args.size() < 5) return operands_missing();
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(const Expr* real, dequantised(o, o.arg(0), {o.arg(1), o.arg(2)}, -1));
-  RLDB_TRY(const Expr* made, o.emit(o.target, {real}));
+  RLDB_TRY(const Expr* made, make(o.bind(real)));
   return quantised(o, made, {o.arg(3), o.arg(4)}, -1, t->dtype);
+}
+
+}  // namespace
+
+Made qnn_unary(OpCall& o) {
+  return of_real_numbers(o, [&](const Expr* x) { return o.emit(o.target, {x}); });
+}
+
+Made qnn_leaky_relu(OpCall& o) {
+  const relay::AttrValue* alpha = o.attr("alpha");
+  return of_real_numbers(o, [&](const Expr* x) {
+    return o.emit(op::NnLeakyrelu, {x}, {{"alpha", o.ctx.attr(alpha ? alpha->real : 0.25)}});
+  });
+}
+
+Made qnn_softmax(OpCall& o) {
+  return of_real_numbers(o, [&](const Expr* x) {
+    return o.emit(op::NnSoftmax, {x}, {{"axis", o.ctx.attr(int_attr(o, "axis", -1))}});
+  });
+}
+
+// x * min(max(x + 3, 0), 6) / 6
+Made qnn_hardswish(OpCall& o) {
+  return of_real_numbers(o, [&](const Expr* x) -> Made {
+    constexpr DType kReal = DType::Float(32);
+    RLDB_TRY(const Expr* moved, o.emit(op::Add, {x, o.scalar(kReal, 3)}));
+    RLDB_TRY(const Expr* clipped, o.emit(op::Clip, {moved, o.ctx.literal(kReal, 0), o.ctx.literal(kReal, 6)}));
+    RLDB_TRY(const Expr* product, o.emit(op::Multiply, {x, clipped}));
+    return o.emit(op::Divide, {product, o.scalar(kReal, 6)});
+  });
 }
 
 }  // namespace rldb::to_relax::translations

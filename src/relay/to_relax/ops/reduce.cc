@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
 
 namespace rldb::to_relax::translations {
 

@@ -4,6 +4,12 @@
 #include <cmath>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
 
@@ -174,7 +180,7 @@ Made dyn_pad(OpCall& o) {
             inside = ir::logical_and(ctx, inside, ir::compare(ctx, ir::BinaryKind::LT, at[k], x->shape[k]));
           }
           return static_cast<const Expr*>(ctx.intrin(
-              x->dtype, ir::Intrinsic::IfThenElse,
+              x->dtype, ir::intrin::IfThenElse,
               {inside, te.graph.load(x, at), te.graph.load(te.in[1], std::initializer_list<const Expr*>{})}));
         },
         "T_pad")};
@@ -202,10 +208,52 @@ Made fixed_point_multiply(OpCall& o) {
           wide = ir::mul(ctx, ir::mul(ctx, wide, ctx.i64(std::int64_t(1) << left)), ctx.i64(multiplier));
           const std::int64_t total = 31 + right;
           wide = ir::add(ctx, wide, ctx.i64(std::int64_t(1) << (total - 1)));
-          const Expr* shifted = ctx.intrin(DType::Int(64), ir::Intrinsic::ShiftRight, {wide, ctx.i64(total)});
+          const Expr* shifted = ctx.intrin(DType::Int(64), ir::intrin::ShiftRight, {wide, ctx.i64(total)});
           return ir::cast_to(ctx, x->dtype, shifted);
         },
         "T_fixed_point_multiply")};
+  });
+}
+
+// The same with a multiplier and shifts for each place of some axes. Operands: x, multiplier, shifts left and right.
+Made fixed_point_multiply_per_axis(OpCall& o) {
+  const auto given = o.ints("axes");
+  RLDB_TRY(const Dims dims, o.dims(0));
+  const auto flag = [&](std::string_view name) {
+    const relay::AttrValue* v = o.attr(name);
+    return v && v->integer != 0;
+  };
+  const bool left = flag("is_lshift_required"), right = flag("is_rshift_required");
+  std::vector<std::size_t> axes;
+  for (const std::int64_t a : given.value_or(Ints())) {
+    RLDB_TRY(const std::size_t axis, o.axis(a, dims.size()));
+    axes.push_back(axis);
+  }
+  for (std::size_t i = 1; i < 4; ++i) {
+    RLDB_TRY(const ir::TensorType* t, o.tensor(i));
+    if (std::size_t(t->ndim) != axes.size()) return refuse("its parameters are not of its axes");
+  }
+  ir::Context& ctx = o.ctx;
+  return o.kernel("relay_fixed_point_multiply_per_axis", o.args, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor x = te.in[0];
+    constexpr DType kWide = DType::Int(64);
+    return {te.graph.compute(
+        x->shape,
+        [&](te::Indices i) {
+          Dims at;
+          for (const std::size_t axis : axes) at.push_back(i[axis]);
+          const auto parameter = [&](std::size_t k) { return ir::cast_to(ctx, kWide, te.graph.load(te.in[k], at)); };
+          const auto shifted = [&](ir::Intrinsic how, const Expr* e, const Expr* by) {
+            return static_cast<const Expr*>(ctx.intrin(kWide, how, {e, by}));
+          };
+          const Expr* wide = ir::cast_to(ctx, kWide, te.graph.load(x, i));
+          if (left) wide = shifted(ir::intrin::ShiftLeft, wide, parameter(2));
+          wide = ir::mul(ctx, wide, parameter(1));
+          const Expr* total = right ? ir::add(ctx, parameter(3), ctx.i64(31)) : static_cast<const Expr*>(ctx.i64(31));
+          const Expr* half = shifted(ir::intrin::ShiftLeft, ctx.i64(1), ir::sub(ctx, total, ctx.i64(1)));
+          return ir::cast_to(ctx, x->dtype, shifted(ir::intrin::ShiftRight, ir::add(ctx, wide, half), total));
+        },
+        "T_fixed_point_multiply_per_axis")};
   });
 }
 

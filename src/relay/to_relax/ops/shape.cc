@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "relay/to_relax/translations.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
@@ -54,7 +56,7 @@ class ReshapeCodes {
     if (!inferred_) return;
     Dims others = out_;
     others.erase(others.begin() + std::ptrdiff_t(*inferred_));
-    // What stands on both sides says nothing.
+    // What is on both sides says nothing.
     Dims total = in_;
     for (const Expr*& d : others) {
       const auto same = std::find_if(total.begin(), total.end(), [&](const Expr* t) { return o_.same_dim(t, d); });
@@ -232,9 +234,9 @@ Made batch_flatten(OpCall& o) { return o.call(op::NnBatchFlatten, {o.arg(0)}); }
 
 // Inner axes are joined with their outer ones, then split and moved as the target says; what does not fill an inner
 // axis is padded with zeros.
-Made layout_transform(OpCall& o) {
-  const auto from = relay::axes_of_layout(o.string("src_layout")), to = relay::axes_of_layout(o.string("dst_layout"));
-  RLDB_TRY(const Dims dims, o.dims(0));
+Made relaid(OpCall& o, const Expr* data, std::string_view source, std::string_view wanted) {
+  const auto from = relay::axes_of_layout(source), to = relay::axes_of_layout(wanted);
+  RLDB_TRY(const Dims dims, o.dims_of(data));
   if (!from || !to || from->size() != dims.size()) return refuse("its layouts cannot be read");
   Ints joined;
   Dims whole;
@@ -250,7 +252,7 @@ Made layout_transform(OpCall& o) {
     letters += a.letter;
     whole.push_back(ir::product(o.ctx, parts));
   }
-  RLDB_TRY(const Expr* ordered, o.permute(o.arg(0), joined));
+  RLDB_TRY(const Expr* ordered, o.permute(data, joined));
   RLDB_TRY(const Expr* x, o.reshape(ordered, whole));
   Dims split;
   Ints pads, target(to->size());
@@ -263,7 +265,7 @@ Made layout_transform(OpCall& o) {
       ((*to)[i].inner ? inner : outer) = i;
       if ((*to)[i].inner) factor = (*to)[i].factor;
     }
-    if (!outer) return refuse(fmt::format("the layout {} has no axis {}", o.string("dst_layout"), letters[k]));
+    if (!outer) return refuse(fmt::format("the layout {} has no axis {}", wanted, letters[k]));
     const auto size = int_of(whole[k]);
     const std::int64_t rest = size ? (factor - *size % factor) % factor : 0;
     if (!size && factor > 1) return refuse("the size of an axis that is split is not known");
@@ -283,5 +285,7 @@ Made layout_transform(OpCall& o) {
   RLDB_TRY(const Expr* parts, o.reshape(x, split));
   return o.permute(parts, target);
 }
+
+Made layout_transform(OpCall& o) { return relaid(o, o.arg(0), o.string("src_layout"), o.string("dst_layout")); }
 
 }  // namespace rldb::to_relax::translations

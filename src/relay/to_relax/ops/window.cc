@@ -4,9 +4,29 @@
 #include <algorithm>
 #include <cmath>
 
-#include "relay/to_relax/translations.h"
+#include "relay/to_relax/ops/kernels.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/unary.h"
+#include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
+
+Made relaid(OpCall& o, const Expr* data, std::string_view source, std::string_view wanted);
+
+ir::Result<Ints> order(std::string_view from, std::string_view to) {
+  Ints axes;
+  for (const char c : to) {
+    const std::size_t at = from.find(c);
+    if (at == std::string_view::npos || from.size() != to.size())
+      return refuse(fmt::format("the layout {} is not one of {}", from, to));
+    axes.push_back(std::int64_t(at));
+  }
+  return axes;
+}
 
 namespace {
 
@@ -25,18 +45,6 @@ const ir::Attr* dtype_or_none(OpCall& o, std::string_view name) {
   return t ? o.ctx.attr(*t) : o.ctx.attr_none();
 }
 
-// Where the letters of a layout are in another order: the axes that bring a tensor from one to the other.
-ir::Result<Ints> order(std::string_view from, std::string_view to) {
-  Ints axes;
-  for (const char c : to) {
-    const std::size_t at = from.find(c);
-    if (at == std::string_view::npos || from.size() != to.size())
-      return refuse(fmt::format("the layout {} is not one of {}", from, to));
-    axes.push_back(std::int64_t(at));
-  }
-  return axes;
-}
-
 Ints spatial_axes(std::string_view layout) {
   Ints axes;
   for (const char c : kSpatial)
@@ -50,9 +58,41 @@ std::string with_spatial(std::string_view before, std::size_t axes) {
 
 }  // namespace
 
+namespace {
+
+// A layout without its inner axes.
+std::string outer_letters(std::string_view layout) {
+  std::string letters;
+  for (const char c : layout)
+    if (c >= 'A' && c <= 'Z') letters += c;
+  return letters;
+}
+bool is_packed(std::string_view layout) { return outer_letters(layout) != layout; }
+
+// Channels in blocks are put together, and taken apart again.
+Made packed_conv(OpCall& o) {
+  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
+  const std::string plain = outer_letters(layout), plain_kernel = outer_letters(kernel_layout);
+  RLDB_TRY(const Expr* data, relaid(o, o.arg(0), layout, plain));
+  RLDB_TRY(const Expr* weight, relaid(o, o.arg(1), kernel_layout, plain_kernel));
+  RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight},
+                                    {{"strides", ints_or(o, "strides", 1)},
+                                     {"padding", ints_or(o, "padding", 0)},
+                                     {"dilation", ints_or(o, "dilation", 1)},
+                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
+                                     {"data_layout", o.ctx.attr(plain)},
+                                     {"kernel_layout", o.ctx.attr(plain_kernel)},
+                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
+  return relaid(o, made, plain, wanted);
+}
+
+}  // namespace
+
 // A depthwise convolution with several filters a channel has the weight (channels, filters, ..): Relax wants them in
 // one axis.
 Made conv(OpCall& o) {
+  if (is_packed(o.string("data_layout")) || is_packed(o.string("kernel_layout"))) return packed_conv(o);
   const std::string_view layout = o.string("data_layout");
   std::string kernel_layout(o.string("kernel_layout"));
   const std::int64_t groups = o.integer("groups").value_or(1);
@@ -133,6 +173,19 @@ Made pool(OpCall& o) {
   return in_out_layout(o, made);
 }
 
+// Operands: the gradient of the result, the data.
+Made pool_grad(OpCall& o) {
+  return o.call(o.target, o.args,
+                {{"pool_size", ints_or(o, "pool_size", 1)},
+                 {"strides", ints_or(o, "strides", 1)},
+                 {"padding", ints_or(o, "padding", 0)},
+                 {"dilation", ints_or(o, "dilation", 1)},
+                 {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
+                 {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
+                 {"layout", text(o, "layout")},
+                 {"out_layout", text_or_none(o, "out_layout")}});
+}
+
 // Over all of the spatial axes.
 Made global_pool(OpCall& o) {
   RLDB_TRY(const Expr* made,
@@ -206,7 +259,7 @@ Made adaptive_max_pool(OpCall& o) {
             const Expr* here = ir::compare(ctx, ir::BinaryKind::LT, at[axis], end);
             inside = inside ? ir::logical_and(ctx, inside, here) : here;
           }
-          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
+          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::intrin::IfThenElse,
                                                      {inside, te.graph.load(x, at), ir::min_value(ctx, x->dtype)}));
         },
         window, te.graph.max_reducer(x->dtype), "T_adaptive_max_pool")};
@@ -216,16 +269,16 @@ Made adaptive_max_pool(OpCall& o) {
 
 // ---- images ----
 
-Made upsampling(OpCall& o) {
+namespace {
+
+constexpr double kMostScale = 1e6;
+
+// The spatial dims of the data, each times its scale.
+ir::Result<Dims> scaled(OpCall& o, const Ints& axes, const std::vector<double>& scales) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  const std::string_view layout = o.string("layout");
-  const Ints axes = spatial_axes(layout);
-  if (axes.size() != 2) return refuse(fmt::format("the layout {} is of no image", layout));
-  const double scales[] = {o.real("scale_h"), o.real("scale_w")};
   Dims size;
-  constexpr double kMost = 1e6;
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (!(scales[k] > 0) || scales[k] > kMost) return refuse("a scale is not positive, or larger than a million");
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    if (!(scales[k] > 0) || scales[k] > kMostScale) return refuse("a scale is not positive, or larger than a million");
     const Expr* d = dims[std::size_t(axes[k])];
     if (const auto known = int_of(d))
       size.push_back(o.i64(std::int64_t(std::round(double(*known) * scales[k]))));
@@ -234,15 +287,84 @@ Made upsampling(OpCall& o) {
     else
       return refuse("the size of its result is not known");
   }
-  std::string_view method = o.string("method");
-  if (method.starts_with("bi")) method.remove_prefix(2);
-  const bool corners = o.flag("align_corners");
+  return size;
+}
+
+// The same with scales that are operands.
+ir::Result<Dims> scaled_by_operands(OpCall& o, const Ints& axes) {
+  RLDB_TRY(const Dims dims, o.dims(0));
+  constexpr DType kWide = DType::Float(64);
+  Exprs parts;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    const Dims dim{dims[std::size_t(axes[k])]};
+    RLDB_TRY(const Expr* size, o.emit(op::ShapeToTensor, {o.ctx.shape(dim)}));
+    RLDB_TRY(const Expr* wide, o.cast(size, kWide));
+    RLDB_TRY(const Expr* scale, o.cast(o.arg(1 + k), kWide));
+    RLDB_TRY(const Expr* one, o.reshape(scale, {o.i64(1)}));
+    RLDB_TRY(const Expr* times, o.emit(op::Multiply, {wide, one}));
+    RLDB_TRY(const Expr* half_more, o.emit(op::Add, {times, o.scalar(kWide, 0.5)}));
+    RLDB_TRY(const Expr* whole, o.emit(op::Floor, {half_more}));
+    RLDB_TRY(const Expr* narrow, o.cast(whole, DType::Int(64)));
+    parts.push_back(narrow);
+  }
+  RLDB_TRY(const Expr* sizes, o.emit(op::Concat, {o.ctx.tuple(parts)}, {{"axis", o.ctx.attr(0)}}));
+  return o.dims_of_values(sizes, axes.size());
+}
+
+// "bilinear" and "bicubic" are what Relax calls linear and cubic.
+std::string_view plain_method(std::string_view method) {
+  for (const std::string_view prefix : {"bi", "tri"})
+    if (method.starts_with(prefix)) return method.substr(prefix.size());
+  return method;
+}
+
+Made upsampled2d(OpCall& o, const Dims& size, std::string_view layout, std::string_view method, bool corners) {
   return o.call(op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
                 {{"layout", o.ctx.attr(layout)},
-                 {"method", o.ctx.attr(method)},
+                 {"method", o.ctx.attr(plain_method(method))},
                  {"coordinate_transformation_mode", o.ctx.attr(corners ? "align_corners" : "asymmetric")},
                  {"rounding_method", o.ctx.attr(corners ? "round" : "floor")},
                  {"cubic_alpha", o.ctx.attr(-0.5)}});
+}
+
+Made upsampled3d(OpCall& o, const Dims& size, std::string_view layout, std::string_view method, std::string_view mode) {
+  return o.call(op::ImageResize3d, {o.arg(0), o.ctx.shape(size)},
+                {{"layout", o.ctx.attr(layout)},
+                 {"method", o.ctx.attr(plain_method(method))},
+                 {"coordinate_transformation_mode", o.ctx.attr(mode)},
+                 {"cubic_alpha", o.ctx.attr(-0.5)}});
+}
+
+}  // namespace
+
+Made upsampling(OpCall& o) {
+  const std::string_view layout = o.string("layout");
+  const Ints axes = spatial_axes(layout);
+  if (axes.size() != 2) return refuse(fmt::format("the layout {} is of no image", layout));
+  RLDB_TRY(const Dims size, scaled(o, axes, {o.real("scale_h"), o.real("scale_w")}));
+  return upsampled2d(o, size, layout, o.string("method"), o.flag("align_corners"));
+}
+
+Made upsampling3d(OpCall& o) {
+  const std::string_view layout = o.string("layout");
+  const Ints axes = spatial_axes(layout);
+  if (axes.size() != 3) return refuse(fmt::format("the layout {} is of no volume", layout));
+  RLDB_TRY(const Dims size, scaled(o, axes, {o.real("scale_d"), o.real("scale_h"), o.real("scale_w")}));
+  return upsampled3d(o, size, layout, o.string("method"), o.string("coordinate_transformation_mode"));
+}
+
+// Operands: the data, a scale for each spatial axis.
+Made dyn_upsampling(OpCall& o) {
+  RLDB_TRY(const ir::TensorType* t, o.tensor(0));
+  const bool volume = t->ndim == 5;
+  const std::string_view layout = text_attr(o, "layout", volume ? "NCDHW" : "NCHW");
+  const Ints axes = spatial_axes(layout);
+  if (layout.size() != std::size_t(t->ndim) || axes.size() + 1 != o.args.size() || axes.size() < 2)
+    return refuse(fmt::format("the layout {} does not fit its operands", layout));
+  RLDB_TRY(const Dims size, scaled_by_operands(o, axes));
+  const std::string_view method = text_attr(o, "method", volume ? "trilinear" : "nearest_neighbor");
+  if (volume) return upsampled3d(o, size, layout, method, text_attr(o, "coordinate_transformation_mode", "half_pixel"));
+  return upsampled2d(o, size, layout, method, o.flag("align_corners"));
 }
 
 namespace {
@@ -267,6 +389,23 @@ Made resize(OpCall& o) {
   const auto size = o.ints("size");
   if (!size) return refuse("its size is not known");
   return resized(o, o.target, o.arg(0), *size, o.string("layout"));
+}
+
+// Operands: the data, the size, and the part that is resized, which is the whole.
+Made dyn_resize2d(OpCall& o) {
+  RLDB_TRY(const Dims size, o.dims_of_values(o.arg(1), 2));
+  const relay::AttrValue *alpha = o.attr("cubic_alpha"), *outside = o.attr("extrapolation_value");
+  if (text_attr(o, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+    return refuse("the part that is resized is an operand");
+  return o.call(
+      op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
+      {{"layout", o.ctx.attr(text_attr(o, "layout", "NCHW"))},
+       {"method", o.ctx.attr(plain_method(text_attr(o, "method", "linear")))},
+       {"coordinate_transformation_mode", o.ctx.attr(text_attr(o, "coordinate_transformation_mode", "half_pixel"))},
+       {"rounding_method", o.ctx.attr(text_attr(o, "rounding_method", "round"))},
+       {"cubic_alpha", o.ctx.attr(alpha ? alpha->real : -0.5)},
+       {"extrapolation_value", o.ctx.attr(outside ? outside->real : 0.0)},
+       {"out_dtype", dtype_or_none(o, "out_dtype")}});
 }
 
 // An image of one row.
@@ -346,8 +485,8 @@ Made dilate(OpCall& o) {
                   ctx, hit,
                   ir::compare(ctx, ir::BinaryKind::EQ, ir::floor_mod(ctx, i[k], ctx.i64(strides[k])), ctx.i64(0)));
           }
-          return static_cast<const Expr*>(ctx.intrin(x->dtype, ir::Intrinsic::IfThenElse,
-                                                     {hit, te.graph.load(x, at), ctx.literal(x->dtype, value)}));
+          return static_cast<const Expr*>(
+              ctx.intrin(x->dtype, ir::intrin::IfThenElse, {hit, te.graph.load(x, at), ctx.literal(x->dtype, value)}));
         },
         "T_dilate")};
   });

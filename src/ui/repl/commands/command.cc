@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rldb/source/diagnostic.h"
+#include "ui/repl/commands/handlers.h"
 
 namespace rldb::ui {
 

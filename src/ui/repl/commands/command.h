@@ -47,10 +47,6 @@ struct Command {
   Status (*run)(Repl&, std::string_view rest);
 };
 
-#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, doc, more) \
-  Status command_##id(Repl& repl, std::string_view rest);
-#include "rldb/ui/command.def"
-
 const std::vector<Command>& commands();
 // `break [WHERE [if CONDITION]]`
 std::string usage_of(const Command& command);

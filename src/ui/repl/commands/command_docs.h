@@ -6,7 +6,7 @@
 namespace rldb::ui {
 
 std::string commands_markdown();
-// The tables of docs/expressions.md: what stands in it from their heading on.
+// The tables of docs/expressions.md: what is in it from their heading on.
 std::string expressions_markdown();
 
 }  // namespace rldb::ui

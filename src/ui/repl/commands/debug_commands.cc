@@ -5,6 +5,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
@@ -18,8 +19,6 @@ using debug::StopReport;
 
 namespace {
 
-Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
-
 // Backwards from a finished run or a fault is allowed: that is when one wants to know.
 bool can_reverse(Repl& repl) {
   return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
@@ -27,7 +26,7 @@ bool can_reverse(Repl& repl) {
 
 template <class Verb>
 Status reverse_with_count(Repl& repl, std::string_view rest, Verb verb) {
-  if (!can_reverse(repl)) return not_stopped(repl);
+  if (!can_reverse(repl)) return repl.fail(source::message(diag::NotStopped));
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   return repl.show_stop((repl.debugger().*verb)(*count));
@@ -36,13 +35,13 @@ Status reverse_with_count(Repl& repl, std::string_view rest, Verb verb) {
 template <class Verb>
 Status reverse_plain(Repl& repl, std::string_view rest, Verb verb) {
   if (!rest.empty()) return Status::Usage;
-  if (!can_reverse(repl)) return not_stopped(repl);
+  if (!can_reverse(repl)) return repl.fail(source::message(diag::NotStopped));
   return repl.show_stop((repl.debugger().*verb)());
 }
 
 template <class Verb>
 Status with_count(Repl& repl, std::string_view rest, Verb verb) {
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   return repl.show_stop((repl.debugger().*verb)(*count));
@@ -64,7 +63,7 @@ Status show_instruction(Repl& repl, Status shown) {
 template <class Verb>
 Status plain(Repl& repl, std::string_view rest, Verb verb) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   return repl.show_stop((repl.debugger().*verb)());
 }
 
@@ -138,12 +137,12 @@ Status command_Nexti(Repl& r, std::string_view rest) {
 }
 Status command_Stept(Repl& repl, std::string_view rest) {
   if (rest.empty() || parse_count(rest)) return with_count(repl, rest, &Debugger::step_statement);
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   return step_to(repl, rest, &Debugger::step_to_in_kernel);
 }
 Status command_ReverseStept(Repl& repl, std::string_view rest) {
   if (rest.empty() || parse_count(rest)) return reverse_with_count(repl, rest, &Debugger::reverse_step_statement);
-  if (!can_reverse(repl)) return not_stopped(repl);
+  if (!can_reverse(repl)) return repl.fail(source::message(diag::NotStopped));
   return step_to(repl, rest, &Debugger::reverse_step_to_in_kernel);
 }
 Status command_ReverseStep(Repl& r, std::string_view rest) {
@@ -157,7 +156,7 @@ Status command_ReverseStepi(Repl& r, std::string_view rest) {
 }
 Status command_Finish(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   return repl.show_stop(repl.debugger().finish(repl.frame()));
 }
 Status command_ReverseContinue(Repl& r, std::string_view rest) {
@@ -168,7 +167,7 @@ Status command_ReverseFinish(Repl& r, std::string_view rest) {
 }
 
 Status command_Continue(Repl& repl, std::string_view rest) {
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   StopReport stop;
@@ -183,7 +182,7 @@ Status command_Continue(Repl& repl, std::string_view rest) {
 
 Status command_Until(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const StopReport stop = repl.debugger().until(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
@@ -192,7 +191,7 @@ Status command_Until(Repl& repl, std::string_view rest) {
 
 Status command_Kill(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   repl.debugger().kill_one();
   repl.print("run ended\n");
   if (repl.debugger().active()) repl.tell_return();
@@ -200,19 +199,19 @@ Status command_Kill(Repl& repl, std::string_view rest) {
 }
 
 Status command_Frame(Repl& repl, std::string_view rest) {
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   if (rest.empty()) return select_frame(repl, repl.frame());
   const auto number = parse_count(rest);
   return number ? select_frame(repl, int(*number)) : Status::Usage;
 }
 Status command_Up(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   return select_frame(repl, repl.frame() + 1);
 }
 Status command_Down(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   return select_frame(repl, repl.frame() - 1);
 }
 
@@ -249,7 +248,7 @@ Status command_Disasm(Repl& repl, std::string_view rest) {
 Status command_Origin(Repl& repl, std::string_view rest) {
   const auto given = rest.empty() ? std::nullopt : parse_count(rest);
   if (!rest.empty() && !given) return Status::Usage;
-  if (rest.empty() && !repl.debugger().machine()) return not_stopped(repl);
+  if (rest.empty() && !repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   const auto pc = given ? bytecode::Pc(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
   if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));

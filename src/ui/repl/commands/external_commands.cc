@@ -7,7 +7,7 @@
 #include "rldb/passes/external_module.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/external.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/command.h"

@@ -6,6 +6,7 @@
 #include "rldb/debug/objects.h"
 #include "rldb/debug/storage.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "ui/draw/storage_plan.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
@@ -20,14 +21,12 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::size_t kMostRows = 50;
-constexpr std::size_t kValueWidth = 60;
+constexpr std::size_t kLocalWidth = 60;
 
 // Where the selected frame of the machine is; in a kernel: its call.
 debug::Position function_frame(Repl& repl) { return repl.debugger().function_position(repl.frame()); }
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
-Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
-
 // No wider than the terminal, where there is one.
 std::string fitting(Repl& repl, const Table& table) {
   return repl.ask ? table.text(std::size_t(window_size().width)) : table.text();
@@ -71,7 +70,7 @@ void print_frame(Repl& repl, const debug::FrameInfo& f, bool full) {
 }  // namespace
 
 Status command_Bt(Repl& repl, std::string_view rest) {
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   const bool full = rest == "full";
   const bool outermost = rest.starts_with('-');
   const auto given = full || rest.empty() ? std::nullopt : parse_count(outermost ? rest.substr(1) : rest);
@@ -128,7 +127,7 @@ void print_names(Repl& repl, std::string_view label, const std::vector<std::stri
 Status command_Locals(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   const auto kernel = repl.frame() == 0 ? repl.debugger().kernel_position() : std::nullopt;
   if (repl.wants_json())
     return repl.give(kernel ? kernel_json(*kernel, repl.print_format.max_elements) : locals_json(repl, repl.frame()));
@@ -146,7 +145,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
     const debug::RegisterInfo r = held ? registers[std::size_t(local.reg)] : debug::RegisterInfo{};
     table.add({local.name, local.type, local.reg >= 0 ? fmt::format("%{}", local.reg) : "", place_text(r),
                held ? sharers_text(registers, r) : "", local.live ? "live" : "freed",
-               local.live ? cut(runtime::format_brief(local.value), kValueWidth) : ""});
+               local.live ? cut(runtime::format_brief(local.value), kLocalWidth) : ""});
   }
   if (table.empty())
     repl.print("no locals\n");
@@ -162,7 +161,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
 Status command_Registers(Repl& repl, std::string_view rest) {
   const bool all = rest == "all";
   if (!rest.empty() && !all) return Status::Usage;
-  if (!is_stopped(repl)) return not_stopped(repl);
+  if (!is_stopped(repl)) return repl.fail(source::message(diag::NotStopped));
   if (repl.wants_json()) return repl.give(registers_json(repl));
   const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
   Table table({"reg", "name", "value", "storage", "shared", "state"});
@@ -188,9 +187,9 @@ Status show_objects(Repl& repl) {
   }
   Table table({"id", "value", "fields", "held by"});
   for (const debug::HeapObject& o : found.list)
-    table.add({fmt::format("o{}", o.id), cut(o.text, kValueWidth),
-               cut(fmt::format("{}", fmt::join(o.fields, ", ")), kValueWidth),
-               cut(fmt::format("{}", fmt::join(o.held_by, ", ")), kValueWidth)});
+    table.add({fmt::format("o{}", o.id), cut(o.text, kLocalWidth),
+               cut(fmt::format("{}", fmt::join(o.fields, ", ")), kLocalWidth),
+               cut(fmt::format("{}", fmt::join(o.held_by, ", ")), kLocalWidth)});
   repl.print("{}", fitting(repl, table));
   if (!found.complete) repl.print("... and more\n");
   return Status::Good;
@@ -201,7 +200,7 @@ Status show_objects(Repl& repl) {
 Status command_Heap(Repl& repl, std::string_view rest) {
   const bool objects = rest == "objects";
   if (!rest.empty() && !objects) return Status::Usage;
-  if (!repl.debugger().machine()) return not_stopped(repl);
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   if (objects) return repl.wants_json() ? repl.give(objects_json(repl, kMostObjects)) : show_objects(repl);
   if (repl.wants_json()) return repl.give(heap_json(repl));
   const std::vector<debug::SlotInfo> slots = repl.debugger().heap(repl.frame());

@@ -1,7 +1,7 @@
 // `:mem`: the memory plan of functions.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/memory/memory_view.h"
 #include "ui/repl/data/data.h"

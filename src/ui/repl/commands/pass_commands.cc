@@ -5,7 +5,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/schedule/schedule.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/diff_stat.h"
@@ -14,6 +14,7 @@
 #include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/list_text.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {
@@ -99,7 +100,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
   if (is_relay(repl)) return relay_passes(repl, rest);
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(passes_json(passes::all_passes()));
-    for (const passes::PassInfo& p : passes::all_passes()) repl.print("{:<28} {}\n", p.name, p.doc);
+    for (const passes::PassInfo& p : passes::all_passes()) print_item(repl, fmt::format("{:<28} ", p.name), p.doc);
     return Status::Good;
   }
   const passes::PassInfo* p = passes::find_pass(rest);
@@ -136,7 +137,7 @@ static auto next_pass(const passes::History& history, const std::vector<passes::
   return std::find_if(pipeline.begin(), pipeline.end(), [&](const passes::PassInvocation& p) {
     const auto at = std::find(applied.begin(), applied.end(), p.id);
     if (at == applied.end()) return true;
-    applied.erase(at);  // a pass that stands in the pipeline twice is applied twice
+    applied.erase(at);  // a pass that is in the pipeline twice is applied twice
     return false;
   });
 }

@@ -5,6 +5,7 @@
 #include "rldb/passes/rewrite.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"

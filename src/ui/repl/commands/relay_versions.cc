@@ -9,6 +9,7 @@
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"

@@ -35,6 +35,7 @@ std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> 
   repro::Question q;
   q.kind = flags->test.empty() ? flags->oracle : repro::OracleKind::Command;
   q.command = flags->test;
+  q.memory = flags->memory;
   q.expected = flags->expected;
   q.tolerances = flags->tolerances;
   q.function = flags->function;
@@ -42,6 +43,13 @@ std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> 
   if (words.size() > 1) q.function = words[1];
   for (std::size_t i = 2; i < words.size(); ++i) q.inputs.push_back(words[i]);
   return q;
+}
+
+// What a console shows after a while.
+repro::BisectProgress shown_by(Repl& repl) {
+  return [&repl](std::size_t done, std::size_t count, std::string_view what) {
+    repl.console().doing(fmt::format("{} of {}, {}", done, count, what));
+  };
 }
 
 // A module, and a pipeline that there is.
@@ -63,106 +71,7 @@ void print_rewrite(Repl& repl, const repro::PassBisection& found) {
   show_difference(repl, ir::print(without, print), ir::print(with, print), "without", "with");
 }
 
-// The module of the lines behind `<<END`, as a version of its own would be; null: diagnosed.
-const ir::Module* read_beside(Repl& repl, std::string_view text) {
-  session::Session& session = repl.session();
-  source::Diagnostics diagnostics;
-  auto before = session.snapshot();
-  const bool ok = session.load_text("<here>", std::string(text), diagnostics);
-  const ir::Module* module = ok ? session.module() : nullptr;
-  session.restore(std::move(before));
-  repl.report(diagnostics);
-  return module;
-}
-
-// What passes make of a module, the versions left as they are; null: diagnosed.
-const ir::Module* after_passes(Repl& repl, const ir::Module* module, const std::string& passes) {
-  session::Session& session = repl.session();
-  source::Diagnostics diagnostics;
-  const passes::History before = session.history();
-  session.history().start(module);
-  const bool ok = session.run_passes(passes, diagnostics);
-  const ir::Module* made = ok ? session.module() : nullptr;
-  session.history() = before;
-  repl.report(diagnostics);
-  return made;
-}
-
-// The program after passes. False: diagnosed.
-bool apply_passes(Repl& repl, const std::string& passes, repro::Program& program) {
-  program.module = after_passes(repl, program.module, passes);
-  program.label += " after " + passes;
-  return program.module != nullptr;
-}
-
-// The two sides of `:compare`, but for their arguments. False: diagnosed, or `usage`.
-bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string>& words, std::string_view document,
-              repro::Program& a, repro::Program& b, bool& usage) {
-  session::Session& session = repl.session();
-  const passes::History& history = session.history();
-  const bool own = flags.passes.empty() && flags.other_passes.empty() && !flags.other_engine && document.empty();
-  usage = words.size() > 2 || (!own && words.size() > 1);
-  if (usage) return false;
-  if (history.size() == 0) {
-    repl.fail(source::message(diag::NoProgram));
-    return false;
-  }
-  std::optional<std::size_t> first = history.position(), second = first;
-  if (own) {
-    const auto versions = two_versions(repl, fmt::format("{}", fmt::join(words, " ")));
-    if (!versions) return false;
-    std::tie(first, second) = std::pair(versions->first, versions->second);
-  } else if (!words.empty()) {
-    first = second = version_of(repl, words[0]);
-  }
-  if (!first) return false;
-  a.function = flags.function;
-  a.kernels = session.options().engine;
-  b = a;
-  a.module = history.module_at(*first);
-  b.module = history.module_at(*second);
-  a.label = version_name(history, *first);
-  b.label = version_name(history, *second);
-  if (!document.empty()) {
-    b.module = read_beside(repl, document);
-    b.label = "the given module";
-  }
-  const bool both = !flags.other_passes.empty();  // the second program has a pipeline of its own
-  if (both && !flags.passes.empty() && !apply_passes(repl, flags.passes, a)) return false;
-  const std::string& second_passes = both ? flags.other_passes : flags.passes;
-  if (b.module && !second_passes.empty() && !apply_passes(repl, second_passes, b)) return false;
-  if (flags.other_engine) {
-    b.kernels = *flags.other_engine;
-    b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
-  }
-  return b.module != nullptr;
-}
-
 }  // namespace
-
-Status command_Compare(Repl& repl, std::string_view rest) {
-  const auto document = here_document(rest);
-  std::vector<std::string> words = split_words(document ? document->first : rest);
-  const auto flags = take_repro_flags(repl, words);
-  if (!flags) return Status::Failed;
-  repro::Program a, b;
-  bool usage = false;
-  if (!sides_of(repl, *flags, words, document ? document->body : std::string_view(), a, b, usage))
-    return usage ? Status::Usage : Status::Failed;
-  source::Diagnostics diagnostics;
-  auto arguments = repl.session().arguments(a.function, {}, diagnostics);
-  repl.report(diagnostics);
-  if (!arguments) return Status::Failed;
-  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
-  b.args = a.args;
-  const repro::Comparison c = repro::compare(repl.session(), a, b, flags->tolerances, flags->shadow);
-  using Verdict = repro::Comparison::Verdict;
-  if (repl.wants_json()) repl.give(Json::parse(repro::to_json(c)));
-  if (c.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, c.why));
-  if (!repl.wants_json()) repl.print("{}\n", repro::to_string(c, a.label, b.label));
-  const bool rounding = c.shadow && c.shadow->verdict == repro::Shadow::Verdict::Rounding;
-  return c.verdict == Verdict::Equal || rounding ? Status::Good : Status::Failed;
-}
 
 Status command_Validate(Repl& repl, std::string_view rest) {
   if (is_relay(repl)) return relay_validate(repl, rest);
@@ -196,7 +105,8 @@ static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words
   q.function = words.empty() ? flags.function : words[0];
   for (std::size_t i = 1; i < words.size(); ++i) q.inputs.push_back(words[i]);
   if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
-  const repro::KernelBisection found = repro::bisect_kernels(repl.session(), repl.session().module(), q);
+  const repro::KernelBisection found =
+      repro::bisect_kernels(repl.session(), repl.session().module(), q, shown_by(repl));
   using Verdict = repro::KernelBisection::Verdict;
   if (repl.wants_json()) repl.give(Json::parse(repro::to_json(found)));
   if (found.verdict == Verdict::CannotTell) return repl.fail(source::message(diag::CannotTell, found.why));
@@ -217,7 +127,7 @@ Status command_Bisect(Repl& repl, std::string_view rest) {
   const auto q = question_of(repl, std::move(words), usage);
   if (!q) return usage ? Status::Usage : Status::Failed;
   if (!can_ask(repl, *q)) return Status::Failed;
-  const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q);
+  const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q, shown_by(repl));
   using Verdict = repro::PassBisection::Verdict;
   if (repl.wants_json())
     repl.give(Json::parse(repro::to_json(found)));
@@ -235,10 +145,14 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   const auto q = question_of(repl, split_words(rest), usage);
   if (!q) return usage ? Status::Usage : Status::Failed;
   if (!can_ask(repl, *q)) return Status::Failed;
-  const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, {});
+  repro::ReduceOptions options;
+  options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string&) {
+    repl.console().doing(fmt::format("{}, {} tries", repro::to_string(size), tried));
+  };
+  const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, options);
   if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));
   repl.session().set_module(r.module);
-  if (repl.wants_json()) return repl.give(reduction_json(r));
+  if (repl.wants_json()) return repl.give(Json::parse(repro::to_json(r)));
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
              r.symptom.kind, r.symptom.text, r.passes);
   return Status::Good;

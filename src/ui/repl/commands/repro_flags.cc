@@ -7,7 +7,6 @@
 #include <charconv>
 
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/tensor_output.h"
 
@@ -57,11 +56,17 @@ constexpr Flag kFlags[] = {
      [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.rtol); }},
     {"ulp", "a count", [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.ulp); }},
     {"exact", "", [](Repl&, std::string_view, ReproFlags& f) { return f.tolerances.exact = true; }},
-    {"oracle", "any, values, nan or diagnostic",
+    {"oracle", "any, values, nan, diagnostic or memory",
      [](Repl&, std::string_view t, ReproFlags& f) {
        const auto kind = repro::parse_oracle(t);
        f.oracle = kind.value_or(f.oracle);
        return kind.has_value();
+     }},
+    {"memory-limit", "bytes, as 64K, or a factor, as 1.5x",
+     [](Repl&, std::string_view t, ReproFlags& f) {
+       const auto limit = repro::parse_memory_limit(t);
+       f.memory = limit.value_or(f.memory);
+       return limit.has_value();
      }},
     {"test", "a command",
      [](Repl& repl, std::string_view t, ReproFlags& f) {

@@ -295,23 +295,27 @@ Status command_Asm(Repl& repl, std::string_view rest) {
 
 Status command_Ranks(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
-  if (words.size() > 2) return Status::Usage;
+  if (words.size() > 3) return Status::Usage;
   if (!words.empty()) {
     constexpr std::size_t kMost = 64;
     const auto count = whole_number(words[0]);
     const auto rank = words.size() > 1 ? whole_number(words[1]) : std::optional<std::size_t>(0);
     if (!count || *count < 1 || *count > kMost) return Status::Usage;
-    if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words.back(), rest, *count));
+    const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
+    if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
+    if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
     repl.group.reset();  // before another one: it says that nobody meets
-    if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count);
+    if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
     repl.ranks = *count;
     repl.rank = *rank;
   }
-  if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}});
+  const std::size_t groups = repl.group ? repl.group->groups() : 1;
+  if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}, {"groups", groups}});
   if (repl.ranks == 1) {
     repl.print("one worker runs the program\n");
   } else {
-    repl.print("{} ranks run the program; rank {} is the one at the prompt\n", repl.ranks, repl.rank);
+    const std::string divided = groups > 1 ? fmt::format(" in {} groups", groups) : "";
+    repl.print("{} ranks{} run the program; rank {} is the one at the prompt\n", repl.ranks, divided, repl.rank);
   }
   return Status::Good;
 }

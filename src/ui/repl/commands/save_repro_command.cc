@@ -1,7 +1,6 @@
 // `:save-repro`: what went wrong last, as one file.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"

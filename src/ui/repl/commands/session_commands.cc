@@ -10,14 +10,17 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
+#include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/page/page.h"
 #include "ui/page/session_page.h"
 #include "ui/repl/commands/command_docs.h"
+#include "ui/repl/commands/handlers.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/list_text.h"
 #include "ui/repl/start_files.h"
 #include "ui/repl/view.h"
 #include "ui/term/key_bindings.h"
@@ -43,32 +46,39 @@ std::string_view title(CommandGroup group) {
 }
 
 void list_commands(Repl& repl) {
-  repl.print("TVMScript is taken bare: a module, a function, a binding, an expression. Commands start with a colon:\n");
+  print_item(repl, "",
+             "TVMScript is entered as it is: a module, a function, a binding, an expression. Commands start with a "
+             "colon:");
   std::optional<CommandGroup> group;
   for (const Command& c : commands()) {
     if (group != c.group) repl.print("\n{}\n", title(c.group));
     group = c.group;
-    repl.print("  :{:<18} {}\n", c.name, c.doc);
+    print_item(repl, fmt::format("  :{:<18} ", c.name), c.doc);
   }
-  repl.print(
-      "\n`:help NAME` explains a command, a pass or an operator, `:help keys` lists the keys. An empty line repeats a "
-      "step.\n`:tour` shows in five minutes what rldb is for. With examples:\n");
-  for (const HelpSession& session : help_sessions()) repl.print("  :help {:<13} {}\n", session.name, title_of(session));
+  repl.print("\n");
+  print_item(repl, "", "`:help NAME` explains a command, a pass or an operator; `:help keys` lists the keys.");
+  print_item(repl, "", "An empty line repeats the last step.");
+  print_item(repl, "", "`:tour` is a five-minute introduction. Topics, with examples:");
+  for (const HelpSession& session : help_sessions())
+    print_item(repl, fmt::format("  :help {:<13} ", session.name), title_of(session));
 }
 
 void help_command(Repl& repl, const Command& c) {
-  repl.print(":{}\n  {}\n", usage_of(c), c.doc);
-  if (!c.more.empty()) repl.print("  {}\n", c.more);
+  repl.print(":{}\n", usage_of(c));
+  print_item(repl, "  ", c.doc);
+  if (!c.more.empty()) print_item(repl, "  ", c.more);
   if (!c.aliases.empty()) repl.print("  also: {}\n", c.aliases);
   if (const std::string example = example_of(c); !example.empty()) repl.print("\n{}", example);
 }
 
 void list_keys(Repl& repl) {
-  repl.print("Keys while an entry is typed; docs/keys.md has those of vi's command mode. An inputrc changes them.\n\n");
+  print_item(repl, "",
+             "Keys while an entry is typed; docs/keys.md has those of vi's command mode. An inputrc changes them.");
+  repl.print("\n");
   for (const KeyFunctionRow& row : key_functions()) {
     std::string keys;
     for (const std::string& key : key_names(row.keys[0])) keys += (keys.empty() ? "" : " ") + key;
-    if (!keys.empty()) repl.print("  {:<24} {}\n", keys, row.doc);
+    if (!keys.empty()) print_item(repl, fmt::format("  {:<24} ", keys), row.doc);
   }
 }
 
@@ -156,7 +166,7 @@ static Status save_option(Repl& repl, std::string_view rest) {
 Status command_Set(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(options_json(repl));
-    for (const Option& o : options()) repl.print("{:<14} {:<10} {}\n", o.name, o.get(repl), o.doc);
+    for (const Option& o : options()) print_item(repl, fmt::format("{:<14} {:<10} ", o.name, o.get(repl)), o.doc);
     return Status::Good;
   }
   const auto blank = rest.find_first_of(" \t=");
@@ -210,7 +220,7 @@ Status command_SaveScript(Repl& repl, std::string_view rest) {
     text += repl.carried(entry) + "\n";
   }
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
-  repl.print("wrote {} ({} entries)\n", rest, repl.entered().size());
+  repl.print("wrote {} ({})\n", rest, support::counted(repl.entered().size(), "entry"));
   return Status::Good;
 }
 
@@ -219,7 +229,7 @@ Status command_Html(Repl& repl, std::string_view rest) {
   const std::string page = session_page(repl.recorded(), repl.session().program_path(), made_by());
   if (const auto written = support::write_file(std::string(rest), page); !written.ok())
     return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
-  repl.print("wrote {} ({} entries)\n", rest, ended_entries(repl.recorded()));
+  repl.print("wrote {} ({})\n", rest, support::counted(ended_entries(repl.recorded()), "entry"));
   return Status::Good;
 }
 

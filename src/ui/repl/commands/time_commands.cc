@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -9,8 +10,6 @@
 namespace rldb::ui {
 
 namespace {
-
-Status not_stopped(Repl& repl) { return repl.fail(source::message(diag::NotStopped)); }
 
 bool has_run(Repl& repl) {
   return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
@@ -25,7 +24,7 @@ Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
 
 Status command_Goto(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (!has_run(repl)) return not_stopped(repl);
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   const auto named = repl.debugger().checkpoint(rest);
   const auto time = named ? named : parse_count(rest.starts_with('@') ? rest.substr(1) : rest);
   if (!time) return repl.fail(source::message(diag::NoSuchThing, "time or checkpoint", rest));
@@ -33,7 +32,7 @@ Status command_Goto(Repl& repl, std::string_view rest) {
 }
 
 Status command_Checkpoint(Repl& repl, std::string_view rest) {
-  if (!has_run(repl)) return not_stopped(repl);
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   if (!rest.empty()) {
     repl.debugger().set_checkpoint(std::string(rest));
     if (repl.wants_json()) return repl.give(checkpoints_json(repl));
@@ -47,7 +46,7 @@ Status command_Checkpoint(Repl& repl, std::string_view rest) {
 }
 
 Status command_When(Repl& repl, std::string_view rest) {
-  if (!has_run(repl)) return not_stopped(repl);
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(checkpoints_json(repl));
     repl.print("{}\n", debug::to_string(repl.debugger().history()));
@@ -69,7 +68,7 @@ Status command_Why(Repl& repl, std::string_view rest) {
     target = trim(rest.substr(0, blank));
   }
   if (target.empty() || !depth) return Status::Usage;
-  if (!has_run(repl)) return not_stopped(repl);
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const std::vector<debug::CauseStep> steps =
       repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
@@ -79,7 +78,7 @@ Status command_Why(Repl& repl, std::string_view rest) {
 
 Status command_Skip(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const debug::StopReport stop = repl.debugger().skip(diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
@@ -89,7 +88,7 @@ Status command_Skip(Repl& repl, std::string_view rest) {
 Status command_CallAgain(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   const bool over = repl.debugger().last_stop().kind == debug::StopKind::Finished;
-  if (!repl.debugger().active() && !over) return not_stopped(repl);
+  if (!repl.debugger().active() && !over) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const debug::StopReport stop = repl.debugger().call_again(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
@@ -98,7 +97,7 @@ Status command_CallAgain(Repl& repl, std::string_view rest) {
 
 Status command_Revert(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const bool done = repl.debugger().revert_kernel(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
@@ -107,7 +106,7 @@ Status command_Revert(Repl& repl, std::string_view rest) {
 }
 
 Status command_Return(Repl& repl, std::string_view rest) {
-  if (!repl.debugger().active()) return not_stopped(repl);
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
   source::Diagnostics diagnostics;
   const debug::StopReport stop = repl.debugger().return_from(repl.frame(), rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;

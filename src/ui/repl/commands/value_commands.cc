@@ -7,6 +7,7 @@
 #include "rldb/debug/expressions.h"
 #include "rldb/debug/facts.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/draw/plot.h"
 #include "ui/draw/table.h"

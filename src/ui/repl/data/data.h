@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 // A number; "nan", "inf" and "-inf", which JSON has no numbers for.
 Json number_json(double x);
+inline Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 // Elements of a tensor are given up to `max_elements`, else null; the shape says how many there are.
 Json value_json(const runtime::Value& v, std::int64_t max_elements);
 // null: no type is known.
@@ -64,7 +65,6 @@ Json diff_json(Repl& repl, std::size_t before, std::size_t after);
 // Of the current version.
 Json version_json(Repl& repl);
 Json validation_json(const repro::Validation& v);
-Json reduction_json(const repro::Reduction& r);
 
 // ---- the stopped run ----
 

@@ -20,8 +20,6 @@ Json names_json(const debug::BindingGraph& graph, const std::vector<int>& nodes)
   return names;
 }
 
-Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
-
 Json stats_json(const std::vector<DiffStat>& stats) {
   Json rows = Json::array();
   for (const DiffStat& s : stats)
@@ -117,7 +115,7 @@ Json text_json(std::string_view function, const std::string& text) {
   return {{"function", or_null(function)}, {"text", text}};
 }
 
-// `file` and `line` of a node; null where it stands in no text.
+// `file` and `line` of a node; null where it is in no text.
 static void add_place(Repl& repl, const ir::Node* node, Json& out) {
   const source::Span span = repl.session().context().span_of(node);
   const source::Buffer* buffer = repl.session().sources().find(span.file);
@@ -197,22 +195,6 @@ Json version_json(Repl& repl) {
 Json validation_json(const repro::Validation& v) {
   return {
       {"difference", or_null(v.difference)}, {"compared", v.compared}, {"not_run", v.not_run}, {"in_part", v.in_part}};
-}
-
-Json reduction_json(const repro::Reduction& r) {
-  const auto size = [](const repro::ProgramSize& s) {
-    return Json{{"functions", s.functions},   {"bindings", s.bindings}, {"statements", s.statements},
-                {"parameters", s.parameters}, {"nodes", s.nodes},       {"attributes", s.attributes},
-                {"elements", s.elements}};
-  };
-  return {{"before", size(r.before)},
-          {"after", size(r.after)},
-          {"symptom", {{"kind", r.symptom.kind}, {"text", r.symptom.text}}},
-          {"passes", r.passes},
-          {"inputs", r.inputs},
-          {"tried", r.tried},
-          {"accepted", r.accepted},
-          {"complete", r.complete}};
 }
 
 Json passes_json(const std::vector<passes::PassInfo>& all) {

@@ -7,7 +7,6 @@ namespace rldb::ui {
 
 namespace {
 
-Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 // Of an instruction or a register; below 0: none.
 template <class Index>
 Json index_json(Index i) {

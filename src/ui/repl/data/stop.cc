@@ -7,8 +7,6 @@ namespace rldb::ui {
 
 namespace {
 
-Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
-
 std::string_view kind_of(debug::StopKind kind) {
   using debug::StopKind;
   switch (kind) {

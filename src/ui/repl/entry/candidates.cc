@@ -2,6 +2,7 @@
 #include "ui/repl/entry/candidates.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,8 +12,10 @@
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
+#include "rldb/repro/dump.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
+#include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/hint.h"
 #include "ui/repl/entry/state.h"
 #include "ui/screen/arrange.h"
@@ -21,7 +24,7 @@ namespace rldb::ui {
 
 namespace {
 
-// `mark`: what stands before the name of the file and stays (`@`).
+// `mark`: what comes before the name of the file and stays (`@`).
 void add_files(std::string_view prefix, std::string_view mark, Candidates& out) {
   prefix.remove_prefix(mark.size());
   const auto slash = prefix.rfind('/');
@@ -40,12 +43,36 @@ void add_files(std::string_view prefix, std::string_view mark, Candidates& out) 
   ::closedir(dir);
 }
 
+// Locals and symbolic variables of the selected frame.
+void add_frame(Repl& repl, Candidates& out) {
+  if (!repl.debugger().active()) return;
+  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) out.push_back(local.name);
+  for (const debug::SlotInfo& slot : repl.debugger().heap(repl.frame()))
+    if (is_one_name(slot.expression)) out.push_back(slot.expression);
+}
+
 void add_names(Repl& repl, Candidates& out) {
   for (const session::NamedValue& v : repl.session().values()) out.push_back(v.name);
   for (const std::string& f : repl.session().function_names()) out.push_back(f);
-  if (!repl.debugger().active()) return;
-  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) out.push_back(local.name);
-  for (const debug::SlotInfo& slot : repl.debugger().heap(repl.frame())) out.push_back(slot.expression);
+  add_frame(repl, out);
+}
+
+// Names that the lines of a definition declare: `name: TYPE` of a parameter, `name = ...` and `name: TYPE = ...` at the
+// start of a line.
+void add_declared(std::string_view text, Candidates& out) {
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = at + 1;
+    if (!debug::is_name_byte(text[at])) continue;
+    while (end < text.size() && debug::is_name_byte(text[end])) ++end;
+    const std::string_view rest = text.substr(end);
+    const std::string_view line = text.substr(0, at).substr(text.substr(0, at).rfind('\n') + 1);
+    const bool first = line.find_first_not_of(" \t") == std::string_view::npos;
+    if (rest.starts_with(": ") || (first && rest.starts_with(" = "))) out.emplace_back(text.substr(at, end - at));
+  }
+}
+
+bool is_definition(std::string_view text) {
+  return text.find('\n') != std::string_view::npos && (text.starts_with('@') || text.starts_with("class "));
 }
 
 // Functions and their bindings, nested blocks included.
@@ -68,19 +95,43 @@ void add_functions(Repl& repl, Candidates& out) {
 // Where a breakpoint may stand.
 void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
   add_functions(repl, out);
-  for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
+  for (const session::Session::KernelState& k : repl.session().kernel_states()) out.push_back(k.name);
+  // Builtins and operators are many: from the first letter on.
+  constexpr std::string_view kOperator = "op:";
+  if (!prefix.empty())
+    for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
   if (!repl.session().program_path().empty()) {
     const std::string& path = repl.session().program_path();
     out.push_back(path.substr(path.rfind('/') + 1) + ":");
   }
-  if (prefix.starts_with("op"))
-    for (const ops::OpInfo& op : ops::all()) out.push_back("op:" + std::string(op.short_name()));
+  out.emplace_back(kOperator);
+  if (!prefix.starts_with(kOperator)) return;
+  for (const ops::OpInfo& op : ops::all()) out.push_back(std::string(kOperator) + std::string(op.short_name()));
 }
 
 void add_versions(Repl& repl, Candidates& out) {
   const passes::History& history = repl.session().history();
   for (std::size_t v = 0; v < history.size(); ++v) out.push_back(std::to_string(v));
   for (const auto& [name, version] : history.bookmarks()) out.push_back(name);
+}
+
+// `FOLDER:`, and behind that its stages.
+void add_stages(std::string_view prefix, Candidates& out) {
+  const auto colon = prefix.rfind(':');
+  if (colon == std::string_view::npos) {
+    Candidates files;
+    add_files(prefix, "", files);
+    for (const std::string& path : files) {
+      if (!path.ends_with('/')) continue;
+      out.push_back(path);
+      const std::string folder = path.substr(0, path.size() - 1);
+      if (!repro::stage_files(folder).empty()) out.push_back(folder + ":");
+    }
+    return;
+  }
+  const std::string folder(prefix.substr(0, colon));
+  for (const std::string& file : repro::stage_files(folder))
+    out.push_back(fmt::format("{}:{}", folder, file.substr(0, file.size() - std::string_view(".py").size())));
 }
 
 void add_commands(Candidates& out) {
@@ -178,6 +229,7 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
     case Completion::Event:
       return add_events(out);
     case Completion::Version:
+      if (command.arguments.find("STAGE") != std::string_view::npos) add_stages(prefix, out);
       return add_versions(repl, out);
     case Completion::Name:
       if (command.name == "info" || command.name == "type") add_functions(repl, out);
@@ -194,7 +246,7 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
       return;
     case Completion::Option:
       add_options(before, out);
-      if (repl.debugger().active()) add_names(repl, out);
+      if (trim(before).empty()) add_frame(repl, out);  // `:set TARGET = EXPRESSION`
       return;
     case Completion::Screen:
       return add_screen_words(command.arguments, out);
@@ -210,11 +262,7 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
     return;
   }
   if (prefix.starts_with("T.")) {
-    static constexpr std::string_view kIntrinsics[] = {
-#define RLDB_INTRINSIC(id, name, ...) name,
-#include "rldb/ir/intrinsic.def"
-    };
-    for (const std::string_view name : kIntrinsics) out.push_back("T." + std::string(name));
+    for (const ir::IntrinsicInfo& row : ir::all_intrinsics()) out.push_back("T." + std::string(row.name));
     for (const char* name :
          {"T.Buffer",   "T.prim_func",  "T.block",   "T.sblock",       "T.grid",         "T.serial",
           "T.parallel", "T.vectorized", "T.unroll",  "T.axis.remap",   "T.axis.spatial", "T.axis.reduce",
@@ -227,11 +275,16 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
   if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
     const std::string head(prefix.substr(0, dot + 1));
     for (const debug::LanguageRow& row : debug::language_attributes()) out.push_back(head + std::string(row.name));
-    for (const debug::LanguageRow& row : debug::language_functions()) out.push_back(head + std::string(row.name) + "(");
+    for (const debug::LanguageRow& row : debug::language_functions())
+      if (row.form == "x" || row.form.starts_with("x,")) out.push_back(head + std::string(row.name) + "(");
     return;
   }
-  add_names(repl, out);
-  for (const debug::LanguageRow& row : debug::language_functions()) out.emplace_back(row.name);
+  if (is_definition(before)) {
+    add_declared(before, out);
+  } else {
+    add_names(repl, out);
+    for (const debug::LanguageRow& row : debug::language_functions()) out.emplace_back(row.name);
+  }
   // Attributes of the operator whose call is open.
   const std::string text(before);
   const std::string_view call = open_call(text, text.size());

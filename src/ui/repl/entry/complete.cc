@@ -8,6 +8,7 @@
 
 #include "rldb/frontend/parse.h"
 #include "ui/repl/entry/candidates.h"
+#include "ui/repl/entry/hint.h"
 
 namespace rldb::ui {
 
@@ -48,8 +49,11 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
   std::string_view verb =
       colon ? head.substr(1, word_end == std::string_view::npos ? word_end : word_end - 1) : head.substr(0, word_end);
   const Command* command = nullptr;
-  if (word_end != std::string_view::npos || before.ends_with(' '))
-    command = colon ? find_command(verb).command : repl.debugger().active() ? find_bare_verb(verb) : nullptr;
+  const bool ended = word_end != std::string_view::npos || before.ends_with(' ');
+  if (ended && (colon || may_be_argument(trim(head.substr(std::min(word_end, head.size()))))))
+    command = colon                      ? find_command(verb).command
+              : repl.debugger().active() ? find_bare_verb(verb)
+                                         : find_command_named(verb);
 
   const std::size_t arguments = word_end == std::string_view::npos ? before.size() : before.find(head) + word_end;
   if (command) {

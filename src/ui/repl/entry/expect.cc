@@ -9,6 +9,7 @@
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "ui/repl/commands/handlers.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 

@@ -41,11 +41,19 @@ std::string command_signature(std::string_view text, bool stopped) {
                      : colon      ? find_command(word).command
                      : stopped    ? find_bare_verb(word)
                                   : nullptr;
-  if (!c || (!colon && word.size() == body.size())) return {};
+  if (!c || (!colon && (word.size() == body.size() || !may_be_argument(trim(body.substr(word.size())))))) return {};
   return fmt::format("{}{}  {}", colon ? ":" : "", usage_of(*c), c->doc);
 }
 
 }  // namespace
+
+bool may_be_argument(std::string_view rest) {
+  if (rest.empty() || rest.starts_with("--")) return true;
+  constexpr std::string_view kBeginnings = "@\"/*";
+  const bool alone = rest.size() > 1 && std::isspace(static_cast<unsigned char>(rest[1]));
+  const bool word = std::isalnum(static_cast<unsigned char>(rest[0])) || rest[0] == '_';
+  return word || (kBeginnings.find(rest[0]) != std::string_view::npos && !alone);
+}
 
 std::string_view open_call(std::string_view text, std::size_t cursor) {
   int depth = 0;

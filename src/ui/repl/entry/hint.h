@@ -36,5 +36,7 @@ class HintMaker {
 
 // Where the innermost call that is open at `cursor` begins, and its name (`R.add`); empty: none is open.
 std::string_view open_call(std::string_view text, std::size_t cursor);
+// May the text behind a verb without its colon be an argument? In `x = R.add(` and `n + 1` the verb is a variable.
+bool may_be_argument(std::string_view rest);
 
 }  // namespace rldb::ui

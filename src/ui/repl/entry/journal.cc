@@ -98,9 +98,9 @@ void read_records(std::string_view bytes, std::vector<JournalItem>& items) {
 // $XDG_STATE_HOME/rldb; empty when there is no place.
 std::string journal_folder() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
   if (state && *state == '/') return std::string(state) + "/rldb";
-  return home && *home ? std::string(home) + "/.local/state/rldb" : std::string();
+  const std::string home = support::home_folder();
+  return home.empty() ? home : home + "/.local/state/rldb";
 }
 
 bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }

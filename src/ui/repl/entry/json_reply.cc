@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/source/diagnostic_command.h"
+#include "ui/repl/commands/handlers.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
@@ -48,6 +50,11 @@ std::string_view take_option(std::string_view& rest) {
   return last;
 }
 
+// These execute entries of their own, each of which replies.
+bool executes_entries(const Command& command) {
+  return command.run == command_Source || command.run == command_Resume || command.run == command_Tour;
+}
+
 // What follows these is an entry, or text of one: the option in it is not theirs. Alone, it is.
 bool takes_texts(const Command& command, std::string_view rest) {
   const bool text = command.run == command_Alias || command.run == command_Expect || command.run == command_Help;
@@ -58,7 +65,7 @@ bool takes_texts(const Command& command, std::string_view rest) {
 
 bool Repl::choose_format(const Command& command, std::string_view& rest, bool& json) {
   const bool has_data = (command.flags & kData) != 0;
-  json = has_data && line_.format == Format::Json;
+  json = line_.format == Format::Json && !executes_entries(command);
   if (takes_texts(command, rest)) return true;
   const std::string_view option = take_option(rest);
   if (option.empty()) return true;
@@ -73,7 +80,8 @@ bool Repl::choose_format(const Command& command, std::string_view& rest, bool& j
   return false;
 }
 
-Status Repl::run_for_json(const Command& command, std::string_view rest) {
+// `command`: null of an entry that is no command.
+Status Repl::in_json(const Command* command, const std::function<Status()>& work) {
   JsonReply reply;
   struct Scope {
     Scope(Repl& repl, JsonReply& reply) : repl(repl) {
@@ -89,17 +97,35 @@ Status Repl::run_for_json(const Command& command, std::string_view rest) {
   Status status = Status::Failed;
   {
     const Scope scope(*this, reply);
-    status = command.run(*this, rest);
-    if (status == Status::Usage) fail(source::message(diag::CommandUsage, usage_of(command)));
+    status = work();
+    if (status == Status::Usage && command) fail(source::message(diag::CommandUsage, usage_of(*command)));
   }
-  repeatable_.clear();
-  if (command.flags & kRepeat) repeatable_ = fmt::format(":{} {} {}json", command.name, rest, kOption);
-  Json object{{"command", command.name}, {"ok", status == Status::Good}, {"data", std::move(reply.data)}};
+  Json object{{"command", command ? Json(command->name) : Json()},
+              {"ok", status == Status::Good || status == Status::Quit},
+              {"data", std::move(reply.data)}};
   if (!reply.text.empty()) object["text"] = reply.text;
   object["diagnostics"] = Json::parse(source::render_json(reply.diagnostics, session_->sources()));
   // Names may carry bytes that are no UTF-8; JSON may not.
   console_->write(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   return status;
+}
+
+Status Repl::run_for_json(const Command& command, std::string_view rest) {
+  const Status status = in_json(&command, [&] { return command.run(*this, rest); });
+  repeatable_.clear();
+  if (command.flags & kRepeat) repeatable_ = fmt::format(":{} {} {}json", command.name, rest, kOption);
+  return status;
+}
+
+void Repl::show_result(const runtime::Value& value, std::string_view name) {
+  if (!json_) return show_value(value, name);
+  json_->data["values"].push_back(
+      {{"name", name.empty() ? Json() : Json(name)}, {"value", value_json(value, print_format.max_elements)}});
+}
+
+void Repl::show_defined(std::string_view name, std::string_view text) {
+  if (!json_) return print("{}\n", text);
+  json_->data["defined"].push_back(name);
 }
 
 }  // namespace rldb::ui

@@ -10,6 +10,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"
+#include "rldb/support/text.h"
 #include "ui/repl/entry/journal.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -17,11 +18,6 @@
 namespace rldb::ui {
 
 namespace {
-
-std::string first_line(const std::string& entry) {
-  const auto end = entry.find('\n');
-  return end == std::string::npos ? entry : entry.substr(0, end) + " ...";
-}
 
 void warn(Repl& repl, source::Message message) {
   source::Diagnostics diagnostics;
@@ -55,12 +51,12 @@ struct Counts {
 bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
   if (item.outcome == EntryOutcome::Failed) return true;
   if (repl.replay_of(item.entry) == Replay::Outside) {
-    counts.left_out.push_back(first_line(item.entry));
+    counts.left_out.push_back(support::one_line(item.entry));
     return true;
   }
   if (item.outcome == EntryOutcome::Unfinished) {
     if (item.tried) {
-      counts.crashed.push_back(first_line(item.entry));
+      counts.crashed.push_back(support::one_line(item.entry));
       return true;
     }
     old.mark_tried();
@@ -72,7 +68,7 @@ bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
   ++counts.repeated;
   if (status == Status::Good || item.outcome == EntryOutcome::Changed) return true;
   const std::string why = repl.last().errors.empty() ? "it was refused" : repl.last().errors.front();
-  warn(repl, source::message(diag::EntryNotRepeated, first_line(item.entry), first_line(why)));
+  warn(repl, source::message(diag::EntryNotRepeated, support::one_line(item.entry), support::one_line(why)));
   return true;
 }
 

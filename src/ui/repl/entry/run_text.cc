@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "rldb/debug/expressions.h"
 #include "rldb/debug/storage.h"
+#include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/text.h"
+#include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 
@@ -37,7 +40,7 @@ std::optional<Status> Repl::run_expression(std::string_view text, source::Diagno
   last_.value = *value;
   if (!value->is_null()) session_->set_value("_", *value);
   if (named) session_->set_value(std::string(assignment->name), *value);
-  if (!value->is_null()) show_value(*value, named ? assignment->name : std::string_view());
+  if (!value->is_null()) show_result(*value, named ? assignment->name : std::string_view());
   for (const std::string& note : notes) print("note: {}\n", note);
   return Status::Good;
 }
@@ -61,11 +64,12 @@ Status Repl::run_name(std::string_view name) {
     if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
     last_.value = *value;
     if (!value->is_null()) session_->set_value("_", *value);
-    show_value(*value);
+    show_result(*value);
     for (const std::string& note : notes) print("note: {}\n", note);
     return Status::Good;
   }
   last_.type = f->type;
+  if (json_) return give({{"name", name}, {"type", type_json(f->type)}});
   print("{}: {}\n", name, f->type ? ir::print_type(f->type) : std::string("a function"));
   return Status::Good;
 }
@@ -158,16 +162,17 @@ Status Repl::run_entry(std::string_view text) {
     last_.type = item.type;
     switch (item.kind) {
       case frontend::ItemKind::Module:
-        print("module {} ({} functions)\n", item.name, session_->module()->entries.size());
+        show_defined(item.name, fmt::format("module {} ({})", item.name,
+                                            support::counted(session_->module()->entries.size(), "function")));
         break;
       case frontend::ItemKind::Function:
-        print("defined {}\n", item.name);
+        show_defined(item.name, fmt::format("defined {}", item.name));
         replace_in_run(item.name);
         break;
       case frontend::ItemKind::Binding:
       case frontend::ItemKind::Expression:
         last_.value = item.value;
-        if (item.value && !item.value->is_null()) show_value(*item.value, item.name);
+        if (item.value && !item.value->is_null()) show_result(*item.value, item.name);
         break;
       case frontend::ItemKind::Symbols:
         break;

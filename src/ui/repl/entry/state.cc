@@ -225,7 +225,7 @@ Status Repl::carry_out() {
 bool Repl::may_end_run(std::string_view what) {
   if (!debugger_->active() || forced_) return true;
   const std::string where = describe_position(*this, debugger_->last_stop().where);
-  if (ask) return ask(fmt::format("the run that is stopped at {} ends with {}\ngo on? (y/n) ", where, what));
+  if (ask) return ask(fmt::format("{} ends the run that is stopped at {}\ncontinue? (y/n) ", what, where));
   fail(source::message(diag::RunInTheWay, where, what));
   return false;
 }
@@ -267,7 +267,10 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason
   if (start) go_back(*start);
   repeatable_.clear();
-  fail(abandoned->message);
+  if (line_.format == Format::Json)
+    in_json(nullptr, [&] { return fail(abandoned->message); });
+  else
+    fail(abandoned->message);
   if (abandoned->internal) {
     const std::string path = write_internal_error(*session_, abandoned->message.text, std::string(entry));
     if (!path.empty()) console_->error("written: " + path + "\n");
@@ -281,8 +284,14 @@ Status Repl::repeat_last() {
   return execute(std::string(repeatable_));
 }
 
+// With `--format=json` every entry replies in JSON; commands do so themselves.
 Status Repl::dispatch(std::string_view entry) {
   const Target target = target_of(entry);
+  if (line_.format == Format::Text || target.kind == Target::Kind::Command) return run_target(target);
+  return in_json(nullptr, [&] { return run_target(target); });
+}
+
+Status Repl::run_target(const Target& target) {
   switch (target.kind) {
     case Target::Kind::Shell:
       return run_shell(target.rest);

@@ -57,7 +57,7 @@ struct Display {
 };
 
 class Screen;
-// The lines of the text that was shown last with their colours: a stop a step would parse the whole text each time.
+// The lines of the text that was shown last with their colours: otherwise each step would parse the whole text.
 class PaintedSource {
  public:
   const std::string& line(source::FileId file, const source::Buffer& buffer, std::uint32_t number);
@@ -140,7 +140,7 @@ class Repl {
   // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
   // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
-  // May the entry at hand do this (`run a shell`)? Asks when it stands in a script that nobody named, and refuses with
+  // May the entry at hand do this (`run a shell`)? Asks when it is in a script that nobody named, and refuses with
   // a diagnostic where there is nobody to ask.
   bool may(std::string_view what, std::string_view entry);
   // May the stopped run be given up for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
@@ -217,6 +217,11 @@ class Repl {
   void divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);
   Status run_for_json(const Command& command, std::string_view rest);
+  Status in_json(const Command* command, const std::function<Status()>& work);
+  Status run_target(const Target& target);
+  // What a bare entry gives and defines: as text or as data.
+  void show_result(const runtime::Value& value, std::string_view name = {});
+  void show_defined(std::string_view name, std::string_view text);
   Status run_entry(std::string_view text);
   void replace_in_run(std::string_view name);
   std::optional<Status> run_expression(std::string_view text, source::Diagnostics& diagnostics);

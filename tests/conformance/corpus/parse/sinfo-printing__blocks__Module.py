@@ -3,7 +3,7 @@ from tvm.script import tir as T
 @I.ir_module
 class Module:
     @T.prim_func
-    def k(var_A: T.handle, var_B: T.handle, s: T.int64):
+    def k(var_A: T.handle, s: T.int64, var_B: T.handle):
         T.func_attr({"tir.noalias": T.bool(True), "op_pattern": 0})
         n = T.int64()
         A = T.match_buffer(var_A, (n, T.int64(4)))

@@ -1,18 +1,23 @@
-// BF16ComputeLegalize and BF16StorageLegalize: kernels over bfloat16 for processors that have none.
+// BF16ComputeLegalize, FP8ComputeLegalize and the two StorageLegalize: kernels over narrow floats for processors that
+// have none of them.
 //
-// The first computes in float32 what was computed in bfloat16: values are widened where they are read and rounded where
-// they are stored; buffers that only the kernel sees hold float32. The second keeps what is left of bfloat16, which is
-// memory, as uint16. It is for functions whose parameters are no buffers: their dtype is seen from outside.
+// The first kind computes in a wide format what was computed in a narrow one: values are widened where they are read
+// and rounded where they are stored; buffers that only the kernel sees hold wide ones. The second keeps what is left,
+// which is memory, as unsigned integers. It is for functions whose parameters are no buffers: their dtype is seen from
+// outside.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <unordered_set>
 
+#include "passes/common.h"
+#include "passes/tensorir/float_formats.h"
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -21,55 +26,12 @@ using namespace ir;
 
 namespace {
 
-constexpr int kShift = 16;  // bits of float32 that bfloat16 does not have
-
-bool is_bf16(const Expr* e) { return e->dtype().is_bfloat16(); }
-DType uint(int bits, DType like) { return DType::UInt(bits, like.lanes); }
-DType wide(DType t) { return DType::Float(32, t.lanes); }
-
-const Expr* splat(Context& ctx, DType t, std::int64_t value) {
-  const Expr* one = ctx.int_imm(t.element(), value);
-  return t.is_scalar() ? one : ctx.broadcast(one, ctx.i32(t.lanes));
-}
-const Expr* call(Context& ctx, DType t, Intrinsic id, std::initializer_list<const Expr*> args) {
-  return ctx.intrin(t, id, args);
-}
-
-// The bits are the upper half of a float32's.
-const Expr* widened(Context& ctx, const Expr* e) {
-  const DType t = e->dtype(), u32 = uint(32, t);
-  const Expr* bits = ctx.cast(u32, call(ctx, uint(16, t), Intrinsic::Reinterpret, {e}));
-  return call(ctx, wide(t), Intrinsic::Reinterpret,
-              {call(ctx, u32, Intrinsic::ShiftLeft, {bits, splat(ctx, u32, kShift)})});
-}
-
-// To the nearest, ties to even.
-const Expr* rounded(Context& ctx, const Expr* e) {
-  const DType t = e->dtype(), u32 = uint(32, t), u16 = uint(16, t);
-  const Expr* bits = call(ctx, u32, Intrinsic::Reinterpret, {e});
-  const Expr* upper = call(ctx, u32, Intrinsic::ShiftRight, {bits, splat(ctx, u32, kShift)});
-  const Expr* odd = call(ctx, u32, Intrinsic::BitwiseAnd, {upper, splat(ctx, u32, 1)});
-  const Expr* bias = ctx.binary(BinaryKind::Add, odd, splat(ctx, u32, (1 << (kShift - 1)) - 1));
-  const Expr* sum = ctx.binary(BinaryKind::Add, bits, bias);
-  const Expr* half = ctx.cast(u16, call(ctx, u32, Intrinsic::ShiftRight, {sum, splat(ctx, u32, kShift)}));
-  return call(ctx, DType::BFloat16(t.lanes), Intrinsic::Reinterpret, {half});
-}
-
-// What a literal of bfloat16 holds.
-double nearest_bf16(double value) {
-  const float f = float(value);
-  if (f != f) return value;
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
-  bits += ((bits >> kShift) & 1) + ((1u << (kShift - 1)) - 1);
-  return double(std::bit_cast<float>(bits >> kShift << kShift));
-}
-
-// Buffers of bfloat16 that are allocated inside, and whose pointer nobody takes.
-std::unordered_set<const Buffer*> inner_buffers(const PrimFunc* f) {
+// Buffers of narrow floats that are allocated inside, and whose pointer nobody takes.
+std::unordered_set<const Buffer*> inner_buffers(const PrimFunc* f, const NarrowFloats& narrow) {
   std::unordered_set<const Buffer*> out;
   std::unordered_set<const Var*> pointers;
   const auto add = [&](const Buffer* b) {
-    if (b->dtype.is_bfloat16()) out.insert(b);
+    if (narrow.is(b->dtype)) out.insert(b);
   };
   walk(f->body, [&](const Node* n) {
     if (const auto* a = as<AllocBuffer>(n)) add(a->buffer);
@@ -96,13 +58,14 @@ const Buffer* retyped(Context& ctx, const Buffer* b, DType t) {
 
 class ComputeLegalizer : public Rewriter {
  public:
-  ComputeLegalizer(Context& ctx, const PrimFunc* f) : Rewriter(ctx), inner_(inner_buffers(f)) {}
+  ComputeLegalizer(Context& ctx, const PrimFunc* f, const NarrowFloats& narrow)
+      : Rewriter(ctx), narrow_(narrow), inner_(inner_buffers(f, narrow)) {}
 
  protected:
   const Buffer* visit_buffer(const Buffer* b) override {
     if (!inner_.contains(b)) return Rewriter::visit_buffer(b);
     if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
-    const Buffer* made = retyped(ctx_, b, wide(b->dtype));
+    const Buffer* made = retyped(ctx_, b, narrow_.widened(b->dtype));
     remap_buffer(b, made);
     remap(b->data, made->data);
     return made;
@@ -113,8 +76,8 @@ class ComputeLegalizer : public Rewriter {
       const Expr *x = value(b->a), *y = value(b->b);
       return x == b->a && y == b->b ? e : ctx_.binary(b->op(), x, y);
     }
-    if (const auto* i = as<FloatImm>(e); i && is_bf16(i))
-      return ctx_.float_imm(DType::Float(32), nearest_bf16(i->value));
+    if (const auto* i = as<FloatImm>(e); i && is_narrow(i))
+      return ctx_.float_imm(narrow_.wide, nearest(i->dtype(), i->value));
     if (const auto* c = as<CastExpr>(e)) return cast(c);
     if (const auto* s = as<SelectExpr>(e)) {
       const Expr *c = rewrite(s->cond), *x = value(s->true_value), *y = value(s->false_value);
@@ -136,7 +99,7 @@ class ComputeLegalizer : public Rewriter {
   }
 
   const Expr* visit_call(const Call* c) override {
-    if (is_call_of(c, Intrinsic::Reinterpret)) return default_expr(c);
+    if (is_call_of(c, intrin::Reinterpret)) return default_expr(c);
     std::vector<const Expr*> args;
     bool changed = false;
     for (const Expr* a : c->args) {
@@ -144,13 +107,13 @@ class ComputeLegalizer : public Rewriter {
       changed = changed || args.back() != a;
     }
     const DType t = c->dtype();
-    if (!changed && !t.is_bfloat16()) return c;
-    return ctx_.call_typed(c->callee, args, t.is_bfloat16() ? ctx_.prim(wide(t)) : c->type, c->attrs);
+    if (!changed && !narrow_.is(t)) return c;
+    return ctx_.call_typed(c->callee, args, narrow_.is(t) ? ctx_.prim(narrow_.widened(t)) : c->type, c->attrs);
   }
 
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
-    if (const auto* st = as<BindStmt>(s); st && is_bf16(st->var)) {
+    if (const auto* st = as<BindStmt>(s); st && is_narrow(st->var)) {
       const Expr* v = value(st->value);
       return ctx_.bind(variable(st->var), v);
     }
@@ -159,15 +122,16 @@ class ComputeLegalizer : public Rewriter {
   }
 
  private:
-  // Rewritten, and float32 where it was bfloat16.
+  bool is_narrow(const Expr* e) const { return narrow_.is(e->dtype()); }
+  // Rewritten, and wide where it was narrow.
   const Expr* value(const Expr* e) {
     const Expr* made = rewrite(e);
-    return is_bf16(made) ? widened(ctx_, made) : made;
+    return is_narrow(made) ? narrow_.widened(ctx_, made) : made;
   }
 
   const Expr* cast(const CastExpr* c) {
     const Expr* v = value(c->value);
-    if (is_bf16(c)) return v->dtype() == wide(c->dtype()) ? v : ctx_.cast(wide(c->dtype()), v);
+    if (is_narrow(c)) return v->dtype() == narrow_.widened(c->dtype()) ? v : ctx_.cast(narrow_.widened(c->dtype()), v);
     if (v == c->value) return c;
     return v->dtype() == c->dtype() ? v : ctx_.cast(c->dtype(), v);
   }
@@ -177,8 +141,8 @@ class ComputeLegalizer : public Rewriter {
     return ctx_.shuffle(vectors, s->indices);
   }
   const Var* variable(const Var* v) {
-    if (!is_bf16(v)) return v;
-    const Var* made = ctx_.var(v->name, ctx_.prim(wide(v->dtype())));
+    if (!is_narrow(v)) return v;
+    const Var* made = ctx_.var(v->name, ctx_.prim(narrow_.widened(v->dtype())));
     ctx_.set_origin(made, v);
     remap(v, made);
     return made;
@@ -198,18 +162,19 @@ class ComputeLegalizer : public Rewriter {
     std::vector<const Expr*> at;
     for (const Expr* i : st->indices) at.push_back(rewrite(i));
     const Expr* v = rewrite(st->value);
-    if (to->dtype.is_bfloat16() && !is_bf16(v)) v = rounded(ctx_, v);
-    if (!to->dtype.is_bfloat16() && is_bf16(v)) v = widened(ctx_, v);
+    if (narrow_.is(to->dtype) && !is_narrow(v)) v = narrow_.rounded(ctx_, v, to->dtype);
+    if (!narrow_.is(to->dtype) && is_narrow(v)) v = narrow_.widened(ctx_, v);
     if (to == st->buffer && v == st->value && std::equal(at.begin(), at.end(), st->indices.begin())) return st;
     return ctx_.store(to, v, at, rewrite(st->predicate));
   }
 
+  const NarrowFloats& narrow_;
   std::unordered_set<const Buffer*> inner_;
 };
 
 class StorageLegalizer : public Rewriter {
  public:
-  using Rewriter::Rewriter;
+  StorageLegalizer(Context& ctx, const NarrowFloats& narrow) : Rewriter(ctx), narrow_(narrow) {}
   std::string refused;
 
   const PrimFunc* run(const PrimFunc* f) {
@@ -226,10 +191,10 @@ class StorageLegalizer : public Rewriter {
 
  protected:
   const Buffer* visit_buffer(const Buffer* b) override {
-    if (!b->dtype.is_bfloat16()) return Rewriter::visit_buffer(b);
+    if (!narrow_.is(b->dtype)) return Rewriter::visit_buffer(b);
     if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
     Buffer fields = *b;
-    fields.dtype = uint(16, b->dtype);
+    fields.dtype = bits_of(b->dtype);
     fields.data = variable(b->data);
     const Buffer* made = ctx_.buffer(fields);
     ctx_.set_origin(made, b);
@@ -239,13 +204,13 @@ class StorageLegalizer : public Rewriter {
 
   const Expr* visit_expr(const Expr* e) override {
     const auto* c = as<Call>(e);
-    if (c && is_call_of(c, Intrinsic::Reinterpret)) {
+    if (c && is_call_of(c, intrin::Reinterpret)) {
       const Expr* v = rewrite(c->args[0]);
-      const DType t = c->dtype().is_bfloat16() ? uint(16, c->dtype()) : c->dtype();
-      return v->dtype() == t ? v : call(ctx_, t, Intrinsic::Reinterpret, {v});
+      const DType t = narrow_.is(c->dtype()) ? bits_of(c->dtype()) : c->dtype();
+      return v->dtype() == t ? v : ctx_.intrin(t, intrin::Reinterpret, {v});
     }
-    if (is_bf16(e) && !isa<BufferLoad>(e) && refused.empty())
-      refused = "it computes in bfloat16: run BF16ComputeLegalize first";
+    if (narrow_.is(e->dtype()) && !isa<BufferLoad>(e) && refused.empty())
+      refused = fmt::format("it computes in {}: run {} first", narrow_.family, narrow_.compute_pass);
     return refused.empty() ? default_expr(e) : e;
   }
 
@@ -255,39 +220,79 @@ class StorageLegalizer : public Rewriter {
   }
 
  private:
-  // The pointer to bfloat16 as one to uint16.
+  // The pointer to narrow floats as one to integers.
   const Var* variable(const Var* v) {
     const auto* pointer = as<PointerType>(v->type);
-    if (!pointer || !pointer->element.is_bfloat16()) return v;
+    if (!pointer || !narrow_.is(pointer->element)) return v;
     if (const auto* known = as<Var>(lookup(v)); known && known != v) return known;
-    const Var* made = ctx_.var(v->name, ctx_.pointer(uint(16, pointer->element), pointer->scope));
+    const Var* made = ctx_.var(v->name, ctx_.pointer(bits_of(pointer->element), pointer->scope));
     ctx_.set_origin(made, v);
     remap(v, made);
     return made;
   }
+
+  const NarrowFloats& narrow_;
 };
+
+// A format of the family whose values cannot be taken apart, that is computed with.
+std::string unknown_format(const PrimFunc* f, const NarrowFloats& narrow) {
+  std::string out;
+  walk(f->body, [&](const Node* n) {
+    const Expr* e = isa<Expr>(n) ? static_cast<const Expr*>(n) : nullptr;
+    if (e && e->type->kind == TypeKind::Prim && narrow.is(e->dtype()) && !narrow.is_known(e->dtype()) && out.empty())
+      out = runtime::to_string(e->dtype().element());
+    return out.empty();
+  });
+  return out;
+}
+
+Result<const PrimFunc*> cannot_lower(std::string_view name, std::string why) {
+  return support::Failure(source::message(diag::PassUnsupported, "`" + std::string(name) + "`", std::move(why)));
+}
+
+Result<const Module*> compute_legalize(PassEnv& env, const Module* module, const NarrowFloats& narrow) {
+  return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
+    if (const std::string format = unknown_format(f, narrow); !format.empty())
+      return cannot_lower(
+          name, fmt::format("values of `{}` are not taken apart, only float8_e4m3fn and float8_e5m2", format));
+    return with_body(env.ctx, f, ComputeLegalizer(env.ctx, f, narrow).rewrite(f->body));
+  });
+}
+
+Result<const Module*> storage_legalize(PassEnv& env, const Module* module, const NarrowFloats& narrow) {
+  return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
+    for (const PrimParam& p : f->params)
+      if (p.buffer)
+        return cannot_lower(
+            name, fmt::format("parameter `{}` is a buffer: the pass is for functions of pointers", p.buffer->name));
+    StorageLegalizer legalizer(env.ctx, narrow);
+    const PrimFunc* made = legalizer.run(f);
+    if (!legalizer.refused.empty()) return cannot_lower(name, legalizer.refused);
+    return made;
+  });
+}
 
 }  // namespace
 
 Result<const Module*> bf16_compute_legalize(PassEnv& env, const Module* module, const PassOptions&) {
-  return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
-    return with_body(env.ctx, f, ComputeLegalizer(env.ctx, f).rewrite(f->body));
-  });
+  return compute_legalize(env, module, bfloat16());
 }
 
 Result<const Module*> bf16_storage_legalize(PassEnv& env, const Module* module, const PassOptions&) {
-  return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
-    const auto refuse = [&](std::string why) {
-      return support::Failure(source::message(diag::PassUnsupported, "`" + std::string(name) + "`", std::move(why)));
-    };
-    for (const PrimParam& p : f->params)
-      if (p.buffer)
-        return refuse(fmt::format("parameter `{}` is a buffer: the pass is for functions of pointers", p.buffer->name));
-    StorageLegalizer legalizer(env.ctx);
-    const PrimFunc* made = legalizer.run(f);
-    if (!legalizer.refused.empty()) return refuse(legalizer.refused);
-    return made;
-  });
+  return storage_legalize(env, module, bfloat16());
+}
+
+Result<const Module*> fp8_compute_legalize(PassEnv& env, const Module* module, const PassOptions& options) {
+  const PassOption* given = find_option(options, 0, "promote_dtype");
+  const auto wide = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(16);
+  if (wide != DType::Float(16) && wide != DType::Float(32))
+    return support::Failure(source::message(diag::PassOptionValue, "promote_dtype", "FP8ComputeLegalize",
+                                            "float16 or float32", given->value));
+  return compute_legalize(env, module, float8(*wide));
+}
+
+Result<const Module*> fp8_storage_legalize(PassEnv& env, const Module* module, const PassOptions&) {
+  return storage_legalize(env, module, float8(DType::Float(16)));
 }
 
 }  // namespace rldb::passes

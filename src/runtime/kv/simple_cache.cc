@@ -5,12 +5,11 @@
 #include <cstring>
 
 #include "rldb/runtime/contrib.h"
+#include "runtime/value/failures.h"
 
 namespace rldb::runtime {
 
 namespace {
-
-support::Failure<Error> mismatch(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
 
 struct Cache {
   Tuple* tuple;

@@ -1,0 +1,6 @@
+// The intrinsics of math.def as constants: intrin::Pow is the row of "pow".
+#pragma once
+
+#define RLDB_INTRINSIC_FAMILY Math
+#define RLDB_INTRINSIC_ROWS "rldb/ir/intrinsic/math.def"
+#include "rldb/ir/intrinsic/constants.inc"

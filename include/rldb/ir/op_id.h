@@ -1,0 +1,18 @@
+// The operators as numbers, for tables with a place for each: every new row builds what includes this again. Who asks
+// which operator a call is of compares names (op/<family>.h), and traits (op_traits.h).
+#pragma once
+
+#include "rldb/ir/op_traits.h"
+
+namespace rldb::op {
+
+enum class Id : std::uint16_t {
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) id,
+#include "rldb/ir/op/op.def"
+};
+inline constexpr std::size_t kCount = 0
+#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) +1
+#include "rldb/ir/op/op.def"
+    ;
+
+}  // namespace rldb::op

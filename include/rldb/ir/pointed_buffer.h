@@ -1,0 +1,26 @@
+// Which buffer a packed call is given where it names memory: `T.tvm_stack_make_array(data, shape, ...)`, or a pointer.
+//
+// Several buffers may lie over one pointer, of other ranks: the one of the array's rank is meant, else the one that was
+// made first. Users: the evaluator, code generation.
+#pragma once
+
+#include <optional>
+
+#include "rldb/ir/expr.h"
+
+namespace rldb::ir {
+
+class PointedBuffer {
+ public:
+  explicit PointedBuffer(const Expr* argument);
+  // Each buffer that there is, in any order.
+  void offer(const Buffer* buffer);
+  const Buffer* found() const { return found_; }  // null: none lies over the pointer
+
+ private:
+  const Var* data_ = nullptr;
+  std::optional<std::size_t> rank_;
+  const Buffer* found_ = nullptr;
+};
+
+}  // namespace rldb::ir

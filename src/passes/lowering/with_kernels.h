@@ -1,0 +1,21 @@
+// A pass over Relax functions that puts kernels beside them: one loop for all such passes.
+#pragma once
+
+#include <functional>
+
+#include "passes/lowering/legal_memo.h"
+#include "rldb/ops/legalize.h"
+#include "rldb/passes/helpers.h"
+
+namespace rldb::passes {
+
+// What makes the kernels, and what it has made already; one of each per module.
+struct KernelMaker {
+  ops::Legalizer legalizer;
+  LegalMemo memo;
+};
+using KernelFn = std::function<const ir::Function*(const ir::Function* f, KernelMaker& kernels)>;
+// Maps the Relax functions; the module is shared when none changed, and no kernel is kept then.
+const ir::Module* map_with_kernels(PassEnv& env, const ir::Module* module, const KernelFn& map);
+
+}  // namespace rldb::passes

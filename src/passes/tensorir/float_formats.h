@@ -1,0 +1,30 @@
+// NarrowFloats: what a kernel is not to compute with, and how its values are taken apart and put together by integer
+// arithmetic. Used by the passes of float_legalize.cc.
+#pragma once
+
+#include "rldb/ir/context.h"
+
+namespace rldb::passes {
+
+struct NarrowFloats {
+  bool (*is)(ir::DType t);        // one of these formats
+  bool (*is_known)(ir::DType t);  // one whose values can be taken apart
+  std::string_view family;        // for messages
+  std::string_view compute_pass;  // the pass that must have run before memory is rewritten
+  ir::DType wide;                 // what is computed in
+
+  ir::DType widened(ir::DType t) const { return wide.with_lanes(t.lanes); }
+  // The value of e in `wide`, and back: to the nearest, ties to even.
+  const ir::Expr* widened(ir::Context& ctx, const ir::Expr* e) const;
+  const ir::Expr* rounded(ir::Context& ctx, const ir::Expr* e, ir::DType to) const;
+};
+
+NarrowFloats bfloat16();
+NarrowFloats float8(ir::DType wide);
+
+// How memory of the format is kept: an unsigned integer of its bits.
+ir::DType bits_of(ir::DType t);
+// What a literal of a narrow format holds.
+double nearest(ir::DType t, double value);
+
+}  // namespace rldb::passes

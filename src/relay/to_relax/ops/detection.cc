@@ -1,0 +1,137 @@
+// Object detection.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "relay/to_relax/ops/kernels.h"
+#include "rldb/ir/op/vision.h"
+
+namespace rldb::to_relax::translations {
+
+namespace {
+
+ir::Result<const ir::Attr*> pooled_size(OpCall& o) {
+  const auto size = o.ints("pooled_size");
+  if (!size || size->size() != 2) return refuse("the size of its result is not known");
+  return o.ints_attr(*size);
+}
+
+// A number that Relax takes as an attribute.
+ir::Result<double> constant_number(OpCall& o, std::size_t i) {
+  if (const auto v = o.number(i)) return *v;
+  return refuse(fmt::format("its operand {} is not a constant", i + 1));
+}
+
+}  // namespace
+
+Made roi_align(OpCall& o) {
+  RLDB_TRY(const ir::Attr* size, pooled_size(o));
+  return o.call(op::VisionRoiAlign, o.args,
+                {{"pooled_size", size},
+                 {"spatial_scale", o.ctx.attr(o.real("spatial_scale"))},
+                 {"sample_ratio", o.ctx.attr(o.integer("sample_ratio").value_or(-1))},
+                 {"aligned", o.ctx.attr(false)},
+                 {"layout", o.ctx.attr(o.string("layout"))},
+                 {"mode", o.ctx.attr(o.string("mode"))}});
+}
+
+Made roi_pool(OpCall& o) {
+  RLDB_TRY(const ir::Attr* size, pooled_size(o));
+  return o.call(op::VisionRoiPool, o.args,
+                {{"pooled_size", size},
+                 {"spatial_scale", o.ctx.attr(o.real("spatial_scale"))},
+                 {"layout", o.ctx.attr(o.string("layout"))}});
+}
+
+// Operands: boxes, the score that is wanted.
+Made get_valid_counts(OpCall& o) {
+  RLDB_TRY(const double threshold, constant_number(o, 1));
+  return o.call(op::VisionGetValidCounts, {o.arg(0)},
+                {{"score_threshold", o.ctx.attr(threshold)},
+                 {"id_index", o.ctx.attr(o.integer("id_index").value_or(0))},
+                 {"score_index", o.ctx.attr(o.integer("score_index").value_or(1))}});
+}
+
+// Operands: boxes, how many are valid, their indices, how many are kept, the overlap that is too much.
+Made non_max_suppression(OpCall& o) {
+  RLDB_TRY(const double most, constant_number(o, 3));
+  RLDB_TRY(const double overlap, constant_number(o, 4));
+  return o.call(op::VisionNonMaxSuppression, {o.arg(0), o.arg(1), o.arg(2)},
+                {{"max_output_size", o.ctx.attr(std::int64_t(most))},
+                 {"iou_threshold", o.ctx.attr(overlap)},
+                 {"force_suppress", o.ctx.attr(o.flag("force_suppress"))},
+                 {"top_k", o.ctx.attr(o.integer("top_k").value_or(-1))},
+                 {"coord_start", o.ctx.attr(o.integer("coord_start").value_or(2))},
+                 {"score_index", o.ctx.attr(o.integer("score_index").value_or(1))},
+                 {"id_index", o.ctx.attr(o.integer("id_index").value_or(0))},
+                 {"return_indices", o.ctx.attr(o.flag("return_indices"))},
+                 {"invalid_to_bottom", o.ctx.attr(o.flag("invalid_to_bottom"))}});
+}
+
+Made all_class_nms(OpCall& o) {
+  return o.call(op::VisionAllClassNonMaxSuppression, o.args,
+                {{"output_format", o.ctx.attr(o.string("output_format"))}});
+}
+
+namespace {
+
+// A list of numbers, or what TVM has in its place.
+std::vector<double> numbers(OpCall& o, std::string_view name, std::vector<double> otherwise) {
+  const relay::AttrValue* v = o.attr(name);
+  if (!v || v->kind != relay::AttrKind::List) return otherwise;
+  std::vector<double> made;
+  for (const relay::AttrValue* item : v->items)
+    made.push_back(item->kind == relay::AttrKind::Float ? item->real : double(item->integer));
+  return made;
+}
+
+}  // namespace
+
+// Boxes (left, top, right, bottom) around each place of an image: one of each size, and one of each further ratio.
+Made multibox_prior(OpCall& o) {
+  const auto sizes = numbers(o, "sizes", {1}), ratios = numbers(o, "ratios", {1}),
+             steps = numbers(o, "steps", {-1, -1}), offsets = numbers(o, "offsets", {0.5, 0.5});
+  if (sizes.empty() || ratios.empty() || steps.size() != 2 || offsets.size() != 2)
+    return refuse("its sizes are not known");
+  // Half the height of each box, and half the width where an image is square.
+  std::vector<std::pair<double, double>> halves;
+  for (const double s : sizes) halves.emplace_back(s / 2, s / 2);
+  for (std::size_t k = 1; k < ratios.size(); ++k) {
+    const double root = std::sqrt(ratios[k]);
+    halves.emplace_back(sizes[0] / root / 2, sizes[0] * root / 2);
+  }
+  const bool clips = o.flag("clip");
+  return o.kernel("relay_multibox_prior", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor x = te.in[0];
+    ir::Context& ctx = te.ctx;
+    const Real r{te, x->dtype};
+    const Expr *high = x->shape[2], *wide = x->shape[3], *each = ctx.i64(std::int64_t(halves.size()));
+    const Dims to{ctx.i64(1), ir::mul(ctx, ir::mul(ctx, high, wide), each), ctx.i64(4)};
+    return {te.graph.compute(
+        to,
+        [&](te::Indices i) {
+          const Expr *place = ir::floor_div(ctx, i[1], each), *box = ir::floor_mod(ctx, i[1], each);
+          const auto middle = [&](std::size_t axis) {
+            const Expr* at = axis == 0 ? ir::floor_div(ctx, place, wide) : ir::floor_mod(ctx, place, wide);
+            const Expr* step = steps[axis] > 0 ? r.lit(steps[axis]) : r.div(r.lit(1), r.of(axis == 0 ? high : wide));
+            return r.mul(r.add(r.of(at), r.lit(offsets[axis])), step);
+          };
+          const Expr *half_high = r.lit(halves[0].first), *half_wide = r.lit(halves[0].second);
+          for (std::size_t k = 1; k < halves.size(); ++k) {
+            const Expr* it = ir::compare(ctx, ir::BinaryKind::EQ, box, ctx.i64(std::int64_t(k)));
+            half_high = ctx.select(it, r.lit(halves[k].first), half_high);
+            half_wide = ctx.select(it, r.lit(halves[k].second), half_wide);
+          }
+          half_wide = r.div(r.mul(half_wide, r.of(high)), r.of(wide));
+          const Expr* sides[] = {r.sub(middle(1), half_wide), r.sub(middle(0), half_high), r.add(middle(1), half_wide),
+                                 r.add(middle(0), half_high)};
+          const Expr* side = sides[3];
+          for (std::int64_t k = 2; k >= 0; --k)
+            side = ctx.select(ir::compare(ctx, ir::BinaryKind::EQ, i[2], ctx.i64(k)), sides[k], side);
+          return clips ? ir::max(ctx, ir::min(ctx, side, r.lit(1)), r.lit(0)) : side;
+        },
+        "T_multibox_prior")};
+  });
+}
+
+}  // namespace rldb::to_relax::translations

@@ -1,0 +1,12 @@
+// The functions that the rows of subcommand.def name: they return the exit code.
+#pragma once
+
+#include "ui/cli.h"
+#include "ui/console.h"
+
+namespace rldb::ui {
+
+#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) int handler(const CommandLine& line, Console& console);
+#include "rldb/ui/subcommand.def"
+
+}  // namespace rldb::ui

@@ -1,0 +1,54 @@
+#include "ui/batch/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "ui/term/window_size.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::size_t kBar = 20;  // cells
+constexpr auto kBetween = std::chrono::milliseconds(100);
+constexpr std::string_view kClear = "\r\033[K";
+
+bool is_terminal() {
+  const char* term = std::getenv("TERM");
+  return terminal_columns(STDERR_FILENO) && term && *term && std::string_view(term) != "dumb";
+}
+
+}  // namespace
+
+std::string progress_line(std::optional<double> done, const std::string& text, int columns) {
+  const std::size_t room = std::size_t(std::max(0, columns));
+  constexpr std::size_t kFrame = 3;  // brackets and a blank
+  if (!done || kBar + kFrame + text.size() > room) return text.substr(0, room);
+  const auto full = std::size_t(std::clamp(*done, 0.0, 1.0) * double(kBar));
+  return fmt::format("[{}{}] {}", std::string(full, '#'), std::string(kBar - full, '.'), text);
+}
+
+Progress::Progress(Console& console) : console_(console), on_(is_terminal()) {}
+
+double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+void Progress::show(std::optional<double> done, const std::string& text) {
+  const auto now = Clock::now();
+  if (!on_ || (shown_ && now - *shown_ < kBetween)) return;
+  shown_ = now;
+  visible_ = true;
+  // The last column stays free: some terminals wrap when it is written to.
+  const int columns = terminal_columns(STDERR_FILENO).value_or(1) - 1;
+  console_.print_error("{}{}", kClear, progress_line(done, fmt::format("{}, {:.0f} s", text, seconds()), columns));
+}
+
+void Progress::clear() {
+  if (visible_) console_.error(kClear);
+  visible_ = false;
+}
+
+}  // namespace rldb::ui

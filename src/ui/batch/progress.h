@@ -1,0 +1,41 @@
+// How far work has come: one line on standard error that is written over, on a terminal; nothing elsewhere.
+//
+// The bar goes where the text leaves no room for it, and the text is cut off at the terminal's width, so that the line
+// never wraps. Users: the batch commands that try many programs.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "ui/console.h"
+
+namespace rldb::ui {
+
+// At most `columns` wide. `done` between 0 and 1; none: nobody knows, there is no bar.
+std::string progress_line(std::optional<double> done, const std::string& text, int columns);
+
+class Progress {
+ public:
+  explicit Progress(Console& console);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  bool on_terminal() const { return on_; }
+  // The text, and the seconds since this was made. Shown at most ten times a second.
+  void show(std::optional<double> done, const std::string& text);
+  // Before anything else is written.
+  void clear();
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Console& console_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> shown_;
+  bool on_ = false;
+  bool visible_ = false;
+};
+
+}  // namespace rldb::ui

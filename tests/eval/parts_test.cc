@@ -1,0 +1,48 @@
+// The column of intrinsic.def that says what the evaluator has.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+#include "rldb/eval/eval.h"
+#include "rldb/ir/context.h"
+
+using namespace rldb;
+
+namespace {
+
+struct Row {
+  std::string_view name;
+  std::string_view evaluate;
+};
+constexpr Row kRows[] = {
+#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) {name, #evaluate},
+#include "rldb/ir/intrinsic/intrinsic.def"
+};
+
+// What the evaluator says about `T.evaluate(T.<name>())`; empty: nothing.
+std::string refusal(std::string_view name) {
+  ir::Context ctx;
+  const ir::Expr* call = ctx.call_typed(ctx.op(ir::find_intrinsic(name)->op), {}, ctx.prim(runtime::DType::Int(32)));
+  const ir::PrimFunc* f = ctx.prim_func({}, ctx.void_type(), ctx.evaluate(call), {});
+  eval::TirMachine machine(f, nullptr);
+  if (auto started = machine.start({}); !started.ok()) return started.error().message;
+  while (machine.running())
+    if (auto stepped = machine.step(); !stepped.ok()) return stepped.error().message;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what the table does not give the evaluator is refused by name") {
+  int refused = 0;
+  for (const Row& row : kRows) {
+    if (row.evaluate != "None") continue;
+    CAPTURE(row.name);
+    const std::string text = refusal(row.name);
+    CHECK(text.find("has no meaning") != std::string::npos);
+    CHECK(text.find(row.name) != std::string::npos);
+    ++refused;
+  }
+  CHECK(refused > 50);
+}

@@ -1,0 +1,116 @@
+// What a run holds at once, as something that a pass may make wrong.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "rldb/repro/bisect.h"
+#include "rldb/repro/reduce.h"
+
+using namespace rldb;
+
+namespace {
+
+struct Quiet : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+// Large tensors that are summed up at once, one after the other: in another order all of them are held.
+std::string program(int branches) {
+  std::string text = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 64), "float32")) -> R.Tensor((), "float32"):
+        with R.dataflow():
+)";
+  for (int i = 0; i < branches; ++i)
+    text += fmt::format(
+        "            large{0} = R.add(x, R.const({0}.5, \"float32\"))\n            small{0} = R.sum(large{0})\n", i);
+  text += "            sum0 = R.add(small0, small1)\n";
+  for (int i = 2; i < branches; ++i)
+    text += fmt::format("            sum{} = R.add(sum{}, small{})\n", i - 1, i - 2, i);
+  return text + fmt::format("            R.output(sum{0})\n        return sum{0}\n", branches - 2);
+}
+
+constexpr const char* kReorder = "Normalize,TopologicalSort(order=breadth-first),CanonicalizeBindings";
+
+class Program {
+ public:
+  explicit Program(int branches) : session_(options(), &quiet_) {
+    source::Diagnostics d;
+    REQUIRE(session_.load_text("m.py", program(branches), d));
+  }
+  session::Session& session() { return session_; }
+  const ir::Module* module() const { return session_.module(); }
+
+  repro::Question question(const char* limit) const {
+    repro::Question q;
+    q.kind = repro::OracleKind::Memory;
+    q.passes = kReorder;
+    const auto read = repro::parse_memory_limit(limit);
+    REQUIRE(read);
+    q.memory = *read;
+    return q;
+  }
+
+ private:
+  static session::Options options() {
+    session::Options o;
+    o.engine = session::Engine::Vm;
+    return o;
+  }
+  Quiet quiet_;
+  session::Session session_;
+};
+
+constexpr std::size_t kLarge = 64 * 64 * 4;
+
+}  // namespace
+
+TEST_CASE("memory limits: sizes and factors") {
+  CHECK(repro::parse_memory_limit("64K")->bytes == 65536);
+  CHECK(repro::parse_memory_limit("100")->bytes == 100);
+  CHECK(repro::parse_memory_limit("1.5x")->times == 1.5);
+  CHECK(repro::parse_memory_limit("1.5x")->bytes == 0);
+  for (const char* bad : {"", "x", "-1", "0", "12Q", "nan", "inf", "1e99", "0.2"})
+    CHECK_FALSE(repro::parse_memory_limit(bad));
+  for (const char* text : {"65536", "1.5x"}) CHECK(repro::to_string(*repro::parse_memory_limit(text)) == text);
+}
+
+TEST_CASE("memory: the pass after which more is held at once") {
+  Program p(6);
+  const repro::PassBisection found = repro::bisect_passes(p.session(), p.module(), p.question("1.5x"));
+  INFO(repro::to_string(found));
+  REQUIRE(found.verdict == repro::PassBisection::Verdict::Found);
+  CHECK(passes::info(found.pass.id).name == "TopologicalSort");
+  CHECK(found.symptom.kind == repro::kMemory);
+  CHECK(found.symptom.bytes >= 6 * kLarge);
+  CHECK(found.symptom.limit < 3 * kLarge);
+  CHECK(repro::to_json(found).find("\"limit\"") != std::string::npos);
+
+  // So much may be held.
+  const repro::PassBisection none = repro::bisect_passes(p.session(), p.module(), p.question("1M"));
+  CHECK(none.verdict == repro::PassBisection::Verdict::None);
+  // More is held before the first pass.
+  const repro::PassBisection before = repro::bisect_passes(p.session(), p.module(), p.question("1K"));
+  CHECK(before.verdict == repro::PassBisection::Verdict::CannotTell);
+}
+
+TEST_CASE("memory: reduction keeps that the passes bring it") {
+  Program p(6);
+  const repro::Reduction r = repro::reduce(p.session(), p.module(), p.question("1.5x"), {});
+  INFO(r.why);
+  REQUIRE(r.module);
+  CHECK(r.complete);
+  CHECK(r.passes == "TopologicalSort(order=breadth-first)");
+  CHECK(r.after.bindings < r.before.bindings);
+  CHECK(r.after.elements < r.before.elements);
+  CHECK(r.symptom.bytes > r.symptom.limit);
+  CHECK(r.symptom.id == "after the passes");
+
+  // Without passes: the program holds too much as it is.
+  repro::Question q = p.question("10K");
+  q.passes.clear();
+  const repro::Reduction alone = repro::reduce(p.session(), p.module(), q, {});
+  REQUIRE(alone.module);
+  CHECK(alone.symptom.id == "before the first pass");
+  CHECK(alone.after.bindings <= 3);
+}

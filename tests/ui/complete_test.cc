@@ -1,0 +1,102 @@
+#include "ui/repl/entry/complete.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "ui/repl/entry/state.h"
+
+using namespace rldb::ui;
+
+namespace {
+
+constexpr const char* kProgram = R"(:load <<END
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def twice(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            with T.sblock("b"):
+                vi = T.axis.spatial(T.int64(4), i)
+                B[vi] = A[vi] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), y: R.Tensor((4,), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            lv = R.add(x, x)
+            lv1 = R.call_tir(Module.twice, (y,), out_ty=R.Tensor((4,), "float32"))
+            gv = R.multiply(lv, lv)
+            R.output(gv)
+        return gv
+END)";
+
+struct Completer {
+  Completer() : repl(CommandLine(), console) { repl.execute(kProgram); }
+  std::vector<std::string> at(std::string_view text) {
+    std::size_t start = 0;
+    return complete_entry(repl, text, text.size(), start);
+  }
+  bool has(std::string_view text, const char* candidate) {
+    const auto all = at(text);
+    return std::find(all.begin(), all.end(), candidate) != all.end();
+  }
+  CapturedConsole console;
+  Repl repl;
+};
+
+}  // namespace
+
+TEST_CASE("places of a breakpoint: functions, bindings and kernels at once, builtins and operators by their letters") {
+  Completer c;
+  CHECK(c.has(":break ", "main"));
+  CHECK(c.has(":break ", "main:lv"));
+  CHECK(c.has(":break ", "op:"));
+  CHECK(c.has(":break op:", "op:add"));
+  CHECK(!c.has(":break ", "vm.builtin.copy"));
+  CHECK(c.has(":break vm.", "vm.builtin.copy"));
+  CHECK(c.has("break main:", "main:gv"));  // without the colon, stopped or not
+  c.repl.execute(":start main");
+  REQUIRE(c.repl.debugger().active());
+  CHECK(c.has("break t", "twice"));
+  CHECK(c.has("break a", "add"));  // made by the build
+}
+
+TEST_CASE("a variable that is named as a verb is a variable where it is assigned or used") {
+  Completer c;
+  CHECK(c.has("x = R.ad", "R.add"));
+  CHECK(c.has("n + R.ad", "R.add"));
+  c.repl.execute(":start main");
+  CHECK(c.has("x = R.ad", "R.add"));
+  CHECK(c.has("print x.sh", "x.shape"));
+  CHECK(c.has("x ma", "main"));  // disassembly
+}
+
+TEST_CASE("names of the frame, without the products of the shape heap") {
+  Completer c;
+  c.repl.execute(":start main");
+  for (const char* text : {"", ":print ", ":set "}) {
+    CHECK(c.has(text, "n"));
+    CHECK(c.has(text, "x"));
+    for (const std::string& name : c.at(text)) CHECK_MESSAGE(name.find('*') == std::string::npos, name);
+  }
+  CHECK(!c.has(":set ", "main"));
+  CHECK(!c.has(":set diff ", "x"));
+  CHECK(c.has(":set diff ", "side-by-side"));
+}
+
+TEST_CASE("methods are the functions of the language that take a value first") {
+  Completer c;
+  CHECK(c.has("x.", "x.shape"));
+  CHECK(c.has("x.", "x.mean("));
+  CHECK(!c.has("x.", "x.arange("));
+  CHECK(!c.has("x.", "x.zeros("));
+}
+
+TEST_CASE("within a definition its own names are completed") {
+  Completer c;
+  const std::string head = "@R.function\ndef f(alpha: R.Tensor((4,), \"float32\")):\n    first = R.add(alpha, alpha)\n";
+  CHECK(c.at(head + "    y = R.exp(al") == std::vector<std::string>{"alpha"});
+  CHECK(c.at(head + "    return fi") == std::vector<std::string>{"first"});
+  CHECK(c.has(head + "    y = R.sum(alpha, ", "axis="));
+}

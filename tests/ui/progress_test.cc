@@ -1,0 +1,20 @@
+#include "ui/batch/progress.h"
+
+#include <doctest/doctest.h>
+
+using namespace rldb::ui;
+
+TEST_CASE("progress: a bar where there is room, never more columns than there are") {
+  CHECK(progress_line(0.5, "12 bindings, 40 tries", 80) == "[##########..........] 12 bindings, 40 tries");
+  CHECK(progress_line(0, "done", 80) == "[....................] done");
+  CHECK(progress_line(7, "done", 80) == "[####################] done");
+  CHECK(progress_line(-1, "done", 80) == "[....................] done");
+  CHECK(progress_line(std::nullopt, "12 bindings", 80) == "12 bindings");
+  // The bar goes first, then the end of the text.
+  CHECK(progress_line(0.5, "12 bindings, 3 functions, 40 tries", 42) == "12 bindings, 3 functions, 40 tries");
+  CHECK(progress_line(0.5, "12 bindings, 40 tries", 11) == "12 bindings");
+  CHECK(progress_line(0.5, "12 bindings", 0).empty());
+  CHECK(progress_line(0.5, "12 bindings", -3).empty());
+  for (int columns = 0; columns < 90; ++columns)
+    CHECK(progress_line(0.3, "12 bindings, 3 functions, 40 tries", columns).size() <= std::size_t(columns));
+}
