@@ -82,7 +82,7 @@ ir::Result<std::size_t> OpCall::axis(std::int64_t axis, std::size_t rank) const 
 
 // ---- makers ----
 
-Made OpCall::call(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs) {
+Made OpCall::call(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs) {
   std::vector<ops::CallArg> given;
   for (const Expr* v : values) given.push_back({{}, v, nullptr});
   for (const ir::NamedAttr& a : attrs) given.push_back({a.name, nullptr, a.value});
@@ -91,7 +91,7 @@ Made OpCall::call(std::string_view relax_op, const Exprs& values, std::initializ
   return static_cast<const Expr*>(made);
 }
 
-Made OpCall::emit(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs) {
+Made OpCall::emit(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs) {
   RLDB_TRY(const Expr* made, call(relax_op, values, attrs));
   return bind(made);
 }

@@ -45,6 +45,27 @@ const ir::Attr* dtype_or_none(OpCall& o, std::string_view name) {
   return t ? o.ctx.attr(*t) : o.ctx.attr_none();
 }
 
+using Attrs = std::vector<ir::NamedAttr>;
+
+Attrs joined(Attrs all, const Attrs& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Attrs window_attrs(OpCall& o) {
+  return {{"strides", ints_or(o, "strides", 1)},
+          {"padding", ints_or(o, "padding", 0)},
+          {"dilation", ints_or(o, "dilation", 1)}};
+}
+
+// Of a convolution whose operands are in these layouts, which are plain ones.
+Attrs conv_attrs(OpCall& o, std::string_view layout, std::string_view kernel_layout) {
+  return joined(window_attrs(o), {{"groups", o.ctx.attr(o.integer("groups").value_or(1))},
+                                  {"data_layout", o.ctx.attr(layout)},
+                                  {"kernel_layout", o.ctx.attr(kernel_layout)},
+                                  {"out_dtype", dtype_or_none(o, "out_dtype")}});
+}
+
 Ints spatial_axes(std::string_view layout) {
   Ints axes;
   for (const char c : kSpatial)
@@ -75,14 +96,7 @@ Made packed_conv(OpCall& o) {
   const std::string plain = outer_letters(layout), plain_kernel = outer_letters(kernel_layout);
   RLDB_TRY(const Expr* data, relaid(o, o.arg(0), layout, plain));
   RLDB_TRY(const Expr* weight, relaid(o, o.arg(1), kernel_layout, plain_kernel));
-  RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight},
-                                    {{"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
-                                     {"data_layout", o.ctx.attr(plain)},
-                                     {"kernel_layout", o.ctx.attr(plain_kernel)},
-                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight}, conv_attrs(o, plain, plain_kernel)));
   const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
   return relaid(o, made, plain, wanted);
 }
@@ -114,14 +128,7 @@ Made conv(OpCall& o) {
     kernel_layout = plain;
   }
   return o.call(o.target, {o.arg(0), weight},
-                {{"strides", ints_or(o, "strides", 1)},
-                 {"padding", ints_or(o, "padding", 0)},
-                 {"dilation", ints_or(o, "dilation", 1)},
-                 {"groups", o.ctx.attr(groups)},
-                 {"data_layout", o.ctx.attr(layout)},
-                 {"kernel_layout", o.ctx.attr(kernel_layout)},
-                 {"out_layout", text_or_none(o, "out_layout")},
-                 {"out_dtype", dtype_or_none(o, "out_dtype")}});
+                joined(conv_attrs(o, layout, kernel_layout), {{"out_layout", text_or_none(o, "out_layout")}}));
 }
 
 // The weight is (in, out / groups, window) whatever its layout is called.
@@ -136,21 +143,22 @@ Made conv_transpose(OpCall& o) {
     return refuse(fmt::format("the layout {} of its weight is not {}", kernel_layout, named));
   RLDB_TRY(const Ints there, order(layout, plain));
   RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
-  RLDB_TRY(const Expr* made, o.emit(o.target, {data, o.arg(1)},
-                                    {{"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"output_padding", ints_or(o, "output_padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
-                                     {"data_layout", o.ctx.attr(plain)},
-                                     {"kernel_layout", o.ctx.attr(named)},
-                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  RLDB_TRY(const Expr* made,
+           o.emit(o.target, {data, o.arg(1)},
+                  joined(conv_attrs(o, plain, named), {{"output_padding", ints_or(o, "output_padding", 0)}})));
   const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
   RLDB_TRY(const Ints back, order(plain, wanted));
   return o.permute(made, back);
 }
 
 namespace {
+
+Attrs pool_attrs(OpCall& o) {
+  return joined(window_attrs(o), {{"pool_size", ints_or(o, "pool_size", 1)},
+                                  {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
+                                  {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
+                                  {"layout", text(o, "layout")}});
+}
 
 Made in_out_layout(OpCall& o, const Expr* x) {
   const std::string_view wanted = o.string("out_layout");
@@ -162,28 +170,13 @@ Made in_out_layout(OpCall& o, const Expr* x) {
 }  // namespace
 
 Made pool(OpCall& o) {
-  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
-                                    {{"pool_size", ints_or(o, "pool_size", 1)},
-                                     {"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
-                                     {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
-                                     {"layout", text(o, "layout")}}));
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)}, pool_attrs(o)));
   return in_out_layout(o, made);
 }
 
 // Operands: the gradient of the result, the data.
 Made pool_grad(OpCall& o) {
-  return o.call(o.target, o.args,
-                {{"pool_size", ints_or(o, "pool_size", 1)},
-                 {"strides", ints_or(o, "strides", 1)},
-                 {"padding", ints_or(o, "padding", 0)},
-                 {"dilation", ints_or(o, "dilation", 1)},
-                 {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
-                 {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
-                 {"layout", text(o, "layout")},
-                 {"out_layout", text_or_none(o, "out_layout")}});
+  return o.call(o.target, o.args, joined(pool_attrs(o), {{"out_layout", text_or_none(o, "out_layout")}}));
 }
 
 // Over all of the spatial axes.
