@@ -209,7 +209,7 @@ Result<const Var*> target_of(std::string_view name, const Function* f, std::int6
   const auto* tuple = as<Tuple>(f->body->body);
   const std::size_t count = tuple ? tuple->items.size() : 1;
   if (index < 0 || std::size_t(index) >= count)
-    return Failure(message(diag::PassOptionValue, "target_index", "Gradient",
+    return Failure(message(diag::PassOptionValue, "target_index",
                            "the number of one of the function's " + std::to_string(count) + " results", index));
   const auto* target = as<Var>(tuple ? tuple->items[std::size_t(index)] : f->body->body);
   const auto* t = target ? as<TensorType>(target->type) : nullptr;
@@ -229,7 +229,7 @@ Result<std::vector<const Var*>> required(const Function* f, const std::vector<st
   for (const std::string& name : names) {
     const auto found = by_name.find(name);
     if (found == by_name.end() || !is_float(found->second->type))
-      return Failure(message(diag::PassOptionValue, "require_grads", "Gradient",
+      return Failure(message(diag::PassOptionValue, "require_grads",
                              "variables of the function that are tensors of floating dtypes", name));
     out.push_back(found->second);
   }
@@ -270,8 +270,7 @@ Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOpt
   const PassOption* given = find_option(options, 0, "func_name");
   const std::string_view name = given ? unquote(given->value) : std::string_view("main");
   const auto* f = as<Function>(module->find(name));
-  if (!f)
-    return Failure(message(diag::PassOptionValue, "func_name", "Gradient", "a Relax function of the module", name));
+  if (!f) return Failure(message(diag::PassOptionValue, "func_name", "a Relax function of the module", name));
   std::vector<std::string> names = names_option(options, 1, "require_grads");
   if (names == std::vector<std::string>{"None"}) names.clear();
   ModuleBuilder builder(env.ctx, *module);

@@ -27,7 +27,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kPass = "AlterOpImpl";
 constexpr std::string_view kRemovePad = "remove_pad";
 
 struct Replacement {
@@ -39,7 +38,7 @@ struct Replacement {
 using Replacements = std::unordered_map<std::string_view, Replacement>;  // by operator
 
 Failure<source::Message> bad_option(std::string_view option, std::string_view wanted, std::string_view got) {
-  return Failure(message(diag::PassOptionValue, option, kPass, wanted, got));
+  return Failure(message(diag::PassOptionValue, option, wanted, got));
 }
 
 Result<Replacements> replacements_of(Context& ctx, const Module* module, const PassOptions& options) {

@@ -119,10 +119,11 @@ class LossBuilder {
 
 bool is_loss_text(std::string_view text) { return text.find('(') != std::string_view::npos; }
 
-Result<const Function*> loss_function(Context& ctx, std::string_view text, const Type* predictions) {
+Result<const Function*> loss_function(Context& ctx, std::string_view option, std::string_view text,
+                                      const Type* predictions) {
   const auto loss = parse_loss(text);
   const bool known = loss && (loss->name == "L1Loss" || loss->name == "MSELoss" || loss->name == "CrossEntropyLoss");
-  if (!known) return Failure(message(diag::PassOptionValue, "loss_function", "AppendLoss", kLosses, text));
+  if (!known) return Failure(message(diag::PassOptionValue, option, kLosses, text));
   const auto* type = as<TensorType>(predictions);
   if (!type || !type->has_shape || type->shape.empty())
     return Failure(message(diag::PassUnsupported, fmt::format("`{}`", loss->name),

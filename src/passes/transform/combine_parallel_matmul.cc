@@ -244,8 +244,7 @@ class Combiner : public Rewriter {
 
 Result<const Module*> combine_parallel_matmul(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* check = find_option(options, 0, "check");
-  if (check && check->value != "None")
-    return Failure(message(diag::PassOptionValue, "check", "CombineParallelMatmul", "None", check->value));
+  if (check && check->value != "None") return Failure(message(diag::PassOptionValue, "check", "None", check->value));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Function* made = Combiner(env.ctx).rewrite_function(f);
     return made == f ? f : remove_dead_bindings(env.ctx, made);

@@ -405,8 +405,7 @@ Result<const Module*> to_mixed_precision(PassEnv& env, const Module* module, con
   const PassOption* given = find_option(options, 0, "out_dtype");
   const std::optional<DType> out = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(32);
   if (!out || !(*out == DType::Float(16) || *out == DType::Float(32)))
-    return Failure(
-        message(diag::PassOptionValue, "out_dtype", "ToMixedPrecision", "`float32` or `float16`", given->value));
+    return Failure(message(diag::PassOptionValue, "out_dtype", "`float32` or `float16`", given->value));
   const std::vector<std::string> names = names_option(options, 1, "fp16_input_names");
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Uses uses;
