@@ -155,7 +155,7 @@ class ParamBinder : public Rewriter {
     return made;
   }
 
-  // `num_input` counts the leading parameters that are no weights: bound ones are gone.
+  // `num_input` counts the leading parameters that are no weights: bound ones are removed.
   Span<NamedAttr> remaining_inputs(const Function* f) {
     const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
     if (!count || count->integer < 0) return f->attrs;

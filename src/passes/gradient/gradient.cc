@@ -11,6 +11,7 @@
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
@@ -42,7 +43,7 @@ class Backward {
   Result<support::Unit> run(const BindingBlock* block, const Var* target) {
     const auto* t = as<TensorType>(target->type);
     RLDB_TRY_VOID(
-        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named("dtype", ctx_.attr(t->dtype))})));
+        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(t->dtype))})));
     for (std::size_t i = block->bindings.size(); i-- > 0;) {
       support::poll();
       const Binding* b = block->bindings[i];
@@ -152,7 +153,7 @@ class Backward {
   const Expr* zero(const Type* t) {
     if (const auto* tensor = as<TensorType>(t)) {
       if (!tensor->has_shape || tensor->dtype.is_void()) return nullptr;
-      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named("dtype", ctx_.attr(tensor->dtype))});
+      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(tensor->dtype))});
     }
     const auto* tuple = as<TupleType>(t);
     if (!tuple) return nullptr;

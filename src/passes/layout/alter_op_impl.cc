@@ -14,6 +14,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -160,7 +161,7 @@ class OpAlterer : public CallExpander {
 
   const Expr* transform_call(const Expr* x, const Lambda* map) {
     if (!map) return x;
-    auto call = ctx_.call(op::LayoutTransform, {x}, {ctx_.named("index_map", index_map_attr(ctx_, map))});
+    auto call = ctx_.call(op::LayoutTransform, {x}, {ctx_.named(op_attr::IndexMap, index_map_attr(ctx_, map))});
     const auto* t = call.ok() ? as<TensorType>((*call)->type) : nullptr;
     return t && t->has_shape ? *call : nullptr;
   }
