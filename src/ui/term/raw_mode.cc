@@ -55,17 +55,7 @@ void on_stop(int signal) {
   if (::getpid() != g_process) return;
   const int error = errno;
   restore_terminal();
-  struct sigaction plain {
-  }, mine{};
-  plain.sa_handler = SIG_DFL;
-  ::sigaction(signal, &plain, &mine);
-  ::raise(signal);
-  sigset_t stop, before;
-  sigemptyset(&stop);
-  sigaddset(&stop, signal);
-  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  ::sigaction(signal, &mine, nullptr);
+  stop_process(signal);
   if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
   if (g_alternate) put_raw(kShowAlternate);
   g_screen_lost = 1;
@@ -77,7 +67,7 @@ void hold() {
   g_raw.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | IXON | INPCK | ISTRIP);
   g_raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN);
   g_raw.c_oflag |= OPOST | ONLCR;
-  g_raw.c_cc[VMIN] = 1;
+  g_raw.c_cc[VMIN] = 0;  // a ^C may empty the queue between a look and the read that follows
   g_raw.c_cc[VTIME] = 0;
   g_process = ::getpid();
   struct sigaction action {};
@@ -132,6 +122,7 @@ StopsInWork::StopsInWork() {
   struct sigaction action {};
   action.sa_handler = on_stop;
   action.sa_flags = SA_RESTART;
+  sigaddset(&action.sa_mask, SIGCONT);  // one that comes before it has stopped is seen
   ::sigaction(SIGTSTP, &action, &before_);
 }
 
@@ -141,6 +132,23 @@ bool take_screen_lost() {
   const bool lost = g_screen_lost != 0;
   g_screen_lost = 0;
   return lost;
+}
+
+void stop_process(int signal) {
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  if (sigismember(&waiting, SIGCONT)) return;
+  struct sigaction plain {
+  }, mine{};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(signal, &plain, &mine);
+  ::raise(signal);
+  sigset_t stop, before;
+  sigemptyset(&stop);
+  sigaddset(&stop, signal);
+  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::sigaction(signal, &mine, nullptr);
 }
 
 void restore_terminal() {

@@ -73,7 +73,7 @@ class TerminalEditor : public LineEditor {
   void step(PromptSignals& signals) {
     switch (signals.wait(editor_.waits() ? keys_.key_timeout_ms : -1)) {
       case PromptEvent::Input:
-        read_keys();
+        read_keys(signals);
         break;
       case PromptEvent::Pause:
         editor_.no_more_bytes();
@@ -100,14 +100,14 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // A byte at a time: what comes after the entry is not ours. The screen follows when no more bytes wait.
-  void read_keys() {
-    constexpr int kMost = 4096;  // then look at signals
-    for (int i = 0; i < kMost; ++i) {
+  // A byte at a time: what comes after the entry is not ours, and what was typed after a ^C belongs to the next entry.
+  // The screen follows when no more bytes wait.
+  void read_keys(const PromptSignals& signals) {
+    while (!signals.arrived()) {
       char c = 0;
       const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-      if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-      if (n <= 0) return end(LineResult::Kind::Terminated);
+      if (n == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) break;  // poll tells of a terminal that is closed
+      if (n < 0) return end(LineResult::Kind::Terminated);
       const bool more = input_waits();
       editor_.byte(c, more);
       serve();
