@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ui/term/terminal_output.h"
+
 namespace rldb::ui {
 
 namespace {
@@ -28,13 +30,8 @@ bool g_alternate = false;
 volatile std::sig_atomic_t g_screen_lost = 0;
 struct sigaction g_actions[kCrashCount];
 
-void put_raw(std::string_view bytes) {
-  // What a terminal does not take is not missed.
-  [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-}
-
 void restore() {
-  if (g_paste) put_raw("\033[?2004l");
+  if (g_paste) write_terminal("\033[?2004l");
   g_paste = false;
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
@@ -57,7 +54,7 @@ void on_stop(int signal) {
   restore_terminal();
   stop_process(signal);
   if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
-  if (g_alternate) put_raw(kShowAlternate);
+  if (g_alternate) write_terminal(kShowAlternate);
   g_screen_lost = 1;
   errno = error;
 }
@@ -92,30 +89,30 @@ void RawMode::enter() {
   ++g_holders;
   on_ = true;
   g_paste = g_paste || paste_;
-  if (paste_) put_raw("\033[?2004h");
+  if (paste_) write_terminal("\033[?2004h");
 }
 
 void RawMode::end_pastes() {
   if (!on_ || !paste_ || !g_paste) return;
-  put_raw("\033[?2004l");
+  write_terminal("\033[?2004l");
   g_paste = false;
 }
 
 void RawMode::leave() {
   if (!on_) return;
   on_ = false;
-  if (paste_ && std::exchange(g_paste, false)) put_raw("\033[?2004l");
+  if (paste_ && std::exchange(g_paste, false)) write_terminal("\033[?2004l");
   if (--g_holders > 0) return;
   restore();
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
 }
 
 void show_alternate_screen() {
-  if (!std::exchange(g_alternate, true)) put_raw(kShowAlternate);
+  if (!std::exchange(g_alternate, true)) write_terminal(kShowAlternate);
 }
 
 void leave_alternate_screen() {
-  if (std::exchange(g_alternate, false)) put_raw(kLeaveAlternate);
+  if (std::exchange(g_alternate, false)) write_terminal(kLeaveAlternate);
 }
 
 StopsInWork::StopsInWork() {
@@ -153,7 +150,7 @@ void stop_process(int signal) {
 
 void restore_terminal() {
   if (::getpid() != g_process) return;
-  if (g_alternate) put_raw(kLeaveAlternate);
+  if (g_alternate) write_terminal(kLeaveAlternate);
   if (g_holders > 0) restore();
 }
 
