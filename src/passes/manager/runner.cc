@@ -9,6 +9,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_verify.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
@@ -72,7 +73,7 @@ bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before,
   }
   source::Diagnostics earlier;
   if (ir::verify(env.ctx, before, earlier)) {
-    const std::string calls = fmt::format("{} impure call{}", all.size(), all.size() == 1 ? "" : "s");
+    const std::string calls = support::counted(all.size(), "impure call");
     env.diagnostics.add(all[0].span, message(diag::PassMadeImpureCalls, pass.name, calls));
   }
   return true;
