@@ -99,11 +99,18 @@ class Bundler : public Rewriter {
     const Expr* value = *ctx_.tuple_get(tuple_, std::int64_t(index));
     const Type* type = rewrite_type(param->type);
     const bool cast = type != value->type && without_late(param->type) != param->type;
-    const Type* declared = cast ? type : value->type;
-    const Var* v = dataflow ? static_cast<const Var*>(ctx_.dataflow_var(param->name, declared))
-                            : ctx_.var(param->name, declared);
-    out.push_back(cast ? ctx_.match_cast(v, value, type) : ctx_.binding(v, value));
-    ctx_.set_origin(v, param);
+    const auto bind = [&](std::string_view name, const Type* declared) {
+      const Var* v = dataflow ? static_cast<const Var*>(ctx_.dataflow_var(name, declared)) : ctx_.var(name, declared);
+      ctx_.set_origin(v, param);
+      return v;
+    };
+    // What is cast is a leaf in normal form.
+    const Var* v = bind(cast ? "gv" : param->name, value->type);
+    out.push_back(ctx_.binding(v, value));
+    ctx_.set_origin(out.back(), param);
+    if (!cast) return v;
+    const Var* field = std::exchange(v, bind(param->name, type));
+    out.push_back(ctx_.match_cast(v, field, type));
     ctx_.set_origin(out.back(), param);
     return v;
   }
