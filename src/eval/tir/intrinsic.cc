@@ -1,3 +1,4 @@
+// What the intrinsics of TensorIR compute, by the rows of intrinsic.def.
 #include "eval/tir/intrinsic.h"
 
 #include <bit>
