@@ -251,6 +251,19 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
 }
 
+// The number of taps of the window at `out` that fall inside the data and what was padded. Windows that ceil_mode adds
+// reach past that.
+const Expr* taps_padded(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
+  if (!w.ceil_mode) return w.size[k];
+  ir::Context& ctx = t.ctx;
+  const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
+  const Expr* step = t.i64(w.dilation[k]);
+  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), step);
+  const Expr* end = ir::add(ctx, extent, t.i64(w.padding[w.letters.size() + k] - 1));
+  const Expr* last = ir::min(ctx, ir::add(ctx, start, span), end);
+  return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, start), step), t.i64(1));
+}
+
 Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
   ExprList before = zeros(t.ctx, x->shape.size());
   ExprList after = before;
@@ -300,7 +313,8 @@ static Result<const Expr*> pool(Legalizer& l, const ir::Call* c, bool max) {
           const Expr* count = t.i64(1);
           for (std::size_t k = 0; k < n; ++k) {
             std::size_t at = std::size_t(w.layout.index_of(w.letters[k]));
-            count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, i[at], x->shape[at]));
+            const auto taps = w.include_pad ? taps_padded : taps_inside;
+            count = ir::mul(ctx, count, taps(t, w, k, i[at], x->shape[at]));
           }
           if (!w.include_pad) count = ir::max(ctx, count, t.i64(1));
           return ctx.binary(BinaryKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
