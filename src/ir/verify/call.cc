@@ -83,10 +83,13 @@ void RelaxVerifier::call_purity(const Call* c) {
     const auto* type = as<FuncType>(c->callee->type);
     pure = type != nullptr && type->pure;
   }
-  if (pure) return;
-  if (dataflow_depth_ > 0) {
+  const bool in_pure = !functions_.empty() && functions_.back().purity_checked;
+  if (pure || (dataflow_depth_ == 0 && !in_pure)) return;
+  if (ImpureCalls* calls = options_.impure_calls) {
+    if (calls->count++ == 0) calls->first = report_.span(c);
+  } else if (dataflow_depth_ > 0) {
     report_.add(c, diag::VerifyImpureInDataflow, callee_name(c));
-  } else if (!functions_.empty() && functions_.back().purity_checked) {
+  } else {
     report_.add(c, diag::VerifyImpureInPure, callee_name(c));
   }
 }

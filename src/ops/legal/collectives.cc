@@ -19,9 +19,8 @@ Result<const Expr*> runtime_call(Legalizer& l, const ir::Call* c, std::string_vi
   return static_cast<const Expr*>(call);
 }
 
-const Expr* in_group(Legalizer& l, const ir::Call* c) {
-  return l.context().bool_imm(attr_bool(spec(c), op_attr::InGroup));
-}
+// A bool among the arguments of a packed function is an integer of 64 bits, as TVM has it.
+const Expr* in_group(Legalizer& l, const ir::Call* c) { return l.context().i64(attr_bool(spec(c), op_attr::InGroup)); }
 
 }  // namespace
 
@@ -40,7 +39,7 @@ Result<const Expr*> allgather(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> broadcast_from_worker0(Legalizer& l, const ir::Call* c) {
-  return runtime_call(l, c, runtime_function::DiscoBroadcast, {c->args[0], l.context().bool_imm(false)});
+  return runtime_call(l, c, runtime_function::DiscoBroadcast, {c->args[0], l.context().i64(0)});
 }
 
 // The parts are made the first axis, and each worker gets one.
@@ -69,7 +68,7 @@ Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
                               [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; }));
     parts = l.blocks().emit(parts, "gv");
   }
-  return runtime_call(l, c, runtime_function::DiscoScatter, {parts, ctx.bool_imm(false)});
+  return runtime_call(l, c, runtime_function::DiscoScatter, {parts, ctx.i64(0)});
 }
 
 // Each worker cuts its part out of what all of them have.

@@ -19,6 +19,9 @@ const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
 }
 
 const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
+  // One update after the other, as in TVM: of several at one place the last one weighs most.
+  if (how == "mean")
+    return ir::div(ctx, ctx.binary(ir::BinaryKind::Add, old_value, update), ctx.literal(old_value->dtype(), 2));
   if (how == "add") return ctx.binary(ir::BinaryKind::Add, old_value, update);
   if (how == "mul") return ctx.binary(ir::BinaryKind::Mul, old_value, update);
   if (how == "max") return ctx.binary(ir::BinaryKind::Max, old_value, update);
@@ -370,7 +373,6 @@ Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   std::string_view how = attr_string(spec(c), op_attr::Reduction);
-  if (how == "mean") return refuse(c, "the reduction \"mean\" is not lowered");
   return scatter(l, c, "scatter_elements", c->args,
                  [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
                    if (rows_agree(ctx, out, in[1], axis)) return scatter_rows(ctx, {axis, how}, in, out);
@@ -388,6 +390,7 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   auto depth = indices->shape.empty() ? std::nullopt : ir::const_int(indices->shape.back());
   if (!depth) return refuse(c, "the last dim of the indices is not known");
   std::string_view how = attr_string(spec(c), op_attr::Reduction);
+  if (how == "mean") return refuse(c, "the reduction \"mean\" is of R.scatter_elements, it is not lowered here");
   std::size_t n = std::size_t(*depth);
   return scatter(l, c, "scatter_nd", c->args,
                  [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {

@@ -235,56 +235,6 @@ Result<const Expr*> meshgrid(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  RLDB_TRY(const TensorType* out, known_result(c));
-  const ir::Attr* map = ir::find_attr(c->attrs, op_attr::IndexMap);
-  const ir::Node* node = map->is(ir::AttrKind::Opaque) && !map->items.empty() ? map->items[0]->node : map->node;
-  const auto* lambda = ir::as<ir::Lambda>(node);
-  if (!lambda) return refuse(c, "the index map is not a lambda");
-  const ir::Attr* pad = ir::find_attr(c->attrs, op_attr::PadValue);
-  DType t = x->dtype;
-  double pad_value = float_of(pad).value_or(0);
-  // The output is filled, then every element of the input goes to its place: needs no inverse of the map.
-  return l.call_te("te_layout_transform", c->args, c->type, [&](Te& te) -> Tensors {
-    ir::Context& ctx = te.ctx;
-    te::Graph::OutputSpec spec_of[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    bool covers = ir::const_int(ir::product(ctx, x->shape)) &&
-                  ir::const_int(ir::product(ctx, x->shape)) == ir::const_int(ir::product(ctx, out->shape));
-    auto write = [&ctx, lambda, t, pad_value, covers](std::span<const ir::Buffer* const> in,
-                                                      std::span<const ir::Buffer* const> outs) -> const ir::Stmt* {
-      auto nest = [&](ir::Span<const Expr*> shape, const std::function<const ir::Stmt*(const ExprList&)>& body) {
-        std::vector<const ir::Var*> loops;
-        ExprList idx;
-        for (std::size_t i = 0; i < shape.size(); ++i) {
-          loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
-          idx.push_back(loops.back());
-        }
-        const ir::Stmt* s = body(idx);
-        for (std::size_t i = loops.size(); i-- > 0;)
-          s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
-        return s;
-      };
-      std::vector<const ir::Stmt*> parts;
-      if (!covers)
-        parts.push_back(nest(outs[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
-          return ctx.store(outs[0], ctx.literal(t, pad_value), idx);
-        }));
-      parts.push_back(nest(in[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
-        ir::VarMap place;
-        for (std::size_t i = 0; i < idx.size(); ++i)
-          place[lambda->params[i]] = ir::cast_to(ctx, lambda->params[i]->dtype(), idx[i]);
-        ExprList to;
-        for (const Expr* r : lambda->results)
-          to.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, place)));
-        return ctx.store(outs[0], ctx.load(in[0], idx), to);
-      }));
-      return ctx.seq_stmt(parts);
-    };
-    return te.graph.extern_op(spec_of, te.in, write, "te_layout_transform");
-  });
-}
-
 Result<const Expr*> pixel_shuffle(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   std::int64_t r = attr_int(spec(c), op_attr::UpscaleFactor);
