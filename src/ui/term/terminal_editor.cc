@@ -28,6 +28,9 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kBold = "1";
+// Until a terminal that is being resized has its last size. While it is dragged, the size that we are told may not be
+// the one that it has: tmux tells of one size every 250 ms.
+constexpr int kSettleMs = 300;
 
 bool input_waits() {
   int bytes = 0;
@@ -71,12 +74,14 @@ class TerminalEditor : public LineEditor {
 
  private:
   void step(PromptSignals& signals) {
-    switch (signals.wait(editor_.waits() ? keys_.key_timeout_ms : -1)) {
+    const PromptEvent event = signals.wait(resized_ ? kSettleMs : editor_.waits() ? keys_.key_timeout_ms : -1);
+    if (event != PromptEvent::Resize) settle();
+    switch (event) {
       case PromptEvent::Input:
         read_keys();
         break;
       case PromptEvent::Pause:
-        editor_.no_more_bytes();
+        if (editor_.waits()) editor_.no_more_bytes();
         serve();
         if (!result_) show();
         break;
@@ -92,7 +97,8 @@ class TerminalEditor : public LineEditor {
         show();
         break;
       case PromptEvent::Resize:
-        resize();
+        resized_ = true;
+        if (full_on()) settle();
         break;
       case PromptEvent::End:
         end(LineResult::Kind::Terminated);
@@ -337,7 +343,10 @@ class TerminalEditor : public LineEditor {
     put(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
-  void resize() {
+  // Our lines stay as the terminal wraps them until its size is settled: cursor movements for another width than it has
+  // would leave rows behind.
+  void settle() {
+    if (!std::exchange(resized_, false)) return;
     const WindowSize now = window_size();
     if (now.width == size_.width && now.height == size_.height) return;
     size_ = now;
@@ -369,6 +378,7 @@ class TerminalEditor : public LineEditor {
   Redisplay display_;
   RawMode* raw_ = nullptr;  // while an entry is read
   WindowSize size_;
+  bool resized_ = false;  // and not drawn for that size yet
   std::optional<LineResult> result_;
   struct Styled {
     std::string text;
