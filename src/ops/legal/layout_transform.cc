@@ -1,6 +1,7 @@
-// Legalisation of layout_transform: an element goes where the index map says. Three forms, as TVM makes them where it can:
-// the input is copied element by element; or, where the result has places that no element comes to and the map splits
-// and moves axes, the result is computed place by place; or the result is filled, and then the elements are put there.
+// Legalisation of layout_transform: an element goes where the index map says. Three forms, as TVM makes them where it
+// can: the input is copied element by element; or, where the result has places that no element comes to and the map
+// splits and moves axes, the result is computed place by place; or the result is filled, and then the elements are put
+// there.
 #include <unordered_map>
 #include <utility>
 
@@ -60,8 +61,7 @@ ExprList place_of(ir::Context& ctx, const Lambda* map, std::span<const Expr* con
   ir::VarMap values;
   for (std::size_t i = 0; i < at.size(); ++i) values[map->params[i]] = ir::cast_to(ctx, map->params[i]->dtype(), at[i]);
   ExprList out;
-  for (const Expr* r : map->results)
-    out.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, values)));
+  for (const Expr* r : map->results) out.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, values)));
   return out;
 }
 

@@ -111,8 +111,8 @@ class Backward {
     }
     RLDB_TRY(const KernelPartials made, kernel_gradient(ctx_, kernels_.module, kernels_.legalizer, call, grads));
     if (made.derived)
-      kernels_.diagnostics.add(ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call),
-                                                        as<GlobalVar>(call->args[0])->name));
+      kernels_.diagnostics.add(
+          ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call), as<GlobalVar>(call->args[0])->name));
     const Var* value = emit(made.call);
     // Operands as the way forward names them: they may be computed again here.
     const auto* operands = as<Tuple>(cast<Call>(b->value)->args[1]);
