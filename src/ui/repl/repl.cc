@@ -55,6 +55,8 @@ int open_files(Repl& repl, const CommandLine& line) {
     const auto load = [&] {
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
+      if (const std::string_view near = ok || support::file_exists(file) ? "" : nearest_subcommand(file); !near.empty())
+        diagnostics.add({}, source::message(diag::MeantCommand, near));
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
     };
@@ -81,7 +83,7 @@ bool run_startup(Repl& repl, const CommandLine& line, int& code) {
 }
 
 bool wait_for_enter(ScreenConsole& console) {
-  const auto answer = console.read_line("-- Enter goes on, q ends the tour -- ");
+  const auto answer = console.read_line("-- Enter: continue, q: quit the tour -- ");
   return answer && !trim(*answer).starts_with('q');
 }
 

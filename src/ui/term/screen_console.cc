@@ -153,7 +153,7 @@ void ScreenConsole::resume() {
   const std::lock_guard lock(mutex_);
   since_ = std::chrono::steady_clock::now();
   if (--paused_ > 0 || !full_ || !full_->screen().on || full_->on()) return;
-  to_.write("-- Enter goes back to the screen --");
+  to_.write("-- Enter: back to the screen --");
   (void)read_terminal_line();
   full_->enter();
 }

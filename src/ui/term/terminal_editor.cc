@@ -29,6 +29,9 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kBold = "1";
+// Until a terminal that is being resized has its last size. While it is dragged, the size that we are told may not be
+// the one that it has: tmux tells of one size every 250 ms.
+constexpr int kSettleMs = 300;
 
 bool input_waits() {
   int bytes = 0;
@@ -72,12 +75,14 @@ class TerminalEditor : public LineEditor {
 
  private:
   void step(PromptSignals& signals) {
-    switch (signals.wait(editor_.waits() ? keys_.key_timeout_ms : -1)) {
+    const PromptEvent event = signals.wait(resized_ ? kSettleMs : editor_.waits() ? keys_.key_timeout_ms : -1);
+    if (event != PromptEvent::Resize) settle();
+    switch (event) {
       case PromptEvent::Input:
         read_keys(signals);
         break;
       case PromptEvent::Pause:
-        editor_.no_more_bytes();
+        if (editor_.waits()) editor_.no_more_bytes();
         serve();
         if (!result_) show();
         break;
@@ -94,7 +99,8 @@ class TerminalEditor : public LineEditor {
         show();
         break;
       case PromptEvent::Resize:
-        resize();
+        resized_ = true;
+        if (full_on()) settle();
         break;
       case PromptEvent::End:
         end(LineResult::Kind::Terminated);
@@ -339,7 +345,10 @@ class TerminalEditor : public LineEditor {
     write_terminal(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
-  void resize() {
+  // Our lines stay as the terminal wraps them until its size is settled: cursor movements for another width than it has
+  // would leave rows behind.
+  void settle() {
+    if (!std::exchange(resized_, false)) return;
     const WindowSize now = window_size();
     if (now.width == size_.width && now.height == size_.height) return;
     size_ = now;
@@ -368,6 +377,7 @@ class TerminalEditor : public LineEditor {
   Redisplay display_;
   RawMode* raw_ = nullptr;  // while an entry is read
   WindowSize size_;
+  bool resized_ = false;  // and not drawn for that size yet
   std::optional<LineResult> result_;
   struct Styled {
     std::string text;

@@ -134,7 +134,7 @@ Status command_Undisplay(Repl& repl, std::string_view rest) {
     const auto number = parse_count(word);
     if (!number) return Status::Usage;
     if (std::erase_if(repl.displays, [&](const Display& d) { return d.number == int(*number); }) == 0)
-      return repl.fail(source::message(diag::NoSuchThing, "display", word));
+      return repl.fail(source::message(diag::NoSuchNumber, "display", word));
   }
   return Status::Good;
 }
