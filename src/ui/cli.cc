@@ -189,6 +189,12 @@ void add_tolerances(CLI::App& app, CommandLine& c) {
   app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 
+// One tolerance for all dtypes, the session's.
+void add_tolerance(CLI::App& app, CommandLine& c) {
+  app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance of comparisons");
+  app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons");
+}
+
 void add_inputs(CLI::App& app, CommandLine& c) {
   app.add_option("--function", c.function, "function to call")->type_name("F");
   app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
@@ -264,6 +270,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
+      add_tolerance(app, c);
       add_diff_layout(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);
@@ -292,7 +299,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "wants a number that divides --ranks");
       });
-      app.add_option("--output", c.output, "write the result to f.npy, or to f.npz if there are several")
+      app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare the result with f.npy or f.npz")
           ->type_name("FILE");
@@ -309,8 +316,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
              "bounds, overflow (integers)")
           ->type_name("WHAT,...");
-      app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
-      app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
+      add_tolerance(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);
       break;

@@ -78,6 +78,12 @@ void check_keys(const std::string& program) {
   p.terminal.send("\033[200~R.const(");
   p.terminal.read_for(0.2);
   check(p.says("\x03R.const(53)\r", "\r\n53"), "^C ends a paste that has no end", p.terminal.said());
+  for (int i = 0; i < 10; ++i) {  // while the keys before are still worked on
+    const std::string number = std::to_string(5300 + i);
+    p.terminal.send("R.\t\t\t\t\t\t\t\t");
+    check(p.says("\x03R.const(" + number + ")\r", "\r\n" + number), "what is typed after ^C is the next entry's",
+          p.terminal.said());
+  }
   check(p.says("\033[200~R.const(54)\033[201~\r", "\r\n54"), "a paste is an entry", p.terminal.said());
   check(p.says("\033[200~\033]0;title\007\033[201~", "^[]0;title^G"), "control characters are shown, not obeyed",
         p.terminal.said());

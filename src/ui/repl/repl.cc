@@ -32,6 +32,7 @@
 #include "ui/term/line_editor.h"
 #include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
+#include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 #include "ui/version.h"
 
@@ -183,6 +184,7 @@ void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
 // cancelled by it, and the session with it.
 LineResult read_entry(LineEditor& editor, Repl& repl) {
   for (;;) {
+    if (support::cancel_cause() == support::CancelCause::Interrupt) (void)take_typed_ahead();
     support::clear_cancel();
     try {
       return editor.read(repl.prompt());

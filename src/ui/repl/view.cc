@@ -9,6 +9,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
@@ -306,7 +307,7 @@ void show_breakpoints(Repl& repl) {
                : b.sites.empty() ? "pending"
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
-    if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
+    if (b.hits) repl.print("  hit {}", support::counted(std::size_t(b.hits), "time"));
     if (b.temporary) repl.print("  once");
     if (!b.log.empty()) repl.print("  \"{}\"", b.log);
     repl.print("\n");

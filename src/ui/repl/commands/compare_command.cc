@@ -79,7 +79,7 @@ bool set_current(Repl& repl, std::size_t version, repro::Program& out) {
   return true;
 }
 
-// What stands on both sides before passes and engines are thought of. False: diagnosed, or `usage`.
+// The programs of both sides, before passes and engines are considered. False: diagnosed, or `usage`.
 bool words_to_sides(Repl& repl, const std::vector<std::string>& words, bool own, repro::Program& a, repro::Program& b) {
   const passes::History& history = repl.session().history();
   const std::size_t now = history.position();

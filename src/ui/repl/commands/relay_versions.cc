@@ -83,7 +83,7 @@ Status go_to(Repl& repl, RelayHistory history, std::size_t version) {
 // Copied: what is changed is not the session's own.
 RelayHistory present(Repl& repl) { return *session::relay_history(repl.session()); }
 
-// Those of the pipeline `minimum` that have not been applied, each as often as it stands there.
+// Those of the pipeline `minimum` that have not been applied, each as often as it is in it.
 std::optional<relay::PassInvocation> next_pass(const RelayHistory& history) {
   source::Diagnostics ignored;
   const auto minimum = relay::parse_passes(relay::kMinimumPipeline, ignored);
