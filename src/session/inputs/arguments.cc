@@ -13,7 +13,6 @@
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
-#include "rldb/support/text.h"
 #include "session/engines.h"
 #include "session/inputs/executable_types.h"
 #include "session/inputs/made_up.h"
@@ -366,7 +365,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       index = position;
     }
     if (index == ps.size()) {
-      out.add({}, source::message(diag::TooManyInputs, function, support::counted(ps.size(), "argument"), texts.size())
+      out.add({}, source::message(diag::TooManyInputs, function, ps.size(), texts.size())
                       .with_hint("parameters: " + join_names(ps)));
       return std::nullopt;
     }
@@ -380,7 +379,8 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     } else {
       auto parsed = runtime::parse_value_literal(form);
       if (!parsed.ok()) {
-        if (const std::string_view name = unknown_name(text); !name.empty())
+        // A parameter's own name has been taken off.
+        if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
           out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
                           .with_hint("parameters: " + join_names(ps)));
         else
