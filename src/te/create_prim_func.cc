@@ -187,7 +187,7 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
 }
 
 const Stmt* Builder::compute(const Operation* op) {
-  // Nothing is said of the axes: TVM simplifies without their ranges too, and lowered programs compare equal.
+  // The ranges of the axes are not used: TVM simplifies without their ranges too, and lowered programs compare equal.
   ir::Analyzer ana(ctx_);
   std::vector<const Stmt*> parts;
   for (std::size_t i = 0; i < op->bodies.size(); ++i) {

@@ -1,11 +1,13 @@
-// Legalisation of layout_transform: an element goes where the index map says. Three forms, as TVM makes them where it can:
-// the input is copied element by element; or, where the result has places that no element comes to and the map splits
-// and moves axes, the result is computed place by place; or the result is filled, and then the elements are put there.
+// Legalisation of layout_transform: an element goes where the index map says. Three forms, as TVM makes them where it
+// can: the input is copied element by element; or, where the result has places that no element comes to and the map
+// splits and moves axes, the result is computed place by place; or the result is filled, and then the elements are put
+// there.
 #include <unordered_map>
 #include <utility>
 
 #include "ops/arguments/attr_value.h"
 #include "ops/legal/statements.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::legal {
@@ -59,8 +61,7 @@ ExprList place_of(ir::Context& ctx, const Lambda* map, std::span<const Expr* con
   ir::VarMap values;
   for (std::size_t i = 0; i < at.size(); ++i) values[map->params[i]] = ir::cast_to(ctx, map->params[i]->dtype(), at[i]);
   ExprList out;
-  for (const Expr* r : map->results)
-    out.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, values)));
+  for (const Expr* r : map->results) out.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, values)));
   return out;
 }
 
@@ -126,11 +127,11 @@ Tensor filled(Te& te, const Lambda* map, std::span<const Expr* const> shape, con
 Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
-  const ir::Attr* attr = ir::find_attr(c->attrs, "index_map");
+  const ir::Attr* attr = ir::find_attr(c->attrs, op_attr::IndexMap);
   const ir::Node* node = attr->is(ir::AttrKind::Opaque) && !attr->items.empty() ? attr->items[0]->node : attr->node;
   const auto* map = ir::as<Lambda>(node);
   if (!map) return refuse(c, "the index map is not a lambda");
-  const double pad_value = float_of(ir::find_attr(c->attrs, "pad_value")).value_or(0);
+  const double pad_value = float_of(ir::find_attr(c->attrs, op_attr::PadValue)).value_or(0);
   const bool even = covers(l.context(), x->shape, out->shape);
   const std::string name = even ? "te_layout_transform" : "te_layout_transform_with_pad";
   return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {

@@ -13,6 +13,7 @@
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -52,7 +53,7 @@ class Backward {
   Result<support::Unit> run(const BindingBlock* block, const Var* target) {
     const auto* t = as<TensorType>(target->type);
     RLDB_TRY_VOID(
-        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named("dtype", ctx_.attr(t->dtype))})));
+        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(t->dtype))})));
     for (std::size_t i = block->bindings.size(); i-- > 0;) {
       support::poll();
       const Binding* b = block->bindings[i];
@@ -110,8 +111,8 @@ class Backward {
     }
     RLDB_TRY(const KernelPartials made, kernel_gradient(ctx_, kernels_.module, kernels_.legalizer, call, grads));
     if (made.derived)
-      kernels_.diagnostics.add(ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call),
-                                                        as<GlobalVar>(call->args[0])->name));
+      kernels_.diagnostics.add(
+          ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call), as<GlobalVar>(call->args[0])->name));
     const Var* value = emit(made.call);
     // Operands as the way forward names them: they may be computed again here.
     const auto* operands = as<Tuple>(cast<Call>(b->value)->args[1]);
@@ -187,7 +188,7 @@ class Backward {
   const Expr* zero(const Type* t) {
     if (const auto* tensor = as<TensorType>(t)) {
       if (!tensor->has_shape || tensor->dtype.is_void()) return nullptr;
-      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named("dtype", ctx_.attr(tensor->dtype))});
+      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(tensor->dtype))});
     }
     const auto* tuple = as<TupleType>(t);
     if (!tuple) return nullptr;
@@ -245,7 +246,7 @@ Result<const Var*> target_of(std::string_view name, const Function* f, std::int6
   const auto* tuple = as<Tuple>(f->body->body);
   const std::size_t count = tuple ? tuple->items.size() : 1;
   if (index < 0 || std::size_t(index) >= count)
-    return Failure(message(diag::PassOptionValue, "target_index", "Gradient",
+    return Failure(message(diag::PassOptionValue, "target_index",
                            "the number of one of the function's " + std::to_string(count) + " results", index));
   const auto* target = as<Var>(tuple ? tuple->items[std::size_t(index)] : f->body->body);
   const auto* t = target ? as<TensorType>(target->type) : nullptr;
@@ -265,7 +266,7 @@ Result<std::vector<const Var*>> required(const Function* f, const std::vector<st
   for (const std::string& name : names) {
     const auto found = by_name.find(name);
     if (found == by_name.end() || !is_float(found->second->type))
-      return Failure(message(diag::PassOptionValue, "require_grads", "Gradient",
+      return Failure(message(diag::PassOptionValue, "require_grads",
                              "variables of the function that are tensors of floating dtypes", name));
     out.push_back(found->second);
   }
@@ -310,8 +311,7 @@ Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOpt
   const PassOption* given = find_option(options, 0, "func_name");
   const std::string_view name = given ? unquote(given->value) : std::string_view("main");
   const auto* f = as<Function>(module->find(name));
-  if (!f)
-    return Failure(message(diag::PassOptionValue, "func_name", "Gradient", "a Relax function of the module", name));
+  if (!f) return Failure(message(diag::PassOptionValue, "func_name", "a Relax function of the module", name));
   std::vector<std::string> names = names_option(options, 1, "require_grads");
   if (names == std::vector<std::string>{"None"}) names.clear();
   ModuleBuilder builder(env.ctx, *module);

@@ -11,6 +11,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -25,9 +26,10 @@ using support::Failure;
 namespace {
 
 Failure<source::Message> refused(const Call* call, std::string why) {
-  return Failure(message(diag::PassUnsupported, fmt::format("the gradient `{}` of `{}`", gradient_name(call),
-                                                            as<GlobalVar>(call->args[0])->name),
-                         std::move(why)));
+  return Failure(
+      message(diag::PassUnsupported,
+              fmt::format("the gradient `{}` of `{}`", gradient_name(call), as<GlobalVar>(call->args[0])->name),
+              std::move(why)));
 }
 
 // out[v...] = value, where value reads its arguments at [v...] only.
@@ -58,13 +60,14 @@ Elementwise elementwise(const PrimFunc* f) {
     return std::equal(indices.begin(), indices.end(), block->iter_vars.begin(), block->iter_vars.end(),
                       [](const Expr* i, const IterVar& a) { return i == a.var && a.kind == IterKind::Spatial; });
   };
-  bool good = at_axes(store->indices) && std::equal(realize->iter_values.begin(), realize->iter_values.end(),
-                                                    loops.begin(), loops.end());
+  bool good = at_axes(store->indices) &&
+              std::equal(realize->iter_values.begin(), realize->iter_values.end(), loops.begin(), loops.end());
   walk(store->value, [&](const Node* n) {
     if (const auto* load = as<BufferLoad>(n)) good = good && at_axes(load->indices) && load->buffer != store->buffer;
     return good;
   });
-  return good ? Elementwise{store, {}} : Elementwise{nullptr, "its kernel reads other elements than the one it computes"};
+  return good ? Elementwise{store, {}}
+              : Elementwise{nullptr, "its kernel reads other elements than the one it computes"};
 }
 
 // The derivative of an expression by one buffer's element. Null where it does not depend on it.
@@ -230,7 +233,8 @@ Result<KernelPartials> call_named(Context& ctx, const Call* call, const PrimFunc
                                      "the arguments, and a result for each tensor among them",
                                      f->params.size(), args.size() + types.size()));
   const Type* type = types.size() == 1 ? types[0] : ctx.tuple_type(types);
-  RLDB_TRY(out.call, ctx.call(op::CallTir, {ctx.global_var(gradient_name(call), f->type), ctx.tuple(args)}, {}, {type}));
+  RLDB_TRY(out.call,
+           ctx.call(op::CallTir, {ctx.global_var(gradient_name(call), f->type), ctx.tuple(args)}, {}, {type}));
   return out;
 }
 
@@ -290,7 +294,7 @@ Result<KernelPartials> derive(Context& ctx, ops::Legalizer& legalizer, const Cal
 }  // namespace
 
 std::string_view gradient_name(const Call* call) {
-  const Attr* name = find_attr(call->attrs, "te_grad_name");
+  const Attr* name = find_attr(call->attrs, op_attr::TeGradName);
   return name ? name->string : std::string_view();
 }
 

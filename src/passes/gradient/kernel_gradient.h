@@ -7,9 +7,9 @@
 namespace rldb::passes {
 
 struct KernelPartials {
-  const ir::Call* call = nullptr;       // gives a tensor, or a tuple of them
+  const ir::Call* call = nullptr;        // gives a tensor, or a tuple of them
   std::vector<const ir::Var*> operands;  // the argument that each of them is for
-  bool derived = false;                 // the kernel was made here
+  bool derived = false;                  // the kernel was made here
 };
 // `grads`: what reaches the results, a variable each.
 ir::Result<KernelPartials> kernel_gradient(ir::Context& ctx, const ir::ModuleBuilder& module, ops::Legalizer& legalizer,
