@@ -132,8 +132,8 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
   std::vector<std::int64_t> begins;
   if (!sections) begins = *attr_ints(spec(c), op_attr::IndicesOrSections);
   for (std::int64_t& begin : begins) begin = std::clamp<std::int64_t>(begin, 0, extent.value_or(INT64_MAX));
-  const bool own_lengths = sections && !extent && tuple->fields.size() > 1 &&
-                           tuple->fields.size() < Legalizer::kMaxTensors && !x->vdevice;
+  const bool own_lengths =
+      sections && !extent && tuple->fields.size() > 1 && tuple->fields.size() < Legalizer::kMaxTensors && !x->vdevice;
   const ExprList lengths =
       own_lengths ? section_lengths(l.context(), x->shape[axis], std::int64_t(tuple->fields.size())) : ExprList{};
   return l.call_te("split", c->args, own_lengths ? nullptr : c->type, [&](Te& te) -> Tensors {

@@ -200,8 +200,8 @@ const Function* by_field(Context& ctx, const Function* f) {
   std::vector<const Binding*> fields;
   std::vector<const Expr*> items;
   for (std::size_t i = 0; i < type->fields.size(); ++i) {
-    fields.push_back(bind_new(ctx, "param" + std::to_string(i), *ctx.tuple_get(f->params.back(), std::int64_t(i)),
-                              f->body->body));
+    fields.push_back(
+        bind_new(ctx, "param" + std::to_string(i), *ctx.tuple_get(f->params.back(), std::int64_t(i)), f->body->body));
     items.push_back(fields.back()->var);
   }
   std::vector<const BindingBlock*> blocks(f->body->blocks.begin(), f->body->blocks.end());
