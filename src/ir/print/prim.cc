@@ -25,13 +25,15 @@ bool is_open_offset(const PrimFunc* f, const Buffer* b) {
       uses += p.var == v ? 1 : 0;
       continue;
     }
-    const std::vector<const Var*> vars = buffer_vars(p.buffer);
-    uses += std::size_t(std::count(vars.begin(), vars.end(), v));
+    Buffer sizes = *p.buffer;  // its list of variables names each once
+    sizes.elem_offset = nullptr;
+    const std::vector<const Var*> vars = buffer_vars(&sizes);
+    uses += std::size_t(std::count(vars.begin(), vars.end(), v)) + (p.buffer->elem_offset == v ? 1 : 0);
   }
   if (uses != 1) return false;
   walk(f->body, [&](const Node* n) {
     uses += n == v ? 1 : 0;
-    return true;
+    return !isa<Buffer>(n);  // an access of the buffer is no use
   });
   return uses == 1;
 }

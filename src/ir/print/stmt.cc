@@ -154,7 +154,7 @@ void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
     expr(s->value);
     out_ += ')';
   } else if (s->node == nullptr || s->node->is(AttrKind::None) ||
-             (current() && s->node->is(AttrKind::Int) && s->node->integer == 0)) {
+             (current() && s->key.starts_with("pragma_") && s->node->is(AttrKind::Int) && s->node->integer == 0)) {
     t("attr({");
     string_literal(s->key);
     out_ += ": ";
