@@ -7,6 +7,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/source/diagnostic_pass.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
@@ -63,7 +64,7 @@ bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before,
   if (!ir::verify(env.ctx, after, env.diagnostics, options)) return false;
   source::Diagnostics earlier;
   if (calls.count > 0 && ir::verify(env.ctx, before, earlier)) {
-    const std::string made = fmt::format("{} impure call{}", calls.count, calls.count == 1 ? "" : "s");
+    const std::string made = support::counted(calls.count, "impure call");
     env.diagnostics.add(calls.first, message(diag::PassMadeImpureCalls, pass.name, made));
   }
   return true;

@@ -26,6 +26,9 @@ struct Param {
   std::string name;
   const ir::Type* type = nullptr;  // null: not known (an executable without debug information says only the name)
   const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
+  const ir::Type* cast = nullptr;  // what the function casts it to first; null: nothing that says more
+
+  const ir::Type* made_as() const { return cast ? cast : type; }
 };
 
 // The largest sizes that the function is planned for, by the names of its symbolic variables.
@@ -68,7 +71,7 @@ class Binder {
       out = Value::of_int(it->second.value);
       return std::nullopt;
     }
-    return generate(p, p.type, index, range, out);
+    return generate(p, p.made_as(), index, range, out);
   }
 
   std::unordered_map<const ir::Var*, std::int64_t> dims() const {
@@ -81,7 +84,7 @@ class Binder {
   void settle() {
     std::vector<const ir::Var*> vars;
     for (const Param& p : params_)
-      if (p.type) ir::collect_vars(p.type, vars);
+      if (p.type) ir::collect_vars(p.made_as(), vars);
     for (const ir::Var* v : vars) {
       if (dims_.contains(v)) continue;
       const std::string name(v->name);
@@ -261,7 +264,8 @@ static bool function_params(Session& session, std::string_view function, std::ve
     const ir::Expr* found = session.module()->find(function);
     if (const auto* f = ir::as<ir::Function>(found)) {
       for (const ir::Var* v : f->params)
-        params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr});
+        params.push_back(
+            {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
       return true;
     }
     if (const auto* f = ir::as<ir::PrimFunc>(found)) {

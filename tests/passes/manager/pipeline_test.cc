@@ -253,6 +253,7 @@ TEST_CASE("a pass that TVM has is either a row of pass.def or of absent_pass.def
 
 TEST_CASE("an error about the text of an option is told from one about the program") {
   CHECK(is_option_error(diag::PassOptionValue));
+  CHECK(is_option_error(diag::PassOptionKind));
   CHECK(is_option_error(diag::PatternSyntax));
   CHECK_FALSE(is_option_error(diag::PassUnsupported));
 }
