@@ -19,21 +19,21 @@ bool is_simple(const Buffer* b) {
 bool is_open_offset(const PrimFunc* f, const Buffer* b) {
   const auto* v = as<Var>(b->elem_offset);
   if (v == nullptr || v->dtype() == DType::Int(64)) return false;
-  std::size_t uses = 0;
+  bool used = false;
+  const auto look = [&](const Node* in) {
+    walk(in, [&](const Node* n) {
+      used = used || n == v;
+      return n != b;
+    });
+  };
+  for (const Expr* dim : b->shape) look(dim);
+  for (const Expr* stride : b->strides) look(stride);
   for (const PrimParam& p : f->params) {
-    if (p.buffer == nullptr) {
-      uses += p.var == v ? 1 : 0;
-      continue;
-    }
-    const std::vector<const Var*> vars = buffer_vars(p.buffer);
-    uses += std::size_t(std::count(vars.begin(), vars.end(), v));
+    look(p.var);
+    if (p.buffer != nullptr) look(p.buffer);
   }
-  if (uses != 1) return false;
-  walk(f->body, [&](const Node* n) {
-    uses += n == v ? 1 : 0;
-    return true;
-  });
-  return uses == 1;
+  look(f->body);
+  return !used;
 }
 
 }  // namespace
