@@ -216,6 +216,30 @@ TEST_CASE("barriers that not all threads come to together are refused, with the 
             .find("its threads exchange values by `T.tvm_warp_shuffle`") != std::string::npos);
   CHECK(refused("        T.evaluate(T.tvm_storage_sync(\"global\"))\n").find("its blocks wait for each other") !=
         std::string::npos);
+  // A loop around the threads is left by the thread that says so, not by those that come behind it.
+  CHECK(jit_error(R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "int32")):
+    for r in range(3):
+        for tx in T.thread_binding(4, thread="threadIdx.x"):
+            A[tx] = A[tx] + r
+            if r == 2:
+                T.break_loop()
+            T.evaluate(T.tvm_storage_sync("shared"))
+)")
+            .find("a thread may leave a loop around those that it meets") != std::string::npos);
+  // Memory of a thread that is there before the threads are: one for all of them would be wrong.
+  for (const char* memory : {"L = T.alloc_buffer((1,), \"int32\", scope=\"local\")",
+                             "p = T.allocate([1], \"int32\", \"local\")\n"
+                             "    L = T.decl_buffer((1,), \"int32\", data=p, scope=\"local\")"}) {
+    CAPTURE(memory);
+    CHECK(jit_error(fmt::format("@T.prim_func\ndef kernel(A: T.Buffer((4,), \"int32\")):\n    {}\n", memory) +
+                    "    for tx in T.thread_binding(4, thread=\"threadIdx.x\"):\n"
+                    "        L[0] = A[tx]\n"
+                    "        T.evaluate(T.tvm_storage_sync(\"shared\"))\n"
+                    "        A[tx] = L[0]\n")
+              .find("`L`, which each thread has, is allocated before the threads begin") != std::string::npos);
+  }
 }
 
 TEST_CASE("if, while, let, assert") {

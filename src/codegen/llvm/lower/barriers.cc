@@ -32,8 +32,22 @@ constexpr std::string_view kBlockTag = "blockIdx.", kThreadTag = "threadIdx.";
 bool is_block_axis(std::string_view tag) { return tag.starts_with(kBlockTag); }
 int place_of(std::string_view tag) { return tag.starts_with(kThreadTag) ? tag.back() : 'z' + 1; }
 
+// A break or continue that leaves the statement, or a thread's loop in it.
+bool may_leave(const Stmt* s) {
+  bool found = false;
+  ir::walk(s, [&](const ir::Node* n) {
+    const auto* loop = as<ir::ForStmt>(n);
+    if (as<ir::WhileStmt>(n) || (loop && loop->thread_tag.empty())) return false;
+    found = found || ir::is_call_of(as<Expr>(n), ir::intrin::BreakLoop) ||
+            ir::is_call_of(as<Expr>(n), ir::intrin::ContinueLoop);
+    return !found;
+  });
+  return found;
+}
+
 // What threads do that a loop over them cannot.
 void check_meetings(const Stmt* root) {
+  if (may_leave(root)) refuse("a thread may leave a loop around those that it meets");
   ir::walk(root, [](const ir::Node* n) {
     const auto* call = as<ir::Call>(n);
     if (!call) return true;
@@ -47,19 +61,47 @@ void check_meetings(const Stmt* root) {
   });
 }
 
-bool may_leave(const Stmt* loop_body) {
-  bool found = false;
-  ir::walk(loop_body, [&](const ir::Node* n) {
-    found = found || ir::is_call_of(as<Expr>(n), ir::intrin::BreakLoop) ||
-            ir::is_call_of(as<Expr>(n), ir::intrin::ContinueLoop);
-    return !found;
+bool is_own_scope(std::string_view scope) { return scope == "local" || scope == "warp"; }
+
+using OwnData = std::unordered_set<const ir::Var*>;
+
+// Memory of threads that is allocated somewhere in a statement.
+OwnData own_allocations(const Stmt* s) {
+  OwnData out;
+  const auto note = [&](const ir::Buffer* b) {
+    if (is_own_scope(b->scope)) out.insert(b->data);
+  };
+  ir::walk(s, [&](const ir::Node* n) {
+    if (const auto* block = as<ir::SBlock>(n))
+      for (const ir::Buffer* b : block->alloc_buffers) note(b);
+    if (const auto* a = as<ir::AllocBuffer>(n)) note(a->buffer);
+    if (const auto* d = as<ir::DeclBuffer>(n); d && !d->data) note(d->buffer);
+    if (const auto* d = as<ir::DeclBuffer>(n); d && d->data && out.contains(as<ir::Var>(d->data)))
+      out.insert(d->buffer->data);
+    if (const auto* a = as<ir::AllocateStmt>(n); a && is_own_scope(a->scope)) out.insert(a->var);
+    return true;
   });
-  return found;
+  return out;
+}
+
+// Threads keep what is allocated below them; what was there before would be one for all.
+void check_own_memory(const Stmt* root, const OwnData& all) {
+  const OwnData inside = own_allocations(root);
+  const auto check = [&](const ir::Var* data, std::string_view name) {
+    if (all.contains(data) && !inside.contains(data))
+      refuse(fmt::format("`{}`, which each thread has, is allocated before the threads begin", name));
+  };
+  ir::walk(root, [&](const ir::Node* n) {
+    if (const auto* load = as<ir::BufferLoad>(n)) check(load->buffer->data, load->buffer->name);
+    if (const auto* store = as<ir::BufferStore>(n)) check(store->buffer->data, store->buffer->name);
+    if (const auto* v = as<ir::Var>(n)) check(v, v->name);
+    return true;
+  });
 }
 
 class Splitter : public ir::Rewriter {
  public:
-  using ir::Rewriter::Rewriter;
+  Splitter(ir::Context& ctx, OwnData all) : Rewriter(ctx), all_own_(std::move(all)) {}
 
  protected:
   const Stmt* visit_stmt(const Stmt* s) override {
@@ -122,6 +164,7 @@ class Splitter : public ir::Rewriter {
 
   const Stmt* open(const Stmt* root) {
     check_meetings(root);
+    check_own_memory(root, all_own_);
     ir::walk(root, [&](const ir::Node* n) {
       const auto* s = as<Stmt>(n);
       const auto* loop = s && !ir::thread_tag(s).empty() ? as<ir::ForStmt>(s) : nullptr;
@@ -377,7 +420,8 @@ class Splitter : public ir::Rewriter {
     remap(b->var, ctx_.load(kept, at));
   }
 
-  bool inside_ = false;  // of threads that meet
+  const OwnData all_own_;  // of the whole function
+  bool inside_ = false;    // of threads that meet
   std::vector<Axis> axes_;
   std::unordered_map<const ir::Var*, Own> own_memory_;
   std::unordered_map<const ir::Buffer*, const ir::Buffer*> own_buffers_;
@@ -388,7 +432,7 @@ class Splitter : public ir::Rewriter {
 support::Result<const ir::PrimFunc*, std::string> split_at_barriers(ir::Context& ctx, const ir::PrimFunc* f) {
   if (!ir::threads_wait(f->body)) return f;
   try {
-    return Splitter(ctx).rewrite_prim_func(f);
+    return Splitter(ctx, own_allocations(f->body)).rewrite_prim_func(f);
   } catch (Refused& r) {
     return support::Failure(std::move(r.why));
   }
