@@ -39,7 +39,7 @@ bool match_loops(const ir::ForStmt* loop, InitReduction& r) {
   return r.block->alloc_buffers.empty() && r.block->match_buffers.empty();
 }
 
-// InitReduction axes are loops that start where the axis does; no other axis moves with them.
+// Reduction axes are loops that start where the axis does; no other axis moves with them.
 bool match_axes(const ir::ForStmt* loop, InitReduction& r) {
   const ir::SBlock* b = r.block;
   for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
