@@ -62,6 +62,12 @@ namespace {
 
 bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
+// Of r"..." and the like: the letters are the string's.
+bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end) {
+  const std::size_t quote = text.find_first_not_of("bBfFrRuU", i);
+  return quote != i && quote < end && quote - i <= 2 && (text[quote] == '"' || text[quote] == '\'');
+}
+
 // Words that stand between values.
 bool joins_values(std::string_view word) {
   static constexpr std::array<std::string_view, 11> kWords = {"and", "as", "await",  "else", "for", "if",
@@ -86,6 +92,10 @@ std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::
     std::size_t next = i + 1;
     bool open = false;
     if (quote) next = skip_string(text, i, end, open);
+    if (is_string_prefix(text, i, end)) {
+      i = text.find_first_of("\"'", i);
+      continue;
+    }
     while (is_word_byte(c) && next < end && (is_word_byte(text[next]) || text[next] == '.')) ++next;
     const bool value = quote || (is_word_byte(c) && !joins_values(text.substr(i, next - i)));
     // Two strings side by side are one.

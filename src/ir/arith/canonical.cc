@@ -579,6 +579,9 @@ const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* 
   if (ordered && left.is_const()) divide_through(right, left, false, op == Comparison::LT);
   if (ordered && right.is_const()) divide_through(left, right, true, op == Comparison::LT);
   const DType t = a->dtype();
+  // A literal of int32 that wraps would be another comparison.
+  const auto fits = [t](std::int64_t v) { return wrap_to(t, v) == v; };
+  if (!fits(left.constant) || !fits(right.constant)) return nullptr;
   return ctx_.binary(binary_kind(op), to_expr(left, t), to_expr(right, t));
 }
 

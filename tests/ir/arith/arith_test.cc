@@ -198,6 +198,11 @@ TEST_CASE_FIXTURE(Fixture, "arith: comparisons as text") {
   CHECK(same(le(c(0), sub(n, c(5))), le(c(5), n)));
   CHECK(same(le(c(0), sub(n, m)), le(c(0), sub(n, m))));
   CHECK(same(op(BinaryKind::EQ, add(n, c(2)), c(5)), op(BinaryKind::EQ, n, c(3))));
+  // A sum of literals that int32 does not hold is not written.
+  const Expr *x = ctx.var("x", ctx.prim(DType::Int(32))), *y = ctx.var("y", ctx.prim(DType::Int(32)));
+  const Expr* most = ctx.i32(INT32_MAX);
+  CHECK(same(lt(sub(x, most), add(y, most)), lt(sub(x, most), add(y, most))));
+  CHECK(same(lt(sub(x, ctx.i32(3)), add(y, ctx.i32(4))), lt(x, add(y, ctx.i32(7)))));
   // By a factor: rounded so that the same n obey.
   for (const std::int64_t bound : {-7, -6, 0, 5, 6})
     for (const bool strict : {true, false}) {
