@@ -39,7 +39,7 @@ bool is_float(const Type* t) {
 
 // The kernels of the module, and what makes more of them.
 struct Kernels {
-  ModuleBuilder& module;
+  const Module& module;
   ops::Legalizer legalizer;
   source::Diagnostics& diagnostics;
 };
@@ -113,6 +113,7 @@ class Backward {
     if (made.derived)
       kernels_.diagnostics.add(
           ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call), as<GlobalVar>(call->args[0])->name));
+    if (!made.call) return support::Unit{};
     const Var* value = emit(made.call);
     // Operands as the way forward names them: they may be computed again here.
     const auto* operands = as<Tuple>(cast<Call>(b->value)->args[1]);
@@ -315,7 +316,7 @@ Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOpt
   std::vector<std::string> names = names_option(options, 1, "require_grads");
   if (names == std::vector<std::string>{"None"}) names.clear();
   ModuleBuilder builder(env.ctx, *module);
-  Kernels kernels{builder, ops::Legalizer(env.ctx, builder), env.diagnostics};
+  Kernels kernels{*module, ops::Legalizer(env.ctx, builder), env.diagnostics};
   const std::string_view symbol = builder.unique_name(env.ctx.str(std::string(name) + "_adjoint"));
   RLDB_TRY(const Function* made,
            differentiate(env.ctx, name, symbol, f, names, int_option(options, 2, "target_index", 0), kernels));

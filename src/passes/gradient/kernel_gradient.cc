@@ -228,6 +228,7 @@ Result<KernelPartials> call_named(Context& ctx, const Call* call, const PrimFunc
     out.operands.push_back(v);
     types.push_back(a->type);
   }
+  if (types.empty()) return out;
   if (f->params.size() != args.size() + types.size())
     return refused(call, fmt::format("the function has {} parameters, and {} are needed: the gradients of the results, "
                                      "the arguments, and a result for each tensor among them",
@@ -260,6 +261,7 @@ Result<KernelPartials> derive(Context& ctx, ops::Legalizer& legalizer, const Cal
     out.operands.push_back(v);
     types.push_back(a->type);
   }
+  if (types.empty()) return out;
   const Type* type = types.size() == 1 ? types[0] : ctx.tuple_type(types);
   const std::string name(gradient_name(call));
   const auto body = [&](ops::Legalizer::Te& te) {
@@ -277,10 +279,12 @@ Result<KernelPartials> derive(Context& ctx, ops::Legalizer& legalizer, const Cal
         }
         for (std::size_t i = 0; i < at.size(); ++i) loader.put(as<Var>(kernel.store->indices[i]), at[i]);
         const Expr* grad = te.graph.load(te.in[0], at);
-        if (!partials[k]) return ctx.literal(grad->dtype(), 0);
+        const DType dtype = as<TensorType>(out.operands[k]->type)->dtype;
+        if (!partials[k]) return ctx.literal(dtype, 0);
         const Expr* d = loader.rewrite(partials[k]);
-        if (const auto* factor = as<FloatImm>(d)) return factor->value == 1 ? grad : mul(ctx, grad, d);
-        return mul(ctx, d, grad);
+        const auto* factor = as<FloatImm>(d);
+        const Expr* both = factor ? mul(ctx, grad, d) : mul(ctx, d, grad);
+        return cast_to(ctx, dtype, factor && factor->value == 1 ? grad : both);
       };
       made.push_back(te.graph.compute(te.in[0]->shape, element, name));
     }
@@ -302,8 +306,8 @@ const Call* plain_call_tir(Context& ctx, const Call* call) {
   return ctx.call_typed(ctx.op(op::CallTir), call->args, call->type, {}, call->ty_args);
 }
 
-Result<KernelPartials> kernel_gradient(Context& ctx, const ModuleBuilder& module, ops::Legalizer& legalizer,
-                                       const Call* call, std::span<const Var* const> grads) {
+Result<KernelPartials> kernel_gradient(Context& ctx, const Module& module, ops::Legalizer& legalizer, const Call* call,
+                                       std::span<const Var* const> grads) {
   const auto* name = as<GlobalVar>(call->args[0]);
   const auto* kernel = name ? as<PrimFunc>(module.find(name->name)) : nullptr;
   if (!kernel || !arguments(call)) return refused(call, "it is no call of a PrimFunc of the module");

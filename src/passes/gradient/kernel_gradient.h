@@ -7,12 +7,13 @@
 namespace rldb::passes {
 
 struct KernelPartials {
-  const ir::Call* call = nullptr;        // gives a tensor, or a tuple of them
+  const ir::Call* call = nullptr;        // gives a tensor, or a tuple of them; null: no argument has a gradient
   std::vector<const ir::Var*> operands;  // the argument that each of them is for
   bool derived = false;                  // the kernel was made here
 };
-// `grads`: what reaches the results, a variable each.
-ir::Result<KernelPartials> kernel_gradient(ir::Context& ctx, const ir::ModuleBuilder& module, ops::Legalizer& legalizer,
+// `grads`: what reaches the results, a variable each. `module`: where names are looked up; what is derived is not
+// there.
+ir::Result<KernelPartials> kernel_gradient(ir::Context& ctx, const ir::Module& module, ops::Legalizer& legalizer,
                                            const ir::Call* call, std::span<const ir::Var* const> grads);
 std::string_view gradient_name(const ir::Call* call);
 // The call without its gradient.
