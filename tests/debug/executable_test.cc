@@ -93,7 +93,7 @@ TEST_CASE("a condition that cannot be evaluated stops and says so") {
 TEST_CASE("specs that mean nothing are refused with the nearest name") {
   Fixture f(sum_loop());
   CHECK(f.refused("test.ad").find("did you mean `test.add`?") != std::string::npos);
-  CHECK(f.refused("*99").find("no instruction named `99`") != std::string::npos);
+  CHECK(f.refused("*99").find("there is no instruction 99") != std::string::npos);
   CHECK(f.refused("mian:x").find("did you mean `main`?") != std::string::npos);
   Fixture empty;
   source::Diagnostics d;

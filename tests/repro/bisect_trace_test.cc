@@ -3,17 +3,15 @@
 
 #include <filesystem>
 
+#include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/file.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 constexpr const char* kProgram = R"(@I.ir_module
 class Module:
@@ -70,9 +68,7 @@ class Dump {
 
 repro::TraceBisection bisect(const Dump& dump) {
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   return repro::bisect_trace(s, dump.path(), {});
 }
 
@@ -318,9 +314,7 @@ TEST_CASE("bisect two dumps: which one is wrong, or where they part") {
   wrong.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_3", "alloc_tensor(storage");
   other.run("LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,minimum");
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   const auto one = repro::bisect_two_traces(s, right.path(), wrong.path(), {});
   CHECK(one.verdict() == Verdict::Found);
   CHECK(one.first.verdict == Verdict::Agree);
@@ -351,9 +345,7 @@ TEST_CASE("bisect a dump: rounding of large elements is no difference, unless th
   dump.write("Next", program("            lv1 = R.negative(R.negative(x))\n"));
   CHECK(bisect(dump).verdict == Verdict::Agree);
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   repro::Tolerances exact;
   exact.exact = true;
   CHECK(repro::bisect_trace(s, dump.path(), exact).verdict == Verdict::Found);

@@ -1,8 +1,9 @@
 #include "rldb/session/session.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 using namespace rldb;
@@ -121,11 +122,11 @@ TEST_CASE("an executable on disk gives what its module gives") {
   REQUIRE(s.load_text("m", kDouble, d));
   auto bytes = s.serialise(d);
   REQUIRE_MESSAGE(bytes, first(d));
-  const std::string path = std::string(std::tmpnam(nullptr)) + ".rlvm";
+  char path[] = "/tmp/rldb-session-XXXXXX.rlvm";
+  ::close(::mkstemps(path, 5));
   std::ofstream(path, std::ios::binary) << *bytes;
   Session other({}, &quiet);
   const bool loaded = other.load_file(path, d);
-  std::remove(path.c_str());
   REQUIRE_MESSAGE(loaded, first(d));
   CHECK(other.has_executable());
   const std::vector<std::string> texts{"2x2xf32=1,2,3,4"};
@@ -140,7 +141,7 @@ TEST_CASE("an executable on disk gives what its module gives") {
   source::Diagnostics bad;
   std::ofstream(path, std::ios::binary) << bytes->substr(0, bytes->size() / 2);
   CHECK(!third.load_file(path, bad));
-  std::remove(path.c_str());
+  ::unlink(path);
   CHECK(bad.has_errors());
 }
 

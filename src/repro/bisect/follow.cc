@@ -11,6 +11,7 @@
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -23,18 +24,19 @@ namespace {
 // TVM's passes that are allowed to change results, by their nature.
 enum class Meant : std::uint8_t { Exact, Coarse, Any };
 struct ChangingPass {
-  std::string_view name;
+  passes::PassId pass;
   Meant meant;
 };
 constexpr ChangingPass kChangingPasses[] = {
-    {"ToMixedPrecision", Meant::Coarse},       // fewer bits
-    {"FastMathTransform", Meant::Coarse},      // approximations
-    {"DecomposeOpsForInference", Meant::Any},  // statistics of a batch become those that were learned
-    {"FoldBatchnormToConv2D", Meant::Any},
+    {passes::PassId::ToMixedPrecision, Meant::Coarse},       // fewer bits
+    {passes::PassId::FastMathTransform, Meant::Coarse},      // approximations
+    {passes::PassId::DecomposeOpsForInference, Meant::Any},  // statistics of a batch become those that were learned
+    {passes::PassId::FoldBatchnormToConv2D, Meant::Any},
 };
-Meant meant_by(std::string_view pass) {
+Meant meant_by(std::string_view name) {
+  const passes::PassInfo* pass = passes::find_pass(name);
   for (const ChangingPass& p : kChangingPasses)
-    if (p.name == pass) return p.meant;
+    if (pass && p.pass == pass->id) return p.meant;
   return Meant::Exact;
 }
 

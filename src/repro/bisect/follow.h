@@ -18,7 +18,7 @@ struct Outcome {
 
 inline constexpr std::size_t kNoStage = std::size_t(-1);
 
-// Where the comparison stands.
+// How far the comparison has come.
 struct Point {
   std::size_t baseline = kNoStage;  // the stage that the others are compared with
   std::size_t previous = kNoStage;  // the last one that agreed with it

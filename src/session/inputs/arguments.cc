@@ -12,6 +12,7 @@
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
+#include "session/inputs/executable_types.h"
 #include "session/inputs/made_up.h"
 
 namespace rldb::session {
@@ -23,7 +24,7 @@ namespace {
 
 struct Param {
   std::string name;
-  const ir::Type* type = nullptr;  // null: not known (an executable says only the name)
+  const ir::Type* type = nullptr;  // null: not known (an executable without debug information says only the name)
   const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
   const ir::Type* cast = nullptr;  // what the function casts it to first; null: nothing that says more
 
@@ -249,12 +250,14 @@ std::string join_names(const std::vector<Param>& params) {
 
 }  // namespace
 
-static bool function_params(const Session& session, std::string_view function, std::vector<Param>& params,
+static bool function_params(Session& session, std::string_view function, std::vector<Param>& params,
                             const bytecode::Executable* exe, Diagnostics& out) {
   if (exe) {
     const bytecode::FunctionIndex index = exe->find_function(function);
     if (index >= 0 && exe->functions[std::size_t(index)].kind != bytecode::FunctionKind::Packed) {
-      for (const std::string& name : exe->functions[std::size_t(index)].param_names) params.push_back({name, nullptr});
+      const auto types = parameter_types(session.context(), session.sources(), *exe, index);
+      const std::vector<std::string>& names = exe->functions[std::size_t(index)].param_names;
+      for (std::size_t i = 0; i < names.size(); ++i) params.push_back({names[i], types[i]});
       return true;
     }
   } else if (session.module()) {
