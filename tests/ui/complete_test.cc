@@ -144,6 +144,8 @@ TEST_CASE("values of options, words of commands, kernels, lines of a file, check
   CHECK(c.at(":compare --other-engine=e") == std::vector<std::string>{"--other-engine=eval"});
   CHECK(c.at(":compare --passes=LegalizeOps,FuseTI") == std::vector<std::string>{"--passes=LegalizeOps,FuseTIR"});
   CHECK(c.at(":help R.matm") == std::vector<std::string>{"R.matmul"});
+  CHECK(c.has(":break <he", "<here>:"));
+  CHECK(c.at(":break <here>:1").front() == "<here>:14");
   CHECK(c.has(":break <here>:1", "<here>:14"));
   CHECK(!c.has(":break <here>:1", "<here>:13"));  // a line without a binding
   CHECK(c.has(":break main:lv if x.sh", "x.shape"));

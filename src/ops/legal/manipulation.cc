@@ -102,6 +102,23 @@ Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
                    [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; });
 }
 
+namespace {
+
+// The lengths of `count` sections of an axis whose length is not known, written as TVM writes them: loops run over what
+// they come to, types say them.
+ExprList section_lengths(ir::Context& ctx, const Expr* length, std::int64_t count) {
+  using enum ir::BinaryKind;
+  const Expr* parts = ctx.i64(count);
+  const Expr* most = ctx.binary(FloorDiv, ctx.binary(Sub, ctx.binary(Add, length, parts), ctx.i64(1)), parts);
+  const auto begin = [&](std::int64_t k) { return k == 1 ? most : ctx.binary(Mul, most, ctx.i64(k)); };
+  ExprList out{most};
+  for (std::int64_t k = 1; k < count; ++k)
+    out.push_back(ctx.binary(Sub, k + 1 < count ? begin(k + 1) : length, begin(k)));
+  return out;
+}
+
+}  // namespace
+
 Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
@@ -115,11 +132,16 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
   std::vector<std::int64_t> begins;
   if (!sections) begins = *attr_ints(spec(c), op_attr::IndicesOrSections);
   for (std::int64_t& begin : begins) begin = std::clamp<std::int64_t>(begin, 0, extent.value_or(INT64_MAX));
-  return l.call_te("split", c->args, c->type, [&](Te& te) -> Tensors {
+  const bool own_lengths =
+      sections && !extent && tuple->fields.size() > 1 && tuple->fields.size() < Legalizer::kMaxTensors && !x->vdevice;
+  const ExprList lengths =
+      own_lengths ? section_lengths(l.context(), x->shape[axis], std::int64_t(tuple->fields.size())) : ExprList{};
+  return l.call_te("split", c->args, own_lengths ? nullptr : c->type, [&](Te& te) -> Tensors {
     Tensors out;
     const Expr* start = te.ctx.i64(0);
     for (std::size_t k = 0; k < tuple->fields.size(); ++k) {
       ExprList shape = mapped(te, ir::as<TensorType>(tuple->fields[k])->shape);
+      if (own_lengths) shape[axis] = te.map(lengths[k]);
       const Expr* from = start;
       std::string name = sections ? "T_split_sections" : "T_split";
       out.push_back(te.graph.compute(

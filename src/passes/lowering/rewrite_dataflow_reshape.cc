@@ -73,13 +73,17 @@ const Expr* flat_index(Context& ctx, Span<const Expr*> indices, Span<const Expr*
 // The indices of element `flat` of the shape, however they are written. Where the shape has as many elements as what is
 // written, `flat` is an index of one of them, so nothing need be known of the sizes.
 bool unravels(Context& ctx, Analyzer& analyzer, Span<const Expr*> indices, Span<const Expr*> shape, const Expr* flat) {
-  const Expr* rest = flat;
+  const Expr *rest = flat, *behind = ctx.i64(1);  // flat / behind
   for (std::size_t i = shape.size(); i-- > 0;) {
     const Expr* dim = cast_to(ctx, DType::Int(64), shape[i]);
     const Expr* index = cast_to(ctx, DType::Int(64), indices[i]);
-    const bool first = i == 0 && analyzer.prove_equal(index, rest);
-    if (!first && !analyzer.prove_equal(index, floor_mod(ctx, rest, dim))) return false;
+    const Expr* from_here = mul(ctx, behind, dim);
+    const auto is = [&](const Expr* e) { return analyzer.prove_equal(index, e); };
+    if (!(i == 0 && is(rest)) && !is(floor_mod(ctx, rest, dim)) &&
+        !is(floor_div(ctx, floor_mod(ctx, flat, from_here), behind)))
+      return false;
     rest = analyzer.simplify(floor_div(ctx, rest, dim));
+    behind = analyzer.simplify(from_here);
   }
   return true;
 }

@@ -193,8 +193,24 @@ std::vector<const Expr*> add_params(Context& ctx, const std::vector<std::string>
   return added;
 }
 
+// A function that gives its tuple as it is, field by field: LiftTransformParams makes such where nothing is computed.
+const Function* by_field(Context& ctx, const Function* f) {
+  const auto* type = f->params.empty() ? nullptr : as<TupleType>(f->params.back()->type);
+  if (!type || f->body->body != f->params.back()) return f;
+  std::vector<const Binding*> fields;
+  std::vector<const Expr*> items;
+  for (std::size_t i = 0; i < type->fields.size(); ++i) {
+    fields.push_back(
+        bind_new(ctx, "param" + std::to_string(i), *ctx.tuple_get(f->params.back(), std::int64_t(i)), f->body->body));
+    items.push_back(fields.back()->var);
+  }
+  std::vector<const BindingBlock*> blocks(f->body->blocks.begin(), f->body->blocks.end());
+  blocks.push_back(ctx.block(fields));
+  return with_body(ctx, f, make_seq(ctx, blocks, ctx.tuple(items), f->body));
+}
+
 Result<const Function*> make_lazy(Context& ctx, std::string_view name, const Function* from, const Callbacks& calls) {
-  const Function* f = without_dataflow(ctx, from);
+  const Function* f = by_field(ctx, without_dataflow(ctx, from));
   const std::size_t inputs = find_attr(f->attrs, fn_attr::kNumInput) ? input_count(f) : 0;
   const std::size_t kept = calls.getter.empty() ? f->params.size() : inputs;
   std::vector<const Var*> params(f->params.begin(), f->params.begin() + std::ptrdiff_t(kept));

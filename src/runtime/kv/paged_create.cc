@@ -38,7 +38,9 @@ Result<support::Unit> check_supported(const Args& a) {
   if (config.size() != 5 || config[4] < 0 || config[4] > 1) return a.wrong(kConfig);
   RLDB_TRY(const std::int64_t transfer, a.integer(kTransfer));
   if (transfer != 0) return unsupported("a paged cache that transfers to other devices is not supported");
-  if (!a.is_null(kFactors)) return unsupported("factors of a rotary embedding are not supported by the paged cache");
+  if (!a.is_null(kFactors))
+    return unsupported(
+        "factors of a rotary embedding are for the model's own rotation kernel, which the paged cache does not call");
   RLDB_TRY(const std::int64_t rope, a.integer(kRope));
   if (rope < std::int64_t(RopeMode::None) || rope > std::int64_t(RopeMode::Inline)) return a.wrong(kRope);
   return support::Unit{};
@@ -55,8 +57,11 @@ Result<std::vector<std::int64_t>> kinds_of(const Args& a) {
   const std::vector<std::int64_t> kinds(all.begin() + layers[0], all.begin() + layers[1]);
   for (const std::int64_t kind : kinds) {
     if (kind != std::int64_t(AttentionKind::MultiHead) && kind != std::int64_t(AttentionKind::Latent))
-      return unsupported(fmt::format(
-          "attention of kind {} is not supported by the paged cache: multi-head (0) and latent (1) are", kind));
+      return unsupported(
+          fmt::format("attention of kind {} is not supported by the paged cache: multi-head (0) and latent (1) are, "
+                      "linear attention (2) "
+                      "and windows by layer (3) are not",
+                      kind));
     if (kind == std::int64_t(AttentionKind::Latent) && config[4] != 0)
       return unsupported("a paged cache of latent attention has no sliding windows");
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
@@ -10,6 +11,7 @@
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/relay_machine.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 #include "session/inputs/executable_types.h"
@@ -309,6 +311,17 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
+// Of `NAME=...`, where no literal begins so: what was meant for a parameter. Empty: the text is something else.
+static std::string_view unknown_name(std::string_view text) {
+  const std::string_view name = text.substr(0, std::min(text.find('='), text.size()));
+  const bool word = std::all_of(name.begin(), name.end(),
+                                [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+  if (name.size() == text.size() || name.empty() || !word || std::isdigit(static_cast<unsigned char>(name[0])))
+    return {};
+  const bool is_dtype = runtime::parse_value_literal(fmt::format("{}=0", name)).ok();  // `f32=1.5`
+  return is_dtype ? std::string_view() : name;
+}
+
 // As the parameters of a program of the Relay VM want them.
 static bool make_arguments(const Build& build, const Options& options, std::string_view function,
                            const std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
@@ -366,7 +379,12 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     } else {
       auto parsed = runtime::parse_value_literal(form);
       if (!parsed.ok()) {
-        out.add({}, source::message(diag::BadInput, text, parsed.error().message));
+        // A parameter's own name has been taken off.
+        if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
+          out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
+                          .with_hint("parameters: " + join_names(ps)));
+        else
+          out.add({}, source::message(diag::BadInput, text, parsed.error().message));
         return std::nullopt;
       }
       arguments[index].value = std::move(parsed).value();

@@ -126,7 +126,7 @@ void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
   constexpr std::string_view kOperator = "op:";
   if (!prefix.empty())
     for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
-  if (!repl.session().program_path().empty()) {
+  if (!repl.session().program_path().empty() && prefix.find(':') == std::string_view::npos) {
     const std::string& path = repl.session().program_path();
     out.push_back(path.substr(path.rfind('/') + 1) + ":");
   }
