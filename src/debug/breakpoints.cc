@@ -77,7 +77,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
   if (spec.starts_with('*')) {
     const auto pc = number(spec.substr(1));
     if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
-    return {{}, false, source::message(diag::NoSuchThing, "instruction", spec.substr(1))};
+    return {{}, false, source::message(diag::NoSuchNumber, "instruction", spec.substr(1))};
   }
   if (spec.starts_with(kOperator)) return resolve_operator(support::trim(spec.substr(kOperator.size())), *map);
   if (run && run->in_kernel() && number(spec)) {
@@ -256,7 +256,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
   }
   std::vector<std::string> names = session.function_names();
   for (const bytecode::FunctionEntry& entry : exe.functions) names.push_back(entry.name);
-  r.problem = unknown("function or callee", name, names);
+  r.problem = unknown("function, kernel or builtin", name, names);
   for (const UserBinding& b : map.bindings()) {
     if (b.name != name) continue;
     r.problem->hint = fmt::format("`{}:{}` is the binding of that name", b.function, b.name);
@@ -308,7 +308,7 @@ bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
   Breakpoint* b = find_breakpoint(number);
   if (!b) {
-    out.add({}, source::message(diag::NoSuchThing, "breakpoint", number));
+    out.add({}, source::message(diag::NoSuchNumber, "breakpoint", number));
     return false;
   }
   if (!condition.empty() && !is_expression(condition, out)) return false;
@@ -320,7 +320,11 @@ bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& o
   Breakpoint* b = find_breakpoint(number);
   for (std::size_t i = 0; b && i < text.size(); ++i) {
     const auto end = text[i] == '{' ? text.find('}', i) : std::string_view::npos;
-    if (end == std::string_view::npos) continue;
+    if (end == std::string_view::npos && text[i] != '{') continue;
+    if (end == std::string_view::npos) {
+      out.add({}, source::message(diag::BadExpression, fmt::format("`{}` has no closing `}}`", text.substr(i))));
+      return false;
+    }
     if (!is_expression(text.substr(i + 1, end - i - 1), out)) return false;
     i = end;
   }

@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -181,8 +182,8 @@ namespace {
 // Why a call that passes what one signature wants does not fit another; empty: it does.
 std::string parameters_differ(const runtime::KernelSignature& now, const runtime::KernelSignature& wanted) {
   if (now.params.size() != wanted.params.size())
-    return fmt::format("it has {} parameter{}, its calls pass {}", wanted.params.size(),
-                       wanted.params.size() == 1 ? "" : "s", now.params.size());
+    return fmt::format("it has {}, its calls pass {}", support::counted(wanted.params.size(), "parameter"),
+                       now.params.size());
   for (std::size_t i = 0; i < now.params.size(); ++i) {
     const runtime::KernelParam& a = now.params[i];
     const runtime::KernelParam& b = wanted.params[i];

@@ -7,6 +7,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/session/external.h"
+#include "rldb/support/text.h"
 
 namespace rldb::session {
 
@@ -172,8 +173,8 @@ Result<std::vector<Value>> GraphFunction::run_kernel(std::size_t node, const Nod
   if (outputs.size() == kernel.outputs && tensors) return outputs;
   return runtime::fail(
       ErrorKind::TypeMismatch,
-      fmt::format("node {} (`{}`) of external function `{}` gives {}, not {} tensor{}", node, kernel.call,
-                  graph_.symbol, runtime::describe(*result), kernel.outputs, kernel.outputs == 1 ? "" : "s"));
+      fmt::format("node {} (`{}`) of external function `{}` gives {}, not {}", node, kernel.call, graph_.symbol,
+                  runtime::describe(*result), support::counted(kernel.outputs, "tensor")));
 }
 
 Result<GraphFunction::NodeValues> GraphFunction::run(PackedArgs inputs, const std::vector<std::int64_t>& dims,

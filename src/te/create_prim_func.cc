@@ -87,7 +87,7 @@ void Builder::order(const Operation* op) {
   for (Tensor t : inputs_of(op)) order(t->op);
   stages_.push_back(op);
   if (op->kind != OperationKind::Extern) return;
-  for (Tensor t : op->outputs) memory_[t] = {op->memory.alignment, 0};
+  for (Tensor t : op->outputs) memory_[t] = {op->memory.alignment, false};
   // The last extern that reads a placeholder says.
   for (Tensor t : op->inputs)
     if (t->op->kind == OperationKind::Placeholder) memory_[t] = op->memory;
@@ -99,7 +99,10 @@ const ir::Buffer* Builder::make_buffer(Tensor t) {
   if (it == memory_.end()) return plain;
   ir::Buffer described = *plain;
   if (it->second.alignment) described.data_alignment = it->second.alignment;
-  described.offset_factor = it->second.offset_factor;
+  if (it->second.any_offset) {
+    const DType index = t->shape.empty() ? DType::Int(32) : t->shape[0]->dtype();
+    described.elem_offset = ctx_.var("elem_offset", ctx_.prim(index));
+  }
   return ctx_.buffer(described);
 }
 
@@ -137,6 +140,7 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
 const Expr* Builder::lower(const Expr* e, ir::Analyzer& ana) { return ana.simplify(lower_parts(e, ana)); }
 
 std::vector<const Expr*> Builder::store_indices(const Operation* op) {
+  if (!op->place.empty()) return op->place;
   std::vector<const Expr*> out;
   for (const IterVar& a : op->axes) out.push_back(a.var);
   return out;
@@ -183,7 +187,7 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
 }
 
 const Stmt* Builder::compute(const Operation* op) {
-  // Nothing is said of the axes: TVM simplifies without their ranges too, and lowered programs compare equal.
+  // The ranges of the axes are not used: TVM simplifies without their ranges too, and lowered programs compare equal.
   ir::Analyzer ana(ctx_);
   std::vector<const Stmt*> parts;
   for (std::size_t i = 0; i < op->bodies.size(); ++i) {

@@ -56,6 +56,16 @@ Tensor Graph::compute(std::span<const Expr* const> shape, const std::function<co
   return make_output(op, shape, op->bodies[0]->dtype(), name);
 }
 
+Tensor Graph::scatter(std::span<const Expr* const> shape, std::span<const Expr* const> domain,
+                      const std::function<const Expr*(Indices)>& body,
+                      const std::function<std::vector<const Expr*>(Indices)>& place, std::string_view name) {
+  Operation* op = make_operation(OperationKind::Compute, name);
+  make_axes(op, domain);
+  op->bodies.push_back(body(vars_of(op->axes)));
+  op->place = place(vars_of(op->axes));
+  return make_output(op, shape, op->bodies[0]->dtype(), name);
+}
+
 std::vector<Tensor> Graph::compute_multi(std::span<const Expr* const> shape,
                                          const std::function<std::vector<const Expr*>(Indices)>& body,
                                          std::string_view name) {

@@ -1,6 +1,8 @@
 // The command line by CLI11: subcommands, options, and the struct that they fill.
 #include "ui/cli.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -9,6 +11,7 @@
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/source/diagnostic.h"
+#include "rldb/source/diagnostic_command.h"
 #include "ui/cache_folder.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"
@@ -186,6 +189,12 @@ void add_tolerances(CLI::App& app, CommandLine& c) {
   app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 
+// One tolerance for all dtypes, the session's.
+void add_tolerance(CLI::App& app, CommandLine& c) {
+  app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance of comparisons");
+  app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons");
+}
+
 void add_inputs(CLI::App& app, CommandLine& c) {
   app.add_option("--function", c.function, "function to call")->type_name("F");
   app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
@@ -261,6 +270,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
+      add_tolerance(app, c);
       add_diff_layout(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);
@@ -289,7 +299,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "wants a number that divides --ranks");
       });
-      app.add_option("--output", c.output, "write the result to f.npy, or to f.npz if there are several")
+      app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
       app.add_option("--expected-output", c.expected_output, "compare the result with f.npy or f.npz")
           ->type_name("FILE");
@@ -306,8 +316,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
              "bounds, overflow (integers)")
           ->type_name("WHAT,...");
-      app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance");
-      app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance");
+      add_tolerance(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);
       break;
@@ -431,13 +440,46 @@ std::string footer() {
   return text;
 }
 
+// The nearest option to one that there is not; empty: none is near.
+std::string nearest_option(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(source::nearest(word.substr(0, word.find('=')), views));
+}
+
+// What CLI11 found, in our words.
+source::Message usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string hint = fmt::format("`{} --help` lists the arguments", app.get_name());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const std::string words = text.substr(std::min(text.find(": "), text.size() - 2) + 2);
+    const std::string near = nearest_option(app, words);
+    return source::message(diag::UnknownArgument, words)
+        .with_hint(near.empty() ? hint : fmt::format("did you mean `{}`?", near));
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    const std::string name = text.substr(0, text.find(' '));
+    const CLI::Option* option = app.get_option_no_throw(name);
+    return source::message(diag::ArgumentMissing, option && option->get_positional() ? option->get_type_name() : name)
+        .with_hint(hint);
+  }
+  return source::message(diag::BadArgument, text).with_hint(hint);
+}
+
 int finish(CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream out, err;
-  const int code = app.exit(error, out, err);
   TerminalConsole console;
-  console.write(out.str());
-  console.error(err.str());
-  return code == 0 ? kGood : kUsage;
+  if (error.get_exit_code() == int(CLI::ExitCodes::Success)) {  // --help and --version
+    std::ostringstream out;
+    app.exit(error, out, out);
+    console.write(out.str());
+    return kGood;
+  }
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, usage_error(app, error));
+  console.diagnose(diagnostics, {});
+  return kUsage;
 }
 
 // Compiled kernels are kept for the next run, but for tests: those see the same whatever ran before.
@@ -489,7 +531,9 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   app.footer(footer());
   add_repl_options(app, c);
   if (!args.ok) {
-    std::fprintf(stderr, "rldb: %s needs an argument\n", args.missing.c_str());
+    source::Diagnostics diagnostics;
+    diagnostics.add({}, source::message(diag::ArgumentMissing, fmt::format("the argument of `{}`", args.missing)));
+    TerminalConsole().diagnose(diagnostics, {});
     exit_code = kUsage;
     return std::nullopt;
   }
@@ -532,6 +576,12 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_c
     return parse_subcommand(row, argc, argv, exit_code);
   }
   return parse_repl(argc, argv, exit_code);
+}
+
+std::string_view nearest_subcommand(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const SubcommandRow& row : kSubcommands) names.emplace_back(row.name);
+  return source::nearest(word, names);
 }
 
 }  // namespace rldb::ui

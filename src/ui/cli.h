@@ -91,4 +91,7 @@ struct CommandLine {
 // Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code);
 
+// The batch command that a word may have meant; empty: none.
+std::string_view nearest_subcommand(std::string_view word);
+
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// The lines of a diff in pairs: which added line stands for which removed one, and which words of the two differ.
+// The lines of a diff in pairs: which added line replaces which removed one, and which words of the two differ.
 // Users: coloured diffs, diffs side by side, pages.
 #pragma once
 
@@ -16,7 +16,7 @@ struct ByteRange {
 };
 // `changed`: what is not in the other line of the pair. Empty too where the lines have too little in common.
 struct DiffSide {
-  const DiffLine* line = nullptr;  // null: nothing stands here
+  const DiffLine* line = nullptr;  // null: no line on this side
   std::vector<ByteRange> changed;
 };
 struct DiffRow {

@@ -20,10 +20,11 @@ constexpr Row kRows[] = {
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
-// What the evaluator says about `T.evaluate(T.<name>())`; empty: nothing.
-std::string refusal(std::string_view name) {
+// What the evaluator says about `T.evaluate(T.<name>())`, with so many integers as operands; empty: nothing.
+std::string refusal(std::string_view name, int operands = 0) {
   ir::Context ctx;
-  const ir::Expr* call = ctx.call_typed(ctx.op(ir::find_intrinsic(name)->op), {}, ctx.prim(runtime::DType::Int(32)));
+  const std::vector<const ir::Expr*> args(std::size_t(operands), ctx.i32(4));
+  const ir::Expr* call = ctx.call_typed(ctx.op(ir::find_intrinsic(name)->op), args, ctx.prim(runtime::DType::Int(32)));
   const ir::PrimFunc* f = ctx.prim_func({}, ctx.void_type(), ctx.evaluate(call), {});
   eval::TirMachine machine(f, nullptr);
   if (auto started = machine.start({}); !started.ok()) return started.error().message;
@@ -45,4 +46,18 @@ TEST_CASE("what the table does not give the evaluator is refused by name") {
     ++refused;
   }
   CHECK(refused > 50);
+}
+
+TEST_CASE("functions of floats refuse integers, by name") {
+  int refused = 0;
+  for (const Row& row : kRows) {
+    const bool of_floats = row.evaluate.starts_with("Libm") || row.evaluate.starts_with("Native");
+    if (!of_floats && row.name != "rsqrt" && row.name != "sigmoid") continue;
+    CAPTURE(row.name);
+    const std::string said = refusal(row.name, ir::find_intrinsic(row.name)->arity);
+    CHECK(said.find("is a function of floats: its operand is int32") != std::string::npos);
+    CHECK(said.find("T." + std::string(row.name)) != std::string::npos);
+    ++refused;
+  }
+  CHECK(refused > 20);
 }

@@ -179,8 +179,8 @@ std::string run(const std::string& program, std::uint64_t seed, std::size_t coun
     std::string why = what;
     if (!terminal.running()) why += ", " + describe_status(*terminal.ended());
     const std::string& said = terminal.said();
-    return why + "; the last keys: " + readable(last) +
-           "; the end of what it wrote: " + readable(said.substr(said.size() - std::min<std::size_t>(said.size(), 600)));
+    return why + "; the last keys: " + readable(last) + "; the end of what it wrote: " +
+           readable(said.substr(said.size() - std::min<std::size_t>(said.size(), 600)));
   };
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key = keys.next();

@@ -78,6 +78,12 @@ void check_keys(const std::string& program) {
   p.terminal.send("\033[200~R.const(");
   p.terminal.read_for(0.2);
   check(p.says("\x03R.const(53)\r", "\r\n53"), "^C ends a paste that has no end", p.terminal.said());
+  for (int i = 0; i < 10; ++i) {  // while the keys before are still worked on
+    const std::string number = std::to_string(5300 + i);
+    p.terminal.send("R.\t\t\t\t\t\t\t\t");
+    check(p.says("\x03R.const(" + number + ")\r", "\r\n" + number), "what is typed after ^C is the next entry's",
+          p.terminal.said());
+  }
   check(p.says("\033[200~R.const(54)\033[201~\r", "\r\n54"), "a paste is an entry", p.terminal.said());
   check(p.says("\033[200~\033]0;title\007\033[201~", "^[]0;title^G"), "control characters are shown, not obeyed",
         p.terminal.said());
@@ -121,6 +127,8 @@ void check_screen(const std::string& program) {
         "a paste is not indented again, and its blank line runs nothing", seen);
   seen = screen_after(program, {pasted, "\r"}, "defined g");
   check(holds(seen, "defined g\nrldb>"), "a pasted function is defined by Enter", seen);
+  seen = screen_after(program, {"\033[200~# of mine\ra = R.const(3)\033[201~\r", ":print a + 1\r"}, "\n4");
+  check(holds(seen, "\na + 1 = 4\n"), "a pasted comment does not hide what follows it", seen);
   seen = screen_after(program,
                       {"\033[200~:load <<END\r@I.ir_module\rclass M:\r    @R.function\r    def main(x: R.Tensor((2,), "
                        "\"float32\")):\r        return x\rEND\r\033[201~\r"},

@@ -144,7 +144,7 @@ void check_others(const std::string& program) {
   s.into_screen();
   s.terminal.forget();
   s.terminal.send("!echo from a shell; stty -a | tr ' ' '\\n' | grep -c '^icanon'\r");
-  check(s.terminal.wait_for_after(kLeave, "Enter goes back") && holds(s.terminal.said(), "from a shell\r\n1\r\n"),
+  check(s.terminal.wait_for_after(kLeave, "Enter: back") && holds(s.terminal.said(), "from a shell\r\n1\r\n"),
         "a shell has the normal screen, as it was", s.terminal.said());
   s.terminal.forget();
   s.terminal.send("\r");
@@ -219,7 +219,7 @@ void check_refused(const std::string& program) {
   Folder home;
   Terminal terminal("/usr/bin/env", {"TERM=dumb", program, "-q"}, home.path());
   terminal.wait_for("rldb> ");
-  check(terminal.send(":tui\r") && terminal.wait_for("no terminal for screen mode"), "a dumb terminal has none",
+  check(terminal.send(":tui\r") && terminal.wait_for("screen mode needs a terminal"), "a dumb terminal has none",
         terminal.said());
   terminal.send(":quit\r");
   terminal.ended();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,35 @@ class ScreenModel {
     while (out.ends_with("\n\n")) out.pop_back();
     return out;
   }
+  // Another width, as a terminal has it that wraps lines anew: the rows that a full one went on in are one line.
+  void resize(int width) {
+    std::vector<std::vector<std::string>> lines;
+    std::size_t cursor_line = 0, cursor_cell = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const bool goes_on = i > 0 && wrapped_.count(int(i) - 1) != 0;
+      if (!goes_on) lines.emplace_back();
+      if (int(i) == row_) cursor_line = lines.size() - 1, cursor_cell = lines.back().size() + std::size_t(column_);
+      lines.back().insert(lines.back().end(), rows_[i].begin(), rows_[i].end());
+    }
+    rows_.clear();
+    wrapped_.clear();
+    width_ = width;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i == cursor_line) {
+        // Behind a line that fills its last row the cursor stays in that row.
+        const bool full = cursor_cell > 0 && cursor_cell == lines[i].size() && cursor_cell % std::size_t(width) == 0;
+        row_ = int(rows_.size() + cursor_cell / std::size_t(width)) - (full ? 1 : 0);
+        column_ = full ? width : int(cursor_cell % std::size_t(width));
+      }
+      for (std::size_t at = 0; at == 0 || at < lines[i].size(); at += std::size_t(width)) {
+        if (at > 0) wrapped_.insert(int(rows_.size()) - 1);
+        const std::size_t end = std::min(at + std::size_t(width), lines[i].size());
+        rows_.emplace_back(lines[i].begin() + std::ptrdiff_t(at), lines[i].begin() + std::ptrdiff_t(end));
+      }
+    }
+    if (row_ >= int(rows_.size())) rows_.resize(std::size_t(row_) + 1);
+    top_ = std::max(0, row_ - height_ + 1);
+  }
   int row() const { return row_; }  // from the first line that was ever written
   int column() const { return std::min(column_, width_ - 1); }
   int unknown() const { return unknown_; }
@@ -39,7 +69,10 @@ class ScreenModel {
     const char c = bytes[0];
     if (c == '\033') return escape(bytes);
     if (c == '\r') column_ = 0;
-    if (c == '\n') down();
+    if (c == '\n') {
+      wrapped_.erase(row_);
+      down();
+    }
     if (c == '\b') column_ = std::max(0, std::min(column_, width_ - 1) - 1);
     if (static_cast<unsigned char>(c) < ' ') return 1;
     std::size_t n = 1;
@@ -51,6 +84,7 @@ class ScreenModel {
 
   void put(const std::string& character, int columns) {
     if (column_ + columns > width_) {
+      if (column_ == width_) wrapped_.insert(row_);
       column_ = 0;
       down();
     }
@@ -104,6 +138,7 @@ class ScreenModel {
         if (column_ >= width_) ++unknown_;  // terminals differ
         cells.resize(std::min(cells.size(), std::size_t(column_)));
         if (what == 'J') rows_.resize(std::size_t(row_) + 1);
+        if (what == 'J') wrapped_.erase(wrapped_.lower_bound(row_), wrapped_.end());
         break;
       case 'm':
         break;
@@ -114,6 +149,7 @@ class ScreenModel {
 
   int width_, height_;
   std::vector<std::vector<std::string>> rows_;
+  std::set<int> wrapped_;  // rows whose line goes on in the next one
   int row_ = 0, column_ = 0, top_ = 0;
   int unknown_ = 0;
 };

@@ -2,18 +2,16 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 constexpr const char* kFusion = "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR";
 
@@ -34,25 +32,6 @@ class Module:
             R.output(lv7)
         return lv7
 )";
-
-class Loaded {
- public:
-  explicit Loaded(const std::string& text) : session_(options(), &quiet_) {
-    source::Diagnostics d;
-    REQUIRE(session_.load_text("m.py", text, d));
-  }
-  session::Session& session() { return session_; }
-  const ir::Module* module() { return session_.module(); }
-
- private:
-  static session::Options options() {
-    session::Options o;
-    o.engine = session::Engine::Vm;
-    return o;
-  }
-  Quiet quiet_;
-  session::Session session_;
-};
 
 repro::Question says(const std::string& what, const std::string& passes) {
   repro::Question q;

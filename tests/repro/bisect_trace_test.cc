@@ -3,17 +3,15 @@
 
 #include <filesystem>
 
+#include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/file.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 constexpr const char* kProgram = R"(@I.ir_module
 class Module:
@@ -70,9 +68,7 @@ class Dump {
 
 repro::TraceBisection bisect(const Dump& dump) {
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   return repro::bisect_trace(s, dump.path(), {});
 }
 
@@ -318,9 +314,7 @@ TEST_CASE("bisect two dumps: which one is wrong, or where they part") {
   wrong.run("minimum", "StaticPlanBlockMemory", "alloc_tensor(storage_3", "alloc_tensor(storage");
   other.run("LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,minimum");
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   const auto one = repro::bisect_two_traces(s, right.path(), wrong.path(), {});
   CHECK(one.verdict() == Verdict::Found);
   CHECK(one.first.verdict == Verdict::Agree);
@@ -351,9 +345,7 @@ TEST_CASE("bisect a dump: rounding of large elements is no difference, unless th
   dump.write("Next", program("            lv1 = R.negative(R.negative(x))\n"));
   CHECK(bisect(dump).verdict == Verdict::Agree);
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   repro::Tolerances exact;
   exact.exact = true;
   CHECK(repro::bisect_trace(s, dump.path(), exact).verdict == Verdict::Found);
@@ -541,4 +533,56 @@ TEST_CASE("bisect a dump: stages that are one program, and functions that are al
   all_private.write("Start", hidden);
   all_private.write("Wrong", wrong);
   CHECK(bisect(all_private).verdict == Verdict::Found);
+}
+
+TEST_CASE("bisect a dump: every function has its turn, its values and its memory") {
+  std::string program = kProgram;
+  const auto begin = program.find("    @R.function");
+  std::string first = program.substr(begin);
+  first.replace(first.find("main"), 4, "first");
+  const auto zero = first.find("gv = R.subtract(lv3, lv)");
+  first.replace(zero, 24, "lv4 = R.subtract(lv3, lv)\n            gv = R.multiply(lv4, R.const(0, \"float32\"))");
+  Dump dump;
+  // In `first`, which comes behind `main`, the values do not show it.
+  dump.run("LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor",
+           "StaticPlanBlockMemory", "alloc_tensor(storage_1", "alloc_tensor(storage",
+           program.substr(0, begin) + first + program.substr(begin));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.function == "first");
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+  REQUIRE_FALSE(b.memory.empty());
+  CHECK(b.memory[0].tensor == "lv");
+  CHECK(b.alone.empty());
+}
+
+TEST_CASE("bisect a dump: numbers for which all results would be NaN show nothing") {
+  Dump dump;
+  dump.run("LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR", "FuseTIR", " + ", " - ",
+           function("x: " + kVector + ", y: " + kVector,
+                    "            lv = R.sqrt(x)\n            lv1 = R.sum(lv, axis=[0], keepdims=True)\n"
+                    "            lv2 = R.multiply(lv1, y)\n            lv3 = R.add(lv2, x)\n",
+                    "lv3"));
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "FuseTIR");
+  REQUIRE(b.comparison.result);
+  CHECK(b.comparison.result->nan_a == 0);
+}
+
+TEST_CASE("bisect a dump: a parameter without a shape is made up as what it is cast to") {
+  Dump dump;
+  dump.run("minimum", {}, {}, {}, R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("m", "k"), "float32"), y: R.Tensor("float32", ndim=2)) -> R.Tensor(("m", "k"), "float32"):
+        m = T.int64()
+        k = T.int64()
+        lv = R.match_cast(y, R.Tensor((m, k), "float32"))
+        gv = R.add(x, lv)
+        return gv
+)");
+  const repro::TraceBisection b = bisect(dump);
+  CHECK(b.verdict == Verdict::Agree);
+  for (const repro::Stage& s : b.stages) CHECK(s.not_runnable == "");
 }

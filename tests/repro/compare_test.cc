@@ -5,17 +5,15 @@
 
 #include <filesystem>
 
+#include "repro/loaded.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/file.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 // Five bindings; `fourth` and `last` are what the tests change.
 std::string program(const std::string& fourth = "R.multiply(lv2, lv1)",
@@ -32,19 +30,12 @@ class Module:
          fourth + "\n            gv = " + last + "\n            R.output(gv)\n        return gv\n";
 }
 
-class Two {
+class Two : public Loaded {
  public:
-  Two() : session_(options(), &quiet_) {}
-
-  const ir::Module* load(const std::string& text) {
-    source::Diagnostics d;
-    REQUIRE(session_.load_text("m.py", text, d));
-    return session_.module();
-  }
   const ir::Module* lower(const std::string& passes) {
     source::Diagnostics d;
-    REQUIRE(session_.run_passes(passes, d));
-    return session_.module();
+    REQUIRE(session().run_passes(passes, d));
+    return module();
   }
   // The values come from the parameters of what is loaded.
   repro::Program of(const ir::Module* module) {
@@ -53,24 +44,14 @@ class Two {
     p.function = "main";
     p.kernels = session::Engine::Vm;
     source::Diagnostics d;
-    auto args = session_.arguments("main", {}, d);
+    auto args = session().arguments("main", {}, d);
     REQUIRE(args);
     for (const session::Argument& a : *args) p.args.push_back(a.value);
     return p;
   }
   repro::Comparison compare(const ir::Module* a, const ir::Module* b, const repro::Tolerances& t = {}) {
-    return repro::compare(session_, of(a), of(b), t);
+    return repro::compare(session(), of(a), of(b), t);
   }
-  session::Session& session() { return session_; }
-
- private:
-  static session::Options options() {
-    session::Options o;
-    o.engine = session::Engine::Vm;
-    return o;
-  }
-  Quiet quiet_;
-  session::Session session_;
 };
 
 using Verdict = repro::Comparison::Verdict;
@@ -319,67 +300,76 @@ class Executable {
   std::string path_;
 };
 
-}  // namespace
+// The program, and two executables: its own, and that of the program with another fourth binding.
+class TwoExecutables {
+ public:
+  TwoExecutables(const std::string& fourth, bool named)
+      : good_(two_.session(), program(), named),
+        bad_(two_.session(), program(fourth), named),
+        module_(two_.of(two_.load(program()))) {}
+  const repro::Program& module() const { return module_; }
+  repro::Program good() const { return of(good_); }
+  repro::Program bad() const { return of(bad_); }
+  repro::Comparison compare(const repro::Program& a, const repro::Program& b) {
+    return repro::compare(two_.session(), a, b, {});
+  }
+  session::Session& session() { return two_.session(); }
 
-TEST_CASE("compare: executables without names, by what they compute from what") {
-  Two two;
-  const Executable good(two.session(), program(), false), bad(two.session(), program("R.multiply(lv2, lv2)"), false);
-  repro::Program a = two.of(two.load(program()));
-  repro::Program b = a, module = a;
-  a.executable = good.file();
-  b.executable = bad.file();
-  a.module = b.module = nullptr;
+ private:
+  repro::Program of(const Executable& executable) const {
+    repro::Program p = module_;
+    p.module = nullptr;
+    p.executable = executable.file();
+    return p;
+  }
+  Two two_;
+  Executable good_, bad_;
+  repro::Program module_;
+};
 
-  const repro::Comparison same = repro::compare(two.session(), a, a, {});
-  CHECK(same.verdict == Verdict::Equal);
-  CHECK(same.matched == same.tensors_b);
-
-  const repro::Comparison c = repro::compare(two.session(), a, b, {});
+// The first difference is a call of `callee`, which got the same inputs.
+void check_difference(const repro::Comparison& c, std::string_view callee) {
   INFO(repro::to_string(c, "first", "second"));
   REQUIRE(c.verdict == Verdict::Differs);
   CHECK_FALSE(c.results_only);
   REQUIRE(c.first);
-  CHECK(c.first->callee.starts_with("multiply"));
+  CHECK(c.first->callee.starts_with(callee));
   CHECK(c.first->inputs_agree());
-  CHECK_FALSE(c.first->other_name.empty());
   CHECK(c.first->text.find("call") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("compare: executables without names, by what they compute from what") {
+  TwoExecutables two("R.multiply(lv2, lv2)", false);
+  const repro::Comparison same = two.compare(two.good(), two.good());
+  CHECK(same.verdict == Verdict::Equal);
+  CHECK(same.matched == same.tensors_b);
+
+  const repro::Comparison c = two.compare(two.good(), two.bad());
+  check_difference(c, "multiply");
+  CHECK_FALSE(c.first->other_name.empty());
 
   // Against the module, whose bindings have names.
-  const repro::Comparison mixed = repro::compare(two.session(), module, b, {});
+  const repro::Comparison mixed = two.compare(two.module(), two.bad());
   REQUIRE(mixed.first);
   CHECK(mixed.first->other_name == "lv3");
 }
 
 TEST_CASE("compare: executables, by the names of their variables") {
-  Two two;
-  const Executable good(two.session(), program()), bad(two.session(), program("R.add(lv2, lv1)"));
-  repro::Program a = two.of(two.load(program()));
-  repro::Program b = a, module = a;
-  a.executable = good.file();
-  b.executable = bad.file();
-  a.module = b.module = nullptr;
-
-  const repro::Comparison same = repro::compare(two.session(), a, a, {});
+  TwoExecutables two("R.add(lv2, lv1)", true);
+  const repro::Comparison same = two.compare(two.good(), two.good());
   CHECK(same.verdict == Verdict::Equal);
   CHECK_FALSE(same.results_only);
   CHECK(same.matched == same.tensors_b);
   CHECK(same.matched >= 7);
 
-  const repro::Comparison c = repro::compare(two.session(), a, b, {});
-  INFO(repro::to_string(c, "first", "second"));
-  REQUIRE(c.verdict == Verdict::Differs);
-  CHECK_FALSE(c.results_only);
-  REQUIRE(c.first);
-  CHECK(c.first->callee.starts_with("add"));
+  const repro::Comparison c = two.compare(two.good(), two.bad());
+  check_difference(c, "add");
   CHECK(c.first->function == "main");
-  CHECK(c.first->inputs_agree());
-  CHECK(c.first->text.find("call") != std::string::npos);
 
   // Against the module it was built from.
-  a.executable.clear();
-  a.module = module.module;
-  CHECK(repro::compare(two.session(), a, b, {}).first);
-  b.executable = good.file();
-  CHECK(repro::compare(two.session(), a, b, {}).verdict == Verdict::Equal);
+  CHECK(two.compare(two.module(), two.bad()).first);
+  CHECK(two.compare(two.module(), two.good()).verdict == Verdict::Equal);
   CHECK(two.session().module() != nullptr);  // what was loaded is there again
 }

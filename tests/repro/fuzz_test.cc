@@ -3,23 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
-namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
-
-session::Options on_the_machine() {
-  session::Options o;
-  o.engine = session::Engine::Vm;
-  return o;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("fuzz: one seed gives one program, which verifies") {
   Quiet quiet;

@@ -5,19 +5,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "repro/loaded.h"
 #include "rldb/session/session.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 using runtime::Value;
 
 namespace {
 
 constexpr double kStep = 1e-5;
 constexpr double kTolerance = 1e-5;
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 struct Program {
   std::string_view params;  // of float64; others get no gradient

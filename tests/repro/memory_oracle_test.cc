@@ -2,16 +2,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "repro/loaded.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 // Large tensors that are summed up at once, one after the other: in another order all of them are held.
 std::string program(int branches) {
@@ -32,14 +30,9 @@ class Module:
 
 constexpr const char* kReorder = "Normalize,TopologicalSort(order=breadth-first),CanonicalizeBindings";
 
-class Program {
+class Program : public Loaded {
  public:
-  explicit Program(int branches) : session_(options(), &quiet_) {
-    source::Diagnostics d;
-    REQUIRE(session_.load_text("m.py", program(branches), d));
-  }
-  session::Session& session() { return session_; }
-  const ir::Module* module() const { return session_.module(); }
+  explicit Program(int branches) : Loaded(program(branches)) {}
 
   repro::Question question(const char* limit) const {
     repro::Question q;
@@ -50,15 +43,6 @@ class Program {
     q.memory = *read;
     return q;
   }
-
- private:
-  static session::Options options() {
-    session::Options o;
-    o.engine = session::Engine::Vm;
-    return o;
-  }
-  Quiet quiet_;
-  session::Session session_;
 };
 
 constexpr std::size_t kLarge = 64 * 64 * 4;

@@ -4,18 +4,16 @@
 
 #include <filesystem>
 
+#include "repro/loaded.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/repro/validate.h"
 #include "rldb/support/file.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 // The body of a function of one matrix.
 std::string program(const std::string& body, const std::string& result = "R.Tensor((2, 3), \"float32\")",
@@ -30,22 +28,6 @@ const std::string kSame = program("        return x\n");
 const std::string kNothing = program("        return R.tuple()\n", "R.Tuple");
 const std::string kUnknown =
     program("        y = R.call_pure_packed(\"nobody.has_this\", x, ty_args=(" + kTypes + "))\n        return y\n");
-
-class Loaded {
- public:
-  explicit Loaded(const std::string& text) : session_(session::Options(), &quiet_) { load(text); }
-  const ir::Module* load(const std::string& text) {
-    source::Diagnostics d;
-    REQUIRE(session_.load_text("m.py", text, d));
-    return session_.module();
-  }
-  session::Session& session() { return session_; }
-  const ir::Module* module() { return session_.module(); }
-
- private:
-  Quiet quiet_;
-  session::Session session_;
-};
 
 class Folder {
  public:
@@ -69,18 +51,18 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 }  // namespace
 
 TEST_CASE("bisect by kernel: a program without kernels, and one without values") {
-  Loaded same(kSame);
+  Loaded same(kSame, session::Options());
   const repro::KernelBisection none = repro::bisect_kernels(same.session(), same.module(), {});
   CHECK(none.verdict == repro::KernelBisection::Verdict::CannotTell);
   CHECK(none.why == "the program calls no kernel");
-  Loaded nothing(kNothing);
+  Loaded nothing(kNothing, session::Options());
   const repro::KernelBisection empty = repro::bisect_kernels(nothing.session(), nothing.module(), {});
   CHECK(empty.verdict == repro::KernelBisection::Verdict::CannotTell);
   CHECK(empty.why == "it gives no value that could be compared");
 }
 
 TEST_CASE("compare: programs that give nothing") {
-  Loaded nothing(kNothing);
+  Loaded nothing(kNothing, session::Options());
   source::Diagnostics d;
   repro::Program p;
   p.module = nothing.module();
@@ -98,13 +80,13 @@ TEST_CASE("bisect passes: a program that cannot run is not said to be right") {
   repro::Question q;
   q.passes = "CanonicalizeBindings";
   for (const std::string& text : {kUnknown, kNothing}) {
-    Loaded loaded(text);
+    Loaded loaded(text, session::Options());
     const repro::PassBisection b = repro::bisect_passes(loaded.session(), loaded.module(), q);
     CHECK(b.verdict == Verdict::CannotTell);
     CHECK(has(b.why, "cannot be compared before the first pass"));
   }
   // What passes refuse shows all the same.
-  Loaded unknown(kUnknown);
+  Loaded unknown(kUnknown, session::Options());
   q.passes = "Gradient(func_name=main)";
   const repro::PassBisection refused = repro::bisect_passes(unknown.session(), unknown.module(), q);
   CHECK(refused.verdict == Verdict::Found);
@@ -114,7 +96,7 @@ TEST_CASE("bisect passes: a program that cannot run is not said to be right") {
 }
 
 TEST_CASE("bisect passes: a pass that fails says nothing of the values") {
-  Loaded same(kSame);
+  Loaded same(kSame, session::Options());
   repro::Question q;
   q.passes = "Gradient(func_name=main)";  // the result is no scalar
   q.kind = repro::OracleKind::Values;
@@ -124,7 +106,7 @@ TEST_CASE("bisect passes: a pass that fails says nothing of the values") {
 }
 
 TEST_CASE("reduce: why there is no symptom") {
-  Loaded unknown(kUnknown);
+  Loaded unknown(kUnknown, session::Options());
   repro::Question q;
   q.passes = "CanonicalizeBindings";
   const repro::Reduction r = repro::reduce(unknown.session(), unknown.module(), q, {});
@@ -133,7 +115,7 @@ TEST_CASE("reduce: why there is no symptom") {
 }
 
 TEST_CASE("validation: a function that is gone afterwards, and one that gives nothing") {
-  Loaded loaded(kSame);
+  Loaded loaded(kSame, session::Options());
   const ir::Module* before = loaded.module();
   const ir::Module* after = loaded.load(program("        return x\n", kTypes, "other"));
   const repro::Validation gone = repro::validate_versions(loaded.session(), before, after);

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "repro/loaded.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/validate.h"
@@ -26,6 +27,7 @@
 #include "rldb/support/text.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 using session::Session;
 
 namespace {
@@ -42,10 +44,6 @@ struct Case {
   std::string message;  // of a failure
   std::string after;
   std::string values;
-};
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
 };
 
 bool take(std::string_view line, std::string_view mark, std::string& rest) {

@@ -4,22 +4,18 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 // The smallest module whose text `grep` finds.
 std::string smallest(const std::string& program, const std::string& pattern) {
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   source::Diagnostics d;
   REQUIRE(s.load_text("m.py", program, d));
   repro::Question q;
@@ -103,9 +99,7 @@ class Module:
 
 TEST_CASE("reduce: inputs become numbers that can be read") {
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   source::Diagnostics d;
   REQUIRE(s.load_text("m.py", R"(@I.ir_module
 class Module:

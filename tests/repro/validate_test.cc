@@ -3,13 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include "repro/loaded.h"
+
 using namespace rldb;
+using namespace rldb::repro_test;
 
 namespace {
-
-struct Quiet : runtime::Output {
-  void write(std::string_view) override {}
-};
 
 std::string body(const std::string& value) {
   return "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((\"n\",), \"int32\")) -> "
@@ -20,9 +19,7 @@ std::string body(const std::string& value) {
 
 repro::Validation compare(const std::string& before, const std::string& after) {
   Quiet quiet;
-  session::Options options;
-  options.engine = session::Engine::Vm;
-  session::Session s(options, &quiet);
+  session::Session s(on_the_machine(), &quiet);
   source::Diagnostics d;
   REQUIRE(s.load_text("before.py", before, d));
   const ir::Module* first = s.module();

@@ -232,6 +232,12 @@ TEST_CASE("compare: where, what, how much") {
             .starts_with("at [1][0]: element [0, 2] is 3.0"));
 }
 
+TEST_CASE("compare: a tensor without dims has no index") {
+  const Value three = Value(tensor({}, kF32, {3})), four = Value(tensor({}, kF32, {4}));
+  CHECK(compare(three, four) == "3.0, expected 4.0; difference 1 absolute, 0.25 relative (atol=1e-05, rtol=1e-05)");
+  CHECK(compare(Value::of_tuple({three}), Value::of_tuple({four})).starts_with("at [0]: 3.0, expected 4.0;"));
+}
+
 TEST_CASE("compare: nan and inf") {
   const Value a = Value(tensor({3}, kF32, {kNan, kInf, 1}));
   const Value b = Value(tensor({3}, kF32, {1, kInf, kNan}));

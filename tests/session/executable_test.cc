@@ -245,6 +245,47 @@ TEST_CASE("what is built, stored and read again computes the same") {
   }
 }
 
+TEST_CASE("inputs of a file are made up by the types in its debug information") {
+  bytecode::Executable exe = built(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32"), w: R.Tensor(("n * 2",), "float16"), s: R.Shape(["n", "m"]),
+             t: R.Tuple(R.Tensor((3,), "int64"), R.Tensor(("m",), "bool"))) -> R.Tensor(("n", 2), "float32"):
+        y = R.add(x, x)
+        return y
+)");
+  session::Options options;
+  options.dims["n"] = 3;
+  Opened opened(exe, options);
+  source::Diagnostics d;
+  const auto made = opened.session.arguments("main", {}, d);
+  REQUIRE_MESSAGE(made, text_of(d));
+  std::string seen;
+  for (const session::Argument& a : *made)
+    seen += fmt::format("{}{} = {}\n", a.generated ? "" : "given: ", a.parameter, runtime::describe(a.value));
+  CHECK(seen ==
+        "x = Tensor[(3, 2), \"float32\"]\n"
+        "w = Tensor[(6,), \"float16\"]\n"
+        "s = shape(3, 4)\n"
+        "t = tuple(2)\n");
+  std::vector<Value> values;
+  for (const session::Argument& a : *made) values.push_back(a.value);
+  CHECK(opened.session.run("main", values, d).ok);
+  // What is given is checked against them, and says what the others are.
+  const std::vector<std::string> five{"x=5x2xf32=ones"};
+  const auto with_five = opened.session.arguments("main", five, d);
+  REQUIRE_MESSAGE(with_five, text_of(d));
+  CHECK((*with_five)[1].value.as_tensor().shape() == std::vector<std::int64_t>{10});
+  CHECK_FALSE(opened.session.arguments("main", std::vector<std::string>{"x=2x3xf32=ones"}, d));
+  // A file that says nothing, or nothing that is a type.
+  for (bytecode::FunctionDebug& f : exe.debug.functions)
+    for (bytecode::VariableRange& v : f.variables) v.type = v.name == "x" ? "R.Tensor((" : "";
+  source::Diagnostics unknown;
+  CHECK_FALSE(Opened(exe, options).session.arguments("main", {}, unknown));
+  CHECK(text_of(unknown).find("`x`") != std::string::npos);
+}
+
 TEST_CASE("a kernel of the cache folder is used only if nobody else can have written it") {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("rldb_cache_test_{}", ::getpid());
   std::filesystem::create_directory(folder);

@@ -35,6 +35,10 @@ TEST_CASE("every command has an example in docs/help, which is really run") {
 TEST_CASE("topics are shown as at the prompt") {
   const std::string text = transcript("# A title.\n:set seed 1\n# More\nR.const(1)\n#| Tensor\n#| 1\n");
   CHECK(text == "A title.\nrldb> :set seed 1\n\nMore\nrldb> R.const(1)\nTensor\n1\n");
+  const std::string_view long_comment =
+      "# One two three four five six seven eight nine\n:quit\n#| a reply that is long\n";
+  CHECK(transcript(long_comment, 30) ==
+        "One two three four five six\nseven eight nine\nrldb> :quit\na reply that is long\n");
   CHECK(find_help_session("stepping"));
   CHECK(!find_help_session("nothing"));
   CHECK(tour_steps().size() > 10);

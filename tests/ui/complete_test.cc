@@ -1,8 +1,11 @@
 #include "ui/repl/entry/complete.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "ui/repl/entry/state.h"
 
@@ -91,6 +94,62 @@ TEST_CASE("methods are the functions of the language that take a value first") {
   CHECK(c.has("x.", "x.mean("));
   CHECK(!c.has("x.", "x.arange("));
   CHECK(!c.has("x.", "x.zeros("));
+}
+
+TEST_CASE("stages of a folder of IR files, in folders that have any") {
+  const std::string folder = "/tmp/rldb-stages-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder + "/inner");
+  std::filesystem::create_directories(folder + "/empty");
+  for (const char* name : {"000_Before.py", "001_LegalizeOps.py", "notes.txt"})
+    std::ofstream(folder + "/inner/" + name) << "# a stage\n";
+  Completer c;
+  CHECK(c.at(":compare " + folder + "/i") == std::vector<std::string>{folder + "/inner/", folder + "/inner:"});
+  CHECK(c.at(":compare " + folder + "/e") == std::vector<std::string>{folder + "/empty/"});
+  CHECK(c.at(":compare " + folder + "/inner:") ==
+        std::vector<std::string>{folder + "/inner:000_Before", folder + "/inner:001_LegalizeOps"});
+  CHECK(c.at(":compare " + folder + "/inner:000_Before " + folder + "/inner:001") ==
+        std::vector<std::string>{folder + "/inner:001_LegalizeOps"});
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("files behind @, in a folder and behind a name") {
+  const std::string folder = "/tmp/rldb-files-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/weights.npy") << "";
+  Completer c;
+  std::size_t start = 0;
+  for (const std::string head : {":run main ", ":run main x=", ":input w ", ":compare --expected="}) {
+    const std::string text = head + "@" + folder + "/we";
+    CHECK(complete_entry(c.repl, text, text.size(), start) == std::vector<std::string>{"@" + folder + "/weights.npy"});
+    CHECK(start == head.size());
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("values of options, words of commands, kernels, lines of a file, checkpoints") {
+  Completer c;
+  CHECK(c.has(":set --save di", "diff"));
+  CHECK(c.has(":set --save diff ", "side-by-side"));
+  CHECK(c.has(":info br", "breakpoints"));
+  CHECK(c.has(":bt ", "full"));
+  CHECK(c.has(":expect ", "not"));
+  CHECK(c.has(":expect ", "value"));
+  CHECK(!c.has(":match ", "in"));
+  CHECK(!c.has(":break ", "if"));
+  CHECK(c.has(":engine ", "eval"));
+  CHECK(c.at(":engine jit ") == std::vector<std::string>{"for"});
+  CHECK(c.at(":engine jit for tw") == std::vector<std::string>{"twice"});
+  CHECK(c.at(":schedule ma").empty());
+  CHECK(c.at(":plot x --kind=h") == std::vector<std::string>{"--kind=heat", "--kind=hist"});
+  CHECK(c.at(":compare --other-engine=e") == std::vector<std::string>{"--other-engine=eval"});
+  CHECK(c.at(":compare --passes=LegalizeOps,FuseTI") == std::vector<std::string>{"--passes=LegalizeOps,FuseTIR"});
+  CHECK(c.at(":help R.matm") == std::vector<std::string>{"R.matmul"});
+  CHECK(c.has(":break <here>:1", "<here>:14"));
+  CHECK(!c.has(":break <here>:1", "<here>:13"));  // a line without a binding
+  CHECK(c.has(":break main:lv if x.sh", "x.shape"));
+  c.repl.execute(":start main");
+  c.repl.execute("checkpoint begun");
+  CHECK(c.at("goto be") == std::vector<std::string>{"begun"});
 }
 
 TEST_CASE("within a definition its own names are completed") {

@@ -131,6 +131,17 @@ TEST_CASE("^C in a script ends the script, in an outer one as well, and nothing 
   CHECK(repl.execute("c = R.const(3)") == Status::Good);
 }
 
+TEST_CASE("a time limit ends a shell command, and what it started") {
+  CapturedConsole console;
+  Repl repl({}, console);
+  repl.timeout = 0.05;
+  CHECK(repl.execute("!sleep 1000; sleep 1000") == Status::Failed);
+  CHECK(repl.last().exit_code == kTimeout);
+  repl.timeout = 0;
+  CHECK(repl.execute("!exit 3") == Status::Failed);
+  CHECK(repl.execute("!true") == Status::Good);
+}
+
 TEST_CASE("sizes") {
   CHECK(parse_size("1000") == 1000);
   CHECK(parse_size("64K") == 65536);

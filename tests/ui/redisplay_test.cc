@@ -119,6 +119,44 @@ TEST_CASE("after any edits the screen shows what drawing anew shows") {
   }
 }
 
+TEST_CASE("a terminal that has wrapped the rows anew, several times, is drawn on where the entry begins") {
+  std::mt19937 random(5);
+  const auto below = [&](int n) { return int(random() % unsigned(n)); };
+  const std::vector<std::string> hints{"R.add(x1, x2)  x1 + x2, and more of it that takes some room",
+                                       "type so far: R.Tensor((1, 1), dtype=\"float32\")"};
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (int i = below(12); i >= 0; --i) text += below(4) == 0 ? "\n    z = " : "R.add(x, ";
+    constexpr int kHeight = 60;  // room for all of it
+    const std::size_t point = std::size_t(below(int(text.size()) + 1));
+    const auto laid_out = [&](int width) {
+      std::vector<std::string> cut;
+      for (const std::string& hint : hints) cut.push_back(hint.substr(0, std::size_t(width - 1)));
+      return lay_out({"rldb> ", "1", text, point, nullptr, &cut}, width);
+    };
+    int width = 20 + below(100);
+    ScreenModel screen(width, kHeight);
+    screen.write("before\r\n");
+    Redisplay display;
+    screen.write(display.draw(laid_out(width), width, kHeight, true));
+    std::string widths = std::to_string(width);
+    for (int i = below(4); i >= 0; --i) {
+      screen.resize(width = 20 + below(100));
+      widths += " " + std::to_string(width);
+    }
+    CAPTURE(widths);
+    CAPTURE(point);
+    screen.write(display.redraw(laid_out(width), width, kHeight, true));
+
+    ScreenModel fresh(width, kHeight);
+    fresh.write("before\r\n");
+    fresh.write(Redisplay().draw(laid_out(width), width, kHeight, false));
+    CHECK(screen.text() == fresh.text());
+    CHECK(screen.column() == fresh.column());
+    CHECK(screen.row() == fresh.row());
+  }
+}
+
 TEST_CASE("completions are listed in columns, cut to the rows there are") {
   const std::vector<std::string> names{"add", "argmax", "broadcast_to", "concat", "matmul"};
   CHECK(in_columns(names, 80, 10) ==

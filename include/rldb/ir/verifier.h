@@ -20,6 +20,12 @@
 
 namespace rldb::ir {
 
+// Calls that break rule 12.
+struct ImpureCalls {
+  std::size_t count = 0;
+  source::Span first;
+};
+
 struct VerifyOptions {
   bool check_types = true;  // rule 16 re-infers calls
   // Of a text with errors: functions may be missing (their errors are not reported at their callers), and those
@@ -29,6 +35,8 @@ struct VerifyOptions {
   // By node id: bindings that were found good before, with the same values under the same variables around them. They
   // are taken to be so still, and those that are found good now are added. Null: nothing is known.
   std::vector<bool>* good_bindings = nullptr;
+  // Not null: breaches of rule 12 are counted here and are no findings (lowering makes impure calls on purpose).
+  ImpureCalls* impure_calls = nullptr;
 };
 
 // Returns true when nothing was added.

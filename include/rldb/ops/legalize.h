@@ -45,6 +45,8 @@ class Legalizer {
                                   const ir::Type* out, const Body& body);
   // Adds (or finds an equal) function; the name it has.
   const ir::GlobalVar* add_function(const ir::PrimFunc* f, std::string_view hint);
+  // A function of the module as it is by now; null when absent.
+  const ir::Expr* find_function(std::string_view name) const { return module_.find(name); }
 
  private:
   ir::Context& ctx_;

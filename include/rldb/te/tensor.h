@@ -38,8 +38,8 @@ enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern }
 using Indices = std::span<const ir::Var* const>;
 // What is declared about the memory of an extern's outputs and inputs; 0: as any buffer.
 struct ExternMemory {
-  int alignment = 0;      // in bytes, of its outputs, and of its inputs that are placeholders
-  int offset_factor = 0;  // of its inputs that are placeholders: they may begin at any multiple of so many elements
+  int alignment = 0;        // in bytes, of its outputs, and of its inputs that are placeholders
+  bool any_offset = false;  // its inputs that are placeholders may begin anywhere in their memory
 };
 // Writes the body of an extern over the buffers of its inputs and outputs.
 using ExternBody = std::function<const ir::Stmt*(std::span<const ir::Buffer* const> inputs,
@@ -52,6 +52,7 @@ struct Operation {
   std::vector<ir::IterVar> axes;         // spatial
   std::vector<ir::IterVar> reduce_axes;  // Reduce
   std::vector<const Expr*> bodies;       // one per output; Reduce: the sources
+  std::vector<const Expr*> place;        // Compute: where an element goes, in terms of the axes; empty: there
   const ir::CommReducer* reducer = nullptr;
   const Expr* condition = nullptr;   // Reduce: elements for which it is false do not take part; null: all
   std::vector<ir::NamedAttr> attrs;  // become block annotations
@@ -72,6 +73,10 @@ class Graph {
   // `body` gets one int64 variable an axis.
   Tensor compute(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& body,
                  std::string_view name = "compute", std::span<const ir::NamedAttr> attrs = {});
+  // A tensor of `shape` that is written element by element of `domain`: each goes to `place` of its axes.
+  Tensor scatter(std::span<const Expr* const> shape, std::span<const Expr* const> domain,
+                 const std::function<const Expr*(Indices)>& body,
+                 const std::function<std::vector<const Expr*>(Indices)>& place, std::string_view name);
   std::vector<Tensor> compute_multi(std::span<const Expr* const> shape,
                                     const std::function<std::vector<const Expr*>(Indices)>& body,
                                     std::string_view name);

@@ -4,6 +4,7 @@
 
 #include "codegen/vm/function_compiler.h"
 #include "rldb/source/diagnostic_codegen.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 
@@ -21,7 +22,7 @@ ir::Result<bytecode::Executable> compile_vm(ir::Context& ctx, const ir::Module* 
   }
   if (std::size_t errors = out.error_count() - before; errors > 0)
     return support::Failure(source::message(diag::CodegenUnsupported, fmt::format("module `{}`", module->name),
-                                            fmt::format("{} error{} in it", errors, errors == 1 ? "" : "s")));
+                                            support::counted(errors, "error") + " in it"));
   if (const auto& open = compiler.operators_at_run_time(); !open.empty()) {
     const std::string which = open.size() == 1 ? "an operator" : fmt::format("{} operators", open.size());
     out.add(ctx.span_of(open.front()), source::message(diag::OperatorAtRunTime, which));

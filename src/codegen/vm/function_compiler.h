@@ -30,7 +30,7 @@ class FunctionCompiler {
     const ir::Var* var = nullptr;
   };
 
-  // Values. `into` is where a call's result goes: kFresh for a new register.
+  // Values: the code that computes one, and where it leaves the result.
   Arg value(const ir::Expr* e);
   Arg sequence(const ir::SeqExpr* seq);
   Arg conditional(const ir::If* e);

@@ -96,7 +96,7 @@ class Evaluator {
       case TermKind::Slice:
         break;
     }
-    return fail(ErrorKind::Unsupported, fmt::format("`{}` stands in subscripts only", e_.text_of(t)));
+    return fail(ErrorKind::Unsupported, fmt::format("`{}` may be used in subscripts only", e_.text_of(t)));
   }
   Result<Value> child(const Term& t, std::size_t i) { return of(e_.child(t, i)); }
 

@@ -73,7 +73,7 @@ runtime::Result<Expression> parse_expression(std::string_view text);
 std::vector<std::string> names_of(const Expression& expression);
 // The name that a callee spells, `R.nn.relu`; empty: it is no chain of names.
 std::string dotted_name(const Expression& expression, const Term& callee);
-// Names, literals and calls of dotted names only: a text that the front end reads as it stands.
+// Names, literals and calls of dotted names only: a text that the front end reads without changes.
 bool is_script(const Expression& expression);
 
 // Gives the value of a name; an Error says why there is none.

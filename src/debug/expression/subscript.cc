@@ -206,7 +206,7 @@ class Selector {
   std::size_t skipped_ = 0;                                  // dimensions that `...` stands for
   std::vector<std::pair<Ref<Tensor>, std::size_t>> arrays_;  // with the dimension they index
   bool arrayed_ = false;                                     // an array or mask is among the indices
-  std::optional<std::size_t> first_;  // the dimension of the result where the first of them stands
+  std::optional<std::size_t> first_;  // the dimension of the result at which the first of them is
   bool apart_ = false;                // they do not all stand together
   Selection out_;
 };

@@ -11,7 +11,7 @@
 
 namespace rldb::debug {
 
-// What a condition may name where it stands: scalar variables and buffers of the kernel (null: none of that name), and
+// What a condition may name at its place: scalar variables and buffers of the kernel (null: none of that name), and
 // numbers from outside of it.
 struct ConditionScope {
   std::function<const ir::Var*(std::string_view)> variable;

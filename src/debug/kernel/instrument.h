@@ -71,7 +71,7 @@ struct Instrumented {
   static constexpr std::int64_t kMaxWords = 256;           // how many the parameters have
 };
 
-// Failure: what stands in the way (the evaluator then goes there step by step).
+// Failure: what prevents it (the evaluator then goes there step by step).
 support::Result<Instrumented, std::string> instrument(ir::Context& ctx, const ir::PrimFunc* f,
                                                       std::span<const Probe> probes);
 

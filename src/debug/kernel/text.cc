@@ -15,7 +15,7 @@ KernelText::KernelText(const session::Session& session, std::string name, const 
     : name_(std::move(name)), f_(f) {
   collect();
   if (!use_source(session)) print();
-  // What begins no line of its own stands where what it is in does.
+  // What begins no line of its own gets the line of what it is in.
   for (Row& row : rows_)
     if (row.line == 0) row.line = row.parent ? rows_[row_of_.at(row.parent)].line : first_;
 }

@@ -305,11 +305,11 @@ std::string to_string(const std::optional<RunHistory>& history) {
   const RunHistory& h = *history;
   if (!h.first_time)
     return fmt::format("time {}; no history: the values of the run exceed the limit on checkpoints", h.time);
-  std::string text = fmt::format("time {}; one can go back to time {}: {} checkpoint{}, {:.1f} of {:.0f} MiB", h.time,
-                                 *h.first_time, h.checkpoints, h.checkpoints == 1 ? "" : "s",
+  std::string text = fmt::format("time {}; the run can go back to time {} ({}, {:.1f} of {:.0f} MiB)", h.time,
+                                 *h.first_time, support::counted(h.checkpoints, "checkpoint"),
                                  double(h.bytes) / (1 << 20), double(h.limit) / (1 << 20));
   if (h.recorded + h.not_recorded == 0) return text;
-  text += fmt::format("\n{} call{} of packed functions recorded", h.recorded, h.recorded == 1 ? "" : "s");
+  text += fmt::format("\n{} of packed functions recorded", support::counted(h.recorded, "call"));
   if (h.not_recorded) text += fmt::format(", {} could not be and are made again when time is replayed", h.not_recorded);
   return text;
 }

@@ -11,6 +11,7 @@
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -121,7 +122,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
       std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().data() + (fills ? 0 : i * width), width);
     return std::nullopt;
   });
-  return fmt::format("{}{}: {} element{} set", name, subscript, chosen->size(), chosen->size() == 1 ? "" : "s");
+  return fmt::format("{}{}: {} set", name, subscript, support::counted(chosen->size(), "element"));
 }
 
 std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const Value& value, std::size_t frame,

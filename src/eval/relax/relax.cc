@@ -14,6 +14,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
@@ -429,7 +430,7 @@ class RelaxEval {
 
   Result<Value> call_tir_inplace(const ir::Call* c, Scope& scope) {
     RLDB_TRY(std::vector<Value> args, inputs_of(c->args[1], scope));
-    const ir::Attr* indices = ir::find_attr(c->attrs, "inplace_indices");
+    const ir::Attr* indices = ir::find_attr(c->attrs, op_attr::InplaceIndices);
     const ir::Type* out = c->ty_args.empty() ? c->type : c->ty_args[0];
     std::vector<const ir::Type*> types{out};
     const auto* tuple = as<ir::TupleType>(out);

@@ -1,3 +1,4 @@
+// What the intrinsics of TensorIR compute, by the rows of intrinsic.def.
 #include "eval/tir/intrinsic.h"
 
 #include <bit>
@@ -69,6 +70,13 @@ Scalar ldexp(Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].
 
 }  // namespace own
 
+// Of the functions above, those that take floats only.
+constexpr bool is_of_floats(IntrinsicFn f) {
+  for (const IntrinsicFn one : {own::exp10, own::rsqrt, own::sigmoid, own::copysign, own::fma, own::ldexp})
+    if (f == one) return true;
+  return false;
+}
+
 // By row of intrinsic.def: a row of kind Own without a function here does not compile.
 #define RLDB_EVAL_Libm1(f) unary<std::f, std::f>
 #define RLDB_EVAL_Libm2(f) two<std::f, std::f>
@@ -82,8 +90,21 @@ constexpr IntrinsicFn kBodies[] = {
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
+#define RLDB_FLOATS_Libm1(f) true
+#define RLDB_FLOATS_Libm2(f) true
+#define RLDB_FLOATS_Native(f) true
+#define RLDB_FLOATS_Own(f) is_of_floats(own::f)
+#define RLDB_FLOATS_Form false
+#define RLDB_FLOATS_Eval false
+#define RLDB_FLOATS_None false
+constexpr bool kWantsFloats[] = {
+#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_FLOATS_##evaluate,
+#include "rldb/ir/intrinsic/intrinsic.def"
+};
+
 }  // namespace
 
+bool wants_floats(const ir::IntrinsicInfo& row) { return kWantsFloats[row.index]; }
 IntrinsicFn body_of(const ir::IntrinsicInfo& row) { return kBodies[row.index]; }
 
 }  // namespace rldb::eval

@@ -12,5 +12,7 @@ namespace rldb::eval {
 using IntrinsicFn = Scalar (*)(std::span<const Scalar> args, DType arg_type, DType result_type);
 // Null for those that the evaluator computes in another way, or not at all.
 IntrinsicFn body_of(const ir::IntrinsicInfo& row);
+// Its body reads floats: operands of other dtypes are to be refused.
+bool wants_floats(const ir::IntrinsicInfo& row);
 
 }  // namespace rldb::eval

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/arith/arith_impl.h"
+#include "rldb/ir/comparison.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
@@ -12,70 +13,6 @@
 
 namespace rldb::ir {
 namespace arith {
-
-namespace {
-
-BinaryKind opposite(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::EQ:
-      return BinaryKind::NE;
-    case BinaryKind::NE:
-      return BinaryKind::EQ;
-    case BinaryKind::LT:
-      return BinaryKind::GE;
-    case BinaryKind::LE:
-      return BinaryKind::GT;
-    case BinaryKind::GT:
-      return BinaryKind::LE;
-    case BinaryKind::GE:
-      return BinaryKind::LT;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Div:
-    case BinaryKind::Mod:
-    case BinaryKind::FloorDiv:
-    case BinaryKind::FloorMod:
-    case BinaryKind::Min:
-    case BinaryKind::Max:
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      break;
-  }
-  RLDB_UNREACHABLE("not a comparison");
-}
-
-// The same with the operands exchanged.
-BinaryKind turned(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-      return kind;
-    case BinaryKind::LT:
-      return BinaryKind::GT;
-    case BinaryKind::LE:
-      return BinaryKind::GE;
-    case BinaryKind::GT:
-      return BinaryKind::LT;
-    case BinaryKind::GE:
-      return BinaryKind::LE;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Div:
-    case BinaryKind::Mod:
-    case BinaryKind::FloorDiv:
-    case BinaryKind::FloorMod:
-    case BinaryKind::Min:
-    case BinaryKind::Max:
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      break;
-  }
-  RLDB_UNREACHABLE("not a comparison");
-}
-
-}  // namespace
 
 // Children first; index arithmetic goes through the canonical form.
 class Simplifier final : public Rewriter {
@@ -95,9 +32,9 @@ class Simplifier final : public Rewriter {
       return expr_equal(made, e) ? e : made;
     }
     const auto* b = as<BinaryExpr>(e);
-    if (b && is_comparison(b->op()) && is_index(b->a)) {
-      if (const auto decided = owner_.prover().decide(b->op(), b->a, b->b)) return ctx_.bool_imm(*decided);
-      if (const Expr* written = owner_.comparison(b->op(), b->a, b->b)) return expr_equal(written, e) ? e : written;
+    if (const auto op = comparison_of(b); op && is_index(b->a)) {
+      if (const auto decided = owner_.prover().decide(*op, b->a, b->b)) return ctx_.bool_imm(*decided);
+      if (const Expr* written = owner_.comparison(*op, b->a, b->b)) return expr_equal(written, e) ? e : written;
     }
     ++owner_.depth_;
     const Expr* made = folded(default_expr(e));
@@ -110,9 +47,10 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(e)) {
       if (isa<IntImm>(n->a) || isa<NotExpr>(n->a)) return logical_not(ctx_, n->a);
       const auto* c = as<BinaryExpr>(n->a);
-      if (!c || !is_comparison(c->op()) || !c->a->dtype().is_integral()) return e;
-      const Expr* written = is_index(c->a) ? owner_.comparison(opposite(c->op()), c->a, c->b) : nullptr;
-      return written ? written : ctx_.binary(opposite(c->op()), c->a, c->b);
+      const auto op = comparison_of(c);
+      if (!op || !c->a->dtype().is_integral()) return e;
+      const Expr* written = is_index(c->a) ? owner_.comparison(opposite(*op), c->a, c->b) : nullptr;
+      return written ? written : ctx_.binary(binary_kind(opposite(*op)), c->a, c->b);
     }
     if (const auto* s = as<SelectExpr>(e)) return chosen(e, s->cond, s->true_value, s->false_value);
     if (const auto* c = as<Call>(e)) {
@@ -148,10 +86,10 @@ class Simplifier final : public Rewriter {
     if (const auto* n = as<NotExpr>(a)) return expr_equal(n->a, b);
     if (const auto* n = as<NotExpr>(b)) return expr_equal(n->a, a);
     const auto *x = as<BinaryExpr>(a), *y = as<BinaryExpr>(b);
-    if (!x || !y || !is_comparison(x->op()) || !x->a->dtype().is_integral()) return false;
-    const BinaryKind other = opposite(x->op());
-    if (other == y->op() && expr_equal(x->a, y->a) && expr_equal(x->b, y->b)) return true;
-    return turned(other) == y->op() && expr_equal(x->a, y->b) && expr_equal(x->b, y->a);
+    const auto op = comparison_of(x), of_y = comparison_of(y);
+    if (!op || !of_y || !x->a->dtype().is_integral()) return false;
+    if (opposite(*op) == *of_y && expr_equal(x->a, y->a) && expr_equal(x->b, y->b)) return true;
+    return mirrored(opposite(*op)) == *of_y && expr_equal(x->a, y->b) && expr_equal(x->b, y->a);
   }
 
   Canonicaliser& owner_;
@@ -226,8 +164,8 @@ void Canonicaliser::assume(const Expr* condition) {
     }
     if (const auto* n = as<NotExpr>(e)) {
       const auto* c = as<BinaryExpr>(n->a);
-      if (c && is_comparison(c->op()) && c->a->dtype().is_integral())
-        parts.push_back(ctx_.binary(opposite(c->op()), c->a, c->b));
+      if (const auto op = comparison_of(c); op && c->a->dtype().is_integral())
+        parts.push_back(ctx_.binary(binary_kind(opposite(*op)), c->a, c->b));
     }
     const auto* b = as<BinaryExpr>(e);
     if (b && e->kind == BinaryKind::And) {
@@ -236,36 +174,26 @@ void Canonicaliser::assume(const Expr* condition) {
       continue;
     }
     if (conditions_.size() < kMaxFacts) conditions_.push_back(e);
-    if (!b || !is_comparison(b->op()) || !is_index(b->a)) continue;
-    switch (b->op()) {
-      case BinaryKind::LT:
+    const auto op = comparison_of(b);
+    if (!op || !is_index(b->a)) continue;
+    switch (*op) {
+      case Comparison::LT:
         add_fact(b->b, b->a, 1);
         break;
-      case BinaryKind::LE:
+      case Comparison::LE:
         add_fact(b->b, b->a, 0);
         break;
-      case BinaryKind::GT:
+      case Comparison::GT:
         add_fact(b->a, b->b, 1);
         break;
-      case BinaryKind::GE:
+      case Comparison::GE:
         add_fact(b->a, b->b, 0);
         break;
-      case BinaryKind::EQ:
+      case Comparison::EQ:
         add_fact(b->a, b->b, 0);
         add_fact(b->b, b->a, 0);
         break;
-      case BinaryKind::NE:
-      case BinaryKind::Add:
-      case BinaryKind::Sub:
-      case BinaryKind::Mul:
-      case BinaryKind::Div:
-      case BinaryKind::Mod:
-      case BinaryKind::FloorDiv:
-      case BinaryKind::FloorMod:
-      case BinaryKind::Min:
-      case BinaryKind::Max:
-      case BinaryKind::And:
-      case BinaryKind::Or:
+      case Comparison::NE:
         break;  // kept as a condition
     }
   }
@@ -302,50 +230,38 @@ std::optional<bool> Canonicaliser::decide_zero(const Poly& d) {
   return std::nullopt;
 }
 
-std::optional<bool> Canonicaliser::decide(BinaryKind kind, const Expr* a, const Expr* b) {
+std::optional<bool> Canonicaliser::decide(Comparison op, const Expr* a, const Expr* b) {
   const Poly d = merge_div_mod(sum(to_poly(a), to_poly(b), -1), a->dtype());
   if (d.overflow) return std::nullopt;
   // a - b >= k, and a - b <= -k
   const auto above = [&](std::int64_t k) { return non_negative(sum(d, Poly::of(-k))); };
   const auto below = [&](std::int64_t k) { return non_negative(sum(scaled(d, -1), Poly::of(-k))); };
-  switch (kind) {
-    case BinaryKind::EQ:
-    case BinaryKind::NE: {
+  switch (op) {
+    case Comparison::EQ:
+    case Comparison::NE: {
       auto zero = decide_zero(d);
       if (!zero) zero = decide_zero(expand_mods(d, a->dtype()));
       if (!zero) return std::nullopt;
-      return *zero == (kind == BinaryKind::EQ);
+      return *zero == (op == Comparison::EQ);
     }
-    case BinaryKind::LT:
+    case Comparison::LT:
       if (below(1)) return true;
       if (above(0)) return false;
       return std::nullopt;
-    case BinaryKind::LE:
+    case Comparison::LE:
       if (below(0)) return true;
       if (above(1)) return false;
       return std::nullopt;
-    case BinaryKind::GT:
+    case Comparison::GT:
       if (above(1)) return true;
       if (below(0)) return false;
       return std::nullopt;
-    case BinaryKind::GE:
+    case Comparison::GE:
       if (above(0)) return true;
       if (below(1)) return false;
       return std::nullopt;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Div:
-    case BinaryKind::Mod:
-    case BinaryKind::FloorDiv:
-    case BinaryKind::FloorMod:
-    case BinaryKind::Min:
-    case BinaryKind::Max:
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      break;
   }
-  return std::nullopt;
+  RLDB_UNREACHABLE("every comparison has its case");
 }
 
 bool Canonicaliser::prove(const Expr* condition) {
@@ -363,7 +279,7 @@ bool Canonicaliser::prove(const Expr* condition) {
 bool Canonicaliser::prove_equal(const Expr* a, const Expr* b) {
   if (a == b || (expr_equal(a, b) && is_pure(a))) return true;
   if (is_index(a) && is_index(b)) {
-    const auto decided = decide(BinaryKind::EQ, a, b);
+    const auto decided = decide(Comparison::EQ, a, b);
     return decided && *decided;
   }
   return is_pure(a) && expr_equal(simplify(a), simplify(b));
@@ -374,7 +290,7 @@ bool Canonicaliser::prove_different(const Expr* a, const Expr* b) {
     const auto x = const_int(a), y = const_int(b);
     return x && y && a->dtype() == b->dtype() && *x != *y;
   }
-  const auto decided = decide(BinaryKind::NE, a, b);
+  const auto decided = decide(Comparison::NE, a, b);
   return decided && *decided;
 }
 

@@ -14,6 +14,7 @@
 #include "ir/arith/poly.h"
 #include "ir/build/context_tables.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/comparison.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir::arith {
@@ -70,11 +71,11 @@ class Canonicaliser {
   const Expr* monomial(const Term& t, std::int64_t coef, DType dtype);
   const Expr* canonical(const Expr* e);
 
-  const Expr* comparison(BinaryKind kind, const Expr* a, const Expr* b);
+  const Expr* comparison(Comparison op, const Expr* a, const Expr* b);
 
   // ---- decisions (arith.cc) ----
   Canonicaliser& prover() { return prover_ ? *prover_ : *this; }
-  std::optional<bool> decide(BinaryKind kind, const Expr* a, const Expr* b);
+  std::optional<bool> decide(Comparison op, const Expr* a, const Expr* b);
   std::optional<bool> decide_zero(const Poly& d);
   bool non_negative(const Poly& p);
   bool non_negative_with(const Poly& p, std::size_t first_fact, int chain);

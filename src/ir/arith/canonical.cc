@@ -561,25 +561,25 @@ void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
 }  // namespace
 
 // As TVM writes it: `<` and `<=`, literals on one side and not negative where both sides have more than a literal.
-// Null: as it stands.
-const Expr* Canonicaliser::comparison(BinaryKind kind, const Expr* a, const Expr* b) {
+// Null: as it is written.
+const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* b) {
   if (form_ == Form::Proof) return nullptr;
   Poly left = to_poly(a), right = to_poly(b);
   if (left.overflow || right.overflow) return nullptr;
-  if (kind == BinaryKind::GT || kind == BinaryKind::GE) {
+  if (op == Comparison::GT || op == Comparison::GE) {
     std::swap(left, right);
-    kind = kind == BinaryKind::GT ? BinaryKind::LT : BinaryKind::LE;
+    op = mirrored(op);
   }
-  const bool ordered = kind == BinaryKind::LT || kind == BinaryKind::LE;
+  const bool ordered = op == Comparison::LT || op == Comparison::LE;
   std::int64_t c = 0;  // of the left, less that of the right
   if (__builtin_sub_overflow(left.constant, right.constant, &c) || c == INT64_MIN) return nullptr;
   const bool on_left = !right.is_const() && (left.is_const() || c > 0);
   left.constant = on_left ? c : 0;
   right.constant = on_left ? 0 : -c;
-  if (ordered && left.is_const()) divide_through(right, left, false, kind == BinaryKind::LT);
-  if (ordered && right.is_const()) divide_through(left, right, true, kind == BinaryKind::LT);
+  if (ordered && left.is_const()) divide_through(right, left, false, op == Comparison::LT);
+  if (ordered && right.is_const()) divide_through(left, right, true, op == Comparison::LT);
   const DType t = a->dtype();
-  return ctx_.binary(kind, to_expr(left, t), to_expr(right, t));
+  return ctx_.binary(binary_kind(op), to_expr(left, t), to_expr(right, t));
 }
 
 }  // namespace rldb::ir::arith

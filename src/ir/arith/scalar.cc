@@ -60,7 +60,7 @@ const Expr* fold_literals(Context& ctx, BinaryKind kind, const Expr* a, const Ex
     return is_comparison(kind) || is_logic(kind) ? ctx.bool_imm(*v != 0) : ctx.int_imm(t, *v);
   }
   if (const auto* x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
-    if (const auto c = fold_float_compare(kind, x->value, y->value)) return ctx.bool_imm(*c);
+    if (const auto op = as_comparison(kind)) return ctx.bool_imm(fold_float_compare(*op, x->value, y->value));
     // Folding rounds once in double; only formats that double contains exactly enough of are folded.
     if (const auto v = fold_float(kind, x->value, y->value); v && t.bits >= 32)
       return ctx.float_imm(t, t.bits == 32 ? double(float(*v)) : *v);

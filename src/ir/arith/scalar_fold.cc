@@ -122,34 +122,22 @@ std::optional<double> fold_float(BinaryKind kind, double a, double b) {
   return std::nullopt;
 }
 
-std::optional<bool> fold_float_compare(BinaryKind kind, double a, double b) {
-  switch (kind) {
-    case BinaryKind::EQ:
+bool fold_float_compare(Comparison op, double a, double b) {
+  switch (op) {
+    case Comparison::EQ:
       return a == b;
-    case BinaryKind::NE:
+    case Comparison::NE:
       return a != b;
-    case BinaryKind::LT:
+    case Comparison::LT:
       return a < b;
-    case BinaryKind::LE:
+    case Comparison::LE:
       return a <= b;
-    case BinaryKind::GT:
+    case Comparison::GT:
       return a > b;
-    case BinaryKind::GE:
+    case Comparison::GE:
       return a >= b;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Div:
-    case BinaryKind::Mod:
-    case BinaryKind::FloorDiv:
-    case BinaryKind::FloorMod:
-    case BinaryKind::Min:
-    case BinaryKind::Max:
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      break;
   }
-  return std::nullopt;
+  RLDB_UNREACHABLE("every comparison has its case");
 }
 
 }  // namespace rldb::ir

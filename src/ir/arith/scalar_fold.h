@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rldb/ir/node.h"
+#include "rldb/ir/comparison.h"
 #include "rldb/runtime/dtype.h"
 
 namespace rldb::ir {
@@ -15,7 +15,7 @@ using runtime::DType;
 std::optional<std::int64_t> fold_int(BinaryKind kind, DType t, std::int64_t a, std::int64_t b);
 // nullopt when the operator is not one of floats, or divides by zero.
 std::optional<double> fold_float(BinaryKind kind, double a, double b);
-std::optional<bool> fold_float_compare(BinaryKind kind, double a, double b);
+bool fold_float_compare(Comparison op, double a, double b);
 std::int64_t floor_div(std::int64_t a, std::int64_t b);  // b != 0; INT64_MIN / -1 wraps
 std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 std::int64_t wrap_to(DType t, std::int64_t v);  // two's complement value of the low bits

@@ -58,7 +58,8 @@ const SeqExpr* BlockBuilder::end_scope(const Expr* result) {
 }
 
 void BlockBuilder::begin_dataflow() {
-  RLDB_CHECK(!scopes_.empty() && !scopes_.back().dataflow, "a dataflow block stands in a scope, not in another");
+  RLDB_CHECK(!scopes_.empty() && !scopes_.back().dataflow,
+             "a dataflow block is begun in a scope, not in another block");
   flush();
   scopes_.back().dataflow = true;
 }
@@ -76,7 +77,7 @@ void BlockBuilder::flush() {
 }
 
 void BlockBuilder::append(const Binding* b) {
-  RLDB_CHECK(!scopes_.empty(), "a binding stands in a scope");
+  RLDB_CHECK(!scopes_.empty(), "a binding needs a scope");
   scopes_.back().current.push_back(b);
 }
 

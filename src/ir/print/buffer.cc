@@ -1,4 +1,6 @@
 // Buffers: declarations of every form, symbolic shapes, uses with indices and regions.
+#include <algorithm>
+
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/walk.h"
 
@@ -100,7 +102,8 @@ void Printer::buffer_keywords(const Buffer* b, bool param, bool with_data, bool&
     keyword("strides");
     buffer_dims(b->strides, param);
   }
-  if (b->elem_offset != nullptr && !is_int(b->elem_offset, 0)) {
+  const bool open = open_offsets_.count(b->elem_offset) != 0;
+  if (b->elem_offset != nullptr && !is_int(b->elem_offset, 0) && !open) {
     keyword("elem_offset");
     buffer_dim(b->elem_offset, param);
   }
@@ -112,9 +115,9 @@ void Printer::buffer_keywords(const Buffer* b, bool param, bool with_data, bool&
     keyword("align");
     out_ += std::to_string(b->data_alignment);
   }
-  if (b->offset_factor != 0) {
+  if (b->offset_factor != 0 || open) {
     keyword("offset_factor");
-    out_ += std::to_string(b->offset_factor);
+    out_ += std::to_string(std::max(b->offset_factor, 1));
   }
   if (b->buffer_type != 0) {
     keyword("buffer_type");

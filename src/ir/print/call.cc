@@ -2,6 +2,7 @@
 #include "rldb/ir/op/call.h"
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 
@@ -92,7 +93,7 @@ void Printer::call_with_out_type(const Call* c, std::string_view op) {
   }
   for (const NamedAttr& a : c->attrs) {
     bool empty = a.value->is(AttrKind::None) || (a.value->is(AttrKind::Dict) && a.value->fields.empty());
-    if (a.name == "te_grad_kwargs" && empty) continue;
+    if (a.name == op_attr::TeGradKwargs && empty) continue;
     out_ += ", ";
     out_ += a.name;
     out_ += '=';

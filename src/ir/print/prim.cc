@@ -15,6 +15,27 @@ bool is_simple(const Buffer* b) {
          b->axis_separators.empty();
 }
 
+// An offset that nobody asks for, of a type that a symbol of the signature cannot have: offset_factor says it.
+bool is_open_offset(const PrimFunc* f, const Buffer* b) {
+  const auto* v = as<Var>(b->elem_offset);
+  if (v == nullptr || v->dtype() == DType::Int(64)) return false;
+  std::size_t uses = 0;
+  for (const PrimParam& p : f->params) {
+    if (p.buffer == nullptr) {
+      uses += p.var == v ? 1 : 0;
+      continue;
+    }
+    const std::vector<const Var*> vars = buffer_vars(p.buffer);
+    uses += std::size_t(std::count(vars.begin(), vars.end(), v));
+  }
+  if (uses != 1) return false;
+  walk(f->body, [&](const Node* n) {
+    uses += n == v ? 1 : 0;
+    return true;
+  });
+  return uses == 1;
+}
+
 }  // namespace
 
 void Printer::prim_return_type(const PrimFunc* f) {
@@ -56,8 +77,9 @@ void Printer::prim_params(const PrimFunc* f, Signature& sig) {
     }
     std::string_view name = define(p.buffer);
     std::vector<const Var*> mine;
+    if (is_open_offset(f, p.buffer)) open_offsets_.insert(p.buffer->elem_offset);
     for (const Var* v : buffer_vars(p.buffer)) {
-      if (names_.has(v)) continue;
+      if (names_.has(v) || open_offsets_.count(v) != 0) continue;
       define(v);
       if (scalars.count(v) == 0) mine.push_back(v);
     }
@@ -173,6 +195,7 @@ void Printer::prim_func(std::string_view name, const PrimFunc* f) {
   names_.pop();
   leave_symbols(sig);
   met_.clear();
+  open_offsets_.clear();
   env_threads_.clear();
   in_tir_ = saved_tir;
   --depth_;

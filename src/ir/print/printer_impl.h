@@ -297,6 +297,7 @@ class Printer {
   std::unordered_set<const Node*> later_params_;  // scalar parameters that the signature has not reached
   std::unordered_set<const Node*> named_voids_;   // void variables that are read, or leave a dataflow block
   std::unordered_set<const Node*> met_;           // PrimFunc: variables that the signature has named so far
+  std::unordered_set<const Node*> open_offsets_;  // PrimFunc: of parameters, said by offset_factor alone
   std::unordered_set<const Node*> env_threads_;   // thread variables used by several launches
   std::unordered_map<const Var*, const ForStmt*> loops_;
   std::vector<std::string> module_type_vars_;

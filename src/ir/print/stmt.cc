@@ -153,7 +153,8 @@ void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
     out_ += ", ";
     expr(s->value);
     out_ += ')';
-  } else if (s->node == nullptr || s->node->is(AttrKind::None)) {
+  } else if (s->node == nullptr || s->node->is(AttrKind::None) ||
+             (current() && s->node->is(AttrKind::Int) && s->node->integer == 0)) {
     t("attr({");
     string_literal(s->key);
     out_ += ": ";

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/verify/verifier_impl.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
@@ -82,10 +83,13 @@ void RelaxVerifier::call_purity(const Call* c) {
     const auto* type = as<FuncType>(c->callee->type);
     pure = type != nullptr && type->pure;
   }
-  if (pure) return;
-  if (dataflow_depth_ > 0) {
+  const bool in_pure = !functions_.empty() && functions_.back().purity_checked;
+  if (pure || (dataflow_depth_ == 0 && !in_pure)) return;
+  if (ImpureCalls* calls = options_.impure_calls) {
+    if (calls->count++ == 0) calls->first = report_.span(c);
+  } else if (dataflow_depth_ > 0) {
     report_.add(c, diag::VerifyImpureInDataflow, callee_name(c));
-  } else if (!functions_.empty() && functions_.back().purity_checked) {
+  } else {
     report_.add(c, diag::VerifyImpureInPure, callee_name(c));
   }
 }
@@ -181,7 +185,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
   else
     outputs.push_back(c->ty_args[0]);
   // An output that reuses an argument is not passed again.
-  const Attr* reuse = op == short_op::CallTirInplace ? find_attr(c->attrs, "inplace_indices") : nullptr;
+  const Attr* reuse = op == short_op::CallTirInplace ? find_attr(c->attrs, op_attr::InplaceIndices) : nullptr;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     bool reused = reuse != nullptr && k < reuse->items.size() && reuse->items[k]->integer >= 0;
     if (!reused) given.push_back(outputs[k]);
@@ -218,7 +222,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
 // Rule 17 for call_tir_inplace: which argument each output reuses; -1 is a fresh one.
 void RelaxVerifier::inplace(const Call* c) {
   auto wrong = [&](const std::string& text) { report_.add(c, diag::VerifyNormalForm, short_op::CallTirInplace, text); };
-  const Attr* indices = find_attr(c->attrs, "inplace_indices");
+  const Attr* indices = find_attr(c->attrs, op_attr::InplaceIndices);
   if (indices == nullptr || !indices->is(AttrKind::List)) return wrong("inplace_indices is missing");
   Span<const Expr*> args = as<Tuple>(c->args[1])->items;
   const auto* tuple = as<TupleType>(c->ty_args[0]);

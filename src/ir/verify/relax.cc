@@ -13,7 +13,7 @@ namespace rldb::ir::verify_detail {
 
 namespace {
 
-// What stands as it is in operand position.
+// What may be an operand without a binding of its own.
 bool is_operand(const Expr* e) {
   switch (e->expr_kind()) {
     case ExprKind::Call: {
@@ -126,7 +126,7 @@ void RelaxVerifier::define(const Var* v) {
   if (v->is_dataflow()) {
     if (dataflow_depth_ == 0) report_.add_var(v, diag::VerifyDataflowVarOutside, v->name);
   } else if (scopes_[open_.back()].kind == ScopeKind::Dataflow) {
-    // An output of the block is visible where the block stands.
+    // An output of the block is visible in the block's scope.
     scope_of_[v->id] = open_[open_.size() - 2];
   }
 }

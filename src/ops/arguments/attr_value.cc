@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
 
@@ -236,9 +237,9 @@ std::string describe(const ir::Expr* e) { return "a value of type `" + ir::print
 
 void derive_attrs(const OpInfo& info, std::vector<ir::NamedAttr>& attrs) {
   for (ir::NamedAttr& a : attrs) {
-    if (a.name != "out_layout" || !a.value->is(AttrKind::None)) continue;
-    const Attr* from = ir::find_attr(attrs, "data_layout");
-    if (!from) from = ir::find_attr(attrs, "layout");
+    if (a.name != op_attr::OutLayout || !a.value->is(AttrKind::None)) continue;
+    const Attr* from = ir::find_attr(attrs, op_attr::DataLayout);
+    if (!from) from = ir::find_attr(attrs, op_attr::Layout);
     if (from) a.value = from;
   }
   (void)info;

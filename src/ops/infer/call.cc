@@ -2,6 +2,8 @@
 #include "ops/infer/util.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/grad.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -42,7 +44,7 @@ Result<const Type*> assert_op(ir::Context& ctx, const OpInfo& info, const ir::Ca
 Result<const Type*> to_vdevice(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   // "kind:index:scope": index is among the module's devices of that kind.
-  const ir::Attr* dst = ir::find_attr(call.attrs, "dst_vdevice");
+  const ir::Attr* dst = ir::find_attr(call.attrs, op_attr::DstVdevice);
   ir::VDevice v;
   if (dst->is(ir::AttrKind::String)) {
     std::string_view text = dst->string;
@@ -198,16 +200,16 @@ Result<const Type*> allgather(ir::Context& ctx, const OpInfo& info, const ir::Ca
   if (x->ndim == 0) return type_error(info, "requires the input tensor to have at least one dimension", 0);
   if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = dims_of(x);
-  dims[0] = simplify(ctx, ir::mul(ctx, dims[0], ctx.i64(attr_int(call, "num_workers"))));
+  dims[0] = simplify(ctx, ir::mul(ctx, dims[0], ctx.i64(attr_int(call, op_attr::NumWorkers))));
   return static_cast<const Type*>(make_tensor(ctx, dims, x->dtype, x));
 }
 
 Result<const Type*> scatter_from_worker0(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  std::int64_t workers = attr_int(call, "num_workers");
+  std::int64_t workers = attr_int(call, op_attr::NumWorkers);
   if (workers <= 0)
-    return attr_error(info, "num_workers", "num_workers must be positive, it is " + std::to_string(workers));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
+    return attr_error(info, op_attr::NumWorkers, "num_workers must be positive, it is " + std::to_string(workers));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = dims_of(x);
   const Expr*& d = dims[std::size_t(axis)];
@@ -234,11 +236,12 @@ Result<const Type*> redistribute(ir::Context& ctx, const OpInfo& info, const ir:
                       "a distributed operator must take DTensor instead of Tensor as input, the input's type is `" +
                           ir::print_type(call.args[0]->type) + "`",
                       0);
-  const ir::Attr* placement = ir::find_attr(call.attrs, "placement");
+  const ir::Attr* placement = ir::find_attr(call.attrs, op_attr::Placement);
   if (!placement->is(ir::AttrKind::String))
-    return attr_error(info, "placement",
+    return attr_error(info, op_attr::Placement,
                       "placement must be a string such as \"S[0], R\", it is " + describe(placement));
-  return static_cast<const Type*>(ctx.dtensor(d->tensor, ir::find_attr(call.attrs, "device_mesh"), placement->string));
+  return static_cast<const Type*>(
+      ctx.dtensor(d->tensor, ir::find_attr(call.attrs, op_attr::DeviceMesh), placement->string));
 }
 
 // Of a local tensor each worker's part; a distributed one stays whole and is divided along the axis.
@@ -248,7 +251,7 @@ Result<const Type*> replica_to_shard(ir::Context& ctx, const OpInfo& info, const
   if (!d) return part;
   if (d->placement != "R")
     return type_error(info, "the input must be a replica, its placement is \"" + std::string(d->placement) + "\"", 0);
-  std::int64_t axis = attr_int(call, "axis");
+  std::int64_t axis = attr_int(call, op_attr::Axis);
   if (axis < 0 && d->tensor->ndim != ir::kUnknownNdim) axis += d->tensor->ndim;
   return static_cast<const Type*>(ctx.dtensor(d->tensor, d->device_mesh, "S[" + std::to_string(axis) + "]"));
 }

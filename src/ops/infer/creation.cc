@@ -3,6 +3,9 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::ops::infer {
 
@@ -40,7 +43,7 @@ Result<const Expr*> integer(const OpInfo& info, const ir::CallSpec& call, std::s
 
 Result<const Type*> full(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* fill, fill_value(info, call));
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   if (out.is_void()) out = fill ? fill->dtype : call.args[1]->dtype();
   return of_shape(ctx, info, call, 0, out, fill ? fill->vdevice : nullptr);
 }
@@ -48,17 +51,17 @@ Result<const Type*> full(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
 Result<const Type*> full_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(fill_value(info, call));
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
 
 Result<const Type*> ones_zeros(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  return of_shape(ctx, info, call, 0, attr_dtype(call, "dtype"));
+  return of_shape(ctx, info, call, 0, attr_dtype(call, op_attr::Dtype));
 }
 
 Result<const Type*> ones_zeros_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
 
@@ -66,7 +69,7 @@ Result<const Type*> eye(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
   RLDB_TRY(const Expr* n, integer(info, call, 0));
   RLDB_TRY(const Expr* m, integer(info, call, 1));
   RLDB_TRY_VOID(integer(info, call, 2));
-  return static_cast<const Type*>(make_tensor(ctx, {n, m}, attr_dtype(call, "dtype"), nullptr));
+  return static_cast<const Type*>(make_tensor(ctx, {n, m}, attr_dtype(call, op_attr::Dtype), nullptr));
 }
 
 Result<const Type*> eye_like(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -74,12 +77,12 @@ Result<const Type*> eye_like(ir::Context& ctx, const OpInfo& info, const ir::Cal
   if (x->ndim != ir::kUnknownNdim && x->ndim != 2)
     return type_error(
         info, "expects the input tensor to be 2-dimensional, but got " + std::to_string(x->ndim) + " dimensions", 0);
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
 
 Result<const Type*> arange(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   const Expr* start = prim(call, 0);
   const Expr* end = prim(call, 1);
   const Expr* step = prim(call, 2);
@@ -125,8 +128,9 @@ Result<const Type*> hamming_window(ir::Context& ctx, const OpInfo& info, const i
   RLDB_TRY(const Expr* n, integer(info, call, 0));
   if (auto c = ir::const_int(n); c && *c <= 0)
     return type_error(info, "expects the window size must be greater than zero", 0);
-  DType out = attr_dtype(call, "dtype");
-  if (!out.is_float()) return attr_error(info, "dtype", "expects the datatype to be float but got " + to_string(out));
+  DType out = attr_dtype(call, op_attr::Dtype);
+  if (!out.is_float())
+    return attr_error(info, op_attr::Dtype, "expects the datatype to be float but got " + to_string(out));
   return static_cast<const Type*>(make_tensor(ctx, {n}, out, nullptr));
 }
 
@@ -158,10 +162,10 @@ Result<const Type*> one_hot(ir::Context& ctx, const OpInfo& info, const ir::Call
                       "on_value and off_value must have the same dtype, but got " + to_string(out) + " and " +
                           to_string(call.args[2]->dtype()),
                       2);
-  std::int64_t depth = attr_int(call, "depth");
-  if (depth <= 0) return attr_error(info, "depth", "depth must be positive, but got " + std::to_string(depth));
+  std::int64_t depth = attr_int(call, op_attr::Depth);
+  if (depth <= 0) return attr_error(info, op_attr::Depth, "depth must be positive, but got " + std::to_string(depth));
   if (x->ndim == ir::kUnknownNdim) return static_cast<const Type*>(make_ndim(ctx, ir::kUnknownNdim, out, x));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim + 1));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim + 1));
   if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, x->ndim + 1, out, x));
   Dims dims = dims_of(x);
   dims.insert(dims.begin() + axis, ctx.i64(depth));

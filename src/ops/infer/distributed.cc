@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ops/infer/shard_rules.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/printer.h"
 
@@ -67,8 +68,8 @@ std::vector<int> matmul_axes(const TensorType* in, bool first, int out_ndim, boo
 }
 
 std::vector<int> reduced_axes(const ir::CallSpec& call, int ndim) {
-  const auto axes = attr_ints(call, "axis");
-  const bool keepdims = attr_bool(call, "keepdims");
+  const auto axes = attr_ints(call, op_attr::Axis);
+  const bool keepdims = attr_bool(call, op_attr::Keepdims);
   std::vector<bool> gone(std::size_t(ndim), !axes.has_value());
   if (axes)
     for (std::int64_t a : *axes) gone[std::size_t(a < 0 ? a + ndim : a)] = true;
@@ -82,7 +83,7 @@ std::vector<int> reduced_axes(const ir::CallSpec& call, int ndim) {
 }
 
 std::vector<int> permuted_axes(const ir::CallSpec& call, int ndim) {
-  const auto axes = attr_ints(call, "axes");
+  const auto axes = attr_ints(call, op_attr::Axes);
   std::vector<int> out(std::size_t(ndim), kReplica);
   for (int i = 0; i < ndim; ++i) {
     const std::int64_t from = axes ? (*axes)[std::size_t(i)] : ndim - 1 - i;
@@ -138,7 +139,7 @@ std::optional<AxisMap> matmul(const Sharded& s) {
 }
 
 std::optional<AxisMap> reduced(const Sharded& s) {
-  if (!ir::find_attr(s.call.attrs, "keepdims")) return std::nullopt;
+  if (!ir::find_attr(s.call.attrs, op_attr::Keepdims)) return std::nullopt;
   return AxisMap{reduced_axes(s.call, s.in[0]->ndim)};
 }
 

@@ -3,6 +3,8 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -100,7 +102,7 @@ Result<const Type*> unary_check(ir::Context& ctx, const OpInfo& info, const ir::
   return unary_of(ctx, info, call, true, DType::Bool());
 }
 Result<const Type*> astype(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  return unary_of(ctx, info, call, false, attr_dtype(call, "dtype"));
+  return unary_of(ctx, info, call, false, attr_dtype(call, op_attr::Dtype));
 }
 
 Result<const Type*> binary(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -167,7 +169,7 @@ Result<const Type*> ewise_fma(ir::Context& ctx, const OpInfo& info, const ir::Ca
 Result<const Type*> same_as_input(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  if (const ir::Attr* axis = ir::find_attr(call.attrs, "axis"); axis && !axis->is(ir::AttrKind::None))
+  if (const ir::Attr* axis = ir::find_attr(call.attrs, op_attr::Axis); axis && !axis->is(ir::AttrKind::None))
     RLDB_TRY_VOID(normalize_axis(info, axis->integer, x->ndim));
   return call.args[0]->type;
 }
@@ -216,10 +218,11 @@ Result<support::Unit> check_parameter(ir::Context& ctx, const OpInfo& info, cons
 
 Result<const Type*> qdq(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   const bool quantize = info.name == op::Quantize;
-  DType out = attr_dtype(call, "out_dtype");
+  DType out = attr_dtype(call, op_attr::OutDtype);
   if (quantize ? !is_one_of(out, {"int8", "uint8", "int16", "uint16", "float8_e4m3fn", "float8_e5m2"})
                : !is_one_of(out, {"float16", "float32"}))
-    return attr_error(info, "out_dtype", "unsupported output datatype attribute for operation: " + to_string(out));
+    return attr_error(info, op_attr::OutDtype,
+                      "unsupported output datatype attribute for operation: " + to_string(out));
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* scale, tensor_arg(info, call, 1));
   RLDB_TRY(const TensorType* zero, tensor_arg(info, call, 2));
@@ -236,10 +239,10 @@ Result<const Type*> qdq(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
                       "float16], but got " +
                           to_string(zero->dtype),
                       2);
-  std::int64_t axis = attr_int(call, "axis");
+  std::int64_t axis = attr_int(call, op_attr::Axis);
   if (x->ndim != ir::kUnknownNdim && (x->ndim > 0 || (axis != -1 && axis != 0))) {
     if (axis < -x->ndim || axis >= x->ndim)
-      return attr_error(info, "axis",
+      return attr_error(info, op_attr::Axis,
                         "axis param is out of range (" + std::to_string(axis) + "): the input tensor has " +
                             std::to_string(x->ndim) + " dimensions");
     if (axis < 0) axis += x->ndim;

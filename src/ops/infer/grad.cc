@@ -2,6 +2,9 @@
 // must fit it, or no kernel could be made.
 #include "ops/infer/util.h"
 #include "ops/layout.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::ops::infer {
 
@@ -57,9 +60,9 @@ Result<const Type*> nll_loss_backward(ir::Context& ctx, const OpInfo& info, cons
   RLDB_TRY(const TensorType* grad, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 1));
   RLDB_TRY(const TensorType* targets, tensor_arg(info, call, 2));
-  const std::string_view reduction = attr_string(call, "reduction");
+  const std::string_view reduction = attr_string(call, op_attr::Reduction);
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    return attr_error(info, "reduction",
+    return attr_error(info, op_attr::Reduction,
                       "reduction must be \"none\", \"sum\" or \"mean\", it is \"" + std::string(reduction) + "\"");
   if (x->ndim == 0) return type_error(info, "expects `predictions` to have a dim of classes, but it has ndim 0", 1);
   RLDB_TRY_VOID(integers(info, targets, 2));
@@ -85,9 +88,9 @@ Result<const Type*> nll_loss_backward(ir::Context& ctx, const OpInfo& info, cons
 Result<const Type*> pool2d_backward(ir::Context&, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* grad, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 1));
-  RLDB_TRY(const Layout layout, layout_of(info, call, "layout", "NCHW"));
+  RLDB_TRY(const Layout layout, layout_of(info, call, op_attr::Layout, "NCHW"));
   const int ndim = int(layout.size());
-  const std::string because = "as the layout \"" + std::string(attr_string(call, "layout")) + "\" has it";
+  const std::string because = "as the layout \"" + std::string(attr_string(call, op_attr::Layout)) + "\" has it";
   RLDB_TRY_VOID(rank_is(info, grad, ndim, 0, because));
   RLDB_TRY_VOID(rank_is(info, x, ndim, 1, because));
   RLDB_TRY_VOID(dtype_is(info, grad, x, 0));
@@ -100,9 +103,9 @@ Result<const Type*> take_backward(ir::Context& ctx, const OpInfo& info, const ir
   RLDB_TRY(const TensorType* indices, tensor_arg(info, call, 2));
   RLDB_TRY_VOID(integers(info, indices, 2));
   RLDB_TRY_VOID(dtype_is(info, grad, x, 0));
-  const bool flat = attr_is_none(call, "axis");
+  const bool flat = attr_is_none(call, op_attr::Axis);
   if (flat) RLDB_TRY_VOID(rank_is(info, x, 1, 1, "as no axis is given"));
-  RLDB_TRY(const int axis, normalize_axis(info, flat ? 0 : attr_int(call, "axis"), x->ndim));
+  RLDB_TRY(const int axis, normalize_axis(info, flat ? 0 : attr_int(call, op_attr::Axis), x->ndim));
   if (x->ndim == kUnknown || indices->ndim == kUnknown) return static_cast<const Type*>(x);
   RLDB_TRY_VOID(rank_is(info, grad, x->ndim + indices->ndim - 1, 0, "as the result of take has"));
   if (x->has_shape && indices->has_shape) {

@@ -1,5 +1,7 @@
 // Type inference: gathers, scatters, slices.
 #include "ops/infer/util.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -41,16 +43,16 @@ Result<const Type*> take(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* indices, tensor_or_prim_arg(info, call, 1));
   RLDB_TRY_VOID(integer_indices(info, indices ? indices->dtype : call.args[1]->dtype(), 1));
-  RLDB_TRY_VOID(one_of(info, call, "mode", {"fast", "wrap", "clip", "nan"}));
+  RLDB_TRY_VOID(one_of(info, call, op_attr::Mode, {"fast", "wrap", "clip", "nan"}));
   int index_ndim = indices ? indices->ndim : 0;
-  const bool flat = attr_is_none(call, "axis");
+  const bool flat = attr_is_none(call, op_attr::Axis);
   if (flat && x->ndim != 1 && x->ndim != ir::kUnknownNdim)
     return type_error(info,
                       "expects the input data to be 1-dimensional tensor when the axis is not specified, but the given "
                       "data tensor has ndim " +
                           std::to_string(x->ndim),
                       0);
-  RLDB_TRY(int axis, normalize_axis(info, flat ? 0 : attr_int(call, "axis"), x->ndim));
+  RLDB_TRY(int axis, normalize_axis(info, flat ? 0 : attr_int(call, op_attr::Axis), x->ndim));
   if (x->ndim == ir::kUnknownNdim || index_ndim == ir::kUnknownNdim)
     return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   bool index_known = !indices || indices->has_shape || index_ndim == 0;
@@ -102,12 +104,12 @@ Result<const Type*> strided_slice(ir::Context& ctx, const OpInfo& info, const ir
     if (!c) return typed(make_ndim(ctx, x->ndim, x->dtype, x));
     axes.push_back(*c);
   }
-  RLDB_TRY(auto where, normalize_axes(info, axes, x->ndim, "axes"));
+  RLDB_TRY(auto where, normalize_axes(info, axes, x->ndim, op_attr::Axes));
   if (n == 0) return typed(x);
   const auto shape = known_dims(x);
   if (!shape) return typed(make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = *shape;
-  bool inbound = attr_bool(call, "assume_inbound");
+  bool inbound = attr_bool(call, op_attr::AssumeInbound);
   for (std::size_t i = 0; i < n; ++i) {
     const Expr* stride = has_strides ? (*lists[3])[i] : ctx.i64(1);
     const Expr*& d = dims[std::size_t(where[i])];
@@ -146,7 +148,7 @@ Result<const Type*> gather_elements(ir::Context& ctx, const OpInfo& info, const 
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* indices, tensor_arg(info, call, 1));
   RLDB_TRY_VOID(integer_indices(info, indices->dtype, 1));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   if (x->ndim == ir::kUnknownNdim || indices->ndim == ir::kUnknownNdim)
     return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   if (x->ndim != indices->ndim)
@@ -165,15 +167,15 @@ Result<const Type*> gather_nd(ir::Context& ctx, const OpInfo& info, const ir::Ca
         info,
         "requires the input indices to have int64 dtype, but the given indices dtype is " + to_string(indices->dtype),
         1);
-  const std::int64_t batch = attr_int(call, "batch_dims");
+  const std::int64_t batch = attr_int(call, op_attr::BatchDims);
   if (x->ndim == ir::kUnknownNdim || indices->ndim == ir::kUnknownNdim)
     return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   if (batch < 0 || batch > x->ndim)
-    return attr_error(info, "batch_dims",
+    return attr_error(info, op_attr::BatchDims,
                       "batch_dims must be in range [0, data.ndim], but got batch_dims=" + std::to_string(batch) +
                           ", data.ndim=" + std::to_string(x->ndim));
   if (batch > indices->ndim - 1)
-    return attr_error(info, "batch_dims",
+    return attr_error(info, op_attr::BatchDims,
                       "batch_dims cannot exceed indices.ndim-1, but got batch_dims=" + std::to_string(batch) +
                           ", indices.ndim=" + std::to_string(indices->ndim));
   auto depth = indices->has_shape ? ir::const_int(indices->shape.back()) : std::nullopt;
@@ -245,8 +247,8 @@ Result<const Type*> scatter_elements(ir::Context& ctx, const OpInfo& info, const
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* indices, tensor_arg(info, call, 1));
   RLDB_TRY(const TensorType* updates, tensor_arg(info, call, 2));
-  RLDB_TRY_VOID(one_of(info, call, "reduction", {"update", "add", "mul", "mean", "max", "min"}));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY_VOID(one_of(info, call, op_attr::Reduction, {"update", "add", "mul", "mean", "max", "min"}));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   auto differ = [](int a, int b) { return a != ir::kUnknownNdim && b != ir::kUnknownNdim && a != b; };
   if (differ(x->ndim, indices->ndim))
     return type_error(info,
@@ -277,7 +279,7 @@ Result<const Type*> scatter_nd(ir::Context& ctx, const OpInfo& info, const ir::C
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* indices, tensor_arg(info, call, 1));
   RLDB_TRY(const TensorType* updates, tensor_arg(info, call, 2));
-  RLDB_TRY_VOID(one_of(info, call, "reduction", {"update", "add", "mul", "mean", "max", "min"}));
+  RLDB_TRY_VOID(one_of(info, call, op_attr::Reduction, {"update", "add", "mul", "mean", "max", "min"}));
   RLDB_TRY_VOID(same_dtype(info, x, updates, 2));
   RLDB_TRY_VOID(integer_indices(info, indices->dtype, 1));
   if (!x->has_shape || !indices->has_shape || !updates->has_shape) return typed(x);
@@ -317,7 +319,7 @@ Result<const Type*> slice_scatter(ir::Context& ctx, const OpInfo& info, const ir
                         "expects `" + std::string(info.args[i].name) + "` to be an integer scalar, but its type is `" +
                             ir::print_type(call.args[i]->type) + "`",
                         int(i));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   if (x->ndim != ir::kUnknownNdim && src->ndim != ir::kUnknownNdim && x->ndim != src->ndim)
     return type_error(info,
                       "requires the data tensor to have the same rank as the src tensor, but the given dimensions are "

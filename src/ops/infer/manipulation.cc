@@ -2,6 +2,9 @@
 #include <set>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 
@@ -109,14 +112,14 @@ std::multiset<ir::BinaryKind> operators_of(const Expr* e) {
 Result<const Type*> concat(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(auto tensors, tensors_arg(info, call, 0));
   RLDB_TRY(Joined j, joined(info, tensors));
-  const bool flat = attr_is_none(call, "axis");
+  const bool flat = attr_is_none(call, op_attr::Axis);
   if (flat && j.ndim != ir::kUnknownNdim && j.ndim != 1)
     return type_error(info,
                       "expects the input tensors to be 1-dimensional when the axis is not specified, they have ndim " +
                           std::to_string(j.ndim),
                       0);
   if (flat) j.ndim = 1;
-  RLDB_TRY(int axis, normalize_axis(info, flat ? 0 : attr_int(call, "axis"), j.ndim));
+  RLDB_TRY(int axis, normalize_axis(info, flat ? 0 : attr_int(call, op_attr::Axis), j.ndim));
   if (tensors.size() == 1) return typed(tensors[0]);
   RLDB_TRY(bool known, shapes_agree(ctx, info, j.shapes, axis));
   if (!known || !j.all_shapes) return typed(make_ndim(ctx, j.ndim, j.dtype, j.like));
@@ -134,7 +137,7 @@ Result<const Type*> stack(ir::Context& ctx, const OpInfo& info, const ir::CallSp
   RLDB_TRY(auto tensors, tensors_arg(info, call, 0));
   RLDB_TRY(Joined j, joined(info, tensors));
   const int ndim = j.ndim == ir::kUnknownNdim ? ir::kUnknownNdim : j.ndim + 1;
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), ndim));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), ndim));
   RLDB_TRY(bool known, shapes_agree(ctx, info, j.shapes, -1));
   if (!known || !j.all_shapes) return typed(make_ndim(ctx, ndim, j.dtype, j.like));
   Dims dims = j.shapes[0];
@@ -144,7 +147,7 @@ Result<const Type*> stack(ir::Context& ctx, const OpInfo& info, const ir::CallSp
 
 Result<const Type*> expand_dims(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto axes = *attr_ints(call, "axis");
+  auto axes = *attr_ints(call, op_attr::Axis);
   if (axes.empty()) return typed(x);
   if (x->ndim == ir::kUnknownNdim) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   int ndim = x->ndim + int(axes.size());
@@ -175,17 +178,17 @@ Result<const Type*> batch_flatten(ir::Context& ctx, const OpInfo& info, const ir
 
 Result<const Type*> permute_dims(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto axes = attr_ints(call, "axes");
+  auto axes = attr_ints(call, op_attr::Axes);
   if (axes && x->ndim != ir::kUnknownNdim && int(axes->size()) != x->ndim)
     return attr_error(
-        info, "axes",
+        info, op_attr::Axes,
         "expects the number of input axes to equal the ndim of the input tensor, but the tensor ndim is " +
             std::to_string(x->ndim) + " while the given number of axes is " + std::to_string(axes->size()));
   if (x->ndim == ir::kUnknownNdim)
     return typed(make_ndim(ctx, axes ? int(axes->size()) : ir::kUnknownNdim, x->dtype, x));
   std::vector<int> order;
   if (axes) {
-    RLDB_TRY(order, normalize_axes(info, *axes, x->ndim, "axes"));
+    RLDB_TRY(order, normalize_axes(info, *axes, x->ndim, op_attr::Axes));
   } else {
     for (int i = x->ndim - 1; i >= 0; --i) order.push_back(i);
   }
@@ -274,35 +277,35 @@ const Type* split_into(ir::Context& ctx, const TensorType* x, int axis, std::int
 
 Result<const Type*> split(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
-  const ir::Attr* how = ir::find_attr(call.attrs, "indices_or_sections");
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
+  const ir::Attr* how = ir::find_attr(call.attrs, op_attr::IndicesOrSections);
   if (how->is(ir::AttrKind::List)) {
     for (const ir::Attr* item : how->items)
       if (!int_of(item))
         return attr_error(
-            info, "indices_or_sections",
+            info, op_attr::IndicesOrSections,
             "only accepts an array of integers as the indices, but the given indices contain " + describe(item));
-    return split_at(ctx, x, axis, *attr_ints(call, "indices_or_sections"));
+    return split_at(ctx, x, axis, *attr_ints(call, op_attr::IndicesOrSections));
   }
   auto n = int_of(how);
   if (!n)
     return attr_error(
-        info, "indices_or_sections",
+        info, op_attr::IndicesOrSections,
         "expects the input indices_or_sections to be either a list of ints or an integer, it is " + describe(how));
   if (*n <= 0)
     return attr_error(
-        info, "indices_or_sections",
+        info, op_attr::IndicesOrSections,
         "expects the input number of sections to be a positive integer, but the given number is " + std::to_string(*n));
   if (*n > kMaxSections)
     return attr_error(
-        info, "indices_or_sections",
+        info, op_attr::IndicesOrSections,
         "makes at most " + std::to_string(kMaxSections) + " sections, " + std::to_string(*n) + " are asked for");
   return split_into(ctx, x, axis, *n);
 }
 
 Result<const Type*> squeeze(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto axes = attr_ints(call, "axis");
+  auto axes = attr_ints(call, op_attr::Axis);
   if (axes && axes->empty()) return typed(x);
   if (x->ndim == ir::kUnknownNdim) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   std::vector<bool> gone(std::size_t(x->ndim), false);
@@ -313,7 +316,7 @@ Result<const Type*> squeeze(ir::Context& ctx, const OpInfo& info, const ir::Call
     for (int a : which) {
       auto c = ir::const_int((*shape)[std::size_t(a)]);
       if (c && *c != 1)
-        return attr_error(info, "axis",
+        return attr_error(info, op_attr::Axis,
                           "expects the input tensor shape values at the given axis positions to be all 1, but the "
                           "tensor shape at axis " +
                               std::to_string(a) + " is " + std::to_string(*c) + ", which is not 1");
@@ -389,12 +392,12 @@ Result<const Type*> collapse_sum_to(ir::Context& ctx, const OpInfo& info, const 
 
 Result<const Type*> repeat(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  std::int64_t n = attr_int(call, "repeats");
-  if (attr_is_none(call, "axis")) {
+  std::int64_t n = attr_int(call, op_attr::Repeats);
+  if (attr_is_none(call, op_attr::Axis)) {
     if (!x->has_shape) return typed(make_ndim(ctx, 1, x->dtype, x));
     return typed(make_tensor(ctx, {simplify(ctx, ir::mul(ctx, ir::product(ctx, x->shape), ctx.i64(n)))}, x->dtype, x));
   }
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   if (!x->has_shape) return typed(n == 1 ? x : make_ndim(ctx, x->ndim, x->dtype, x));
   Dims dims = dims_of(x);
   dims[std::size_t(axis)] = simplify(ctx, ir::mul(ctx, dims[std::size_t(axis)], ctx.i64(n)));
@@ -403,7 +406,7 @@ Result<const Type*> repeat(ir::Context& ctx, const OpInfo& info, const ir::CallS
 
 Result<const Type*> tile(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto repeats = *attr_ints(call, "repeats");
+  auto repeats = *attr_ints(call, op_attr::Repeats);
   if (x->ndim == ir::kUnknownNdim) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
   int ndim = std::max(int(repeats.size()), x->ndim);
   if (!x->has_shape) {
@@ -431,20 +434,20 @@ DType pad_dtype(const ir::Attr* pad) {
 
 Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  const ir::Attr* map = ir::find_attr(call.attrs, "index_map");
+  const ir::Attr* map = ir::find_attr(call.attrs, op_attr::IndexMap);
   const auto* lambda = map->is(ir::AttrKind::Expr) ? ir::as<ir::Lambda>(map->node) : nullptr;
   if (map->is(ir::AttrKind::Opaque) && !map->items.empty() && map->items[0]->is(ir::AttrKind::Expr))
     lambda = ir::as<ir::Lambda>(map->items[0]->node);
   if (!lambda)
-    return attr_error(info, "index_map", "index_map must be T.index_map(lambda ...), it is " + describe(map));
-  if (DType pad = pad_dtype(ir::find_attr(call.attrs, "pad_value")); !pad.is_void() && pad != x->dtype)
-    return attr_error(info, "pad_value",
+    return attr_error(info, op_attr::IndexMap, "index_map must be T.index_map(lambda ...), it is " + describe(map));
+  if (DType pad = pad_dtype(ir::find_attr(call.attrs, op_attr::PadValue)); !pad.is_void() && pad != x->dtype)
+    return attr_error(info, op_attr::PadValue,
                       "pad_value dtype (" + to_string(pad) + ") and input dtype (" +
                           (x->dtype.is_void() ? "unknown" : to_string(x->dtype)) + ") must be the same");
   int out_ndim = int(lambda->results.size());
   if (x->ndim != ir::kUnknownNdim && x->ndim != int(lambda->params.size()))
     return attr_error(
-        info, "index_map",
+        info, op_attr::IndexMap,
         "number of dimensions in input must match the number of source dimensions in index map, but got " +
             std::to_string(x->ndim) + " != " + std::to_string(lambda->params.size()));
   if (!x->has_shape) return typed(make_ndim(ctx, out_ndim, x->dtype, x));
@@ -482,9 +485,9 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
 Result<const Type*> meshgrid(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(auto tensors, tensors_arg(info, call, 0));
   if (tensors.empty()) return type_error(info, "expects at least one 1D tensor in the input Tuple, which is empty", 0);
-  std::string_view indexing = attr_is_none(call, "indexing") ? "ij" : attr_string(call, "indexing");
+  std::string_view indexing = attr_is_none(call, op_attr::Indexing) ? "ij" : attr_string(call, op_attr::Indexing);
   if (indexing != "ij" && indexing != "xy")
-    return attr_error(info, "indexing",
+    return attr_error(info, op_attr::Indexing,
                       "expects indexing to be \"ij\" or \"xy\", it is \"" + std::string(indexing) + "\"");
   Dims dims;
   bool known = true;
@@ -513,8 +516,8 @@ Result<const Type*> reverse_sequence(ir::Context& ctx, const OpInfo& info, const
   if (!lengths->dtype.is_void() && lengths->dtype != DType::Int(32) && lengths->dtype != DType::Int(64))
     return type_error(
         info, "requires seq_lengths to have dtype int32 or int64, but it has dtype " + to_string(lengths->dtype), 1);
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "seq_axis"), x->ndim, "seq_axis"));
-  RLDB_TRY(int batch, normalize_axis(info, attr_int(call, "batch_axis"), x->ndim, "batch_axis"));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::SeqAxis), x->ndim, op_attr::SeqAxis));
+  RLDB_TRY(int batch, normalize_axis(info, attr_int(call, op_attr::BatchAxis), x->ndim, op_attr::BatchAxis));
   const auto dims = known_dims(x);
   const auto count = known_dims(lengths);
   if (dims && count && different_dim(ctx, (*count)[0], (*dims)[std::size_t(batch)]))

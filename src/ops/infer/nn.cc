@@ -4,6 +4,10 @@
 #include <algorithm>
 
 #include "ops/infer/util.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -58,10 +62,10 @@ const TensorType* rank_of(ir::Context& ctx, const TensorType* x) { return make_n
 Result<const Type*> axes_norm(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, std::size_t last_param) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(float_input(info, x, 0));
-  const auto given = *attr_ints(call, "axes");
+  const auto given = *attr_ints(call, op_attr::Axes);
   std::vector<int> axes(given.size(), -1);
   if (x->ndim != ir::kUnknownNdim) {
-    RLDB_TRY(axes, normalize_axes(info, given, x->ndim, "axes"));
+    RLDB_TRY(axes, normalize_axes(info, given, x->ndim, op_attr::Axes));
   }
   RLDB_TRY(bool equal, params_fit(ctx, info, call, x, axes, 1, last_param));
   return typed(equal ? x : rank_of(ctx, x));
@@ -72,10 +76,10 @@ Result<const Type*> channel_norm(ir::Context& ctx, const OpInfo& info, const ir:
   RLDB_TRY_VOID(float_input(info, x, 0));
   int channel = -1;
   if (x->ndim != ir::kUnknownNdim) {
-    RLDB_TRY(channel, normalize_axis(info, attr_int(call, "channel_axis"), x->ndim, "channel_axis"));
-    RLDB_TRY(auto axes, normalize_axes(info, *attr_ints(call, "axes"), x->ndim, "axes"));
+    RLDB_TRY(channel, normalize_axis(info, attr_int(call, op_attr::ChannelAxis), x->ndim, op_attr::ChannelAxis));
+    RLDB_TRY(auto axes, normalize_axes(info, *attr_ints(call, op_attr::Axes), x->ndim, op_attr::Axes));
     if (std::find(axes.begin(), axes.end(), channel) != axes.end())
-      return attr_error(info, "axes",
+      return attr_error(info, op_attr::Axes,
                         "expects that channel_axis must not be in axes, but got channel_axis " +
                             std::to_string(channel) + ", which axes names");
   }
@@ -90,7 +94,7 @@ Result<const Type*> prelu(ir::Context& ctx, const OpInfo& info, const ir::CallSp
   RLDB_TRY(const TensorType* alpha, tensor_arg(info, call, 1));
   RLDB_TRY_VOID(float_input(info, x, 0));
   RLDB_TRY_VOID(common_dtype(info, {x, alpha}));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   return typed(x);
 }
 
@@ -98,7 +102,7 @@ Result<const Type*> softmax(ir::Context& ctx, const OpInfo& info, const ir::Call
   (void)ctx;
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(float_input(info, x, 0));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   return typed(x);
 }
 
@@ -114,14 +118,14 @@ Result<const Type*> instance_norm(ir::Context& ctx, const OpInfo& info, const ir
 Result<const Type*> group_norm(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const Type* t, channel_norm(ctx, info, call));
   const auto* x = ir::as<TensorType>(t);
-  const std::int64_t groups = attr_int(call, "num_groups");
+  const std::int64_t groups = attr_int(call, op_attr::NumGroups);
   if (groups <= 0)
-    return attr_error(info, "num_groups", "expects num_groups to be positive, but got " + std::to_string(groups));
+    return attr_error(info, op_attr::NumGroups, "expects num_groups to be positive, but got " + std::to_string(groups));
   if (!x->has_shape) return t;
-  std::int64_t channel = attr_int(call, "channel_axis");
+  std::int64_t channel = attr_int(call, op_attr::ChannelAxis);
   const Expr* extent = x->shape[std::size_t(channel < 0 ? channel + x->ndim : channel)];
   if (different_dim(ctx, ir::floor_mod(ctx, extent, ctx.i64(groups)), ctx.i64(0)))
-    return attr_error(info, "num_groups",
+    return attr_error(info, op_attr::NumGroups,
                       "expects that the size of channel_axis must be divisible by " + std::to_string(groups) +
                           ", but got " + ir::print_expr(extent));
   return t;
@@ -130,7 +134,7 @@ Result<const Type*> group_norm(ir::Context& ctx, const OpInfo& info, const ir::C
 Result<const Type*> batch_norm(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(float_input(info, x, 0));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   RLDB_TRY(bool equal, params_fit(ctx, info, call, x, {axis}, 1, 4));
   RLDB_TRY(const TensorType* mean, tensor_arg(info, call, 3));
   RLDB_TRY(const TensorType* var, tensor_arg(info, call, 4));
@@ -147,9 +151,9 @@ Result<const Type*> dropout(ir::Context& ctx, const OpInfo& info, const ir::Call
 
 Result<const Type*> pad(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto widths = *attr_ints(call, "pad_width");
+  auto widths = *attr_ints(call, op_attr::PadWidth);
   if (x->ndim != ir::kUnknownNdim && int(widths.size()) != 2 * x->ndim)
-    return attr_error(info, "pad_width",
+    return attr_error(info, op_attr::PadWidth,
                       "illegal pad_width: it must have " + std::to_string(2 * x->ndim) +
                           " values (two an axis), it has " + std::to_string(widths.size()));
   if (!x->has_shape) return typed(rank_of(ctx, x));
@@ -162,12 +166,12 @@ Result<const Type*> pad(ir::Context& ctx, const OpInfo& info, const ir::CallSpec
 
 Result<const Type*> pixel_shuffle(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  std::int64_t r = attr_int(call, "upscale_factor");
+  std::int64_t r = attr_int(call, op_attr::UpscaleFactor);
   if (r <= 0)
-    return attr_error(info, "upscale_factor", "the upscale factor must be positive, it is " + std::to_string(r));
+    return attr_error(info, op_attr::UpscaleFactor, "the upscale factor must be positive, it is " + std::to_string(r));
   std::int64_t square = 0;
   if (__builtin_mul_overflow(r, r, &square))
-    return attr_error(info, "upscale_factor",
+    return attr_error(info, op_attr::UpscaleFactor,
                       "the square of the upscale factor " + std::to_string(r) + " is too large");
   if (x->ndim != ir::kUnknownNdim && x->ndim < 3)
     return type_error(info, "requires at least 3D input tensor, but it has ndim " + std::to_string(x->ndim), 0);
@@ -246,9 +250,9 @@ Result<const Type*> nll_loss(ir::Context& ctx, const OpInfo& info, const ir::Cal
   if (call.args.size() > 2) {
     RLDB_TRY(w, tensor_arg(info, call, 2));
   }
-  std::string_view reduction = attr_string(call, "reduction");
+  std::string_view reduction = attr_string(call, op_attr::Reduction);
   if (reduction != "none" && reduction != "mean" && reduction != "sum")
-    return attr_error(info, "reduction",
+    return attr_error(info, op_attr::Reduction,
                       "reduction should be one of the following values: none, mean, sum, but the given value is \"" +
                           std::string(reduction) + "\"");
   RLDB_TRY(DType dtype, common_dtype(info, {p, nullptr, w}));

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/infer/subscripts.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -9,7 +11,7 @@ namespace rldb::ops::infer {
 Result<const Type*> matmul(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* a, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* b, tensor_arg(info, call, 1));
-  DType out = attr_dtype(call, "out_dtype");
+  DType out = attr_dtype(call, op_attr::OutDtype);
   if (out.is_void()) {
     RLDB_TRY(out, common_dtype(info, {a, b}));
   }
@@ -68,7 +70,7 @@ Result<std::string> read_term(const OpInfo& info, std::string_view text) {
       out += '.';
       i += 2;
     } else {
-      return attr_error(info, "subscripts",
+      return attr_error(info, op_attr::Subscripts,
                         "the subscripts \"" + std::string(text) + "\" are not letters with at most one ellipsis");
     }
   }
@@ -94,7 +96,8 @@ Result<Subscripts> read_subscripts(const OpInfo& info, std::string_view written)
     RLDB_TRY(out.result, read_term(info, std::string_view(text).substr(arrow + 2)));
     for (std::size_t i = 0; i < out.result.size(); ++i)
       if (out.result.find(out.result[i], i + 1) != out.result.npos)
-        return attr_error(info, "subscripts", std::string("subscript ") + out.result[i] + " is twice in the result");
+        return attr_error(info, op_attr::Subscripts,
+                          std::string("subscript ") + out.result[i] + " is twice in the result");
     return out;
   }
   // Without a result: the broadcast dims, then the letters that occur once, in order.
@@ -113,9 +116,9 @@ Result<const Type*> einsum(ir::Context& ctx, const OpInfo& info, const ir::CallS
   if (!common.ok()) common.error().argument = 0;  // the operands are one argument
   RLDB_TRY(DType dtype, std::move(common));
   const TensorType* like = on_common_device(operands);
-  RLDB_TRY(const Subscripts s, read_subscripts(info, attr_string(call, "subscripts")));
+  RLDB_TRY(const Subscripts s, read_subscripts(info, attr_string(call, op_attr::Subscripts)));
   if (s.terms.size() != operands.size())
-    return attr_error(info, "subscripts",
+    return attr_error(info, op_attr::Subscripts,
                       "the subscripts name " + std::to_string(s.terms.size()) + " operands, " +
                           std::to_string(operands.size()) + " are given");
   std::vector<std::pair<char, const Expr*>> known;
@@ -170,7 +173,7 @@ Result<const Type*> einsum(ir::Context& ctx, const OpInfo& info, const ir::CallS
     const bool named =
         std::any_of(s.terms.begin(), s.terms.end(), [&](const std::string& term) { return term.find(c) != term.npos; });
     if (!named && c != '.')
-      return attr_error(info, "subscripts", std::string("subscript ") + c + " of the result is in no operand");
+      return attr_error(info, op_attr::Subscripts, std::string("subscript ") + c + " of the result is in no operand");
   }
   const bool dots = s.result.find('.') != s.result.npos;
   const int ndim = dots && broadcast_ndim == ir::kUnknownNdim

@@ -1,5 +1,8 @@
 // Type inference: reductions, scans, searches.
 #include "ops/infer/util.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -37,19 +40,19 @@ Result<const Type*> reduced(ir::Context& ctx, const OpInfo& info, const TensorTy
 
 Result<const Type*> reduce(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  return reduced(ctx, info, x, attr_ints(call, "axis"), attr_bool(call, "keepdims"), x->dtype);
+  return reduced(ctx, info, x, attr_ints(call, op_attr::Axis), attr_bool(call, op_attr::Keepdims), x->dtype);
 }
 
 Result<const Type*> argreduce(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  return reduced(ctx, info, x, attr_ints(call, "axis"), attr_bool(call, "keepdims"), DType::Int(64));
+  return reduced(ctx, info, x, attr_ints(call, op_attr::Axis), attr_bool(call, op_attr::Keepdims), DType::Int(64));
 }
 
 // With one axis also the index of the median.
 Result<const Type*> median(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  auto axes = attr_ints(call, "axis");
-  bool keepdims = attr_bool(call, "keepdims");
+  auto axes = attr_ints(call, op_attr::Axis);
+  bool keepdims = attr_bool(call, op_attr::Keepdims);
   RLDB_TRY(const Type* values, reduced(ctx, info, x, axes, keepdims, x->dtype));
   if (!axes || axes->size() != 1) return values;
   RLDB_TRY(const Type* indices, reduced(ctx, info, x, axes, keepdims, DType::Int(64)));
@@ -59,10 +62,10 @@ Result<const Type*> median(ir::Context& ctx, const OpInfo& info, const ir::CallS
 
 Result<const Type*> scan(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   if (out.is_void()) out = x->dtype;
-  if (!attr_is_none(call, "axis")) {
-    RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  if (!attr_is_none(call, op_attr::Axis)) {
+    RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
     return static_cast<const Type*>(with_dtype(ctx, x, out));
   }
   if (!x->has_shape) return static_cast<const Type*>(make_ndim(ctx, 1, out, x));
@@ -72,24 +75,24 @@ Result<const Type*> scan(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
 Result<const Type*> sort(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
   return static_cast<const Type*>(x);
 }
 
 Result<const Type*> argsort(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, "axis"), x->ndim));
-  DType out = attr_dtype(call, "dtype");
+  RLDB_TRY_VOID(normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
+  DType out = attr_dtype(call, op_attr::Dtype);
   return static_cast<const Type*>(with_dtype(ctx, x, out.is_void() ? x->dtype : out));
 }
 
 Result<const Type*> topk(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
-  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, "axis"), x->ndim));
-  std::int64_t k = attr_int(call, "k");
+  RLDB_TRY(int axis, normalize_axis(info, attr_int(call, op_attr::Axis), x->ndim));
+  std::int64_t k = attr_int(call, op_attr::K);
   const TensorType* values = nullptr;
   const TensorType* indices = nullptr;
-  DType index_type = attr_dtype(call, "dtype");
+  DType index_type = attr_dtype(call, op_attr::Dtype);
   if (index_type.is_void()) index_type = x->dtype;
   if (x->has_shape) {
     // All of the axis when k is not positive or too large.
@@ -102,12 +105,12 @@ Result<const Type*> topk(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
     values = make_ndim(ctx, x->ndim, x->dtype, x);
     indices = make_ndim(ctx, x->ndim, index_type, x);
   }
-  std::string_view ret = attr_string(call, "ret_type");
+  std::string_view ret = attr_string(call, op_attr::RetType);
   if (ret == "values") return static_cast<const Type*>(values);
   if (ret == "indices") return static_cast<const Type*>(indices);
   if (ret != "both")
     return attr_error(
-        info, "ret_type",
+        info, op_attr::RetType,
         "unsupported ret type: it must be \"both\", \"values\" or \"indices\", it is \"" + std::string(ret) + "\"");
   const Type* both[] = {values, indices};
   return static_cast<const Type*>(ctx.tuple_type(both));
@@ -118,7 +121,8 @@ Result<const Type*> bucketize(ir::Context& ctx, const OpInfo& info, const ir::Ca
   RLDB_TRY(const TensorType* b, tensor_arg(info, call, 1));
   if (b->ndim != ir::kUnknownNdim && b->ndim != 1)
     return type_error(info, "requires boundaries to be a 1-D array, but got ndim " + std::to_string(b->ndim), 1);
-  return static_cast<const Type*>(with_dtype(ctx, x, attr_bool(call, "out_int32") ? DType::Int(32) : DType::Int(64)));
+  return static_cast<const Type*>(
+      with_dtype(ctx, x, attr_bool(call, op_attr::OutInt32) ? DType::Int(32) : DType::Int(64)));
 }
 
 // The number of distinct values is known at run time only; the rank of the first result when an axis is given. The
@@ -170,7 +174,7 @@ Result<const Type*> multinomial(ir::Context& ctx, const OpInfo& info, const ir::
     ranked = ranked && t[i]->ndim == 2;
     known = known && t[i]->has_shape;
   }
-  DType out = attr_dtype(call, "dtype");
+  DType out = attr_dtype(call, op_attr::Dtype);
   if (!ranked) return static_cast<const Type*>(make_ndim(ctx, ir::kUnknownNdim, out, t[0]));
   if (!known) return static_cast<const Type*>(make_ndim(ctx, 2, out, t[0]));
   const Expr* n = t[1]->shape[0];

@@ -5,7 +5,7 @@
 
 namespace rldb::ops::infer {
 
-// "ij,jk->ik" taken apart. A term is its letters with one '.' where an ellipsis stands. A result that is not written is
+// "ij,jk->ik" taken apart. A term is its letters with one '.' for an ellipsis. A result that is not written is
 // there all the same: the broadcast dims, then the letters that occur once, in order.
 struct Subscripts {
   std::vector<std::string> terms;

@@ -1,5 +1,7 @@
 // Type inference: detection.
 #include "ops/layout.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/vision_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -45,7 +47,7 @@ Result<const Type*> all_class_nms(ir::Context& ctx, const OpInfo& info, const ir
     batches = Dims{batch};
   }
   std::vector<const Type*> fields;
-  if (attr_string(call, "output_format") == "onnx") {
+  if (attr_string(call, op_attr::OutputFormat) == "onnx") {
     fields = {tensor_or_ndim(ctx, rows, 2, DType::Int(64), boxes),
               make_tensor(ctx, {ctx.i64(1)}, DType::Int(64), boxes)};
   } else {
@@ -61,8 +63,8 @@ Result<const Type*> all_class_nms(ir::Context& ctx, const OpInfo& info, const ir
 Result<const Type*> get_valid_counts(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY_VOID(has_ndim(info, x, 3, 0));
-  RLDB_TRY_VOID(element_index(info, call, x, "score_index", 0));
-  RLDB_TRY_VOID(element_index(info, call, x, "id_index", -1));
+  RLDB_TRY_VOID(element_index(info, call, x, op_attr::ScoreIndex, 0));
+  RLDB_TRY_VOID(element_index(info, call, x, op_attr::IdIndex, -1));
   std::vector<const Type*> fields;
   if (x->has_shape)
     fields = {make_tensor(ctx, {x->shape[0]}, DType::Int(32), x), x,
@@ -96,19 +98,19 @@ Result<const Type*> non_max_suppression(ir::Context& ctx, const OpInfo& info, co
                               shape_text(x->shape) + " and it has shape " + shape_text(t->shape),
                           i);
   }
-  RLDB_TRY_VOID(element_index(info, call, x, "score_index", 0));
-  RLDB_TRY_VOID(element_index(info, call, x, "id_index", -1));
+  RLDB_TRY_VOID(element_index(info, call, x, op_attr::ScoreIndex, 0));
+  RLDB_TRY_VOID(element_index(info, call, x, op_attr::IdIndex, -1));
   if (auto extent = x->has_shape ? ir::const_int(x->shape[2]) : std::nullopt) {
-    const std::int64_t start = attr_int(call, "coord_start");
+    const std::int64_t start = attr_int(call, op_attr::CoordStart);
     if (start < 0 || start + 3 >= *extent)
-      return attr_error(info, "coord_start",
+      return attr_error(info, op_attr::CoordStart,
                         "expects coord_start to reference four consecutive box coordinates within elem_length " +
                             std::to_string(*extent) + ", but got " + std::to_string(start));
   }
   const TensorType* boxes = x->has_shape ? x : make_ndim(ctx, 3, x->dtype, x);
-  if (!attr_bool(call, "return_indices")) return typed(boxes);
+  if (!attr_bool(call, op_attr::ReturnIndices)) return typed(boxes);
   std::vector<const Type*> fields;
-  if (attr_float(call, "soft_nms_sigma") > 0) fields.push_back(boxes);
+  if (attr_float(call, op_attr::SoftNmsSigma) > 0) fields.push_back(boxes);
   std::optional<Dims> kept, counts;
   if (x->has_shape) {
     kept = Dims{x->shape[0], x->shape[1]};
@@ -127,8 +129,8 @@ Result<const Type*> roi_align(ir::Context& ctx, const OpInfo& info, const ir::Ca
   if (rois->has_shape && different_dim(ctx, rois->shape[1], ctx.i64(5)))
     return type_error(
         info, "expects rois to have shape (num_roi, 5), but got last dimension " + ir::print_expr(rois->shape[1]), 1);
-  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NCHW"));
-  auto size = *attr_ints(call, "pooled_size");
+  RLDB_TRY(Layout layout, layout_of(info, call, op_attr::Layout, "NCHW"));
+  auto size = *attr_ints(call, op_attr::PooledSize);
   if (!x->has_shape || !rois->has_shape) return typed(make_ndim(ctx, 4, x->dtype, x));
   return typed(make_tensor(ctx,
                            shape_in(ctx, layout,

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include "ops/layout.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {
@@ -74,31 +77,31 @@ Result<ConvSetting> conv_setting(const OpInfo& info, const ir::CallSpec& call) {
   s.letters = std::string(spatial(n));
   RLDB_TRY(s.x, tensor_arg(info, call, 0));
   RLDB_TRY(s.w, tensor_arg(info, call, 1));
-  RLDB_TRY(s.data, layout_of(info, call, "data_layout", "NC" + s.letters));
-  RLDB_TRY(s.kernel, layout_of(info, call, "kernel_layout", "OI" + s.letters));
-  RLDB_TRY(s.out, layout_of(info, call, "out_layout", "NC" + s.letters));
-  s.dtype = attr_dtype(call, "out_dtype");
+  RLDB_TRY(s.data, layout_of(info, call, op_attr::DataLayout, "NC" + s.letters));
+  RLDB_TRY(s.kernel, layout_of(info, call, op_attr::KernelLayout, "OI" + s.letters));
+  RLDB_TRY(s.out, layout_of(info, call, op_attr::OutLayout, "NC" + s.letters));
+  s.dtype = attr_dtype(call, op_attr::OutDtype);
   if (s.dtype.is_void()) {
     RLDB_TRY(s.dtype, common_dtype(info, {s.x, s.w}));
   }
   RLDB_TRY(s.like, on_equal_device(info, {s.x, s.w}));
-  s.strides = *attr_ints(call, "strides");
-  s.padding = *attr_ints(call, "padding");
-  RLDB_TRY_VOID(moderate(info, "padding", s.padding));
-  s.dilation = *attr_ints(call, "dilation");
-  s.groups = attr_int(call, "groups");
-  RLDB_TRY_VOID(positive(info, "strides", s.strides));
-  RLDB_TRY_VOID(positive(info, "dilation", s.dilation));
-  RLDB_TRY_VOID(positive(info, "groups", {s.groups}));
-  RLDB_TRY_VOID(fits_layout(info, call, s.x, s.data, "data_layout", 0));
-  RLDB_TRY_VOID(fits_layout(info, call, s.w, s.kernel, "kernel_layout", 1));
+  s.strides = *attr_ints(call, op_attr::Strides);
+  s.padding = *attr_ints(call, op_attr::Padding);
+  RLDB_TRY_VOID(moderate(info, op_attr::Padding, s.padding));
+  s.dilation = *attr_ints(call, op_attr::Dilation);
+  s.groups = attr_int(call, op_attr::Groups);
+  RLDB_TRY_VOID(positive(info, op_attr::Strides, s.strides));
+  RLDB_TRY_VOID(positive(info, op_attr::Dilation, s.dilation));
+  RLDB_TRY_VOID(positive(info, op_attr::Groups, {s.groups}));
+  RLDB_TRY_VOID(fits_layout(info, call, s.x, s.data, op_attr::DataLayout, 0));
+  RLDB_TRY_VOID(fits_layout(info, call, s.w, s.kernel, op_attr::KernelLayout, 1));
   return s;
 }
 Result<support::Unit> groups_divide(const OpInfo& info, std::int64_t groups, const Expr* extent,
                                     std::string_view what) {
   const auto known = ir::const_int(extent);
   if (!known || *known % groups == 0) return support::Unit{};
-  return attr_error(info, "groups",
+  return attr_error(info, op_attr::Groups,
                     fmt::format("expects the number of {0} to be divisible by the number of groups, but the number of "
                                 "{0} is {1} while the number of groups is {2}",
                                 what, *known, groups));
@@ -139,10 +142,10 @@ Result<const Type*> conv(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
 
 Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(ConvSetting s, conv_setting(info, call));
-  auto extra = *attr_ints(call, "output_padding");
+  auto extra = *attr_ints(call, op_attr::OutputPadding);
   for (std::size_t i = 0; i < extra.size(); ++i)
     if (extra[i] >= s.strides[i] && extra[i] >= s.dilation[i] && extra[i] != 0)
-      return attr_error(info, "output_padding",
+      return attr_error(info, op_attr::OutputPadding,
                         "output_padding should be smaller than the strides, but it is " + std::to_string(extra[i]) +
                             " and the stride is " + std::to_string(s.strides[i]));
   if (!s.x->has_shape || !s.w->has_shape) return typed(make_ndim(ctx, int(s.out.size()), s.dtype, s.like));
@@ -175,36 +178,36 @@ Result<const Type*> conv_transpose(ir::Context& ctx, const OpInfo& info, const i
 Result<const Type*> pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
-  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
-  const Dims size = attr_dims(ctx, call, "pool_size");
-  auto strides = *attr_ints(call, "strides");
-  auto padding = *attr_ints(call, "padding");
-  RLDB_TRY_VOID(moderate(info, "padding", padding));
-  auto dilation = *attr_ints(call, "dilation");
-  RLDB_TRY_VOID(positive(info, "strides", strides));
-  RLDB_TRY_VOID(positive(info, "dilation", dilation));
+  RLDB_TRY(Layout layout, layout_of(info, call, op_attr::Layout, "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, op_attr::OutLayout, "NC" + letters));
+  const Dims size = attr_dims(ctx, call, op_attr::PoolSize);
+  auto strides = *attr_ints(call, op_attr::Strides);
+  auto padding = *attr_ints(call, op_attr::Padding);
+  RLDB_TRY_VOID(moderate(info, op_attr::Padding, padding));
+  auto dilation = *attr_ints(call, op_attr::Dilation);
+  RLDB_TRY_VOID(positive(info, op_attr::Strides, strides));
+  RLDB_TRY_VOID(positive(info, op_attr::Dilation, dilation));
   for (const Expr* e : size)
-    if (auto c = ir::const_int(e)) RLDB_TRY_VOID(positive(info, "pool_size", {*c}));
-  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+    if (auto c = ir::const_int(e)) RLDB_TRY_VOID(positive(info, op_attr::PoolSize, {*c}));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, op_attr::Layout, 0));
   if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
                                                     {'C', extent_of(ctx, layout, x->shape, 'C')}};
   for (std::size_t i = 0; i < letters.size(); ++i)
     extents.emplace_back(letters[i], window_count(ctx, extent_of(ctx, layout, x->shape, letters[i]), padding[i],
                                                   padding[letters.size() + i], size[i], strides[i], dilation[i],
-                                                  attr_bool(call, "ceil_mode")));
+                                                  attr_bool(call, op_attr::CeilMode)));
   return typed(make_tensor(ctx, shape_in(ctx, out, extents), x->dtype, x));
 }
 
 Result<const Type*> adaptive_pool(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
-  RLDB_TRY(Layout out, layout_of(info, call, "out_layout", "NC" + letters));
-  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  RLDB_TRY(Layout layout, layout_of(info, call, op_attr::Layout, "NC" + letters));
+  RLDB_TRY(Layout out, layout_of(info, call, op_attr::OutLayout, "NC" + letters));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, op_attr::Layout, 0));
   if (!x->has_shape) return typed(make_ndim(ctx, int(out.size()), x->dtype, x));
-  auto size = attr_ints(call, "output_size");
+  auto size = attr_ints(call, op_attr::OutputSize);
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
                                                     {'C', extent_of(ctx, layout, x->shape, 'C')}};
   for (std::size_t i = 0; i < letters.size(); ++i)
@@ -217,15 +220,15 @@ Result<const Type*> resize(ir::Context& ctx, const OpInfo& info, const ir::CallS
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const ir::ShapeType* s, shape_arg(info, call, 1));
   std::string letters(spatial(std::size_t(dims_in_name(info))));
-  RLDB_TRY(Layout layout, layout_of(info, call, "layout", "NC" + letters));
-  DType out = attr_dtype(call, "out_dtype");
+  RLDB_TRY(Layout layout, layout_of(info, call, op_attr::Layout, "NC" + letters));
+  DType out = attr_dtype(call, op_attr::OutDtype);
   if (out.is_void()) out = x->dtype;
   if (s->ndim != ir::kUnknownNdim && s->ndim != int(letters.size()))
     return type_error(info,
                       "expects the given output image size to be a " + std::to_string(letters.size()) +
                           "-dim shape, while the given one has ndim " + std::to_string(s->ndim),
                       1);
-  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, op_attr::Layout, 0));
   auto size = shape_arg_dims(call.args[1]);
   if (!x->has_shape || !size) return typed(make_ndim(ctx, int(layout.size()), out, x));
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
@@ -238,8 +241,8 @@ Result<const Type*> grid_sample(ir::Context& ctx, const OpInfo& info, const ir::
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   RLDB_TRY(const TensorType* g, tensor_arg(info, call, 1));
   bool volume = x->ndim == 5;
-  RLDB_TRY(Layout layout, layout_of(info, call, "layout", volume ? "NCDHW" : "NCHW"));
-  RLDB_TRY_VOID(fits_layout(info, call, x, layout, "layout", 0));
+  RLDB_TRY(Layout layout, layout_of(info, call, op_attr::Layout, volume ? "NCDHW" : "NCHW"));
+  RLDB_TRY_VOID(fits_layout(info, call, x, layout, op_attr::Layout, 0));
   if (g->ndim != ir::kUnknownNdim && x->ndim != ir::kUnknownNdim && g->ndim != x->ndim)
     return type_error(info,
                       "expects the grid to have as many dimensions as the data, they have ndim " +

@@ -97,7 +97,14 @@ Result<const Expr*> subtract(Legalizer& l, const ir::Call* c) { return of_elemen
 Result<const Expr*> divide(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Div>); }
 Result<const Expr*> maximum(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Max>); }
 Result<const Expr*> minimum(Legalizer& l, const ir::Call* c) { return of_elements(l, c, plain<BinaryKind::Min>); }
-Result<const Expr*> power(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::intrin::Pow>); }
+Result<const Expr*> power(Legalizer& l, const ir::Call* c) {
+  // As in TVM: `pow` is a function of floats.
+  const TensorType* out = tensor_type(c);
+  if (out && !out->dtype.is_void() && !out->dtype.is_float())
+    return refuse(c,
+                  "its operands are " + to_string(out->dtype) + ", not floats: cast them with R.astype, or multiply");
+  return of_elements(l, c, call<ir::intrin::Pow>);
+}
 Result<const Expr*> atan2(Legalizer& l, const ir::Call* c) { return of_elements(l, c, call<ir::intrin::Atan2>); }
 
 Result<const Expr*> floor_divide(Legalizer& l, const ir::Call* c) {

@@ -2,6 +2,8 @@
 #include "ops/legal/util.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/call_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -17,14 +19,15 @@ Result<const Expr*> runtime_call(Legalizer& l, const ir::Call* c, std::string_vi
   return static_cast<const Expr*>(call);
 }
 
-const Expr* in_group(Legalizer& l, const ir::Call* c) { return l.context().bool_imm(attr_bool(spec(c), "in_group")); }
+// A bool among the arguments of a packed function is an integer of 64 bits, as TVM has it.
+const Expr* in_group(Legalizer& l, const ir::Call* c) { return l.context().i64(attr_bool(spec(c), op_attr::InGroup)); }
 
 }  // namespace
 
 Result<const Expr*> allreduce(Legalizer& l, const ir::Call* c) {
   // The kinds of reduction by TVM's numbers.
   constexpr std::string_view kKinds[] = {"sum", "prod", "min", "max", "avg"};
-  const std::string_view wanted = attr_string(spec(c), "op_type");
+  const std::string_view wanted = attr_string(spec(c), op_attr::OpType);
   const auto* at = std::find(std::begin(kKinds), std::end(kKinds), wanted);
   if (at == std::end(kKinds)) return refuse(c, "there is no reduction \"" + std::string(wanted) + "\" over workers");
   const Expr* kind[] = {l.context().i64(at - std::begin(kKinds))};
@@ -36,15 +39,15 @@ Result<const Expr*> allgather(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> broadcast_from_worker0(Legalizer& l, const ir::Call* c) {
-  return runtime_call(l, c, runtime_function::DiscoBroadcast, {c->args[0], l.context().bool_imm(false)});
+  return runtime_call(l, c, runtime_function::DiscoBroadcast, {c->args[0], l.context().i64(0)});
 }
 
 // The parts are made the first axis, and each worker gets one.
 Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   ir::Context& ctx = l.context();
-  const auto axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  const Expr* workers = ctx.i64(attr_int(spec(c), "num_workers"));
+  const auto axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  const Expr* workers = ctx.i64(attr_int(spec(c), op_attr::NumWorkers));
   Dims dims;
   std::vector<int> order{int(axis)};
   for (std::size_t i = 0; i < x->shape.size(); ++i) {
@@ -65,7 +68,7 @@ Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
                               [&](Te& te) -> Tensors { return {Topi(te).transpose(te.in[0], order)}; }));
     parts = l.blocks().emit(parts, "gv");
   }
-  return runtime_call(l, c, runtime_function::DiscoScatter, {parts, ctx.bool_imm(false)});
+  return runtime_call(l, c, runtime_function::DiscoScatter, {parts, ctx.i64(0)});
 }
 
 // Each worker cuts its part out of what all of them have.
@@ -73,7 +76,7 @@ Result<const Expr*> replica_to_shard(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
   ir::Context& ctx = l.context();
-  const auto axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  const auto axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   const Type* id_type = ctx.shape_type_ndim();
   const Expr* callee[] = {ctx.extern_func(runtime_function::DiscoWorkerId)};
   const Type* types[] = {id_type};

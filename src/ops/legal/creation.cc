@@ -5,6 +5,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -130,7 +131,7 @@ Result<const Expr*> triu(Legalizer& l, const ir::Call* c) { return triangle(l, c
 
 Result<const Expr*> one_hot(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  int axis = axis_of(attr_int(spec(c), "axis"), out->ndim);
+  int axis = axis_of(attr_int(spec(c), op_attr::Axis), out->ndim);
   return l.call_te("one_hot", c->args.first(1), c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {te.graph.compute(

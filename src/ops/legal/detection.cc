@@ -1,6 +1,8 @@
 // Legalisation: boxes counted, and decoded from anchors.
 #include "ops/legal/boxes.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/vision_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -9,9 +11,9 @@ using ir::Stmt;
 
 Result<const Expr*> get_valid_counts(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  const double threshold = attr_float(spec(c), "score_threshold");
-  const std::int64_t id = attr_int(spec(c), "id_index");
-  const std::int64_t score = attr_int(spec(c), "score_index");
+  const double threshold = attr_float(spec(c), op_attr::ScoreThreshold);
+  const std::int64_t id = attr_int(spec(c), op_attr::IdIndex);
+  const std::int64_t score = attr_int(spec(c), op_attr::ScoreIndex);
   return l.call_te("get_valid_counts", c->args, c->type, [&](Te& te) -> Tensors {
     const Tensor data = te.in[0];
     const DType i32 = DType::Int(32);
@@ -63,11 +65,11 @@ Result<const Expr*> multibox_transform_loc(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* cls, known_arg(c, 0));
   RLDB_TRY_VOID(known_arg(c, 1));
   RLDB_TRY_VOID(known_arg(c, 2));
-  const auto variances = floats_of(c, "variances");
+  const auto variances = floats_of(c, op_attr::Variances);
   if (variances.size() != 4) return refuse(c, "there are not four variances");
-  const bool clip = attr_bool(spec(c), "clip");
-  const double threshold = attr_float(spec(c), "threshold");
-  const bool background = attr_bool(spec(c), "keep_background");
+  const bool clip = attr_bool(spec(c), op_attr::Clip);
+  const double threshold = attr_float(spec(c), op_attr::Threshold);
+  const bool background = attr_bool(spec(c), op_attr::KeepBackground);
   return l.call_te("multibox_transform_loc", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     ir::Context& ctx = te.ctx;

@@ -2,6 +2,8 @@
 #include "ops/layout.h"
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/image_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -132,10 +134,10 @@ Result<const Expr*> grid_sample(Legalizer& l, const ir::Call* c) {
   if (!x->dtype.is_float() || !g->dtype.is_float()) return refuse(c, "the data or the grid are not floats");
   Grid grid;
   grid.letters = x->ndim == 5 ? "DHW" : "HW";
-  RLDB_TRY(grid.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + grid.letters));
-  grid.method = attr_string(spec(c), "method");
-  grid.padding = attr_string(spec(c), "padding_mode");
-  grid.corners = attr_bool(spec(c), "align_corners");
+  RLDB_TRY(grid.layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NC" + grid.letters));
+  grid.method = attr_string(spec(c), op_attr::Method);
+  grid.padding = attr_string(spec(c), op_attr::PaddingMode);
+  grid.corners = attr_bool(spec(c), op_attr::AlignCorners);
   grid.last = ir::is_const(g->shape.back(), std::int64_t(grid.letters.size()));
   const bool known =
       grid.method == "nearest" || grid.method == "bilinear" || (grid.method == "bicubic" && x->ndim == 4);

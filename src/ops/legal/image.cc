@@ -3,6 +3,8 @@
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/image_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -114,12 +116,12 @@ Result<const Expr*> resize(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   Resize r;
   r.letters = op_name(c) == short_op::ImageResize3d ? "DHW" : "HW";
-  RLDB_TRY(r.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + r.letters));
-  r.method = attr_string(spec(c), "method");
-  r.transform = attr_string(spec(c), "coordinate_transformation_mode");
-  r.rounding = attr_string(spec(c), "rounding_method");
-  r.alpha = attr_float(spec(c), "cubic_alpha");
-  r.exclude = attr_int(spec(c), "cubic_exclude") != 0;
+  RLDB_TRY(r.layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NC" + r.letters));
+  r.method = attr_string(spec(c), op_attr::Method);
+  r.transform = attr_string(spec(c), op_attr::CoordinateTransformationMode);
+  r.rounding = attr_string(spec(c), op_attr::RoundingMethod);
+  r.alpha = attr_float(spec(c), op_attr::CubicAlpha);
+  r.exclude = attr_int(spec(c), op_attr::CubicExclude) != 0;
   if (r.transform == "tf_crop_and_resize") return refuse(c, "the mode tf_crop_and_resize is not lowered");
   if (r.method != "nearest_neighbor" && r.method != "linear" && r.method != "cubic")
     return refuse(c, "the method \"" + std::string(r.method) + "\" is not lowered");
@@ -161,7 +163,7 @@ Result<const Expr*> resize(Legalizer& l, const ir::Call* c) {
 // Coordinates from -1 to 1 mapped by each sample's 2 x 3 matrix.
 Result<const Expr*> affine_grid(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  bool corners = attr_bool(spec(c), "align_corners");
+  bool corners = attr_bool(spec(c), op_attr::AlignCorners);
   return l.call_te("affine_grid", c->args.first(1), c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     ir::Context& ctx = te.ctx;

@@ -2,6 +2,8 @@
 #include "ops/legal/statements.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -17,6 +19,9 @@ const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
 }
 
 const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
+  // One update after the other, as in TVM: of several at one place the last one weighs most.
+  if (how == "mean")
+    return ir::div(ctx, ctx.binary(ir::BinaryKind::Add, old_value, update), ctx.literal(old_value->dtype(), 2));
   if (how == "add") return ctx.binary(ir::BinaryKind::Add, old_value, update);
   if (how == "mul") return ctx.binary(ir::BinaryKind::Mul, old_value, update);
   if (how == "max") return ctx.binary(ir::BinaryKind::Max, old_value, update);
@@ -50,9 +55,9 @@ Result<const Expr*> scatter(
 Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
-  bool flat = attr_is_none(spec(c), "axis");
-  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  std::string_view mode = attr_string(spec(c), "mode");
+  bool flat = attr_is_none(spec(c), op_attr::Axis);
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  std::string_view mode = attr_string(spec(c), op_attr::Mode);
   const TensorType* indices = tensor_type(c->args[1]);
   std::size_t index_ndim = indices ? std::size_t(indices->ndim) : 0;
   return l.call_te("take", indices ? c->args : c->args.first(1), c->type, [&](Te& te) -> Tensors {
@@ -97,7 +102,7 @@ Result<const Expr*> strided_slice(Legalizer& l, const ir::Call* c) {
   auto begin = prims_arg(c->args[2]);
   auto strides = c->args.size() > 4 ? prims_arg(c->args[4]) : std::nullopt;
   if (!axes || !begin || (c->args.size() > 4 && !strides)) return refuse(c, "the bounds are not literal tuples");
-  bool inbound = attr_bool(spec(c), "assume_inbound");
+  bool inbound = attr_bool(spec(c), op_attr::AssumeInbound);
   return l.call_te("strided_slice", c->args.first(1), c->type, [&](Te& te) -> Tensors {
     Tensor in = te.in[0];
     ExprList from(in->shape.size(), nullptr);
@@ -183,7 +188,7 @@ Result<const Expr*> dynamic_strided_slice(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> gather_elements(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   return l.call_te("gather", c->args, c->type, [&](Te& te) -> Tensors {
     return {te.graph.compute(
         te.in[1]->shape,
@@ -199,7 +204,7 @@ Result<const Expr*> gather_elements(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> gather_nd(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY(const TensorType* indices, known_arg(c, 1));
-  std::size_t batch = std::size_t(attr_int(spec(c), "batch_dims"));
+  std::size_t batch = std::size_t(attr_int(spec(c), op_attr::BatchDims));
   std::size_t depth = std::size_t(ir::const_int(indices->shape.back()).value_or(0));
   std::size_t index_ndim = indices->shape.size();
   return l.call_te("gather_nd", c->args, c->type, [&](Te& te) -> Tensors {
@@ -292,7 +297,7 @@ Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
   if (!fits)
     return refuse(c, "the values have the shape " + shape_text(values->shape) + ", which does not broadcast to " +
                          shape_text(written));
-  bool accumulate = attr_bool(spec(c), "accumulate");
+  bool accumulate = attr_bool(spec(c), op_attr::Accumulate);
   std::size_t n = indices.size();
   return scatter(l, c, "index_put", c->args,
                  [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
@@ -366,9 +371,8 @@ const Stmt* scatter_rows(ir::Context& ctx, const Scattered& s, Buffers in, const
 
 Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  std::string_view how = attr_string(spec(c), "reduction");
-  if (how == "mean") return refuse(c, "the reduction \"mean\" is not lowered");
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  std::string_view how = attr_string(spec(c), op_attr::Reduction);
   return scatter(l, c, "scatter_elements", c->args,
                  [axis, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
                    if (rows_agree(ctx, out, in[1], axis)) return scatter_rows(ctx, {axis, how}, in, out);
@@ -385,7 +389,8 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   for (const std::size_t i : {0, 2}) RLDB_TRY_VOID(known_arg(c, i));
   auto depth = indices->shape.empty() ? std::nullopt : ir::const_int(indices->shape.back());
   if (!depth) return refuse(c, "the last dim of the indices is not known");
-  std::string_view how = attr_string(spec(c), "reduction");
+  std::string_view how = attr_string(spec(c), op_attr::Reduction);
+  if (how == "mean") return refuse(c, "the reduction \"mean\" is of R.scatter_elements, it is not lowered here");
   std::size_t n = std::size_t(*depth);
   return scatter(l, c, "scatter_nd", c->args,
                  [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
@@ -404,7 +409,7 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   return l.call_te("slice_scatter", c->args.first(2), c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     const Expr* start = slice_begin(te.ctx, te.map(c->args[2]), t.i64(1), te.in[0]->shape[axis], false);
@@ -426,7 +431,7 @@ Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> bucketize(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  bool right = attr_bool(spec(c), "right");
+  bool right = attr_bool(spec(c), op_attr::Right);
   // The number of boundaries that are below (or not above) the element.
   return l.call_te("bucketize", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -473,8 +478,8 @@ Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 1));
   RLDB_TRY(const TensorType* indices, known_arg(c, 2));
   RLDB_TRY(const TensorType* out, known_result(c));
-  bool flat = attr_is_none(spec(c), "axis");
-  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  bool flat = attr_is_none(spec(c), op_attr::Axis);
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   std::size_t index_ndim = indices->shape.size();
   return l.call_te("take_backward", c->args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;

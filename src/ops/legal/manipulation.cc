@@ -2,6 +2,10 @@
 #include <algorithm>
 
 #include "ops/legal/util.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::legal {
@@ -17,13 +21,13 @@ Result<const Expr*> broadcast_to(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> concat(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  int axis = attr_is_none(spec(c), "axis") ? 0 : axis_of(attr_int(spec(c), "axis"), out->ndim);
+  int axis = attr_is_none(spec(c), op_attr::Axis) ? 0 : axis_of(attr_int(spec(c), op_attr::Axis), out->ndim);
   return l.call_te("concatenate", c->args, c->type, [&](Te& te) -> Tensors { return {Topi(te).concat(te.in, axis)}; });
 }
 
 Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), out->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), out->ndim));
   return l.call_te("stack", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {te.graph.compute(
@@ -43,7 +47,7 @@ Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> expand_dims(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  auto axes = axes_of(*attr_ints(spec(c), "axis"), out->ndim);
+  auto axes = axes_of(*attr_ints(spec(c), op_attr::Axis), out->ndim);
   return l.call_te("expand_dims", c->args, c->type,
                    [&](Te& te) -> Tensors { return {Topi(te).expand_dims(te.in[0], axes)}; });
 }
@@ -51,7 +55,7 @@ Result<const Expr*> expand_dims(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> squeeze(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes;
-  if (auto given = attr_ints(spec(c), "axis")) {
+  if (auto given = attr_ints(spec(c), op_attr::Axis)) {
     axes = axes_of(*given, x->ndim);
   } else {
     for (int i = 0; i < x->ndim; ++i)
@@ -90,7 +94,7 @@ Result<const Expr*> flatten(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> order;
-  if (auto axes = attr_ints(spec(c), "axes"))
+  if (auto axes = attr_ints(spec(c), op_attr::Axes))
     order = axes_of(*axes, x->ndim);
   else
     for (int i = x->ndim; i-- > 0;) order.push_back(i);
@@ -100,16 +104,16 @@ Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   const auto* tuple = ir::as<ir::TupleType>(c->type);
   for (const Type* f : tuple->fields)
     if (const auto* t = ir::as<TensorType>(f); !t || !t->has_shape)
       return refuse(c, "the shapes of the pieces are not known");
-  bool sections = !ir::find_attr(c->attrs, "indices_or_sections")->is(ir::AttrKind::List);
+  bool sections = !ir::find_attr(c->attrs, op_attr::IndicesOrSections)->is(ir::AttrKind::List);
   const auto extent = ir::const_int(x->shape[axis]);
   // Where the pieces begin; indices need not ascend. Sections follow each other.
   std::vector<std::int64_t> begins;
-  if (!sections) begins = *attr_ints(spec(c), "indices_or_sections");
+  if (!sections) begins = *attr_ints(spec(c), op_attr::IndicesOrSections);
   for (std::int64_t& begin : begins) begin = std::clamp<std::int64_t>(begin, 0, extent.value_or(INT64_MAX));
   return l.call_te("split", c->args, c->type, [&](Te& te) -> Tensors {
     Tensors out;
@@ -138,9 +142,9 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> repeat(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
-  std::int64_t n = attr_int(spec(c), "repeats");
-  bool flat = attr_is_none(spec(c), "axis");
-  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::int64_t n = attr_int(spec(c), op_attr::Repeats);
+  bool flat = attr_is_none(spec(c), op_attr::Axis);
+  std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   return l.call_te("repeat", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
@@ -175,7 +179,7 @@ Result<const Expr*> tile(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> flip(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   return l.call_te("flip", c->args, c->type, [&](Te& te) -> Tensors {
     Tensor in = te.in[0];
     return {te.graph.compute(
@@ -191,8 +195,8 @@ Result<const Expr*> flip(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> reverse_sequence(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t seq = std::size_t(axis_of(attr_int(spec(c), "seq_axis"), x->ndim));
-  std::size_t batch = std::size_t(axis_of(attr_int(spec(c), "batch_axis"), x->ndim));
+  std::size_t seq = std::size_t(axis_of(attr_int(spec(c), op_attr::SeqAxis), x->ndim));
+  std::size_t batch = std::size_t(axis_of(attr_int(spec(c), op_attr::BatchAxis), x->ndim));
   return l.call_te("reverse_sequence", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
@@ -217,8 +221,8 @@ Result<const Expr*> meshgrid(Legalizer& l, const ir::Call* c) {
   const auto* tuple = ir::as<ir::TupleType>(c->type);
   const auto* first = ir::as<TensorType>(tuple->fields[0]);
   if (!first->has_shape) return refuse(c, "the shapes of the tensors are not known");
-  bool swap =
-      !attr_is_none(spec(c), "indexing") && attr_string(spec(c), "indexing") == "xy" && tuple->fields.size() > 1;
+  bool swap = !attr_is_none(spec(c), op_attr::Indexing) && attr_string(spec(c), op_attr::Indexing) == "xy" &&
+              tuple->fields.size() > 1;
   return l.call_te("meshgrid", c->args, c->type, [&](Te& te) -> Tensors {
     ExprList shape = mapped(te, first->shape);
     Tensors out;
@@ -231,59 +235,9 @@ Result<const Expr*> meshgrid(Legalizer& l, const ir::Call* c) {
   });
 }
 
-Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  RLDB_TRY(const TensorType* out, known_result(c));
-  const ir::Attr* map = ir::find_attr(c->attrs, "index_map");
-  const ir::Node* node = map->is(ir::AttrKind::Opaque) && !map->items.empty() ? map->items[0]->node : map->node;
-  const auto* lambda = ir::as<ir::Lambda>(node);
-  if (!lambda) return refuse(c, "the index map is not a lambda");
-  const ir::Attr* pad = ir::find_attr(c->attrs, "pad_value");
-  DType t = x->dtype;
-  double pad_value = float_of(pad).value_or(0);
-  // The output is filled, then every element of the input goes to its place: needs no inverse of the map.
-  return l.call_te("te_layout_transform", c->args, c->type, [&](Te& te) -> Tensors {
-    ir::Context& ctx = te.ctx;
-    te::Graph::OutputSpec spec_of[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    bool covers = ir::const_int(ir::product(ctx, x->shape)) &&
-                  ir::const_int(ir::product(ctx, x->shape)) == ir::const_int(ir::product(ctx, out->shape));
-    auto write = [&ctx, lambda, t, pad_value, covers](std::span<const ir::Buffer* const> in,
-                                                      std::span<const ir::Buffer* const> outs) -> const ir::Stmt* {
-      auto nest = [&](ir::Span<const Expr*> shape, const std::function<const ir::Stmt*(const ExprList&)>& body) {
-        std::vector<const ir::Var*> loops;
-        ExprList idx;
-        for (std::size_t i = 0; i < shape.size(); ++i) {
-          loops.push_back(ctx.var("i" + std::to_string(i), ctx.int64()));
-          idx.push_back(loops.back());
-        }
-        const ir::Stmt* s = body(idx);
-        for (std::size_t i = loops.size(); i-- > 0;)
-          s = ctx.for_stmt(loops[i], ctx.i64(0), shape[i], ir::ForKind::Serial, s);
-        return s;
-      };
-      std::vector<const ir::Stmt*> parts;
-      if (!covers)
-        parts.push_back(nest(outs[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
-          return ctx.store(outs[0], ctx.literal(t, pad_value), idx);
-        }));
-      parts.push_back(nest(in[0]->shape, [&](const ExprList& idx) -> const ir::Stmt* {
-        ir::VarMap place;
-        for (std::size_t i = 0; i < idx.size(); ++i)
-          place[lambda->params[i]] = ir::cast_to(ctx, lambda->params[i]->dtype(), idx[i]);
-        ExprList to;
-        for (const Expr* r : lambda->results)
-          to.push_back(ir::cast_to(ctx, DType::Int(64), ir::substitute(ctx, r, place)));
-        return ctx.store(outs[0], ctx.load(in[0], idx), to);
-      }));
-      return ctx.seq_stmt(parts);
-    };
-    return te.graph.extern_op(spec_of, te.in, write, "te_layout_transform");
-  });
-}
-
 Result<const Expr*> pixel_shuffle(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
-  std::int64_t r = attr_int(spec(c), "upscale_factor");
+  std::int64_t r = attr_int(spec(c), op_attr::UpscaleFactor);
   return l.call_te("pixel_shuffle", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     std::size_t n = out->shape.size();
@@ -304,9 +258,9 @@ Result<const Expr*> pixel_shuffle(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> pad(Legalizer& l, const ir::Call* c) {
-  auto widths = *attr_ints(spec(c), "pad_width");
-  std::string_view mode = attr_string(spec(c), "pad_mode");
-  double value = attr_float(spec(c), "pad_value");
+  auto widths = *attr_ints(spec(c), op_attr::PadWidth);
+  std::string_view mode = attr_string(spec(c), op_attr::PadMode);
+  double value = attr_float(spec(c), op_attr::PadValue);
   if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular")
     return refuse(c, "the mode \"" + std::string(mode) + "\" is not lowered");
   return l.call_te("pad", c->args, c->type, [&](Te& te) -> Tensors {

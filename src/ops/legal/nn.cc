@@ -3,6 +3,10 @@
 
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -57,7 +61,7 @@ Tensor softmax_of(Topi& t, Tensor x, int axis, bool log) {
   Tensor top = g.reduce(
       outer, [&](Indices i) { return load(x, with(i, k1[0].var)); }, k1, g.max_reducer(x->dtype), "T_softmax_maxelem");
   ir::IterVar k2[] = {g.reduce_axis(x->shape[a], "k")};
-  ir::NamedAttr attrs[] = {t.ctx.named("axis", t.ctx.attr(axis))};
+  ir::NamedAttr attrs[] = {t.ctx.named(op_attr::Axis, t.ctx.attr(axis))};
   auto shifted = [&](const ExprList& at, const ExprList& row) -> const Expr* {
     return t.ctx.binary(BinaryKind::Sub, load(x, at), load(top, row));
   };
@@ -119,7 +123,7 @@ Result<const Expr*> silu(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> leakyrelu(Legalizer& l, const ir::Call* c) {
-  double alpha = attr_float(spec(c), "alpha");
+  double alpha = attr_float(spec(c), op_attr::Alpha);
   return l.call_te("leaky_relu", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     DType d = te.in[0]->dtype;
@@ -132,7 +136,7 @@ Result<const Expr*> leakyrelu(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> prelu(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* alpha, known_arg(c, 1));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   if (alpha->ndim != 1) return refuse(c, "the slopes must be 1-dimensional");
   return l.call_te("prelu", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -151,8 +155,8 @@ Result<const Expr*> prelu(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
-  double beta = attr_float(spec(c), "beta");
-  double threshold = attr_float(spec(c), "threshold");
+  double beta = attr_float(spec(c), op_attr::Beta);
+  double threshold = attr_float(spec(c), op_attr::Threshold);
   return l.call_te("softplus", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     DType d = te.in[0]->dtype;
@@ -169,7 +173,7 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
 
 static Result<const Expr*> softmax_with(Legalizer& l, const ir::Call* c, bool log) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
+  int axis = axis_of(attr_int(spec(c), op_attr::Axis), x->ndim);
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {softmax_of(t, te.in[0], axis, log)};
@@ -320,10 +324,10 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
 
 Result<const Expr*> layer_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  auto axes = axes_of(*attr_ints(spec(c), "axes"), x->ndim);
-  double epsilon = attr_float(spec(c), "epsilon");
-  bool center = attr_bool(spec(c), "center");
-  bool scale = attr_bool(spec(c), "scale");
+  auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
+  double epsilon = attr_float(spec(c), op_attr::Epsilon);
+  bool center = attr_bool(spec(c), op_attr::Center);
+  bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("layer_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon,
@@ -337,9 +341,9 @@ Result<const Expr*> layer_norm(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  auto axes = axes_of(*attr_ints(spec(c), "axes"), x->ndim);
-  std::size_t channel = std::size_t(axis_of(attr_int(spec(c), "channel_axis"), x->ndim));
-  double epsilon = attr_float(spec(c), "epsilon");
+  auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
+  std::size_t channel = std::size_t(axis_of(attr_int(spec(c), op_attr::ChannelAxis), x->ndim));
+  double epsilon = attr_float(spec(c), op_attr::Epsilon);
   return l.call_te("instance_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     return {normalised(t, te.in[0], te.in[1], te.in[2], axes, epsilon, "T_instance_norm",
@@ -350,12 +354,12 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
 // The channel axis is split into (groups, channels a group); the second part is normalised with the other axes.
 Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  auto axes = axes_of(*attr_ints(spec(c), "axes"), x->ndim);
-  int channel = axis_of(attr_int(spec(c), "channel_axis"), x->ndim);
-  std::int64_t groups = attr_int(spec(c), "num_groups");
-  double epsilon = attr_float(spec(c), "epsilon");
-  bool center = attr_bool(spec(c), "center");
-  bool scale = attr_bool(spec(c), "scale");
+  auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
+  int channel = axis_of(attr_int(spec(c), op_attr::ChannelAxis), x->ndim);
+  std::int64_t groups = attr_int(spec(c), op_attr::NumGroups);
+  double epsilon = attr_float(spec(c), op_attr::Epsilon);
+  bool center = attr_bool(spec(c), op_attr::Center);
+  bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("group_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
@@ -377,8 +381,8 @@ Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  auto axes = axes_of(*attr_ints(spec(c), "axes"), x->ndim);
-  double epsilon = attr_float(spec(c), "epsilon");
+  auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
+  double epsilon = attr_float(spec(c), op_attr::Epsilon);
   return l.call_te("rms_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;
@@ -416,12 +420,12 @@ Result<const Expr*> rms_norm(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> batch_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
-  double epsilon = attr_float(spec(c), "epsilon");
-  double momentum = attr_float(spec(c), "momentum");
-  bool training = attr_bool(spec(c), "training");
-  bool center = attr_bool(spec(c), "center");
-  bool scale = attr_bool(spec(c), "scale");
+  int axis = axis_of(attr_int(spec(c), op_attr::Axis), x->ndim);
+  double epsilon = attr_float(spec(c), op_attr::Epsilon);
+  double momentum = attr_float(spec(c), op_attr::Momentum);
+  bool training = attr_bool(spec(c), op_attr::Training);
+  bool center = attr_bool(spec(c), op_attr::Center);
+  bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("batch_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     Tensor in = te.in[0];
@@ -483,8 +487,8 @@ ExprList at_class(Indices i, bool batched, const Expr* which) {
 
 Result<const Expr*> nll_loss(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* p, known_arg(c, 0));
-  std::string_view reduction = attr_string(spec(c), "reduction");
-  std::int64_t ignore = attr_int(spec(c), "ignore_index");
+  std::string_view reduction = attr_string(spec(c), op_attr::Reduction);
+  std::int64_t ignore = attr_int(spec(c), op_attr::IgnoreIndex);
   bool weighted = c->args.size() > 2;
   return l.call_te(weighted ? "nll_loss" : "nll_loss_without_weight", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -521,8 +525,8 @@ Result<const Expr*> nll_loss(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* p, known_arg(c, 1));
   RLDB_TRY(const TensorType* target_type, known_arg(c, 2));
-  std::string_view reduction = attr_string(spec(c), "reduction");
-  std::int64_t ignore = attr_int(spec(c), "ignore_index");
+  std::string_view reduction = attr_string(spec(c), op_attr::Reduction);
+  std::int64_t ignore = attr_int(spec(c), op_attr::IgnoreIndex);
   bool weighted = c->args.size() > 3;
   return l.call_te(
       weighted ? "nll_loss_backward" : "te_nll_loss_backward_no_weight", c->args, c->type, [&](Te& te) -> Tensors {
@@ -598,14 +602,14 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     if (!own || !all || *own == 0 || *all % *own != 0)
       return refuse(c, "the heads of the queries are no multiple of those of the keys and values");
   }
-  const bool windowed = !attr_is_none(spec(c), "window_size");
-  const std::int64_t window = windowed ? attr_int(spec(c), "window_size") : 0;
-  if (windowed && attr_is_none(spec(c), "causal_mask"))
+  const bool windowed = !attr_is_none(spec(c), op_attr::WindowSize);
+  const std::int64_t window = windowed ? attr_int(spec(c), op_attr::WindowSize) : 0;
+  if (windowed && attr_is_none(spec(c), op_attr::CausalMask))
     return refuse(c, "a window without a causal mask is not lowered");
   if (windowed && window < 1) return refuse(c, "a window has at least one key");
-  const ir::Attr* scale = ir::find_attr(c->attrs, "scale");
+  const ir::Attr* scale = ir::find_attr(c->attrs, op_attr::Scale);
   std::string_view causal =
-      attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
+      attr_is_none(spec(c), op_attr::CausalMask) ? std::string_view() : attr_string(spec(c), op_attr::CausalMask);
   if (!causal.empty() && causal != "TopLeft" && causal != "BottomRight")
     return refuse(
         c, "the causal mask \"" + std::string(causal) + "\" is not lowered; it is \"TopLeft\" or \"BottomRight\"");
@@ -703,8 +707,8 @@ const Expr* clamp(ir::Context& ctx, const Expr* e, const Expr* low, const Expr* 
 
 Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  DType out = attr_dtype(spec(c), "out_dtype");
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  DType out = attr_dtype(spec(c), op_attr::OutDtype);
   QuantCall q = quant_call(l, c);
   return l.call_te("quantize", q.args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -729,8 +733,8 @@ Result<const Expr*> quantize(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> dequantize(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  DType out = attr_dtype(spec(c), "out_dtype");
+  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  DType out = attr_dtype(spec(c), op_attr::OutDtype);
   QuantCall q = quant_call(l, c);
   return l.call_te("dequantize", q.args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);

@@ -2,6 +2,9 @@
 // kernels for a CPU do it.
 #include "ops/legal/statements.h"
 #include "rldb/bytecode/runtime_function.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -54,8 +57,8 @@ Result<support::Unit> can_be_ordered(const ir::Call* c, DType t) {
 Result<const Expr*> sort(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY_VOID(can_be_ordered(c, x->dtype));
-  const int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
-  const bool ascend = !attr_bool(spec(c), "descending");
+  const int axis = axis_of(attr_int(spec(c), op_attr::Axis), x->ndim);
+  const bool ascend = !attr_bool(spec(c), op_attr::Descending);
   return l.call_te("sort", c->args, c->type, [&](Te& te) -> Tensors {
     Tensor in = te.in[0];
     return ordered(
@@ -68,8 +71,8 @@ Result<const Expr*> argsort(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(can_be_ordered(c, x->dtype));
-  const int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
-  const bool ascend = !attr_bool(spec(c), "descending");
+  const int axis = axis_of(attr_int(spec(c), op_attr::Axis), x->ndim);
+  const bool ascend = !attr_bool(spec(c), op_attr::Descending);
   return l.call_te("argsort", c->args, c->type,
                    [&](Te& te) -> Tensors { return {argsorted(te, te.in[0], axis, ascend, out->dtype)}; });
 }
@@ -77,13 +80,13 @@ Result<const Expr*> argsort(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> topk(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY_VOID(can_be_ordered(c, x->dtype));
-  const std::string_view ret_type = attr_string(spec(c), "ret_type");
-  const int axis = axis_of(attr_int(spec(c), "axis"), x->ndim);
-  const bool largest = attr_bool(spec(c), "largest");
-  std::int64_t k = attr_int(spec(c), "k");
+  const std::string_view ret_type = attr_string(spec(c), op_attr::RetType);
+  const int axis = axis_of(attr_int(spec(c), op_attr::Axis), x->ndim);
+  const bool largest = attr_bool(spec(c), op_attr::Largest);
+  std::int64_t k = attr_int(spec(c), op_attr::K);
   const auto extent = ir::const_int(x->shape[std::size_t(axis)]);
   if (k < 1 || (extent && *extent < k)) k = 0;  // all
-  DType index = attr_dtype(spec(c), "dtype");
+  DType index = attr_dtype(spec(c), op_attr::Dtype);
   if (index.is_void()) index = x->dtype;
   return l.call_te("topk", c->args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
@@ -135,9 +138,9 @@ const Stmt* scan_rows(Writer& w, Topi& t, topi::Element element, const ir::Buffe
 Result<const Expr*> scan(Legalizer& l, const ir::Call* c, topi::Element element, double identity) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
-  const bool flat = attr_is_none(spec(c), "axis");
-  const std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), "axis"), x->ndim));
-  const bool exclusive = attr_bool(spec(c), "exclusive");
+  const bool flat = attr_is_none(spec(c), op_attr::Axis);
+  const std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
+  const bool exclusive = attr_bool(spec(c), op_attr::Exclusive);
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi outer(te);
     ir::Context& ctx = te.ctx;
@@ -196,9 +199,9 @@ Tensor joined_axes(Topi& t, Tensor x, const std::vector<int>& axes) {
 Result<const Expr*> median(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY_VOID(can_be_ordered(c, x->dtype));
-  const auto given = attr_ints(spec(c), "axis");
+  const auto given = attr_ints(spec(c), op_attr::Axis);
   std::vector<int> axes = given ? axes_of(*given, x->ndim) : topi::all_axes(x->ndim);
-  const bool keep = attr_bool(spec(c), "keepdims");
+  const bool keep = attr_bool(spec(c), op_attr::Keepdims);
   const bool one_axis = given && given->size() == 1;
   for (int a : axes)
     if (ir::is_const(x->shape[std::size_t(a)], 0)) return refuse(c, "there is no median of no elements");

@@ -2,6 +2,7 @@
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -92,13 +93,13 @@ Result<const Expr*> attention_var_len(Legalizer& l, const ir::Call* c) {
     if (starts->ndim != 1 || !starts->dtype.is_int())
       return refuse(c, "the starts of the sequences are no vector of integers");
   }
-  const bool windowed = !attr_is_none(spec(c), "window_size");
-  const std::int64_t window = windowed ? attr_int(spec(c), "window_size") : 0;
+  const bool windowed = !attr_is_none(spec(c), op_attr::WindowSize);
+  const std::int64_t window = windowed ? attr_int(spec(c), op_attr::WindowSize) : 0;
   const std::string_view causal =
-      attr_is_none(spec(c), "causal_mask") ? std::string_view() : attr_string(spec(c), "causal_mask");
+      attr_is_none(spec(c), op_attr::CausalMask) ? std::string_view() : attr_string(spec(c), op_attr::CausalMask);
   if (windowed && (causal.empty() || window < 1))
     return refuse(c, "a window is of at least one key, and has a causal mask");
-  const ir::Attr* given = ir::find_attr(c->attrs, "scale");
+  const ir::Attr* given = ir::find_attr(c->attrs, op_attr::Scale);
   return l.call_te("attention_var_len", c->args.first(5), c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
     const DType d = q->dtype;

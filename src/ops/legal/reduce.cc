@@ -2,6 +2,9 @@
 #include "ops/infer/subscripts.h"
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -9,7 +12,7 @@ using ir::BinaryKind;
 
 namespace {
 std::vector<int> reduce_axes(const ir::Call* c, int ndim) {
-  auto axes = attr_ints(spec(c), "axis");
+  auto axes = attr_ints(spec(c), op_attr::Axis);
   return axes ? axes_of(*axes, ndim) : topi::all_axes(ndim);
 }
 Tensor mean_of(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims) {
@@ -30,7 +33,7 @@ using Reduction = Tensor (*)(Topi& t, Tensor x, const std::vector<int>& axes, bo
 Result<const Expr*> reduction(Legalizer& l, const ir::Call* c, Reduction body, std::optional<int> identity = {}) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes = reduce_axes(c, x->ndim);
-  bool keep = attr_bool(spec(c), "keepdims");
+  bool keep = attr_bool(spec(c), op_attr::Keepdims);
   const bool empty =
       std::any_of(axes.begin(), axes.end(), [&](int a) { return ir::is_const(x->shape[std::size_t(a)], 0); });
   if (empty && identity) {
@@ -93,7 +96,7 @@ static Result<const Expr*> argreduce(Legalizer& l, const ir::Call* c, bool want_
   RLDB_TRY_VOID(has_elements(c));
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   std::vector<int> axes = reduce_axes(c, x->ndim);
-  bool keep = attr_bool(spec(c), "keepdims");
+  bool keep = attr_bool(spec(c), op_attr::Keepdims);
   return l.call_te(op_name(c), c->args, c->type,
                    [&](Te& te) -> Tensors { return {Topi(te).argreduce(te.in[0], axes, keep, want_max)}; });
 }
@@ -129,7 +132,7 @@ Result<const Expr*> collapse_sum(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> matmul(Legalizer& l, const ir::Call* c) {
-  DType out = attr_dtype(spec(c), "out_dtype");
+  DType out = attr_dtype(spec(c), op_attr::OutDtype);
   const TensorType* a = tensor_type(c->args[0]);
   if (out.is_void()) out = a->dtype;
   RLDB_TRY_VOID(known_result(c));
@@ -162,7 +165,7 @@ std::string ellipsis_names(std::size_t count) {
 Result<std::string> name_every_dim(const ir::Call* c, std::vector<std::string>& terms) {
   constexpr std::size_t kMaxDims = 10;  // of an ellipsis
   const OpInfo& info = *find(c->callee);
-  RLDB_TRY(infer::Subscripts subscripts, infer::read_subscripts(info, attr_string(spec(c), "subscripts")));
+  RLDB_TRY(infer::Subscripts subscripts, infer::read_subscripts(info, attr_string(spec(c), op_attr::Subscripts)));
   RLDB_TRY(const auto operands, tensors_arg(info, spec(c), 0));
   std::size_t most = 0;
   for (std::size_t i = 0; i < subscripts.terms.size(); ++i) {

@@ -3,6 +3,9 @@
 #include "ops/legal/statements.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/vision_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -42,8 +45,8 @@ Result<const Expr*> pooled(Legalizer& l, const ir::Call* c, std::string_view nam
   RLDB_TRY_VOID(known_arg(c, 1));
   RLDB_TRY(const TensorType* out, known_result(c));
   if (!x->dtype.is_float()) return refuse(c, "the data are not floats");
-  RLDB_TRY(const Layout layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NCHW"));
-  const double scale = attr_float(spec(c), "spatial_scale");
+  RLDB_TRY(const Layout layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NCHW"));
+  const double scale = attr_float(spec(c), op_attr::SpatialScale);
   return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
     const te::Graph::OutputSpec outputs[] = {{te.ctx.list(mapped(te, out->shape)), out->dtype}};
     const auto write = [&te, &body, layout, scale](Buffers in, Buffers outs) -> const Stmt* {
@@ -90,10 +93,10 @@ const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
 // Means (or largest values) of samples between pixels; as many samples a cell as it has pixels when their number is not
 // given. `aligned` as TVM has it: a region may be smaller than a pixel, and stays where it is.
 Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
-  const auto size = *attr_ints(spec(c), "pooled_size");
-  const std::int64_t ratio = attr_int(spec(c), "sample_ratio");
-  const bool aligned = attr_bool(spec(c), "aligned");
-  const std::string_view mode = attr_string(spec(c), "mode");
+  const auto size = *attr_ints(spec(c), op_attr::PooledSize);
+  const std::int64_t ratio = attr_int(spec(c), op_attr::SampleRatio);
+  const bool aligned = attr_bool(spec(c), op_attr::Aligned);
+  const std::string_view mode = attr_string(spec(c), op_attr::Mode);
   if (mode != "avg" && mode != "max") return refuse(c, "the mode \"" + std::string(mode) + "\" is not lowered");
   const bool mean = mode == "avg";
   return pooled(l, c, "roi_align", [=](const Region& r, const auto& store) -> const Stmt* {
@@ -146,7 +149,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
 
 // Largest pixels of cells of whole pixels; a cell without pixels is 0.
 Result<const Expr*> roi_pool(Legalizer& l, const ir::Call* c) {
-  const auto size = *attr_ints(spec(c), "pooled_size");
+  const auto size = *attr_ints(spec(c), op_attr::PooledSize);
   return pooled(l, c, "roi_pool", [=](const Region& r, const auto& store) -> const Stmt* {
     ir::Context& ctx = r.ctx;
     Writer& w = r.w;

@@ -55,6 +55,6 @@ class Writer {
 // Externs whose buffers a packed function gets are aligned as TVM has them.
 inline constexpr te::ExternMemory kPackedMemory{.alignment = 8};
 // Inputs of externs that declare no buffers for them may begin anywhere in their memory.
-inline constexpr te::ExternMemory kOpenInputs{.offset_factor = 1};
+inline constexpr te::ExternMemory kOpenInputs{.any_offset = true};
 
 }  // namespace rldb::ops::legal

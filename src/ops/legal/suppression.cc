@@ -3,6 +3,7 @@
 #include "ops/legal/boxes.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/vision_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -183,11 +184,11 @@ Tensor valid_first(Te& te, Tensor boxes, std::int64_t score) {
 Result<const Expr*> non_max_suppression(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   const ir::CallSpec s = spec(c);
-  const Nms o{attr_int(s, "max_output_size"),  attr_int(s, "top_k"),
-              attr_int(s, "coord_start"),      attr_int(s, "score_index"),
-              attr_int(s, "id_index"),         attr_float(s, "iou_threshold"),
-              attr_float(s, "soft_nms_sigma"), attr_float(s, "score_threshold"),
-              attr_bool(s, "force_suppress"),  attr_bool(s, "return_indices")};
+  const Nms o{attr_int(s, op_attr::MaxOutputSize),  attr_int(s, op_attr::TopK),
+              attr_int(s, op_attr::CoordStart),     attr_int(s, op_attr::ScoreIndex),
+              attr_int(s, op_attr::IdIndex),        attr_float(s, op_attr::IouThreshold),
+              attr_float(s, op_attr::SoftNmsSigma), attr_float(s, op_attr::ScoreThreshold),
+              attr_bool(s, op_attr::ForceSuppress), attr_bool(s, op_attr::ReturnIndices)};
   if (!x->dtype.is_float()) return refuse(c, "the boxes are not floats");
   const bool soft = o.sigma > 0;
   return l.call_te("non_max_suppression", c->args, c->type, [&](Te& te) -> Tensors {
@@ -241,7 +242,7 @@ Result<const Expr*> non_max_suppression(Legalizer& l, const ir::Call* c) {
     };
     const Tensors made = te.graph.extern_op(outputs, inputs, write, "non_max_suppression");
     if (o.indices) return soft ? made : Tensors{made[1], made[2]};
-    return {attr_bool(spec(c), "invalid_to_bottom") ? valid_first(te, made[0], o.score) : made[0]};
+    return {attr_bool(spec(c), op_attr::InvalidToBottom) ? valid_first(te, made[0], o.score) : made[0]};
   });
 }
 
@@ -317,7 +318,7 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* scores, known_arg(c, 1));
   if (!boxes->dtype.is_float() || !scores->dtype.is_float()) return refuse(c, "the boxes or scores are not floats");
   if (!ir::is_const(boxes->shape[2], 4)) return refuse(c, "a box has four coordinates");
-  const bool onnx = attr_string(spec(c), "output_format") == "onnx";
+  const bool onnx = attr_string(spec(c), op_attr::OutputFormat) == "onnx";
   if (!onnx && scores->dtype != DType::Float(32)) return refuse(c, "the scores are written as float32");
   ExprList tensors{c->args[0], c->args[1]};
   Setting settings[3];

@@ -4,6 +4,7 @@
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -126,7 +127,7 @@ Result<const Expr*> clip(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> astype(Legalizer& l, const ir::Call* c) {
-  DType to = attr_dtype(spec(c), "dtype");
+  DType to = attr_dtype(spec(c), op_attr::Dtype);
   return l.call_te("cast", c->args, c->type,
                    [&](Te& te) -> Tensors { return {Topi(te).cast(te.in[0], to, "compute")}; });
 }

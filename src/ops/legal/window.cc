@@ -1,6 +1,10 @@
 // Legalisation: convolutions and pooling.
+#include <algorithm>
+
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 
 namespace rldb::ops::legal {
 
@@ -49,13 +53,13 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
   const OpInfo& info = *find(c->callee);
   std::string letters = spatial_of(c);
   std::size_t n = letters.size();
-  RLDB_TRY(Layout data, layout_of(info, attr_string(spec(c), "data_layout"), "NC" + letters));
-  RLDB_TRY(Layout kernel, layout_of(info, attr_string(spec(c), "kernel_layout"), "OI" + letters));
-  RLDB_TRY(Layout to, layout_of(info, attr_string(spec(c), "out_layout"), "NC" + letters));
-  auto strides = *attr_ints(spec(c), "strides");
-  auto padding = *attr_ints(spec(c), "padding");
-  auto dilation = *attr_ints(spec(c), "dilation");
-  std::int64_t groups = attr_int(spec(c), "groups");
+  RLDB_TRY(Layout data, layout_of(info, attr_string(spec(c), op_attr::DataLayout), "NC" + letters));
+  RLDB_TRY(Layout kernel, layout_of(info, attr_string(spec(c), op_attr::KernelLayout), "OI" + letters));
+  RLDB_TRY(Layout to, layout_of(info, attr_string(spec(c), op_attr::OutLayout), "NC" + letters));
+  auto strides = *attr_ints(spec(c), op_attr::Strides);
+  auto padding = *attr_ints(spec(c), op_attr::Padding);
+  auto dilation = *attr_ints(spec(c), op_attr::Dilation);
+  std::int64_t groups = attr_int(spec(c), op_attr::Groups);
   DType d = out->dtype;
   std::string_view name = op_name(c);
   return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
@@ -105,22 +109,52 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// The input is spread out by the strides and padded, the kernel reversed; then it is an ordinary convolution.
+namespace {
+
+// Zeros between the elements of the spatial axes, `by - 1` each.
+Tensor spread(Topi& t, Tensor x, const std::vector<std::int64_t>& by, std::string_view name) {
+  ir::Context& ctx = t.ctx;
+  ExprList wide = topi::shape_list(x);
+  for (std::size_t k = 0; k < by.size(); ++k) {
+    const Expr* last = ir::mul(ctx, ir::sub(ctx, x->shape[k + 2], t.i64(1)), t.i64(by[k]));
+    wide[k + 2] = simplify(ctx, ir::add(ctx, last, t.i64(1)));
+  }
+  return t.g.compute(
+      wide,
+      [&](Indices i) {
+        ExprList idx = topi::vars(i);
+        ExprList on;
+        for (std::size_t k = 0; k < by.size(); ++k) {
+          if (by[k] == 1) continue;
+          on.push_back(t.eq(ir::floor_mod(ctx, i[k + 2], t.i64(by[k])), t.i64(0)));
+          idx[k + 2] = ir::floor_div(ctx, i[k + 2], t.i64(by[k]));
+        }
+        const Expr* value = t.g.load(x, std::span<const Expr* const>(idx));
+        return on.empty() ? value : t.if_else(t.all(on), value, t.lit(x->dtype, 0));
+      },
+      name);
+}
+
+}  // namespace
+
+// The input is spread out by the strides and padded, the kernel spread out and reversed; then it is an ordinary
+// convolution.
 Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   std::string letters = spatial_of(c);
   std::size_t n = letters.size();
-  if (attr_string(spec(c), "data_layout") != "NC" + letters || attr_string(spec(c), "out_layout") != "NC" + letters ||
-      attr_string(spec(c), "kernel_layout") != "IO" + letters)
+  if (attr_string(spec(c), op_attr::DataLayout) != "NC" + letters ||
+      attr_string(spec(c), op_attr::OutLayout) != "NC" + letters ||
+      attr_string(spec(c), op_attr::KernelLayout) != "IO" + letters)
     return refuse(c, "only the layouts NC" + letters + " and IO" + letters + " are lowered");
   RLDB_TRY(const TensorType* data, known_arg(c, 0));
   for (std::size_t k = 0; k < n; ++k)
     if (ir::is_const(data->shape[k + 2], 0)) return refuse(c, "the data has no elements");
-  auto strides = *attr_ints(spec(c), "strides");
-  auto padding = *attr_ints(spec(c), "padding");
-  auto extra = *attr_ints(spec(c), "output_padding");
-  auto dilation = *attr_ints(spec(c), "dilation");
-  std::int64_t groups = attr_int(spec(c), "groups");
+  auto strides = *attr_ints(spec(c), op_attr::Strides);
+  auto padding = *attr_ints(spec(c), op_attr::Padding);
+  auto extra = *attr_ints(spec(c), op_attr::OutputPadding);
+  auto dilation = *attr_ints(spec(c), op_attr::Dilation);
+  std::int64_t groups = attr_int(spec(c), op_attr::Groups);
   DType d = out->dtype;
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -128,28 +162,13 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
     ir::Context& ctx = te.ctx;
     Tensor x = te.in[0];
     Tensor w = te.in[1];
-    ExprList wide = topi::shape_list(x);
-    for (std::size_t k = 0; k < n; ++k)
-      wide[k + 2] = simplify(
-          ctx, ir::add(ctx, ir::mul(ctx, ir::sub(ctx, x->shape[k + 2], t.i64(1)), t.i64(strides[k])), t.i64(1)));
-    Tensor dilated = g.compute(
-        wide,
-        [&](Indices i) {
-          ExprList idx = topi::vars(i);
-          ExprList on;
-          for (std::size_t k = 0; k < n; ++k) {
-            if (strides[k] == 1) continue;
-            on.push_back(t.eq(ir::floor_mod(ctx, i[k + 2], t.i64(strides[k])), t.i64(0)));
-            idx[k + 2] = ir::floor_div(ctx, i[k + 2], t.i64(strides[k]));
-          }
-          const Expr* value = g.load(x, std::span<const Expr* const>(idx));
-          return on.empty() ? value : t.if_else(t.all(on), value, t.lit(x->dtype, 0));
-        },
-        "data_dilate");
+    Tensor dilated = spread(t, x, strides, "data_dilate");
+    if (std::any_of(dilation.begin(), dilation.end(), [](std::int64_t by) { return by != 1; }))
+      w = spread(t, w, dilation, "kernel_dilate");
     ExprList before = zeros(ctx, n + 2);
     ExprList after = before;
     for (std::size_t k = 0; k < n; ++k) {
-      const Expr* span = ir::mul(ctx, ir::sub(ctx, w->shape[k + 2], t.i64(1)), t.i64(dilation[k]));
+      const Expr* span = ir::sub(ctx, w->shape[k + 2], t.i64(1));
       before[k + 2] = simplify(ctx, ir::sub(ctx, span, t.i64(padding[k])));
       after[k + 2] = simplify(ctx, ir::add(ctx, ir::sub(ctx, span, t.i64(padding[n + k])), t.i64(extra[k])));
     }
@@ -183,7 +202,7 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
           ExprList ix{i[0], channel};
           ExprList iw{which, channel};
           for (std::size_t k = 0; k < n; ++k) {
-            ix.push_back(ir::add(ctx, i[k + 2], ir::mul(ctx, axes[k + 1].var, t.i64(dilation[k]))));
+            ix.push_back(ir::add(ctx, i[k + 2], axes[k + 1].var));
             iw.push_back(axes[k + 1].var);
           }
           return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
@@ -207,15 +226,15 @@ struct Window {
 Result<Window> window_of(ir::Context& ctx, const ir::Call* c) {
   Window w;
   w.letters = spatial_of(c);
-  RLDB_TRY(w.layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + w.letters));
-  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout"))
+  RLDB_TRY(w.layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NC" + w.letters));
+  if (attr_string(spec(c), op_attr::OutLayout) != attr_string(spec(c), op_attr::Layout))
     return refuse(c, "an output layout of its own is not lowered");
-  w.size = attr_dims(ctx, spec(c), "pool_size");
-  w.strides = *attr_ints(spec(c), "strides");
-  w.padding = *attr_ints(spec(c), "padding");
-  w.dilation = *attr_ints(spec(c), "dilation");
-  w.ceil_mode = attr_bool(spec(c), "ceil_mode");
-  w.include_pad = attr_bool(spec(c), "count_include_pad");
+  w.size = attr_dims(ctx, spec(c), op_attr::PoolSize);
+  w.strides = *attr_ints(spec(c), op_attr::Strides);
+  w.padding = *attr_ints(spec(c), op_attr::Padding);
+  w.dilation = *attr_ints(spec(c), op_attr::Dilation);
+  w.ceil_mode = attr_bool(spec(c), op_attr::CeilMode);
+  w.include_pad = attr_bool(spec(c), op_attr::CountIncludePad);
   return w;
 }
 
@@ -230,6 +249,19 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   const Expr* before = ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step);
   const Expr* first = ir::add(ctx, start, ir::mul(ctx, ir::max(ctx, before, t.i64(0)), step));
   return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
+}
+
+// The number of taps of the window at `out` that fall inside the data and what was padded. Windows that ceil_mode adds
+// reach past that.
+const Expr* taps_padded(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
+  if (!w.ceil_mode) return w.size[k];
+  ir::Context& ctx = t.ctx;
+  const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
+  const Expr* step = t.i64(w.dilation[k]);
+  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), step);
+  const Expr* end = ir::add(ctx, extent, t.i64(w.padding[w.letters.size() + k] - 1));
+  const Expr* last = ir::min(ctx, ir::add(ctx, start, span), end);
+  return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, start), step), t.i64(1));
 }
 
 Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
@@ -281,7 +313,8 @@ static Result<const Expr*> pool(Legalizer& l, const ir::Call* c, bool max) {
           const Expr* count = t.i64(1);
           for (std::size_t k = 0; k < n; ++k) {
             std::size_t at = std::size_t(w.layout.index_of(w.letters[k]));
-            count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, i[at], x->shape[at]));
+            const auto taps = w.include_pad ? taps_padded : taps_inside;
+            count = ir::mul(ctx, count, taps(t, w, k, i[at], x->shape[at]));
           }
           if (!w.include_pad) count = ir::max(ctx, count, t.i64(1));
           return ctx.binary(BinaryKind::Div, g.load(sum, i), ir::cast_to(ctx, x->dtype, count));
@@ -296,8 +329,8 @@ Result<const Expr*> avg_pool(Legalizer& l, const ir::Call* c) { return pool(l, c
 Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   std::string letters = spatial_of(c);
-  RLDB_TRY(Layout layout, layout_of(*find(c->callee), attr_string(spec(c), "layout"), "NC" + letters));
-  if (attr_string(spec(c), "out_layout") != attr_string(spec(c), "layout"))
+  RLDB_TRY(Layout layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NC" + letters));
+  if (attr_string(spec(c), op_attr::OutLayout) != attr_string(spec(c), op_attr::Layout))
     return refuse(c, "an output layout of its own is not lowered");
   return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -361,7 +394,7 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
   RLDB_TRY(Window w, window_of(l.context(), c));
-  if (attr_string(spec(c), "layout") != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1)
+  if (attr_string(spec(c), op_attr::Layout) != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1)
     return refuse(c, "only NCHW without dilation is lowered");
   return l.call_te("avg_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);

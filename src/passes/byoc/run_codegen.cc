@@ -141,7 +141,7 @@ class CodegenRunner {
     const PassOption* o = find_option(options, index, name);
     if (!o) return std::vector<KeyValue>{};
     const auto items = split_dict(o->value);
-    if (!items) return Failure(message(diag::PassOptionValue, name, "RunCodegen", "a dictionary", o->value));
+    if (!items) return Failure(message(diag::PassOptionValue, name, "a dictionary", o->value));
     return *items;
   }
 
@@ -171,7 +171,7 @@ class CodegenRunner {
     const KeyValue* given = find(target_options_, codegen);
     if (!given) return out;
     const auto items = split_dict(given->value);
-    if (!items) return Failure(message(diag::PassOptionValue, codegen, "RunCodegen", "a dictionary", given->value));
+    if (!items) return Failure(message(diag::PassOptionValue, codegen, "a dictionary", given->value));
     for (const KeyValue& i : *items) out.push_back({std::string(i.key), std::string(i.value)});
     return out;
   }

@@ -25,8 +25,6 @@ using support::trim;
 
 namespace {
 
-constexpr std::string_view kPass = "BindParams";
-
 // ---- values as text ----
 
 // `array([1, 2], dtype=float32)` -> `[1, 2]`, float32. TVM's own arrays say `<... Tensor shape=(2,), cpu:0>` before it.
@@ -157,7 +155,7 @@ class ParamBinder : public Rewriter {
     return made;
   }
 
-  // `num_input` counts the leading parameters that are no weights: bound ones are gone.
+  // `num_input` counts the leading parameters that are no weights: bound ones are removed.
   Span<NamedAttr> remaining_inputs(const Function* f) {
     const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
     if (!count || count->integer < 0) return f->attrs;
@@ -195,8 +193,7 @@ Result<const Module*> bind_params(PassEnv& env, const Module* module, const Pass
   const auto values = params ? split_dict(params->value) : std::nullopt;
   if (!name || !values) {
     const std::string_view what = name ? "params" : "func_name";
-    return Failure(message(diag::PassOptionValue, what, kPass,
-                           name ? "a dictionary `{name: value}`" : "a function's name",
+    return Failure(message(diag::PassOptionValue, what, name ? "a dictionary `{name: value}`" : "a function's name",
                            params && name ? std::string_view(params->value) : "nothing"));
   }
   const std::string_view wanted = unquote(name->value);

@@ -1,6 +1,6 @@
 // FoldConstant: calls whose arguments are constants are computed now.
 //
-// A call_tir of one output with a known shape is run as it is, wherever it stands; in dataflow blocks an operator is
+// A call_tir of one output with a known shape is run as it is, wherever it is bound; in dataflow blocks an operator is
 // legalised first and run when that gives one call_tir. `tensor_to_shape` of a constant and `shape_to_tensor` of known
 // dims are read directly, and shapes bound to a variable are put into the operators that take them. A kernel that
 // cannot be run here (for another target, failing) stays a call. As in TVM.

@@ -104,8 +104,8 @@ Result<const Module*> ipc_allreduce_rewrite(PassEnv& env, const Module* module, 
   if (!given) return module;
   const std::int64_t strategy = int_option(options, 0, "allreduce_strategy", 0);
   if (strategy != 1 && strategy != 2)
-    return support::Failure(source::message(diag::PassOptionValue, "allreduce_strategy", "IPCAllReduceRewrite",
-                                            "1 (one shot) or 2 (two shots)", given->value));
+    return support::Failure(
+        source::message(diag::PassOptionValue, "allreduce_strategy", "1 (one shot) or 2 (two shots)", given->value));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Allreduces sums(env.ctx);
     return sums.find(f) ? sums.rewrite_all(f, strategy) : f;

@@ -3,6 +3,8 @@
 // no operator, and is refused as in TVM.
 #include "passes/distributed/mesh.h"
 #include "rldb/ir/op/grad.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 
@@ -35,8 +37,9 @@ class Redistributes : public Rewriter {
                                 "only \"R\" to \"S[i]\" on a mesh of one dimension needs no communication");
       return made;
     }
-    auto part = ctx_.call(op::DistRedistributeReplicaToShard, {call->args[0]},
-                          {ctx_.named("num_workers", ctx_.attr(*n)), ctx_.named("axis", ctx_.attr(*axis))});
+    auto part =
+        ctx_.call(op::DistRedistributeReplicaToShard, {call->args[0]},
+                  {ctx_.named(op_attr::NumWorkers, ctx_.attr(*n)), ctx_.named(op_attr::Axis, ctx_.attr(*axis))});
     if (!part.ok()) {
       error = std::move(part).error();
       return made;

@@ -9,6 +9,7 @@
 #include "passes/fusion/function_table.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/grad.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -100,8 +101,9 @@ class LocalView : public Rewriter {
         in_dataflow() ? static_cast<const Var*>(ctx_.dataflow_var("gv", part->type)) : ctx_.var("gv", part->type);
     const Binding* first = ctx_.binding(v, part);
     ctx_.set_origin(first, b);
-    auto all = ctx_.call(op::CclAllreduce, {v},
-                         {ctx_.named("op_type", ctx_.attr(kind)), ctx_.named("in_group", ctx_.attr(false))});
+    auto all =
+        ctx_.call(op::CclAllreduce, {v},
+                  {ctx_.named(op_attr::OpType, ctx_.attr(kind)), ctx_.named(op_attr::InGroup, ctx_.attr(false))});
     if (!all.ok()) return fail(std::move(all).error(), {b});
     const Call* sum = ctx_.call_typed((*all)->callee, (*all)->args, part->type, (*all)->attrs);
     ctx_.set_origin(sum, part);

@@ -67,7 +67,7 @@ Result<std::vector<NamedPattern>> read_patterns(const PassOption* option) {
   std::vector<NamedPattern> patterns;
   std::string_view text = option ? support::trim(option->value) : std::string_view();
   if (text.size() < 2 || (text.front() != '[' && text.front() != '('))
-    return Failure(message(diag::PassOptionValue, "patterns", "FuseOpsByPattern", "a list `[(\"name\", pattern)]`",
+    return Failure(message(diag::PassOptionValue, "patterns", "a list `[(\"name\", pattern)]`",
                            text.empty() ? std::string_view("nothing") : text));
   for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
     RLDB_TRY(NamedPattern p, read_pattern(item));

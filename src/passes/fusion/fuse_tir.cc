@@ -11,6 +11,7 @@
 #include "passes/pass_functions.h"
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -90,7 +91,7 @@ class KernelCaller : public CallSiteRewriter {
     const Expr* operands[] = {callee, args};
     const Type* types[] = {type};
     if (!kernel.is_inplace()) return ctx_.call_typed(ctx_.op(op::CallTir), operands, type, {}, types);
-    const NamedAttr attrs[] = {ctx_.named("inplace_indices", ctx_.attr_ints(kernel.inplace))};
+    const NamedAttr attrs[] = {ctx_.named(op_attr::InplaceIndices, ctx_.attr_ints(kernel.inplace))};
     return ctx_.call_typed(ctx_.op(op::CallTirInplace), operands, type, attrs, types);
   }
 

@@ -9,6 +9,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"
@@ -201,7 +202,7 @@ class KernelFuser {
   std::optional<Buffers> put_outputs(KernelInliner& inliner, const PrimFunc* f, const Call* call, std::size_t next) {
     std::vector<const Type*> types;
     collect_leaves(call->ty_args[0], types);
-    const Attr* inplace = find_attr(call->attrs, "inplace_indices");
+    const Attr* inplace = find_attr(call->attrs, op_attr::InplaceIndices);
     Buffers outputs;
     for (std::size_t k = 0; k < types.size(); ++k) {
       const auto* t = as<TensorType>(types[k]);

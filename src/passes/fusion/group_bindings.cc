@@ -213,7 +213,7 @@ class Grouper : public Rewriter {
     ctx_.set_origin(out.back(), output);
   }
 
-  // A call stands for every binding of its group: the one that gives its value first, as the place of the call.
+  // A call replaces every binding of its group: the one that gives its value first, as the place of the call.
   void came_from(const Node* made, const GroupFunction& group) {
     std::vector<std::uint32_t> ids;
     for (const Binding* b : group.bindings())

@@ -80,6 +80,14 @@ void GroupFunction::add_symbols(const Expr* value, const Type* type) {
     if (is_symbol(v) && !defined_.count(v) && seen_symbols_.insert(v).second) symbols_.push_back(v);
 }
 
+// Variables of shapes that a type is said by: R.Tensor(s, "float32").
+void GroupFunction::read_shapes(const Type* type) {
+  std::vector<const Var*> found;
+  collect_vars(type, found);
+  for (const Var* v : found)
+    if (v->type->kind == TypeKind::Shape) read(v, true);
+}
+
 void GroupFunction::append(const Binding* b) {
   const Expr* value = b->value;
   if (const auto* call = as<Call>(value)) {
@@ -93,6 +101,7 @@ void GroupFunction::append(const Binding* b) {
   } else {
     read(value, true);
   }
+  read_shapes(b->var->type);
   add_symbols(value, b->var->type);
   defined_.insert(b->var);
   if (!b->var->is_dataflow()) add_output(b->var);
@@ -120,6 +129,7 @@ void GroupFunction::read(const Expr* e, bool whole) {
   const auto* shape = as<ShapeExpr>(e);
   const bool unnamed = (shape && !all_int_literals(shape->values)) || (lift_constants_ && isa<Constant>(e));
   if (e->type->kind == TypeKind::Prim || (!named && !unnamed)) return;
+  if (!parameter_of_.count(e)) read_shapes(e->type);
   const auto [found, fresh] = parameter_of_.try_emplace(e, parameters_.size());
   if (fresh) {
     parameters_.push_back({e, named ? std::string(v->name) : "param_" + std::to_string(unnamed_++)});

@@ -61,6 +61,7 @@ class GroupFunction {
 
   void append_call(const ir::Call* call);
   void read(const ir::Expr* e, bool whole);
+  void read_shapes(const ir::Type* type);
   void add_symbols(const ir::Expr* value, const ir::Type* type);
 
   ir::Context& ctx_;

@@ -8,9 +8,13 @@
 
 #include "passes/gradient/checkpoints.h"
 #include "passes/gradient/gradient_rules.h"
+#include "passes/gradient/kernel_gradient.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/call.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
@@ -33,16 +37,23 @@ bool is_float(const Type* t) {
   return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
 }
 
+// The kernels of the module, and what makes more of them.
+struct Kernels {
+  ModuleBuilder& module;
+  ops::Legalizer legalizer;
+  source::Diagnostics& diagnostics;
+};
+
 // The bindings of the way back.
 class Backward {
  public:
-  Backward(Context& ctx, const CheckpointRemover& marks, const Function* f)
-      : ctx_(ctx), marks_(marks), again_(ctx, marks, f, out_) {}
+  Backward(Context& ctx, const CheckpointRemover& marks, const Function* f, Kernels& kernels)
+      : ctx_(ctx), marks_(marks), again_(ctx, marks, f, out_), kernels_(kernels) {}
 
   Result<support::Unit> run(const BindingBlock* block, const Var* target) {
     const auto* t = as<TensorType>(target->type);
     RLDB_TRY_VOID(
-        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named("dtype", ctx_.attr(t->dtype))})));
+        set(target, *ctx_.call(op::Ones, {ctx_.shape(t->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(t->dtype))})));
     for (std::size_t i = block->bindings.size(); i-- > 0;) {
       support::poll();
       const Binding* b = block->bindings[i];
@@ -78,6 +89,7 @@ class Backward {
     if (!callee)
       return refused(b->var->name,
                      call ? "it calls a function: run InlinePrivateFunctions first" : "it is no call of an operator");
+    if (as_call_of(call, op::CallTirWithGrad)) return visit_kernel(b, grad);
     const GradientRule rule = gradient_rule(callee->name);
     if (!rule) return refused(b->var->name, "`" + std::string(callee->name) + "` has no rule");
     const Expr* value = again_.value_of(b);
@@ -86,6 +98,30 @@ class Backward {
     if (!g.problem().empty()) return refused(b->var->name, "`" + std::string(callee->name) + "`: " + g.problem());
     for (std::size_t i = 0; i < partials.size(); ++i)
       if (partials[i]) RLDB_TRY_VOID(update(call->args[i], partials[i]));
+    return support::Unit{};
+  }
+
+  // A kernel that names its gradient.
+  Result<support::Unit> visit_kernel(const Binding* b, const Var* grad) {
+    const auto* call = cast<Call>(again_.value_of(b));
+    std::vector<const Var*> grads{grad};
+    if (const auto* results = as<TupleType>(grad->type)) {
+      grads.clear();
+      for (std::size_t i = 0; i < results->fields.size(); ++i) grads.push_back(emit(field_of(grad, i)));
+    }
+    RLDB_TRY(const KernelPartials made, kernel_gradient(ctx_, kernels_.module, kernels_.legalizer, call, grads));
+    if (made.derived)
+      kernels_.diagnostics.add(
+          ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call), as<GlobalVar>(call->args[0])->name));
+    const Var* value = emit(made.call);
+    // Operands as the way forward names them: they may be computed again here.
+    const auto* operands = as<Tuple>(cast<Call>(b->value)->args[1]);
+    const auto* used = as<Tuple>(call->args[1]);
+    for (std::size_t i = 0, k = 0; i < used->items.size() && k < made.operands.size(); ++i) {
+      if (used->items[i] != made.operands[k]) continue;
+      RLDB_TRY_VOID(update(operands->items[i], made.operands.size() == 1 ? value : field_of(value, k)));
+      ++k;
+    }
     return support::Unit{};
   }
 
@@ -152,7 +188,7 @@ class Backward {
   const Expr* zero(const Type* t) {
     if (const auto* tensor = as<TensorType>(t)) {
       if (!tensor->has_shape || tensor->dtype.is_void()) return nullptr;
-      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named("dtype", ctx_.attr(tensor->dtype))});
+      return *ctx_.call(op::Zeros, {ctx_.shape(tensor->shape)}, {ctx_.named(op_attr::Dtype, ctx_.attr(tensor->dtype))});
     }
     const auto* tuple = as<TupleType>(t);
     if (!tuple) return nullptr;
@@ -201,6 +237,7 @@ class Backward {
   const CheckpointRemover& marks_;
   std::vector<const Binding*> out_;
   Recomputer again_;
+  Kernels& kernels_;
   std::unordered_map<const Var*, const Var*> adjoint_;
   const Binding* origin_ = nullptr;
 };
@@ -209,7 +246,7 @@ Result<const Var*> target_of(std::string_view name, const Function* f, std::int6
   const auto* tuple = as<Tuple>(f->body->body);
   const std::size_t count = tuple ? tuple->items.size() : 1;
   if (index < 0 || std::size_t(index) >= count)
-    return Failure(message(diag::PassOptionValue, "target_index", "Gradient",
+    return Failure(message(diag::PassOptionValue, "target_index",
                            "the number of one of the function's " + std::to_string(count) + " results", index));
   const auto* target = as<Var>(tuple ? tuple->items[std::size_t(index)] : f->body->body);
   const auto* t = target ? as<TensorType>(target->type) : nullptr;
@@ -229,7 +266,7 @@ Result<std::vector<const Var*>> required(const Function* f, const std::vector<st
   for (const std::string& name : names) {
     const auto found = by_name.find(name);
     if (found == by_name.end() || !is_float(found->second->type))
-      return Failure(message(diag::PassOptionValue, "require_grads", "Gradient",
+      return Failure(message(diag::PassOptionValue, "require_grads",
                              "variables of the function that are tensors of floating dtypes", name));
     out.push_back(found->second);
   }
@@ -237,7 +274,8 @@ Result<std::vector<const Var*>> required(const Function* f, const std::vector<st
 }
 
 Result<const Function*> differentiate(Context& ctx, std::string_view name, std::string_view symbol,
-                                      const Function* from, const std::vector<std::string>& names, std::int64_t index) {
+                                      const Function* from, const std::vector<std::string>& names, std::int64_t index,
+                                      Kernels& kernels) {
   const Function* copy = BodyCopier(ctx, false).copy_function(from, from->attrs);
   RLDB_TRY(const std::vector<const Var*> wanted, required(copy, names));
   CheckpointRemover marks(ctx);
@@ -246,7 +284,7 @@ Result<const Function*> differentiate(Context& ctx, std::string_view name, std::
     return refused(name, "its body is not one dataflow block: run ConvertToDataflow first");
   RLDB_TRY(const Var* target, target_of(name, f, index));
   const BindingBlock* block = f->body->blocks[0];
-  Backward back(ctx, marks, f);
+  Backward back(ctx, marks, f, kernels);
   RLDB_TRY_VOID(back.run(block, target));
   std::vector<const Expr*> gradients;
   for (const Var* v : wanted) {
@@ -255,6 +293,9 @@ Result<const Function*> differentiate(Context& ctx, std::string_view name, std::
   }
   std::vector<const Binding*> all(block->bindings.begin(), block->bindings.end());
   all.insert(all.end(), back.bindings().begin(), back.bindings().end());
+  for (const Binding*& b : all)
+    if (const Call* kernel = as_call_of(b->value, op::CallTirWithGrad); kernel && !b->is_match_cast())
+      b = remake_binding(ctx, b, b->var, plain_call_tir(ctx, kernel));
   const Expr* const results[] = {f->body->body, ctx.tuple(gradients)};
   const Expr* result = ctx.tuple(results);
   const SeqExpr* body = make_seq(ctx, {ctx.block(all, true)}, result, f->body);
@@ -270,14 +311,14 @@ Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOpt
   const PassOption* given = find_option(options, 0, "func_name");
   const std::string_view name = given ? unquote(given->value) : std::string_view("main");
   const auto* f = as<Function>(module->find(name));
-  if (!f)
-    return Failure(message(diag::PassOptionValue, "func_name", "Gradient", "a Relax function of the module", name));
+  if (!f) return Failure(message(diag::PassOptionValue, "func_name", "a Relax function of the module", name));
   std::vector<std::string> names = names_option(options, 1, "require_grads");
   if (names == std::vector<std::string>{"None"}) names.clear();
   ModuleBuilder builder(env.ctx, *module);
+  Kernels kernels{builder, ops::Legalizer(env.ctx, builder), env.diagnostics};
   const std::string_view symbol = builder.unique_name(env.ctx.str(std::string(name) + "_adjoint"));
   RLDB_TRY(const Function* made,
-           differentiate(env.ctx, name, symbol, f, names, int_option(options, 2, "target_index", 0)));
+           differentiate(env.ctx, name, symbol, f, names, int_option(options, 2, "target_index", 0), kernels));
   builder.set(symbol, made);
   return builder.build();
 }

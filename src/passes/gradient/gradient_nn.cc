@@ -6,6 +6,10 @@
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 
 namespace rldb::passes {
 
@@ -14,9 +18,10 @@ using namespace ir;
 namespace gradient_rules {
 
 static const Expr* sum_along(GradientCall& g, const Expr* e) {
-  const Attr* axis = g.attr("axis");
+  const Attr* axis = g.attr(op_attr::Axis);
   const std::int64_t axes[] = {axis ? axis->integer : -1};
-  return g.make(op::Sum, {e}, {g.named("axis", g.ctx().attr_ints(axes)), g.named("keepdims", g.ctx().attr(true))});
+  return g.make(op::Sum, {e},
+                {g.named(op_attr::Axis, g.ctx().attr_ints(axes)), g.named(op_attr::Keepdims, g.ctx().attr(true))});
 }
 
 static double real(GradientCall& g, std::string_view name) {
@@ -33,7 +38,7 @@ Partials relu_grad(GradientCall& g) {
   const Expr* flat = g.make(op::LessEqual, {g.arg(0), g.scalar(0, g.arg(0))});
   return {g.make(op::Where, {flat, g.scalar(0, g.arg(0)), g.grad()})};
 }
-Partials leakyrelu_grad(GradientCall& g) { return above_zero(g, real(g, "alpha")); }
+Partials leakyrelu_grad(GradientCall& g) { return above_zero(g, real(g, op_attr::Alpha)); }
 
 Partials silu_grad(GradientCall& g) {
   const Expr* sigmoid = g.make(op::Sigmoid, {g.arg(0)});
@@ -97,33 +102,30 @@ Partials conv2d_grad(GradientCall& g) {
     const Attr* a = g.attr(name);
     return !a || !a->is(AttrKind::String) || a->string == wanted;
   };
-  if (!is("data_layout", "NCHW") || !is("kernel_layout", "OIHW") || !is("out_layout", "NCHW") || !g.attr("groups") ||
-      g.attr("groups")->integer != 1)
+  if (!is(op_attr::DataLayout, "NCHW") || !is(op_attr::KernelLayout, "OIHW") || !is(op_attr::OutLayout, "NCHW") ||
+      !g.attr(op_attr::Groups) || g.attr(op_attr::Groups)->integer != 1)
     return {g.fail("only the layouts NCHW and OIHW without groups have one"), nullptr};
   Context& ctx = g.ctx();
   Window w[2];
   for (std::size_t i = 0; i < 2; ++i) {
     const auto axis = std::int64_t(i + 2);
-    w[i] = {g.dim(g.arg(0), axis).value_or(1),
-            g.dim(g.arg(1), axis).value_or(1),
-            g.dim(g.grad(), axis).value_or(1),
-            item(g, "strides", i),
-            item(g, "dilation", i),
-            item(g, "padding", i),
-            item(g, "padding", i + 2)};
+    w[i] = {g.dim(g.arg(0), axis).value_or(1), g.dim(g.arg(1), axis).value_or(1), g.dim(g.grad(), axis).value_or(1),
+            item(g, op_attr::Strides, i),      item(g, op_attr::Dilation, i),     item(g, op_attr::Padding, i),
+            item(g, op_attr::Padding, i + 2)};
   }
   const std::int64_t missing[] = {w[0].missing(), w[1].missing()};
-  const Expr* by_data =
-      g.make(op::NnConv2dTranspose, {g.grad(), g.arg(1)},
-             {g.named("strides", g.attr("strides")), g.named("padding", g.attr("padding")),
-              g.named("output_padding", ctx.attr_ints(missing)), g.named("dilation", g.attr("dilation"))});
+  const Expr* by_data = g.make(
+      op::NnConv2dTranspose, {g.grad(), g.arg(1)},
+      {g.named(op_attr::Strides, g.attr(op_attr::Strides)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
+       g.named(op_attr::OutputPadding, ctx.attr_ints(missing)), g.named(op_attr::Dilation, g.attr(op_attr::Dilation))});
   const std::int64_t swapped[] = {1, 0, 2, 3};
   const auto swap = [&](const Expr* e) {
-    return g.make(op::PermuteDims, {e}, {g.named("axes", ctx.attr_ints(swapped))});
+    return g.make(op::PermuteDims, {e}, {g.named(op_attr::Axes, ctx.attr_ints(swapped))});
   };
-  const Expr* by_weight = g.make(op::NnConv2d, {swap(g.arg(0)), swap(g.grad())},
-                                 {g.named("strides", g.attr("dilation")), g.named("padding", g.attr("padding")),
-                                  g.named("dilation", g.attr("strides"))});
+  const Expr* by_weight =
+      g.make(op::NnConv2d, {swap(g.arg(0)), swap(g.grad())},
+             {g.named(op_attr::Strides, g.attr(op_attr::Dilation)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
+              g.named(op_attr::Dilation, g.attr(op_attr::Strides))});
   by_weight = swap(by_weight);
   if (g.dim(by_weight, 2) != w[0].kernel || g.dim(by_weight, 3) != w[1].kernel) {
     const Expr* const axes[] = {ctx.i64(2), ctx.i64(3)};

@@ -8,6 +8,9 @@
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -151,7 +154,7 @@ Partials clip_grad(GradientCall& g) {
 Partials astype_grad(GradientCall& g) {
   const TensorType* t = g.tensor(g.arg(0));
   if (!t || !t->dtype.is_float()) return {nullptr};
-  return {g.make(op::Astype, {g.grad()}, {g.named("dtype", g.ctx().attr(t->dtype))})};
+  return {g.make(op::Astype, {g.grad()}, {g.named(op_attr::Dtype, g.ctx().attr(t->dtype))})};
 }
 Partials triangle_grad(GradientCall& g) {
   return {g.make(cast<Op>(g.call()->callee)->name, {g.grad(), g.arg(1)}), nullptr};
@@ -159,14 +162,14 @@ Partials triangle_grad(GradientCall& g) {
 
 // The result with the axes that a reduction dropped.
 static const Expr* with_axes(GradientCall& g, const Expr* e) {
-  const Attr* axis = g.attr("axis");
-  if (is_set(g.call()->attrs, "keepdims") || !axis || !axis->is(AttrKind::List) || axis->items.empty()) return e;
-  return g.make(op::ExpandDims, {e}, {g.named("axis", axis)});
+  const Attr* axis = g.attr(op_attr::Axis);
+  if (is_set(g.call()->attrs, op_attr::Keepdims) || !axis || !axis->is(AttrKind::List) || axis->items.empty()) return e;
+  return g.make(op::ExpandDims, {e}, {g.named(op_attr::Axis, axis)});
 }
 // How many elements a reduction takes together.
 static double reduced_count(GradientCall& g) {
   const TensorType* t = g.tensor(g.arg(0));
-  const Attr* axis = g.attr("axis");
+  const Attr* axis = g.attr(op_attr::Axis);
   double count = 1;
   if (axis && axis->is(AttrKind::List))
     for (const Attr* a : axis->items) count *= double(g.dim(g.arg(0), a->integer).value_or(1));
@@ -181,16 +184,16 @@ Partials mean_grad(GradientCall& g) {
 }
 // 2 (x - mean) / n
 Partials variance_grad(GradientCall& g) {
-  const Attr* axis = g.attr("axis");
-  const Expr* mean =
-      g.make(op::Mean, {g.arg(0)},
-             {g.named("axis", axis ? axis : g.ctx().attr_none()), g.named("keepdims", g.ctx().attr(true))});
+  const Attr* axis = g.attr(op_attr::Axis);
+  const Expr* mean = g.make(
+      op::Mean, {g.arg(0)},
+      {g.named(op_attr::Axis, axis ? axis : g.ctx().attr_none()), g.named(op_attr::Keepdims, g.ctx().attr(true))});
   const Expr* each = mul(g, g.grad(), g.scalar(2 / reduced_count(g), g.grad()));
   return {mul(g, with_axes(g, each), sub(g, g.arg(0), mean))};
 }
 
 Partials permute_dims_grad(GradientCall& g) {
-  const Attr* axes = g.attr("axes");
+  const Attr* axes = g.attr(op_attr::Axes);
   if (!axes || !axes->is(AttrKind::List)) return {g.make(op::PermuteDims, {g.grad()})};
   const auto n = std::int64_t(axes->items.size());
   std::vector<std::int64_t> inverse(axes->items.size());
@@ -198,11 +201,11 @@ Partials permute_dims_grad(GradientCall& g) {
     const std::int64_t a = axes->items[std::size_t(i)]->integer;
     inverse[std::size_t(a < 0 ? a + n : a)] = i;
   }
-  return {g.make(op::PermuteDims, {g.grad()}, {g.named("axes", g.ctx().attr_ints(inverse))})};
+  return {g.make(op::PermuteDims, {g.grad()}, {g.named(op_attr::Axes, g.ctx().attr_ints(inverse))})};
 }
 Partials concat_grad(GradientCall& g) {
   const auto* parts = as<TupleType>(g.arg(0)->type);
-  const Attr* axis = g.attr("axis");
+  const Attr* axis = g.attr(op_attr::Axis);
   if (!parts || !axis || !axis->is(AttrKind::Int)) return {g.fail("its operand is not known to be a tuple")};
   std::vector<std::int64_t> ends;
   std::int64_t end = 0;
@@ -213,10 +216,12 @@ Partials concat_grad(GradientCall& g) {
     if (!n) return {g.fail("a dim of an operand is no number")};
     ends.push_back(end += *n);
   }
-  return {
-      g.make(op::Split, {g.grad()}, {g.named("indices_or_sections", g.ctx().attr_ints(ends)), g.named("axis", axis)})};
+  return {g.make(op::Split, {g.grad()},
+                 {g.named(op_attr::IndicesOrSections, g.ctx().attr_ints(ends)), g.named(op_attr::Axis, axis)})};
 }
-Partials split_grad(GradientCall& g) { return {g.make(op::Concat, {g.grad()}, {g.named("axis", g.attr("axis"))})}; }
+Partials split_grad(GradientCall& g) {
+  return {g.make(op::Concat, {g.grad()}, {g.named(op_attr::Axis, g.attr(op_attr::Axis))})};
+}
 Partials reshaped(GradientCall& g) {
   Partials out = no_gradient(g);
   out[0] = g.make(op::Reshape, {g.grad(), g.shape(g.arg(0))});
@@ -236,11 +241,11 @@ static const Expr* transposed(GradientCall& g, const Expr* e) {
   for (std::int64_t i = 0; i + 2 < t->ndim; ++i) axes.push_back(i);
   axes.push_back(t->ndim - 1);
   axes.push_back(t->ndim - 2);
-  return g.make(op::PermuteDims, {e}, {g.named("axes", g.ctx().attr_ints(axes))});
+  return g.make(op::PermuteDims, {e}, {g.named(op_attr::Axes, g.ctx().attr_ints(axes))});
 }
 static const Expr* with_axis(GradientCall& g, const Expr* e, std::int64_t axis) {
   const std::int64_t axes[] = {axis};
-  return g.make(op::ExpandDims, {e}, {g.named("axis", g.ctx().attr_ints(axes))});
+  return g.make(op::ExpandDims, {e}, {g.named(op_attr::Axis, g.ctx().attr_ints(axes))});
 }
 Partials matmul_grad(GradientCall& g) {
   const TensorType* a = g.tensor(g.arg(0));
@@ -255,8 +260,8 @@ Partials matmul_grad(GradientCall& g) {
   if (b->ndim == 1) {
     const Expr* column = with_axis(g, g.grad(), -1);
     const std::int64_t last[] = {-1};
-    const Expr* right =
-        g.make(op::Squeeze, {product(transposed(g, g.arg(0)), column)}, {g.named("axis", g.ctx().attr_ints(last))});
+    const Expr* right = g.make(op::Squeeze, {product(transposed(g, g.arg(0)), column)},
+                               {g.named(op_attr::Axis, g.ctx().attr_ints(last))});
     return fitted(g, product(column, with_axis(g, g.arg(1), 0)), right);
   }
   return fitted(g, product(g.grad(), transposed(g, g.arg(1))), product(transposed(g, g.arg(0)), g.grad()));

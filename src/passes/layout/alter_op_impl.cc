@@ -14,6 +14,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -27,7 +28,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kPass = "AlterOpImpl";
 constexpr std::string_view kRemovePad = "remove_pad";
 
 struct Replacement {
@@ -39,7 +39,7 @@ struct Replacement {
 using Replacements = std::unordered_map<std::string_view, Replacement>;  // by operator
 
 Failure<source::Message> bad_option(std::string_view option, std::string_view wanted, std::string_view got) {
-  return Failure(message(diag::PassOptionValue, option, kPass, wanted, got));
+  return Failure(message(diag::PassOptionValue, option, wanted, got));
 }
 
 Result<Replacements> replacements_of(Context& ctx, const Module* module, const PassOptions& options) {
@@ -161,7 +161,7 @@ class OpAlterer : public CallExpander {
 
   const Expr* transform_call(const Expr* x, const Lambda* map) {
     if (!map) return x;
-    auto call = ctx_.call(op::LayoutTransform, {x}, {ctx_.named("index_map", index_map_attr(ctx_, map))});
+    auto call = ctx_.call(op::LayoutTransform, {x}, {ctx_.named(op_attr::IndexMap, index_map_attr(ctx_, map))});
     const auto* t = call.ok() ? as<TensorType>((*call)->type) : nullptr;
     return t && t->has_shape ? *call : nullptr;
   }

@@ -191,7 +191,7 @@ std::optional<WantedLayouts> wanted_layouts(std::string_view text) {
 }
 
 Failure<source::Message> bad_layouts(std::string_view expected, std::string_view got) {
-  return Failure(message(diag::PassOptionValue, "desired_layouts", "ConvertLayout", expected, got));
+  return Failure(message(diag::PassOptionValue, "desired_layouts", expected, got));
 }
 
 // Operators that there are, and for those that take a wish layouts that can be one. Others follow what they read.
@@ -222,8 +222,8 @@ Result<const Module*> convert_layout(PassEnv& env, const Module* module, const P
   RLDB_TRY_VOID(check(*wanted));
   const PassOption* callback = find_option(options, 1, "layout_cb");
   if (callback && callback->value != "None")
-    return Failure(message(diag::PassOptionValue, "layout_cb", "ConvertLayout", "None: functions of Python are not run",
-                           callback->value));
+    return Failure(
+        message(diag::PassOptionValue, "layout_cb", "None: functions of Python are not run", callback->value));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return LayoutConverter(env.ctx, *wanted).rewrite_function(f);
   });

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -111,7 +112,7 @@ class Inverter {
 }  // namespace
 
 const Lambda* index_map_of(const Call* call) {
-  const Attr* map = find_attr(call->attrs, "index_map");
+  const Attr* map = find_attr(call->attrs, op_attr::IndexMap);
   if (!map) return nullptr;
   if (map->is(AttrKind::Opaque) && !map->items.empty()) map = map->items[0];
   return map->is(AttrKind::Expr) ? as<Lambda>(map->node) : nullptr;

@@ -5,6 +5,8 @@
 #include <cctype>
 
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {
@@ -86,7 +88,7 @@ const Expr* convert_layout_of(Context& ctx, const Expr* e, const Layout& from, c
   if (!from.is_split() && !to.is_split()) {
     std::vector<std::int64_t> axes;
     for (const Layout::Piece& p : to.pieces()) axes.push_back(from.place(p.axis));
-    return *ctx.call(op::PermuteDims, {e}, {ctx.named("axes", ctx.attr_ints(axes))});
+    return *ctx.call(op::PermuteDims, {e}, {ctx.named(op_attr::Axes, ctx.attr_ints(axes))});
   }
   std::vector<const Var*> indices;
   std::vector<const Expr*> whole(std::size_t(from.ndim()), nullptr);
@@ -111,7 +113,7 @@ const Expr* convert_layout_of(Context& ctx, const Expr* e, const Layout& from, c
     results.push_back(value);
   }
   const Attr* const map[] = {ctx.attr(static_cast<const Expr*>(ctx.lambda(indices, results)))};
-  return *ctx.call(op::LayoutTransform, {e}, {ctx.named("index_map", ctx.attr_opaque("T.index_map", map, {}))});
+  return *ctx.call(op::LayoutTransform, {e}, {ctx.named(op_attr::IndexMap, ctx.attr_opaque("T.index_map", map, {}))});
 }
 
 }  // namespace rldb::passes

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/op_info.h"
@@ -101,30 +104,31 @@ Decision conv2d(const LayoutQuery& q) {
   if (found == q.wanted.end() || found->second.size() < 2 || !tensor(c->args[0]) || !tensor(c->args[1]))
     return std::nullopt;
   const std::vector<std::string>& wanted = found->second;
-  const std::string_view result_now = text(c, "out_layout").empty() ? text(c, "data_layout") : text(c, "out_layout");
+  const std::string_view result_now =
+      text(c, op_attr::OutLayout).empty() ? text(c, op_attr::DataLayout) : text(c, op_attr::OutLayout);
   const std::string& result_wanted = wanted.size() > 2 ? wanted[2] : wanted[0];
-  const auto data = Layout::parse(wanted[0], text(c, "data_layout"));
-  const auto weight = Layout::parse(wanted[1], text(c, "kernel_layout"));
+  const auto data = Layout::parse(wanted[0], text(c, op_attr::DataLayout));
+  const auto weight = Layout::parse(wanted[1], text(c, op_attr::KernelLayout));
   const auto result = Layout::parse(result_wanted, result_now);
   if (!data || !weight || !result) return std::nullopt;
   const bool split = data->is_split() || weight->is_split() || result->is_split();
-  const Attr* groups = find_attr(c->attrs, "groups");
+  const Attr* groups = find_attr(c->attrs, op_attr::Groups);
   if (split && (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || !result->divides(c->type) ||
                 (groups && groups->integer != 1)))
     return std::nullopt;
-  Span<NamedAttr> attrs = q.ctx.with_attr(c->attrs, "data_layout", q.ctx.attr(q.ctx.str(wanted[0])));
-  attrs = q.ctx.with_attr(attrs, "kernel_layout", q.ctx.attr(q.ctx.str(wanted[1])));
-  attrs = q.ctx.with_attr(attrs, "out_layout", q.ctx.attr(q.ctx.str(result_wanted)));
+  Span<NamedAttr> attrs = q.ctx.with_attr(c->attrs, op_attr::DataLayout, q.ctx.attr(q.ctx.str(wanted[0])));
+  attrs = q.ctx.with_attr(attrs, op_attr::KernelLayout, q.ctx.attr(q.ctx.str(wanted[1])));
+  attrs = q.ctx.with_attr(attrs, op_attr::OutLayout, q.ctx.attr(q.ctx.str(result_wanted)));
   return LayoutDecision{{*data, *weight}, {}, {}, attrs, *result};
 }
 
 // The operator says its layout itself.
 static Decision with_layout(const LayoutQuery& q, const Layout& layout) {
-  const std::string_view now = text(q.call, "layout");
+  const std::string_view now = text(q.call, op_attr::Layout);
   if (int(now.size()) != layout.ndim()) return std::nullopt;
-  const std::string_view out_now = text(q.call, "out_layout");
-  Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "layout", q.ctx.attr(q.ctx.str(layout.text(now))));
-  if (out_now == now) attrs = q.ctx.with_attr(attrs, "out_layout", q.ctx.attr(q.ctx.str(layout.text(now))));
+  const std::string_view out_now = text(q.call, op_attr::OutLayout);
+  Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Layout, q.ctx.attr(q.ctx.str(layout.text(now))));
+  if (out_now == now) attrs = q.ctx.with_attr(attrs, op_attr::OutLayout, q.ctx.attr(q.ctx.str(layout.text(now))));
   if (!out_now.empty() && out_now != now) return std::nullopt;
   return LayoutDecision{{layout}, {}, {}, attrs, layout};
 }
@@ -135,16 +139,16 @@ Decision resize2d(const LayoutQuery& q) {
   const auto found = q.wanted.find(std::string(op::ImageResize2d));
   auto layout = unsplit(q);
   if (found != q.wanted.end() && !found->second.empty())
-    layout = Layout::parse(found->second[0], text(q.call, "layout"));
+    layout = Layout::parse(found->second[0], text(q.call, op_attr::Layout));
   return layout && !layout->is_split() ? with_layout(q, *layout) : std::nullopt;
 }
 
 // ---- operators along axes ----
 
 static Decision with_axis(const LayoutQuery& q, const Layout& layout) {
-  const Attr* axis = find_attr(q.call->attrs, "axis");
+  const Attr* axis = find_attr(q.call->attrs, op_attr::Axis);
   if (!axis || !axis->is(AttrKind::Int)) return std::nullopt;
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr(layout.place(axis->integer)));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr(layout.place(axis->integer)));
   return LayoutDecision{{layout}, {}, {}, attrs, layout};
 }
 Decision along_axis(const LayoutQuery& q) {
@@ -175,11 +179,11 @@ std::vector<std::int64_t> places(const Layout& layout, const std::vector<std::in
 // The scale and the offset have the axes in their order: it has to stay.
 Decision layer_norm(const LayoutQuery& q) {
   const auto layout = unsplit(q);
-  const auto axes = layout ? axes_of(q.call, "axes", layout->ndim()) : std::nullopt;
+  const auto axes = layout ? axes_of(q.call, op_attr::Axes, layout->ndim()) : std::nullopt;
   if (!axes) return std::nullopt;
   const std::vector<std::int64_t> moved = places(*layout, *axes);
   if (!std::is_sorted(axes->begin(), axes->end()) || !std::is_sorted(moved.begin(), moved.end())) return std::nullopt;
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axes", q.ctx.attr_ints(moved));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axes, q.ctx.attr_ints(moved));
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
@@ -197,18 +201,18 @@ static Layout without(const Layout& layout, const std::vector<std::int64_t>& axe
 Decision reduce(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   if (!layout) return std::nullopt;
-  const auto axes = axes_of(q.call, "axis", layout->ndim());
-  const bool keep = is_set(q.call->attrs, "keepdims");
+  const auto axes = axes_of(q.call, op_attr::Axis, layout->ndim());
+  const bool keep = is_set(q.call->attrs, op_attr::Keepdims);
   if (!axes) return LayoutDecision{{*layout}, {}, {}, q.call->attrs, keep ? *layout : Layout()};
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr_ints(places(*layout, *axes)));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr_ints(places(*layout, *axes)));
   return LayoutDecision{{*layout}, {}, {}, attrs, keep ? *layout : without(*layout, *axes)};
 }
 
 Decision squeeze(const LayoutQuery& q) {
   const auto layout = unsplit(q);
-  const auto axes = layout ? axes_of(q.call, "axis", layout->ndim()) : std::nullopt;
+  const auto axes = layout ? axes_of(q.call, op_attr::Axis, layout->ndim()) : std::nullopt;
   if (!axes) return std::nullopt;
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr_ints(places(*layout, *axes)));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr_ints(places(*layout, *axes)));
   return LayoutDecision{{*layout}, {}, {}, attrs, without(*layout, *axes)};
 }
 
@@ -216,7 +220,7 @@ Decision squeeze(const LayoutQuery& q) {
 Decision expand_dims(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   const auto* out = tensor(q.call);
-  const auto axes = layout && out ? axes_of(q.call, "axis", out->ndim) : std::nullopt;
+  const auto axes = layout && out ? axes_of(q.call, op_attr::Axis, out->ndim) : std::nullopt;
   if (!axes) return std::nullopt;
   std::vector<int> old;
   for (int i = 0; i < out->ndim; ++i)
@@ -245,21 +249,21 @@ Decision strided_slice(const LayoutQuery& q) {
 
 Decision tile(const LayoutQuery& q) {
   const auto layout = unsplit(q);
-  const Attr* repeats = find_attr(q.call->attrs, "repeats");
+  const Attr* repeats = find_attr(q.call->attrs, op_attr::Repeats);
   if (!layout || !repeats || !repeats->is(AttrKind::List) || int(repeats->items.size()) > layout->ndim())
     return std::nullopt;
   std::vector<std::int64_t> all(std::size_t(layout->ndim()) - repeats->items.size(), 1);
   for (const Attr* a : repeats->items) all.push_back(a->integer);
   std::vector<std::int64_t> moved;
   for (const Layout::Piece& p : layout->pieces()) moved.push_back(all[std::size_t(p.axis)]);
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "repeats", q.ctx.attr_ints(moved));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Repeats, q.ctx.attr_ints(moved));
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
 // The first layout with blocks when all tensors come out even, else the first without.
 Decision concat(const LayoutQuery& q) {
   const auto* parts = as<Tuple>(q.call->args[0]);
-  const Attr* axis = find_attr(q.call->attrs, "axis");
+  const Attr* axis = find_attr(q.call->attrs, op_attr::Axis);
   if (!parts || parts->items.empty() || !axis || !axis->is(AttrKind::Int)) return std::nullopt;
   std::optional<Layout> split, plain;
   for (const Expr* item : parts->items) {
@@ -272,7 +276,7 @@ Decision concat(const LayoutQuery& q) {
                                          [&](const Expr* item) { return split->divides(item->type); });
   if (!even && !plain) return std::nullopt;
   const Layout layout = even ? *split : *plain;
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, "axis", q.ctx.attr(layout.place(axis->integer)));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr(layout.place(axis->integer)));
   return LayoutDecision{{Layout()}, std::vector<Layout>(parts->items.size(), layout), {}, attrs, layout};
 }
 

@@ -6,6 +6,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -128,7 +129,7 @@ class CallRewriter : public Rewriter {
   }
 
   const Expr* inplace_input(const Call* call, std::size_t output, const std::vector<const Expr*>& inputs) {
-    const Attr* indices = find_attr(call->attrs, "inplace_indices");
+    const Attr* indices = find_attr(call->attrs, op_attr::InplaceIndices);
     if (!indices) return nullptr;
     std::int64_t index = -1;
     if (indices->is(AttrKind::Int) && output == 0) index = indices->integer;

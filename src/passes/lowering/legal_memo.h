@@ -14,7 +14,7 @@ class LegalMemo {
  public:
   explicit LegalMemo(ir::Context& ctx) : ctx_(ctx) {}
 
-  // The call_tir that stands for `call`; null: nothing is remembered of its kind.
+  // The call_tir that replaces `call`; null: nothing is remembered of its kind.
   const ir::Call* find(const ir::Call* call);
   // `value` is what `call` became without any binding before it.
   void remember(const ir::Call* call, const ir::Expr* value);

@@ -1,6 +1,8 @@
 // LegalizeOps: an operator with a tensor-expression body becomes a call_tir of a generated PrimFunc (or simpler
 // bindings); again until what legalisation brings in is legal too.
 //
+// A kernel whose result is on a device is for the target of that device: it says so, and is called `<name>_<kind>`.
+//
 // Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
 // skip_ops. What stays is diagnosed by code generation, which knows that it has no instruction for it.
 #include <fmt/format.h>
@@ -8,9 +10,14 @@
 #include <algorithm>
 
 #include "passes/common.h"
+#include "passes/fusion/inline_kernel.h"
 #include "passes/lowering/with_kernels.h"
+#include "passes/pass_functions.h"
+#include "passes/tensorir/prim_funcs.h"
+#include "passes/tensorir/target.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
@@ -34,6 +41,21 @@ constexpr bool packed_operators_are_builtins() {
 }
 static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin.def");
 
+// The device that the result is on; null: none is said.
+const VDevice* device_of(const Call* call_tir) {
+  for (const Type* t : call_tir->ty_args) {
+    const auto* tuple = as<TupleType>(t);
+    for (const Type* field : tuple ? tuple->fields : Span<const Type*>(&t, 1))
+      if (const auto* tensor = as<TensorType>(field); tensor && tensor->vdevice) return tensor->vdevice;
+  }
+  return nullptr;
+}
+
+const Attr* target_of(Context& ctx, const VDevice* device) {
+  if (!device->target) return make_target(ctx, ctx.attr(device->target_kind));
+  return device->target->is(AttrKind::Opaque) ? device->target : make_target(ctx, device->target);
+}
+
 // An operator whose legalisation brings in operators is at most a few levels deep.
 constexpr int kMaxRounds = 16;
 
@@ -46,6 +68,9 @@ class OpLegalizer : public Rewriter {
  public:
   OpLegalizer(PassEnv& env, KernelMaker& kernels, const LegalizeOptions& options)
       : Rewriter(env.ctx), env_(env), kernels_(kernels), options_(options) {}
+
+  // There were kernels for devices, and perhaps what they were made of has no caller.
+  bool for_devices() const { return for_devices_; }
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
@@ -80,6 +105,7 @@ class OpLegalizer : public Rewriter {
       if (options_.warn) note(call, value.error());
       return out.push_back(b);
     }
+    if (!as_call_of(call, op::LayoutTransform)) value = for_device(*value);
     const SeqExpr* before = blocks.end_scope(*value);
     if (before->blocks.empty()) kernels_.memo.remember(call, *value);
     for (const BindingBlock* block : before->blocks) {
@@ -93,6 +119,22 @@ class OpLegalizer : public Rewriter {
     if (*value == call) return out.push_back(b);
     if ((*value)->id > call->id && ctx_.origins().get(*value).empty()) ctx_.set_origin(*value, call);
     legalize(bound(b, *value), out, round + 1);
+  }
+
+  // The kernel says the target of the device that its result is on.
+  const Expr* for_device(const Expr* value) {
+    const Call* call = as_call_of(value, op::CallTir);
+    const VDevice* device = call ? device_of(call) : nullptr;
+    const auto* name = device ? as<GlobalVar>(call->args[0]) : nullptr;
+    const auto* kernel = name ? as<PrimFunc>(kernels_.legalizer.find_function(name->name)) : nullptr;
+    if (!kernel) return value;
+    UniqueNames names("_");
+    const PrimFunc* own = KernelInliner(ctx_, names).rewrite_prim_func(kernel);
+    own = with_attr(ctx_, own, kTargetAttr, target_of(ctx_, device));
+    std::vector<const Expr*> args(call->args.begin(), call->args.end());
+    args[0] = kernels_.legalizer.add_function(own, fmt::format("{}_{}", name->name, device->target_kind));
+    for_devices_ = true;
+    return ctx_.call_typed(call->callee, args, call->type, call->attrs, call->ty_args);
   }
 
   // The variable has the type of what is computed: shapes are written as the kernel has them.
@@ -141,6 +183,7 @@ class OpLegalizer : public Rewriter {
   PassEnv& env_;
   KernelMaker& kernels_;
   const LegalizeOptions& options_;
+  bool for_devices_ = false;
 };
 
 }  // namespace
@@ -149,10 +192,14 @@ Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const Pas
   LegalizeOptions what;
   what.skip = names_option(options, 0, "skip_ops");
   what.warn = bool_option(options, 1, "enable_warning", false);
-  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
-    const Function* made = OpLegalizer(env, kernels, what).rewrite_function(f);
+  bool for_devices = false;
+  module = map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    OpLegalizer legalizer(env, kernels, what);
+    const Function* made = legalizer.rewrite_function(f);
+    for_devices = for_devices || legalizer.for_devices();
     return made == f ? f : derive_result(env.ctx, made);
   });
+  return for_devices ? dead_code_elimination(env, module, {}) : Result<const Module*>(module);
 }
 
 }  // namespace rldb::passes

@@ -70,6 +70,20 @@ const Expr* flat_index(Context& ctx, Span<const Expr*> indices, Span<const Expr*
   return flat;
 }
 
+// The indices of element `flat` of the shape, however they are written. Where the shape has as many elements as what is
+// written, `flat` is an index of one of them, so nothing need be known of the sizes.
+bool unravels(Context& ctx, Analyzer& analyzer, Span<const Expr*> indices, Span<const Expr*> shape, const Expr* flat) {
+  const Expr* rest = flat;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    const Expr* dim = cast_to(ctx, DType::Int(64), shape[i]);
+    const Expr* index = cast_to(ctx, DType::Int(64), indices[i]);
+    const bool first = i == 0 && analyzer.prove_equal(index, rest);
+    if (!first && !analyzer.prove_equal(index, floor_mod(ctx, rest, dim))) return false;
+    rest = analyzer.simplify(floor_div(ctx, rest, dim));
+  }
+  return true;
+}
+
 // Index of the parameter that the function reshapes into its last one, or -1.
 int reshaped_param(Context& ctx, const PrimFunc* f) {
   if (f->params.size() < 2 || !f->params.back().buffer) return -1;
@@ -95,7 +109,11 @@ int reshaped_param(Context& ctx, const PrimFunc* f) {
   }
   const Expr* read = flat_index(ctx, nest.load->indices, nest.load->buffer->shape);
   const Expr* written = flat_index(ctx, nest.store->indices, to->shape);
-  return analyzer.prove_equal(read, written) ? int(from - f->params.begin()) : -1;
+  const Span<const Expr*> shape = nest.load->buffer->shape;
+  const bool in_order = analyzer.prove_equal(read, written) ||
+                        (analyzer.prove_equal(product(ctx, shape), product(ctx, to->shape)) &&
+                         unravels(ctx, analyzer, nest.load->indices, shape, analyzer.simplify(written)));
+  return in_order ? int(from - f->params.begin()) : -1;
 }
 
 class ReshapeRewriter : public Rewriter {

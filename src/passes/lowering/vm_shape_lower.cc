@@ -120,7 +120,7 @@ class ShapeLowerer {
     else
       fail(message(diag::ShapeNotComputed, print_expr(e), name_));
   }
-  // Where a check stands, for its message at run time. Written once an annotation, which may have thousands of checks.
+  // The place of a check, for its message at run time. Written once an annotation, which may have thousands of checks.
   const Expr* context(std::string_view before, const Type* annotation) {
     constexpr std::size_t kMaxAnnotation = 2'000;
     if (!contexts_) return ctx_.string("");

@@ -12,54 +12,50 @@ namespace {
 // Old names of passes that TVM still accepts or that bug reports use.
 struct Alias {
   std::string_view alias;
-  std::string_view name;
+  PassId pass;
 };
 constexpr Alias kAliases[] = {
-    {"VMBuiltinLower", "LowerRuntimeBuiltin"},
-    {"CallTIRRewritePass", "CallTIRRewrite"},
+    {"VMBuiltinLower", PassId::LowerRuntimeBuiltin},
+    {"CallTIRRewritePass", PassId::CallTIRRewrite},
 };
 
-// Passes of a pipeline that this build does not have are no part of its text: `:pipeline default` says what will run.
 struct NamedPipeline {
   std::string_view name;
-  std::string_view wanted;
+  std::vector<PassId> passes;
   std::string_view doc;
-  bool complete;  // only offered when every pass exists
 };
+
+std::vector<PassId> joined(std::initializer_list<std::vector<PassId>> parts) {
+  std::vector<PassId> all;
+  for (const std::vector<PassId>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 // RewriteCUDAGraph is left out: TVM runs it for devices that have CUDA graphs only.
 // Local functions are lifted first: TVM's own lowering stops at them (VMShapeLower), and a user's module has them.
-#define RLDB_LOWERING                                                                               \
-  "RewriteDataflowReshape,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory," \
-  "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol"
-#define RLDB_ZERO "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR"
-#define RLDB_DISPATCH "LambdaLift,DispatchSampling,DispatchSortScan,"
-constexpr NamedPipeline kPipelines[] = {
-    {"minimum", "LambdaLift,LegalizeOps," RLDB_LOWERING, "any valid module to what the machine runs", false},
-    {"default", RLDB_DISPATCH "LegalizeOps," RLDB_LOWERING, "TVM's default build for a CPU", false},
-    {"default_build", RLDB_DISPATCH "LegalizeOps," RLDB_LOWERING, "another name of `default`", false},
-    {"cpu_generic", RLDB_DISPATCH RLDB_ZERO "," RLDB_LOWERING,
-     "TVM's pipeline of a CPU target: `zero`, then the lowering of `default`", false},
-    {"zero", RLDB_ZERO, "TVM's optimisation pipeline: legalise, fold, fuse", true},
-};
-#undef RLDB_LOWERING
-#undef RLDB_ZERO
-#undef RLDB_DISPATCH
+std::vector<NamedPipeline> make_pipelines() {
+  using enum PassId;
+  const std::vector<PassId> lowering = {
+      RewriteDataflowReshape, ToNonDataflow,    RemovePurityChecking, CallTIRRewrite,
+      StaticPlanBlockMemory,  LowerAllocTensor, KillAfterLastUse,     LowerRuntimeBuiltin,
+      ComputePrimValue,       VMShapeLower,     AttachGlobalSymbol,
+  };
+  const std::vector<PassId> zero = {LegalizeOps, AnnotateTIROpPattern, FoldConstant, FuseOps, FuseTIR};
+  const std::vector<PassId> dispatch = {LambdaLift, DispatchSampling, DispatchSortScan};
+  const std::vector<PassId> build = joined({dispatch, {LegalizeOps}, lowering});
+  return {
+      {"minimum", joined({{LambdaLift, LegalizeOps}, lowering}), "any valid module to what the machine runs"},
+      {"default", build, "TVM's default build for a CPU"},
+      {"default_build", build, "another name of `default`"},
+      {"cpu_generic", joined({dispatch, zero, lowering}),
+       "TVM's pipeline of a CPU target: `zero`, then the lowering of `default`"},
+      {"zero", zero, "TVM's optimisation pipeline: legalise, fold, fuse"},
+  };
+}
 
-// The passes of a comma list that exist; `all` becomes false when one does not.
-std::string existing(std::string_view wanted, bool& all) {
+std::string text_of(const std::vector<PassId>& pipeline) {
   std::string text;
-  all = true;
-  while (!wanted.empty()) {
-    const std::size_t comma = wanted.find(',');
-    const std::string_view name = wanted.substr(0, comma);
-    wanted = comma == std::string_view::npos ? std::string_view() : wanted.substr(comma + 1);
-    if (!find_pass(name)) {
-      all = false;
-      continue;
-    }
-    if (!text.empty()) text += ',';
-    text += name;
-  }
+  for (const PassId pass : pipeline) text += (text.empty() ? "" : ",") + std::string(info(pass).name);
   return text;
 }
 
@@ -99,27 +95,23 @@ const PassInfo& info(PassId id) { return all_passes()[std::size_t(id)]; }
 
 const PassInfo* find_pass(std::string_view name) {
   for (const Alias& a : kAliases)
-    if (a.alias == name) name = a.name;
+    if (a.alias == name) return &info(a.pass);
   for (const PassInfo& p : all_passes())
     if (p.name == name) return &p;
   return nullptr;
 }
 
 const std::vector<PipelineInfo>& named_pipelines() {
-  // Texts are built once and live as long as the program.
+  // Made once; the texts live as long as the program.
+  static const std::vector<NamedPipeline> rows = make_pipelines();
   static const std::vector<std::string> texts = [] {
-    std::vector<std::string> t;
-    for (const NamedPipeline& p : kPipelines) {
-      bool all = true;
-      std::string text = existing(p.wanted, all);
-      t.push_back(p.complete && !all ? std::string() : std::move(text));
-    }
-    return t;
+    std::vector<std::string> made;
+    for (const NamedPipeline& p : rows) made.push_back(text_of(p.passes));
+    return made;
   }();
   static const std::vector<PipelineInfo> pipelines = [] {
     std::vector<PipelineInfo> made;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      if (!texts[i].empty()) made.push_back({kPipelines[i].name, texts[i], kPipelines[i].doc});
+    for (std::size_t i = 0; i < rows.size(); ++i) made.push_back({rows[i].name, texts[i], rows[i].doc});
     return made;
   }();
   return pipelines;

@@ -105,7 +105,7 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
     if (given[at]) return Failure(message(diag::RepeatedPassOption, infos[at].name, pass.name));
     given[at] = true;
     if (!fits(infos[at].kind, o.value)) {
-      return Failure(message(diag::PassOptionValue, infos[at].name, pass.name, kind_text(infos[at].kind), o.value));
+      return Failure(message(diag::PassOptionKind, infos[at].name, pass.name, kind_text(infos[at].kind), o.value));
     }
   }
   return support::Unit{};
@@ -202,7 +202,7 @@ class PipelineParser {
   ir::Result<support::Unit> parse_sequence(const PassOptions& options, std::vector<PassInvocation>& out) {
     const PassOption* passes = find_option(options, 0, "passes");
     if (!passes || passes->value.size() < 2 || passes->value.front() != '[' || passes->value.back() != ']')
-      return Failure(message(diag::PassOptionValue, "passes", kSequential, "a list `[A, B(opt=1)]`",
+      return Failure(message(diag::PassOptionKind, "passes", kSequential, "a list `[A, B(opt=1)]`",
                              passes ? std::string_view(passes->value) : "nothing"));
     if (nesting_ == kMaxNesting) return fail("Sequential nested too deeply");
     const std::string_view inside = trim(std::string_view(passes->value).substr(1, passes->value.size() - 2));
@@ -281,8 +281,9 @@ std::string to_string(const PassInvocation& p) {
 }
 
 bool is_option_error(source::DiagId id) {
-  constexpr source::DiagId kIds[] = {diag::PassOptionValue, diag::PassPatternForm, diag::PassCompositeName,
-                                     diag::PatternSyntax,   diag::PatternUnknown,  diag::PassNoFunction};
+  constexpr source::DiagId kIds[] = {diag::PassOptionValue,   diag::PassOptionKind, diag::PassPatternForm,
+                                     diag::PassCompositeName, diag::PatternSyntax,  diag::PatternUnknown,
+                                     diag::PassNoFunction};
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 

@@ -1,14 +1,13 @@
 // Runs pipelines: measures, compares, verifies and reports each application.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_verify.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
@@ -56,24 +55,17 @@ ir::Result<const ir::Module*> run_one(PassEnv& env, const ir::Module* module, co
   return result;
 }
 
-bool is_purity_rule(const source::Diagnostic& d) {
-  return d.id == diag::VerifyImpureInPure || d.id == diag::VerifyImpureInDataflow;
-}
-
 // Lowering makes calls that are impure, and is run by itself on pure functions too, to be looked at: that is worth a
 // warning, once. Every other rule that a pass leaves broken is an error.
 bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before, const ir::Module* after) {
-  source::Diagnostics found;
-  if (ir::verify(env.ctx, after, found)) return true;
-  const auto& all = found.all();
-  if (!std::all_of(all.begin(), all.end(), is_purity_rule)) {
-    for (const source::Diagnostic& d : all) env.diagnostics.add(d);
-    return false;
-  }
+  ir::ImpureCalls calls;
+  ir::VerifyOptions options;
+  options.impure_calls = &calls;
+  if (!ir::verify(env.ctx, after, env.diagnostics, options)) return false;
   source::Diagnostics earlier;
-  if (ir::verify(env.ctx, before, earlier)) {
-    const std::string calls = fmt::format("{} impure call{}", all.size(), all.size() == 1 ? "" : "s");
-    env.diagnostics.add(all[0].span, message(diag::PassMadeImpureCalls, pass.name, calls));
+  if (calls.count > 0 && ir::verify(env.ctx, before, earlier)) {
+    const std::string made = support::counted(calls.count, "impure call");
+    env.diagnostics.add(calls.first, message(diag::PassMadeImpureCalls, pass.name, made));
   }
   return true;
 }

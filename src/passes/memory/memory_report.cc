@@ -275,7 +275,7 @@ bool has_storages(const Function* f) {
   return found;
 }
 
-// The module after the planner, from wherever it stands: the part of the minimum build up to it.
+// The module after the planner, from whatever stage it is at: the part of the minimum build up to it.
 Result<const Module*> planned(PassEnv& env, const Module* module) {
   RLDB_TRY(std::vector<PassInvocation> passes, parse_pipeline("minimum"));
   const auto planner = std::find_if(passes.begin(), passes.end(),

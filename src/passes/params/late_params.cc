@@ -22,14 +22,6 @@ const SeqExpr* LateParams::rewrite_body(const Function* f, std::size_t first, bo
   return visit_seq(f->body);
 }
 
-bool LateParams::depends_on_late(const Type* t) const {
-  std::vector<const Var*> used;
-  collect_vars(t, used);
-  for (const Var* v : used)
-    if (is_late(v)) return true;
-  return false;
-}
-
 const SeqExpr* LateParams::visit_seq(const SeqExpr* s) {
   ++depth_;
   const SeqExpr* made = default_seq(s);

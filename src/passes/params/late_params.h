@@ -22,9 +22,6 @@ class LateParams : public ir::Rewriter {
   // Binds the value of the parameter, number `index` of those that are taken away, and gives its new variable.
   virtual const ir::Var* fetch(const ir::Var* param, std::size_t index, bool dataflow,
                                std::vector<const ir::Binding*>& out) = 0;
-  bool is_late(const ir::Var* v) const { return index_.count(v) > 0; }
-  // The type mentions scalars that are themselves fetched.
-  bool depends_on_late(const ir::Type* t) const;
   const ir::Var* variable(std::string_view name, const ir::Type* type, bool dataflow) {
     return dataflow ? static_cast<const ir::Var*>(ctx_.dataflow_var(name, type)) : ctx_.var(name, type);
   }

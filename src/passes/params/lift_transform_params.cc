@@ -179,8 +179,8 @@ Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<st
   for (const std::string& name : names) {
     const auto* f = as<Function>(module->find(name));
     if (!f || !find_attr(f->attrs, fn_attr::kNumInput))
-      return Failure(message(diag::PassOptionValue, "shared_transform", "LiftTransformParams",
-                             "Relax functions with the attribute `num_input`", name));
+      return Failure(
+          message(diag::PassOptionValue, "shared_transform", "Relax functions with the attribute `num_input`", name));
     plans.push_back(plan_lift(name, f));
   }
   for (const ModuleEntry& e : module->entries)

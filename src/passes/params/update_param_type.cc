@@ -15,8 +15,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kPass = "UpdateParamType";
-
 class ParamTypes : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -51,7 +49,7 @@ Result<const Module*> update_param_type(PassEnv& env, const Module* module, cons
   if (!name.empty() && !as<Function>(module->find(name))) return Failure(message(diag::PassNoFunction, name));
   const auto wanted = given ? split_dict(given->value) : std::nullopt;
   if (!wanted)
-    return Failure(message(diag::PassOptionValue, "types", kPass, "`{\"parameter\": R.Tensor(...)}`",
+    return Failure(message(diag::PassOptionValue, "types", "`{\"parameter\": R.Tensor(...)}`",
                            given ? std::string_view(given->value) : "nothing"));
   std::vector<bool> used(wanted->size(), false);
   auto made = map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
@@ -63,7 +61,7 @@ Result<const Module*> update_param_type(PassEnv& env, const Module* module, cons
         if ((*wanted)[i].key != p->name) continue;
         const Type* type = reader.type((*wanted)[i].value);
         if (!type)
-          return Failure(message(diag::PassOptionValue, "types", kPass, "a type", (*wanted)[i].value)
+          return Failure(message(diag::PassOptionValue, "types", "a type", (*wanted)[i].value)
                              .with_hint("write `R.Tensor((n, 4), \"float32\")`"));
         if (type != p->type) types[p] = type;
         used[i] = true;

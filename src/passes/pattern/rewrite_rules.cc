@@ -43,7 +43,7 @@ bool is_straight(const Function* f) {
   });
 }
 
-// What stands for the head of a value, so that only likely bindings are looked at closely.
+// A key for the head of a value, so that only likely bindings are looked at closely.
 const void* head_of(const Expr* value) {
   const auto* call = as<Call>(value);
   const auto* o = call ? as<Op>(call->callee) : nullptr;

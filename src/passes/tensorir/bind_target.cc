@@ -62,7 +62,7 @@ Result<const Module*> bind_target(PassEnv& env, const Module* module, const Pass
   const PassOption* given = find_option(options, 0, "target");
   const Attr* target = given ? parse_target(ctx, given->value) : nullptr;
   if (!target)
-    return support::Failure(source::message(diag::PassOptionValue, "target", "BindTarget",
+    return support::Failure(source::message(diag::PassOptionValue, "target",
                                             "a target such as T.target(\"cuda\", host=\"llvm\")",
                                             given ? std::string_view(given->value) : "nothing"));
   const Attr* device = without_host(ctx, target);

@@ -3,6 +3,7 @@
 
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/passes/pass_id.h"
 
 namespace rldb::passes {
 
@@ -156,12 +157,12 @@ const Expr* NarrowFloats::rounded(Context& ctx, const Expr* e, DType to) const {
 
 NarrowFloats bfloat16() {
   const auto is = [](DType t) { return t.is_bfloat16(); };
-  return {is, is, "bfloat16", "BF16ComputeLegalize", DType::Float(32)};
+  return {is, is, "bfloat16", PassId::BF16ComputeLegalize, DType::Float(32)};
 }
 
 NarrowFloats float8(DType wide) {
   return {[](DType t) { return t.is_float8(); }, [](DType t) { return float8_format(t) != nullptr; }, "float8",
-          "FP8ComputeLegalize", wide};
+          PassId::FP8ComputeLegalize, wide};
 }
 
 }  // namespace rldb::passes

@@ -2,7 +2,7 @@
 // arithmetic. Used by the passes of float_legalize.cc.
 #pragma once
 
-#include "rldb/ir/context.h"
+#include "rldb/passes/pass.h"
 
 namespace rldb::passes {
 
@@ -10,7 +10,7 @@ struct NarrowFloats {
   bool (*is)(ir::DType t);        // one of these formats
   bool (*is_known)(ir::DType t);  // one whose values can be taken apart
   std::string_view family;        // for messages
-  std::string_view compute_pass;  // the pass that must have run before memory is rewritten
+  PassId compute_pass;            // the pass that must have run before memory is rewritten
   ir::DType wide;                 // what is computed in
 
   ir::DType widened(ir::DType t) const { return wide.with_lanes(t.lanes); }

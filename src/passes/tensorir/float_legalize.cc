@@ -210,7 +210,7 @@ class StorageLegalizer : public Rewriter {
       return v->dtype() == t ? v : ctx_.intrin(t, intrin::Reinterpret, {v});
     }
     if (narrow_.is(e->dtype()) && !isa<BufferLoad>(e) && refused.empty())
-      refused = fmt::format("it computes in {}: run {} first", narrow_.family, narrow_.compute_pass);
+      refused = fmt::format("it computes in {}: run {} first", narrow_.family, info(narrow_.compute_pass).name);
     return refused.empty() ? default_expr(e) : e;
   }
 
@@ -286,8 +286,8 @@ Result<const Module*> fp8_compute_legalize(PassEnv& env, const Module* module, c
   const PassOption* given = find_option(options, 0, "promote_dtype");
   const auto wide = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(16);
   if (wide != DType::Float(16) && wide != DType::Float(32))
-    return support::Failure(source::message(diag::PassOptionValue, "promote_dtype", "FP8ComputeLegalize",
-                                            "float16 or float32", given->value));
+    return support::Failure(
+        source::message(diag::PassOptionValue, "promote_dtype", "float16 or float32", given->value));
   return compute_legalize(env, module, float8(*wide));
 }
 

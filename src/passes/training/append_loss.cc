@@ -22,8 +22,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kAppendLoss = "AppendLoss";
-
 Failure<source::Message> refuse(std::string_view what, std::string why) {
   return Failure(message(diag::PassUnsupported, fmt::format("`{}`", what), std::move(why)));
 }
@@ -96,11 +94,12 @@ class OutputHider : public Rewriter {
   std::unordered_set<const Var*> kept_;
 };
 
-Result<const Function*> joined(Context& ctx, std::string_view name, const Function* model, const Function* loss,
-                               std::size_t count, std::string_view new_name) {
+Result<const Function*> joined(Context& ctx, const LossRequest& request, const Function* model, const Function* loss) {
+  const std::string_view name = request.function;
+  const std::size_t count = request.outputs;
   const BindingBlock *block = only_block(model), *loss_block = only_block(loss);
   if (!block) return refuse(name, "its body is not one dataflow block");
-  if (!loss_block) return refuse("loss_function", "its body is not one dataflow block");
+  if (!loss_block) return refuse(request.option, "its body is not one dataflow block");
   const std::vector<const Expr*> outputs = outputs_of(model);
   if (count > outputs.size() || count > loss->params.size())
     return refuse(name,
@@ -108,18 +107,18 @@ Result<const Function*> joined(Context& ctx, std::string_view name, const Functi
                               outputs.size(), loss->params.size(), count));
   LossCopier copier(ctx);
   for (std::size_t i = 0; i < count; ++i)
-    if (std::string why = copier.take(loss->params[i], outputs[i]); !why.empty()) return refuse("loss_function", why);
+    if (std::string why = copier.take(loss->params[i], outputs[i]); !why.empty()) return refuse(request.option, why);
   std::vector<const Var*> params(model->params.begin(), model->params.end());
   for (std::size_t i = count; i < loss->params.size(); ++i) params.push_back(copier.parameter(loss->params[i]));
   std::vector<const Binding*> bindings(block->bindings.begin(), block->bindings.end());
   copier.copy(loss_block, bindings);
   std::vector<const Expr*> results{copier.rewrite(loss->body->body)};
-  if (!isa<Var>(results[0])) return refuse("loss_function", "it gives more than one value");
+  if (!isa<Var>(results[0])) return refuse(request.option, "it gives more than one value");
   results.insert(results.end(), outputs.begin() + std::ptrdiff_t(count), outputs.end());
   const Expr* result = results.size() == 1 ? results[0] : ctx.tuple(results);
   bindings = OutputHider(ctx, result).hidden(bindings);
   const SeqExpr* body = make_seq(ctx, {ctx.block(bindings, true)}, result, model->body);
-  const Span<NamedAttr> attrs = ctx.with_attr(model->attrs, fn_attr::kGlobalSymbol, ctx.attr(new_name));
+  const Span<NamedAttr> attrs = ctx.with_attr(model->attrs, fn_attr::kGlobalSymbol, ctx.attr(request.new_function));
   const Function* made = ctx.function(params, body, result->type, model->is_pure, attrs);
   ctx.set_origin(made, model);
   return BodyCopier(ctx, false).copy_function(made, attrs);
@@ -132,12 +131,12 @@ Result<const Module*> append_loss_to(PassEnv& env, const Module* module, const L
   if (!model) return Failure(message(diag::PassNoFunction, request.function));
   const Function* loss = nullptr;
   if (is_loss_text(request.loss)) {
-    RLDB_TRY(loss, loss_function(env.ctx, request.loss, outputs_of(model)[0]->type));
+    RLDB_TRY(loss, loss_function(env.ctx, request.option, request.loss, outputs_of(model)[0]->type));
   } else {
     loss = as<Function>(module->find(unquote(request.loss)));
     if (!loss) return Failure(message(diag::PassNoFunction, unquote(request.loss)));
   }
-  RLDB_TRY(const Function* made, joined(env.ctx, request.function, model, loss, request.outputs, request.new_function));
+  RLDB_TRY(const Function* made, joined(env.ctx, request, model, loss));
   ModuleBuilder builder(env.ctx, *module);
   builder.set(env.ctx.str(request.new_function), made);
   return builder.build();
@@ -147,15 +146,14 @@ Result<const Module*> append_loss(PassEnv& env, const Module* module, const Pass
   const PassOption* name = find_option(options, 0, "func_name");
   const PassOption* loss = find_option(options, 1, "loss_function");
   if (!name || !loss)
-    return Failure(
-        message(diag::PassOptionValue, name ? "loss_function" : "func_name", kAppendLoss, "a value", "nothing"));
+    return Failure(message(diag::PassOptionValue, name ? "loss_function" : "func_name", "a value", "nothing"));
   const std::int64_t outputs = int_option(options, 2, "num_backbone_outputs", 1);
-  if (outputs < 1)
-    return Failure(message(diag::PassOptionValue, "num_backbone_outputs", kAppendLoss, "a number from 1", outputs));
+  if (outputs < 1) return Failure(message(diag::PassOptionValue, "num_backbone_outputs", "a number from 1", outputs));
   const PassOption* given = find_option(options, 3, "new_func_name");
   LossRequest request;
   request.function = unquote(name->value);
   request.loss = loss->value;
+  request.option = "loss_function";
   request.outputs = std::size_t(outputs);
   request.new_function =
       given && given->value != "None" ? std::string(unquote(given->value)) : request.function + "_loss";

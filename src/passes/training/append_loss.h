@@ -10,6 +10,7 @@ namespace rldb::passes {
 struct LossRequest {
   std::string function;
   std::string loss;         // the name of a function, or a loss of losses.h
+  std::string_view option;  // of the pass, that says it
   std::size_t outputs = 1;  // that the loss takes
   std::string new_function;
 };

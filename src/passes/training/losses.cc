@@ -10,6 +10,9 @@
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
@@ -82,10 +85,10 @@ class LossBuilder {
     targets_ = ctx_.var("targets", ctx_.tensor(dims, DType::Int(64)));
     const std::int64_t axis = type_->shape.size() <= 2 ? -1 : 1;
     RLDB_TRY(const Var* logits,
-             emit(ctx_.call(op::NnLogSoftmax, {predictions_}, {ctx_.named("axis", ctx_.attr(axis))})));
-    auto made = ctx_.call(
-        op::NnNllLoss, {logits, targets_},
-        {ctx_.named("reduction", ctx_.attr(loss.reduction)), ctx_.named("ignore_index", ctx_.attr(loss.ignore_index))});
+             emit(ctx_.call(op::NnLogSoftmax, {predictions_}, {ctx_.named(op_attr::Axis, ctx_.attr(axis))})));
+    auto made = ctx_.call(op::NnNllLoss, {logits, targets_},
+                          {ctx_.named(op_attr::Reduction, ctx_.attr(loss.reduction)),
+                           ctx_.named(op_attr::IgnoreIndex, ctx_.attr(loss.ignore_index))});
     return finish(made);
   }
 
@@ -119,10 +122,11 @@ class LossBuilder {
 
 bool is_loss_text(std::string_view text) { return text.find('(') != std::string_view::npos; }
 
-Result<const Function*> loss_function(Context& ctx, std::string_view text, const Type* predictions) {
+Result<const Function*> loss_function(Context& ctx, std::string_view option, std::string_view text,
+                                      const Type* predictions) {
   const auto loss = parse_loss(text);
   const bool known = loss && (loss->name == "L1Loss" || loss->name == "MSELoss" || loss->name == "CrossEntropyLoss");
-  if (!known) return Failure(message(diag::PassOptionValue, "loss_function", "AppendLoss", kLosses, text));
+  if (!known) return Failure(message(diag::PassOptionValue, option, kLosses, text));
   const auto* type = as<TensorType>(predictions);
   if (!type || !type->has_shape || type->shape.empty())
     return Failure(message(diag::PassUnsupported, fmt::format("`{}`", loss->name),

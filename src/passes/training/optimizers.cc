@@ -251,7 +251,7 @@ class StepBuilder {
 
 Result<Optimizer> optimizer_of(Context& ctx, std::string_view text, const std::vector<const Var*>& parameters) {
   const auto parsed = parse_optimizer(text);
-  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", "SetupTrainer", kOptimizers, text));
+  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", kOptimizers, text));
   for (const Var* p : parameters) {
     const auto* t = as<TensorType>(p->type);
     const bool known = t && t->has_shape && t->dtype.is_float() && all_int_literals(t->shape);

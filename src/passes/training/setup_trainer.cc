@@ -21,7 +21,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kSetupTrainer = "SetupTrainer";
 constexpr std::string_view kBackbone = "backbone";
 constexpr std::string_view kLoss = "backbone_loss";
 constexpr std::string_view kOptimizer = "optimizer";
@@ -78,8 +77,7 @@ Result<support::Unit> check_loss_args(Context& ctx, const PassOption* given, con
   if (!given || given->value == "None") return support::Unit{};
   const std::string_view text = support::trim(given->value);
   const auto wrong = [&](std::string_view part) {
-    return Failure(
-        message(diag::PassOptionValue, "loss_args", kSetupTrainer, "the types of the loss's arguments", part));
+    return Failure(message(diag::PassOptionValue, "loss_args", "the types of the loss's arguments", part));
   };
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return wrong(text);
   const auto* results = as<TupleType>(backbone.function->ret_type);
@@ -104,7 +102,7 @@ Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const Pa
   const PassOption* loss = find_option(options, 0, "loss");
   const PassOption* optimizer = find_option(options, 1, "optimizer");
   if (!loss || !optimizer)
-    return Failure(message(diag::PassOptionValue, loss ? "optimizer" : "loss", kSetupTrainer, "a value", "nothing"));
+    return Failure(message(diag::PassOptionValue, loss ? "optimizer" : "loss", "a value", "nothing"));
   const Function* f = backbone.function;
   std::vector<const Var*> params(f->params.begin() + std::ptrdiff_t(backbone.inputs),
                                  f->params.begin() + std::ptrdiff_t(backbone.inputs + backbone.params));
@@ -112,6 +110,7 @@ Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const Pa
   LossRequest request;
   request.function = kBackbone;
   request.loss = loss->value;
+  request.option = "loss";
   request.new_function = kLoss;
   RLDB_TRY(const Module* made, append_loss_to(env, module, request));
   RLDB_TRY_VOID(

@@ -12,6 +12,8 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -23,7 +25,7 @@ namespace {
 
 using Dims = std::vector<const Expr*>;
 
-// a, b and c of a product of three; `swapped`: the operand stands transposed in the program.
+// a, b and c of a product of three; `swapped`: the operand is transposed in the program.
 struct Factors {
   const Expr* operand[3];
   bool swapped[3] = {false, false, false};
@@ -168,7 +170,7 @@ class OrderAdjuster : public CallExpander {
 
   const Call* plain_matmul(const Expr* e) const {
     const Call* call = call_of(e, op::Matmul);
-    const Attr* out = call ? find_attr(call->attrs, "out_dtype") : nullptr;
+    const Attr* out = call ? find_attr(call->attrs, op_attr::OutDtype) : nullptr;
     return call && (!out || out->is(AttrKind::None)) ? call : nullptr;
   }
 
@@ -278,7 +280,7 @@ class OrderAdjuster : public CallExpander {
     std::vector<std::int64_t> axes;
     for (std::size_t k = 0; k < rank; ++k) axes.push_back(std::int64_t(k));
     std::swap(axes[rank - 1], axes[rank - 2]);
-    return emit(ctx_.call(op::PermuteDims, {f.operand[i]}, {ctx_.named("axes", ctx_.attr_ints(axes))}));
+    return emit(ctx_.call(op::PermuteDims, {f.operand[i]}, {ctx_.named(op_attr::Axes, ctx_.attr_ints(axes))}));
   }
 
   AheadOfTime ahead_;

@@ -50,7 +50,7 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
   std::optional<std::vector<NamedDim>> dims;
   if (map) dims = parse_map(map->value);
   if (!dims) {
-    return Failure(message(diag::PassOptionValue, "binding_map", "BindSymbolicVars", "a dictionary `{name: integer}`",
+    return Failure(message(diag::PassOptionValue, "binding_map", "a dictionary `{name: integer}`",
                            map ? std::string_view(map->value) : "nothing"));
   }
   const std::string_view wanted = only ? unquote(only->value) : std::string_view();

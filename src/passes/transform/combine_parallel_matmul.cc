@@ -12,6 +12,9 @@
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -190,7 +193,7 @@ class BlockCombiner {
     std::vector<const Expr*> items;
     for (const Branch& b : branches) items.push_back(b.*operand);
     const std::int64_t axis = shaped_and_typed(items[0])->ndim - 1;
-    return add(*ctx_.call(op::Concat, {ctx_.tuple(items)}, {ctx_.named("axis", ctx_.attr(axis))}), at);
+    return add(*ctx_.call(op::Concat, {ctx_.tuple(items)}, {ctx_.named(op_attr::Axis, ctx_.attr(axis))}), at);
   }
 
   const Expr* add(const Call* call, std::size_t at) {
@@ -204,17 +207,17 @@ class BlockCombiner {
 
   void emit(const Var* lhs, const std::vector<Branch>& branches, std::size_t at, DType dtype) {
     const Expr* rhs = concat(branches, &Branch::rhs, at);
-    const Expr* all = add(*ctx_.call(op::Matmul, {lhs, rhs}, {ctx_.named("out_dtype", ctx_.attr(dtype))}), at);
+    const Expr* all = add(*ctx_.call(op::Matmul, {lhs, rhs}, {ctx_.named(op_attr::OutDtype, ctx_.attr(dtype))}), at);
     if (branches[0].bias) all = add(*ctx_.call(op::Add, {all, concat(branches, &Branch::bias, at)}), at);
     if (!branches[0].activation.empty()) all = add(*ctx_.call(branches[0].activation, {all}), at);
     std::vector<std::int64_t> ends;
     std::int64_t end = 0;
     for (std::size_t i = 0; i + 1 < branches.size(); ++i) ends.push_back(end += as<IntImm>(width(branches[i]))->value);
     const std::int64_t axis = shaped_and_typed(all)->ndim - 1;
-    const Expr* parts =
-        add(*ctx_.call(op::Split, {all},
-                       {ctx_.named("indices_or_sections", ctx_.attr_ints(ends)), ctx_.named("axis", ctx_.attr(axis))}),
-            at);
+    const Expr* parts = add(*ctx_.call(op::Split, {all},
+                                       {ctx_.named(op_attr::IndicesOrSections, ctx_.attr_ints(ends)),
+                                        ctx_.named(op_attr::Axis, ctx_.attr(axis))}),
+                            at);
     for (std::size_t i = 0; i < branches.size(); ++i)
       replaced_[branches[i].last] = *ctx_.tuple_get(parts, std::int64_t(i));
   }
@@ -244,8 +247,7 @@ class Combiner : public Rewriter {
 
 Result<const Module*> combine_parallel_matmul(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* check = find_option(options, 0, "check");
-  if (check && check->value != "None")
-    return Failure(message(diag::PassOptionValue, "check", "CombineParallelMatmul", "None", check->value));
+  if (check && check->value != "None") return Failure(message(diag::PassOptionValue, "check", "None", check->value));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Function* made = Combiner(env.ctx).rewrite_function(f);
     return made == f ? f : remove_dead_bindings(env.ctx, made);

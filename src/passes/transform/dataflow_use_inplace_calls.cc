@@ -22,6 +22,7 @@
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
@@ -278,7 +279,7 @@ class InplaceCalls : public Rewriter {
     if (!kernel || over + 1 >= kernel->params.size() || !kernel->params[over].buffer) return nullptr;
     const Expr*& callee = callees_[{name, over}];
     if (!callee) callee = table_.add(KernelOver(ctx_).run(kernel, over), std::string(name->name) + "_inplace");
-    const NamedAttr index[] = {ctx_.named("inplace_indices", ctx_.attr_ints(std::vector{std::int64_t(over)}))};
+    const NamedAttr index[] = {ctx_.named(op_attr::InplaceIndices, ctx_.attr_ints(std::vector{std::int64_t(over)}))};
     std::vector<const Expr*> args(kernel_call->args.begin(), kernel_call->args.end());
     args[0] = callee;
     const Call* made = ctx_.call_typed(ctx_.op(op::CallTirInplace), args, call->type, index, kernel_call->ty_args);

@@ -12,6 +12,8 @@
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/runtime/value.h"
 
 namespace rldb::passes {
@@ -59,7 +61,7 @@ class Decomposer : public CallExpander {
   // The axes of the data but the channel's.
   const Attr* other_axes(const Call* call) {
     const auto* t = as<TensorType>(call->args[0]->type);
-    const Attr* axis = find_attr(call->attrs, "axis");
+    const Attr* axis = find_attr(call->attrs, op_attr::Axis);
     if (!t || t->ndim < 1 || !axis) return nullptr;
     const std::int64_t channel = axis->integer < 0 ? axis->integer + t->ndim : axis->integer;
     std::vector<std::int64_t> axes;
@@ -71,15 +73,15 @@ class Decomposer : public CallExpander {
   // (data - mean) / sqrt(variance + epsilon) * gamma + beta. `axes`: where the statistics lack dims; null: nowhere.
   const Expr* normalised(const Call* call, const Expr* mean, const Expr* variance, const Attr* axes) {
     const auto wide = [&](const Expr* e) -> const Expr* {
-      return axes && e ? apply(op::ExpandDims, {e}, {ctx_.named("axis", axes)}) : e;
+      return axes && e ? apply(op::ExpandDims, {e}, {ctx_.named(op_attr::Axis, axes)}) : e;
     };
     const Expr* centred = apply(op::Subtract, {call->args[0], wide(mean)});
     const Expr* spread = wide(variance);
     if (!spread) return nullptr;
-    spread = apply(op::Sqrt, {apply(op::Add, {spread, number(real(call, "epsilon"), spread)})});
+    spread = apply(op::Sqrt, {apply(op::Add, {spread, number(real(call, op_attr::Epsilon), spread)})});
     const Expr* out = apply(op::Divide, {centred, spread});
-    if (is_set(call->attrs, "scale")) out = apply(op::Multiply, {out, wide(call->args[1])});
-    if (is_set(call->attrs, "center")) out = apply(op::Add, {out, wide(call->args[2])});
+    if (is_set(call->attrs, op_attr::Scale)) out = apply(op::Multiply, {out, wide(call->args[1])});
+    if (is_set(call->attrs, op_attr::Center)) out = apply(op::Add, {out, wide(call->args[2])});
     return out;
   }
 
@@ -98,7 +100,7 @@ class Decomposer : public CallExpander {
   const Expr* batch_norm_of_batch(const Call* call) {
     const Attr* axes = other_axes(call);
     if (!axes) return nullptr;
-    const NamedAttr over[] = {ctx_.named("axis", axes), ctx_.named("keepdims", ctx_.attr(false))};
+    const NamedAttr over[] = {ctx_.named(op_attr::Axis, axes), ctx_.named(op_attr::Keepdims, ctx_.attr(false))};
     const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
     const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
     const Expr* statistics = tuple_of({normalised(call, mean, variance, axes), mean, variance});
@@ -110,16 +112,16 @@ class Decomposer : public CallExpander {
 
   // (1 - momentum) * old + momentum * now
   const Expr* moved(const Call* call, const Expr* old, const Expr* now) {
-    const double momentum = real(call, "momentum");
+    const double momentum = real(call, op_attr::Momentum);
     const Expr* kept = apply(op::Multiply, {number(1 - momentum, old), old});
     const Expr* added = apply(op::Multiply, {number(momentum, old), now});
     return apply(op::Add, {kept, added});
   }
 
   const Expr* layer_norm(const Call* call) {
-    const Attr* axes = find_attr(call->attrs, "axes");
+    const Attr* axes = find_attr(call->attrs, op_attr::Axes);
     if (!axes) return nullptr;
-    const NamedAttr over[] = {ctx_.named("axis", axes), ctx_.named("keepdims", ctx_.attr(true))};
+    const NamedAttr over[] = {ctx_.named(op_attr::Axis, axes), ctx_.named(op_attr::Keepdims, ctx_.attr(true))};
     const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
     const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
     const Expr* out = normalised(call, mean, variance, nullptr);

@@ -18,13 +18,11 @@ Result<const Module*> default_schedule(PassEnv& env, const Module* module, const
   schedule::Options wanted;
   const std::int64_t given = int_option(options, 1, "vector_bytes", 0);
   if (bytes && given != 16 && given != 32 && given != 64)
-    return support::Failure(
-        source::message(diag::PassOptionValue, "vector_bytes", "DefaultSchedule", "16, 32 or 64", bytes->value));
+    return support::Failure(source::message(diag::PassOptionValue, "vector_bytes", "16, 32 or 64", bytes->value));
   wanted.vector_bytes = unsigned(given);
   const std::string_view name = only ? unquote(only->value) : std::string_view();
   if (only && !as<PrimFunc>(module->find(name)))
-    return support::Failure(
-        source::message(diag::PassOptionValue, "func_name", "DefaultSchedule", "the name of a PrimFunc", only->value));
+    return support::Failure(source::message(diag::PassOptionValue, "func_name", "the name of a PrimFunc", only->value));
 
   ModuleBuilder builder(env.ctx, *module);
   bool changed = false;

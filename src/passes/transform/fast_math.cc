@@ -12,6 +12,7 @@
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/value.h"
@@ -131,7 +132,7 @@ te::Tensor fast_softmax(Te& te, te::Tensor x, std::size_t axis) {
       x->shape, [&](te::Indices i) { return elements.sub(te.graph.load(x, i), load(top, row(i))); }, "T_softmax_delta");
   const te::Tensor power = map(te, below, "T_fast_exp", &Elements::exp);
   const te::Tensor sum = reduce(power, te.graph.sum_reducer(x->dtype), "T_softmax_expsum");
-  const NamedAttr attrs[] = {te.ctx.named("axis", te.ctx.attr(std::int64_t(axis)))};
+  const NamedAttr attrs[] = {te.ctx.named(op_attr::Axis, te.ctx.attr(std::int64_t(axis)))};
   return te.graph.compute(
       x->shape,
       [&](te::Indices i) -> const Expr* {
@@ -173,7 +174,7 @@ class FastMath : public CallExpander {
 
  private:
   const Expr* softmax(const Call* call, const TensorType* t) {
-    const Attr* axis = find_attr(call->attrs, "axis");
+    const Attr* axis = find_attr(call->attrs, op_attr::Axis);
     if (!axis || t->ndim < 1) return nullptr;
     const std::int64_t at = axis->integer < 0 ? axis->integer + t->ndim : axis->integer;
     if (at < 0 || at >= t->ndim) return nullptr;

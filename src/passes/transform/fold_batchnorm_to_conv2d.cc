@@ -9,6 +9,10 @@
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -43,8 +47,8 @@ class BatchnormFolder : public CallExpander {
   const Expr* expand_field(const TupleGetItem* field) override {
     const Call* norm = field->index == 0 ? call_of(field->tuple, op::NnBatchNorm) : nullptr;
     const Call* conv = norm ? call_of(norm->args[0], op::NnConv2d) : nullptr;
-    if (!conv || !is_set(norm->attrs, "scale") || !is_set(norm->attrs, "center")) return nullptr;
-    if (text_attr(conv, "out_layout") != "NCHW" || int_attr(norm, "axis") != 1) return nullptr;
+    if (!conv || !is_set(norm->attrs, op_attr::Scale) || !is_set(norm->attrs, op_attr::Center)) return nullptr;
+    if (text_attr(conv, op_attr::OutLayout) != "NCHW" || int_attr(norm, op_attr::Axis) != 1) return nullptr;
     const Expr* weight = constant(conv->args[1]);
     const Expr* statistics[4];  // gamma, beta, mean, variance
     for (std::size_t i = 0; i < 4; ++i) statistics[i] = constant(norm->args[i + 1]);
@@ -53,12 +57,12 @@ class BatchnormFolder : public CallExpander {
     if (!weight || !all || !channels || !channels->has_shape || channels->shape.size() != 1) return nullptr;
     if (!channels->dtype.is_float()) return nullptr;
     const Expr *one = ctx_.i64(1), *n = channels->shape[0];
-    const std::string_view layout = text_attr(conv, "kernel_layout");
-    const bool in_first = layout == "IOHW" && int_attr(conv, "groups") == 1;
+    const std::string_view layout = text_attr(conv, op_attr::KernelLayout);
+    const bool in_first = layout == "IOHW" && int_attr(conv, op_attr::Groups) == 1;
     if (!in_first && layout != "OIHW") return nullptr;
     if (!may_rewrite([] { return std::string("a convolution takes the batch_norm behind it"); })) return nullptr;
 
-    const Expr* epsilon = ctx_.float_imm(channels->dtype, real_attr(norm, "epsilon"));
+    const Expr* epsilon = ctx_.float_imm(channels->dtype, real_attr(norm, op_attr::Epsilon));
     const Expr* spread = apply(op::Sqrt, {apply(op::Add, {statistics[3], epsilon})});
     const Expr* scale = apply(op::Divide, {statistics[0], spread});
     const Expr* of_kernel = in_first ? apply(op::Reshape, {scale, shape({one, n, one, one})})

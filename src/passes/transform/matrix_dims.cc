@@ -1,11 +1,13 @@
 #include "passes/transform/matrix_dims.h"
 
+#include "rldb/ir/op_attr/axis_attr.h"
+
 namespace rldb::passes {
 
 using namespace ir;
 
 bool swaps_matrix_dims(const Call* permute, std::size_t rank) {
-  const Attr* axes = find_attr(permute->attrs, "axes");
+  const Attr* axes = find_attr(permute->attrs, op_attr::Axes);
   if (!axes || axes->is(AttrKind::None)) return rank == 2;
   if (axes->items.size() != rank) return false;
   for (std::size_t i = 0; i < rank; ++i) {

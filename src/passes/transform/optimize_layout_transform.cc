@@ -9,6 +9,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/call.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 
@@ -107,7 +108,7 @@ class LayoutOptimizer : public CallExpander {
   }
 
   static bool pads(const Call* transform) {
-    const Attr* value = find_attr(transform->attrs, "pad_value");
+    const Attr* value = find_attr(transform->attrs, op_attr::PadValue);
     return value && !value->is(AttrKind::None);
   }
 

@@ -6,6 +6,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -26,8 +27,8 @@ const VDevice* device_of(const Type* t) {
 
 // R.device(device_type=2, index=0) and a scope, as a device of the module.
 const VDevice* hinted(const Module* module, const Call* hint) {
-  const Attr* device = find_attr(hint->attrs, "dst_vdevice");
-  const Attr* scope = find_attr(hint->attrs, "memory_scope");
+  const Attr* device = find_attr(hint->attrs, op_attr::DstVdevice);
+  const Attr* scope = find_attr(hint->attrs, op_attr::MemoryScope);
   if (!device || !device->is(AttrKind::Opaque)) return nullptr;
   const auto number = [&](std::string_view name, std::size_t position) -> std::int64_t {
     const Attr* a = find_attr(device->fields, name);
@@ -193,7 +194,7 @@ class Realizer : public Rewriter {
     const Expr* from = rewrite(hint->args[0]);
     const auto* operand = as<Var>(hint->args[0]);
     if (operand && places_.at(operand) == device) return from;
-    const NamedAttr to = ctx_.named("dst_vdevice", ctx_.attr(std::string_view(text_of(module_, device))));
+    const NamedAttr to = ctx_.named(op_attr::DstVdevice, ctx_.attr(std::string_view(text_of(module_, device))));
     const Call* made = *ctx_.call(op::ToVdevice, {from}, {to});
     ctx_.set_origin(made, hint);
     return made;

@@ -4,6 +4,7 @@
 
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 
 namespace rldb::passes {
 
@@ -16,7 +17,7 @@ std::vector<std::int64_t> axes_of(const Call* permute) {
   const auto* t = as<TensorType>(permute->args[0]->type);
   if (!t || t->ndim < 0) return {};
   std::vector<std::int64_t> axes;
-  const Attr* given = find_attr(permute->attrs, "axes");
+  const Attr* given = find_attr(permute->attrs, op_attr::Axes);
   if (!given || !given->is(AttrKind::List)) {
     axes.resize(std::size_t(t->ndim));
     std::iota(axes.rbegin(), axes.rend(), 0);
@@ -33,7 +34,7 @@ class PermuteReorderer : public CallExpander {
  protected:
   const Expr* expand(const Call* call) override {
     const auto* parts = as_call_of(call, op::Concat) ? as<Tuple>(value_of(call->args[0])) : nullptr;
-    const Attr* axis = find_attr(call->attrs, "axis");
+    const Attr* axis = find_attr(call->attrs, op_attr::Axis);
     if (!parts || parts->items.empty() || !axis || !axis->is(AttrKind::Int)) return nullptr;
     const Call* first = call_of(parts->items[0], op::PermuteDims);
     if (!first) return nullptr;
@@ -46,7 +47,8 @@ class PermuteReorderer : public CallExpander {
     }
     const auto at = std::size_t(axis->integer < 0 ? axis->integer + std::int64_t(axes.size()) : axis->integer);
     if (at >= axes.size()) return nullptr;
-    const Expr* joined = emit(ctx_.call(op::Concat, {ctx_.tuple(operands)}, {ctx_.named("axis", ctx_.attr(axes[at]))}));
+    const Expr* joined =
+        emit(ctx_.call(op::Concat, {ctx_.tuple(operands)}, {ctx_.named(op_attr::Axis, ctx_.attr(axes[at]))}));
     if (!joined) return nullptr;
     return value_or_null(ctx_.call(CallSpec{first->callee, std::vector{joined}, first->attrs, {}}));
   }

@@ -5,6 +5,8 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {
@@ -20,7 +22,7 @@ class TakeReorderer : public CallExpander {
  protected:
   const Expr* expand(const Call* call) override {
     const Call* take = as_call_of(call, op::Matmul) ? call_of(call->args[1], op::Take) : nullptr;
-    const Attr* axis = take ? find_attr(take->attrs, "axis") : nullptr;
+    const Attr* axis = take ? find_attr(take->attrs, op_attr::Axis) : nullptr;
     if (!axis || !axis->is(AttrKind::Int)) return nullptr;
     const TensorType* lhs = shaped(call->args[0]);
     const TensorType* table = shaped(take->args[0]);
@@ -38,7 +40,7 @@ class TakeReorderer : public CallExpander {
   }
 
   Result<const Call*> take_from(const Expr* data, const Call* like, std::int64_t axis) {
-    const Span<NamedAttr> attrs = ctx_.with_attr(like->attrs, "axis", ctx_.attr(axis));
+    const Span<NamedAttr> attrs = ctx_.with_attr(like->attrs, op_attr::Axis, ctx_.attr(axis));
     return ctx_.call(CallSpec{like->callee, std::vector{data, like->args[1]}, attrs, {}});
   }
 
@@ -56,7 +58,8 @@ class TakeReorderer : public CallExpander {
     const Expr* outer = table->shape[2];
     const Expr* wide = mul(ctx_, count, outer);
     const std::int64_t order[] = {1, 0, 2};
-    const Expr* turned = emit(ctx_.call(op::PermuteDims, {take->args[0]}, {ctx_.named("axes", ctx_.attr_ints(order))}));
+    const Expr* turned =
+        emit(ctx_.call(op::PermuteDims, {take->args[0]}, {ctx_.named(op_attr::Axes, ctx_.attr_ints(order))}));
     if (!turned) return nullptr;
     const Expr* const flat_dims[] = {inner, wide};
     const Expr* flat = emit(ctx_.call(op::Reshape, {turned, ctx_.shape(flat_dims)}));
@@ -69,7 +72,7 @@ class TakeReorderer : public CallExpander {
     if (!all || !batch_agrees(lhs, indices)) return nullptr;
     const Expr* const operands[] = {all};
     return value_or_null(
-        ctx_.call(op::Einsum, {ctx_.tuple(operands)}, {ctx_.named("subscripts", ctx_.attr("ijik->ijk"))}));
+        ctx_.call(op::Einsum, {ctx_.tuple(operands)}, {ctx_.named(op_attr::Subscripts, ctx_.attr("ijik->ijk"))}));
   }
 
   // One matrix for each batch: a left operand of one batch would be stretched.

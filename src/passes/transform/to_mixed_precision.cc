@@ -8,6 +8,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -206,7 +207,7 @@ class Mixer : public Rewriter {
       const DType to = wanted(t, like);
       if (to == t->dtype || !is_mixed(t->dtype) || !is_mixed(to)) return e;
       const Expr* from = isa<Call>(e) ? emit(e) : e;
-      const Call* cast = *ctx_.call(op::Astype, {from}, {ctx_.named("dtype", ctx_.attr(to))});
+      const Call* cast = *ctx_.call(op::Astype, {from}, {ctx_.named(op_attr::Dtype, ctx_.attr(to))});
       ctx_.set_origin(cast, origin_);
       return cast;
     }
@@ -336,7 +337,8 @@ class Mixer : public Rewriter {
     std::vector<const Expr*> made;
     for (const Expr* a : args) made.push_back(is_nested_tensor(a->type) ? leaf(at_dtype(a, to)) : a);
     Span<NamedAttr> attrs = call->attrs;
-    if (always && find_attr(attrs, "out_dtype")) attrs = ctx_.with_attr(attrs, "out_dtype", ctx_.attr(out_));
+    if (always && find_attr(attrs, op_attr::OutDtype))
+      attrs = ctx_.with_attr(attrs, op_attr::OutDtype, ctx_.attr(out_));
     if (attrs.data() == call->attrs.data() && std::equal(made.begin(), made.end(), call->args.begin())) return call;
     auto built = ctx_.call(CallSpec{call->callee, made, attrs, call->ty_args});
     if (built.ok()) {
@@ -392,7 +394,7 @@ class Mixer : public Rewriter {
   DType out_;
   std::unordered_set<std::string> half_inputs_;
   Span<const Var*> params_;
-  std::unordered_map<const Var*, const Var*> now_;    // what stands for a variable here
+  std::unordered_map<const Var*, const Var*> now_;    // what a variable is replaced by here
   std::unordered_map<const Var*, const Var*> given_;  // parameters that are float16 now
   std::vector<const Binding*>* out_bindings_ = nullptr;
   const Node* origin_ = nullptr;
@@ -405,8 +407,7 @@ Result<const Module*> to_mixed_precision(PassEnv& env, const Module* module, con
   const PassOption* given = find_option(options, 0, "out_dtype");
   const std::optional<DType> out = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(32);
   if (!out || !(*out == DType::Float(16) || *out == DType::Float(32)))
-    return Failure(
-        message(diag::PassOptionValue, "out_dtype", "ToMixedPrecision", "`float32` or `float16`", given->value));
+    return Failure(message(diag::PassOptionValue, "out_dtype", "`float32` or `float16`", given->value));
   const std::vector<std::string> names = names_option(options, 1, "fp16_input_names");
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Uses uses;

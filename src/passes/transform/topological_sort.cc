@@ -172,8 +172,8 @@ Result<bool> is_first(const PassOptions& options, std::size_t index, std::string
   const std::string_view given = o ? unquote(o->value) : first;
   if (given == first) return true;
   if (given == second) return false;
-  return Failure(message(diag::PassOptionValue, name, "TopologicalSort",
-                         "`" + std::string(first) + "` or `" + std::string(second) + "`", given));
+  return Failure(
+      message(diag::PassOptionValue, name, "`" + std::string(first) + "` or `" + std::string(second) + "`", given));
 }
 
 }  // namespace

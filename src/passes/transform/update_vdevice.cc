@@ -189,10 +189,10 @@ Result<const Module*> update_vdevice(PassEnv& env, const Module* module, const P
   const std::int64_t index = int_option(options, 1, "index", 0);
   const auto wanted = text ? DeviceReader(env.ctx).read(text->value) : std::nullopt;
   if (!wanted)
-    return Failure(message(diag::PassOptionValue, "new_vdevice", "UpdateVDevice", "a device such as `llvm:1:global`",
-                           text ? text->value : ""));
+    return Failure(
+        message(diag::PassOptionValue, "new_vdevice", "a device such as `llvm:1:global`", text ? text->value : ""));
   if (index < 0 || std::size_t(index) >= module->vdevices.size())
-    return Failure(message(diag::PassOptionValue, "index", "UpdateVDevice",
+    return Failure(message(diag::PassOptionValue, "index",
                            "the number of one of the module's " + std::to_string(module->vdevices.size()) + " devices",
                            index));
   VDevice placed = *wanted;

@@ -46,12 +46,12 @@ class GraphRewriter {
   const Function* function(const Function* f);
 
  protected:
-  // What stands for `e`; `made` is `e` over operands that were rewritten.
+  // What replaces `e`; `made` is `e` over operands that were rewritten.
   virtual const Expr* rewrite(const Expr* e, const Expr* made) { return (void)e, made; }
   // Between the value of a `let`, which has become `value`, and its body.
   virtual void bound(const Let& let, const Expr* value) { (void)let, (void)value; }
 
-  // What stands for an expression, as far as it is known.
+  // What replaces an expression, as far as it is known.
   const Expr* at(const Expr* e) const;
   void map(const Expr* e, const Expr* to);
   PassEnv& env_;

@@ -1,5 +1,5 @@
 // FuseOps(fuse_opt_level=1, max_depth=256): operators that are best computed together become one primitive function,
-// whose parameters and result have types; its call stands where the last of them stood.
+// whose parameters and result have types; its call takes the place of the last of them.
 //
 // Which operators is decided by their patterns (op.def) and by fusion/partition.h, over the graph: what a `let` binds,
 // and what a function, a branch or a call of a function gives or takes, ends its group. At level 0 each operator is a

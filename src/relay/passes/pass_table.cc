@@ -5,7 +5,6 @@
 
 #include "relay/passes/common.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/text.h"
 
@@ -95,7 +94,7 @@ class PipelineReader {
   bool options(const PassInfo& pass) {
     const std::size_t close = text_.find(')');
     if (close == std::string_view::npos) {
-      out_.add({}, source::message(diag::PassOptionValue, pass.options, pass.name, "a closing bracket", text_));
+      out_.add({}, source::message(diag::PassOptionKind, pass.options, pass.name, "a closing bracket", text_));
       return false;
     }
     std::string_view list = text_.substr(0, close);
@@ -130,7 +129,7 @@ class PipelineReader {
     const std::string_view digits = support::trim(text);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), option.value);
     if (read.ec == std::errc() && read.ptr == digits.data() + digits.size()) return true;
-    out_.add({}, source::message(diag::PassOptionValue, name, pass.name, "an integer", digits));
+    out_.add({}, source::message(diag::PassOptionKind, name, pass.name, "an integer", digits));
     return false;
   }
 

@@ -359,7 +359,7 @@ bool says_enough(const Types& types, const ir::Type* have, const relay::Type* wa
 const Expr* FunctionTranslator::refined(const Expr* e, const relay::Type* t) {
   const ir::Type* have = e->type;
   if (!t || t->kind == relay::TypeKind::Hole) {
-    // Nothing is said of the shape: it gets names where the rank is known.
+    // The shape is not annotated: it gets names where the rank is known.
     const auto* tensor = ir::as<ir::TensorType>(have);
     if (!tensor || tensor->has_shape || tensor->ndim < 0 || tensor->dtype.is_void()) return e;
     Dims dims;

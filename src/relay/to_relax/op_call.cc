@@ -10,6 +10,8 @@
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_translate.h"
 
@@ -82,7 +84,7 @@ ir::Result<std::size_t> OpCall::axis(std::int64_t axis, std::size_t rank) const 
 
 // ---- makers ----
 
-Made OpCall::call(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs) {
+Made OpCall::call(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs) {
   std::vector<ops::CallArg> given;
   for (const Expr* v : values) given.push_back({{}, v, nullptr});
   for (const ir::NamedAttr& a : attrs) given.push_back({a.name, nullptr, a.value});
@@ -91,7 +93,7 @@ Made OpCall::call(std::string_view relax_op, const Exprs& values, std::initializ
   return static_cast<const Expr*>(made);
 }
 
-Made OpCall::emit(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs) {
+Made OpCall::emit(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs) {
   RLDB_TRY(const Expr* made, call(relax_op, values, attrs));
   return bind(made);
 }
@@ -126,7 +128,7 @@ const Expr* OpCall::prims(const Ints& values) {
 Made OpCall::cast(const Expr* x, DType t) {
   const auto* type = ir::as<ir::TensorType>(x->type);
   if (type && type->dtype == t) return x;
-  return emit(op::Astype, {x}, {{"dtype", ctx.attr(t)}});
+  return emit(op::Astype, {x}, {{op_attr::Dtype, ctx.attr(t)}});
 }
 
 Made OpCall::reshape(const Expr* x, const Dims& dims) {
@@ -138,12 +140,12 @@ Made OpCall::reshape(const Expr* x, const Dims& dims) {
 
 Made OpCall::permute(const Expr* x, const Ints& axes) {
   if (axes == iota(0, std::int64_t(axes.size()))) return x;
-  return emit(op::PermuteDims, {x}, {{"axes", ints_attr(axes)}});
+  return emit(op::PermuteDims, {x}, {{op_attr::Axes, ints_attr(axes)}});
 }
 
 Made OpCall::expand(const Expr* x, const Ints& axes) {
   if (axes.empty()) return x;
-  return emit(op::ExpandDims, {x}, {{"axis", ints_attr(axes)}});
+  return emit(op::ExpandDims, {x}, {{op_attr::Axis, ints_attr(axes)}});
 }
 
 bool OpCall::same_dim(const Expr* a, const Expr* b) {

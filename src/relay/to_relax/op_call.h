@@ -69,9 +69,9 @@ class OpCall : public relay::Attributes {
 
   // ---- makers ----
   // A call of an operator by its Python signature, not bound yet.
-  Made call(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs = {});
+  Made call(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs = {});
   // The same, bound to a variable.
-  Made emit(std::string_view relax_op, const Exprs& values, std::initializer_list<ir::NamedAttr> attrs = {});
+  Made emit(std::string_view relax_op, const Exprs& values, const std::vector<ir::NamedAttr>& attrs = {});
   const Expr* bind(const Expr* e) { return blocks.normalize_leaf(e); }
   // A builtin without effects.
   const Expr* packed(std::string_view builtin, const Exprs& values, const ir::Type* type);

@@ -9,7 +9,7 @@
 
 namespace rldb::to_relax {
 
-// What stands for a `?`: a new variable, or null: the tensor's rank is all that is said of its shape.
+// What stands for a `?`: a new variable, or null: the tensor's rank is all that is known of its shape.
 using OpenDim = std::function<const ir::Expr*()>;
 
 class Types {

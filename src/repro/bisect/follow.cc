@@ -10,6 +10,7 @@
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -21,18 +22,19 @@ namespace {
 // TVM's passes that are allowed to change results, by their nature.
 enum class Meant : std::uint8_t { Exact, Coarse, Any };
 struct ChangingPass {
-  std::string_view name;
+  passes::PassId pass;
   Meant meant;
 };
 constexpr ChangingPass kChangingPasses[] = {
-    {"ToMixedPrecision", Meant::Coarse},       // fewer bits
-    {"FastMathTransform", Meant::Coarse},      // approximations
-    {"DecomposeOpsForInference", Meant::Any},  // statistics of a batch become those that were learned
-    {"FoldBatchnormToConv2D", Meant::Any},
+    {passes::PassId::ToMixedPrecision, Meant::Coarse},       // fewer bits
+    {passes::PassId::FastMathTransform, Meant::Coarse},      // approximations
+    {passes::PassId::DecomposeOpsForInference, Meant::Any},  // statistics of a batch become those that were learned
+    {passes::PassId::FoldBatchnormToConv2D, Meant::Any},
 };
-Meant meant_by(std::string_view pass) {
+Meant meant_by(std::string_view name) {
+  const passes::PassInfo* pass = passes::find_pass(name);
   for (const ChangingPass& p : kChangingPasses)
-    if (p.name == pass) return p.meant;
+    if (pass && p.pass == pass->id) return p.meant;
   return Meant::Exact;
 }
 
@@ -84,6 +86,25 @@ std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, st
     out.push_back(fmt::format("{}={}{}=rand(seed={})", p->name, dims, dtype, seed + out.size()));
   }
   return out;
+}
+
+// NaN or infinite elements of a result. Where the values are not, a difference does not show.
+std::int64_t not_finite(const Value& result) {
+  std::int64_t n = 0;
+  for_each_tensor(result, [&](const runtime::Tensor& t) {
+    if (!t.dtype().is_float() || t.dtype().lanes != 1) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i) n += !std::isfinite(t.at(i));
+  });
+  return n;
+}
+
+// Floats of [-1, 1) become those of [0, 1]: a variance and what a logarithm is taken of are not negative.
+void make_positive(const Value& v) {
+  for_each_tensor(v, [](const runtime::Tensor& t) {
+    if (!t.dtype().is_float() || t.dtype().lanes != 1) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), std::fabs(t.at(i)));
+  });
 }
 
 void turn_round(const Value& v) {
@@ -145,6 +166,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     }
   }
   Outcome outcome = run_somehow(stage, at, program);
+  if (outcome.ran && !follows) prefer_finite(outcome, program);
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
   if (outcome.ran && !follows) outcome.not_run = nothing_to_compare(outcome.result);
   if (!outcome.not_run.empty()) {
@@ -254,11 +276,27 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
     why = found.first_error();
     return false;
   }
+  made_up_.clear();
   for (const session::Argument& a : *made) {
     program.args.push_back(a.value);
+    made_up_.push_back(a.generated);
     if (other_way_ && a.generated) turn_round(a.value);
   }
   return true;
+}
+
+// Made-up numbers for which fewer results are NaN or infinite, if there are.
+void Follower::prefer_finite(Outcome& outcome, Program& program) {
+  const std::int64_t lost = not_finite(outcome.result);
+  if (lost == 0) return;
+  Program positive = program;
+  positive.args = copies(program.args);
+  for (std::size_t i = 0; i < positive.args.size(); ++i)
+    if (made_up_[i]) make_positive(positive.args[i]);
+  Outcome second = execute(positive);
+  if (!second.ran || not_finite(second.result) >= lost) return;
+  outcome = std::move(second);
+  program = std::move(positive);
 }
 
 Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& program) {

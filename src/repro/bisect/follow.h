@@ -18,7 +18,7 @@ struct Outcome {
 
 inline constexpr std::size_t kNoStage = std::size_t(-1);
 
-// Where the comparison stands.
+// How far the comparison has come.
 struct Point {
   std::size_t baseline = kNoStage;  // the stage that the others are compared with
   std::size_t previous = kNoStage;  // the last one that agreed with it
@@ -54,9 +54,13 @@ class Follower {
 
   bool runs(std::size_t stage) const { return out_.stages[stage].module && out_.stages[stage].not_runnable.empty(); }
   bool has_run(std::size_t stage) const { return ran_[stage]; }
+  // It needs no run: a later one is right. What other dims say of it does not count.
+  void spare(std::size_t stage) { reasons_[stage].clear(); }
   // What kept stages from running, told at the end: other dims may do.
   void tell_reasons();
+  // Since it was forgotten.
   const std::string& last_reason() const { return last_reason_; }
+  void forget_reason() { last_reason_.clear(); }
 
  private:
   bool follow(std::size_t i, const ir::Function* f, Point& next, Program& program, std::string& why);
@@ -64,6 +68,7 @@ class Follower {
   bool set_arguments(const ir::Function* f, Point& next, Program& program, std::string& why);
   bool is_given(const ir::Function* f, const std::string& text) const;
   bool make_arguments(const ir::Function* f, Program& program, std::string& why);
+  void prefer_finite(Outcome& outcome, Program& program);
   Outcome run_somehow(const Stage& stage, const Point& at, Program& program);
   Outcome execute(const Program& program);
   const ir::Module* with_earlier_kernels(const ir::Module* module, const ir::Module* earlier);
@@ -79,6 +84,7 @@ class Follower {
   std::vector<std::string> reasons_;
   std::vector<bool> ran_;
   std::string last_reason_;
+  std::vector<bool> made_up_;  // the arguments that `make_arguments` made
   bool other_way_ = false;
   bool earlier_kernels_ = false;  // it was noted that they stand in
 };

@@ -8,6 +8,7 @@
 #include "repro/borrow.h"
 #include "repro/values.h"
 #include "rldb/ir/module.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/cancel.h"
 
@@ -41,7 +42,8 @@ class KernelBisector {
   // The program after its pipeline, its operators made kernels that have names. Null: `why`.
   const ir::Module* with_kernels(const ir::Module* module) {
     session_.history().start(module);
-    for (const std::string& passes : {question_.passes, std::string("LegalizeOps")}) {
+    const std::string legalize(passes::info(passes::PassId::LegalizeOps).name);
+    for (const std::string& passes : {question_.passes, legalize}) {
       source::Diagnostics found;
       if (passes.empty() || session_.run_passes(passes, found)) continue;
       if (out_.why.empty()) out_.why = found.first_error();

@@ -32,6 +32,8 @@ constexpr std::uint64_t kOtherInputs = 0x5eed;
 constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
 // After so long no other dims are tried, and no stage after the other.
 constexpr auto kEnough = std::chrono::seconds(4);
+// After so long no other function is begun.
+constexpr auto kTooMuch = std::chrono::seconds(8);
 // Of what is evaluated in one run (kernels that cannot be compiled): some tenths of a second.
 constexpr std::uint64_t kStatements = 5'000'000;
 // Of more stages in a row that are compared with one, the last is looked at first.
@@ -46,7 +48,9 @@ class TraceBisector {
         what_(what),
         progress_(progress),
         out_(out),
-        follower_(session, tolerances, out, what.inputs) {}
+        follower_(session, tolerances, out, what.inputs) {
+    open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
+  }
 
   void run() {
     const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
@@ -55,33 +59,54 @@ class TraceBisector {
       return;
     }
     order_stages();
-    const bool open = has_open_dims(first->module);
-    for (const std::string& name : functions_of(first->module)) {
-      if (!what_.function.empty() && name != what_.function) continue;
-      const bool differs = try_dims(*first, name, open);
-      if (differs) out_.alone.clear();
-      if (differs) return follower_.tell_reasons();
-      if (std::find(out_.compared.begin(), out_.compared.end(), name) == out_.compared.end())
-        out_.alone.push_back(follower_.last_reason().empty() ? name : name + " (" + follower_.last_reason() + ")");
+    open_ = has_open_dims(first->module);
+    std::vector<Tried> functions;
+    for (const std::string& name : functions_of(first->module))
+      if (what_.function.empty() || name == what_.function) functions.push_back({name, 0, false, {}, {}});
+    // Each function once, then all of them with other dims while there is time.
+    for (bool again = true; again;) {
+      again = false;
+      for (Tried& f : functions) {
+        support::poll();
+        if (try_next(*first, f)) return follower_.tell_reasons();
+        again = again || f.next < dims().size();
+      }
     }
+    for (const Tried& f : functions)
+      if (!was_compared(f.name)) out_.alone.push_back(f.why.empty() ? f.name : f.name + " (" + f.why + ")");
     follower_.tell_reasons();
     out_.verdict = out_.compared.empty() ? TraceBisection::Verdict::CannotTell : TraceBisection::Verdict::Agree;
     const std::vector<std::string> notes = out_.notes;
     const std::set<std::size_t> anew = out_.anew;
-    if (!out_.compared.empty()) look_at_last_memory();
+    for (const Tried& f : functions) {
+      if (out_.verdict == TraceBisection::Verdict::Found || Clock::now() - start_ > kTooMuch) break;
+      if (was_compared(f.name)) look_at_last_memory(f.name, f.at);
+    }
     out_.notes = notes;  // going back is no comparison anew
     out_.anew = anew;
-    if (!out_.compared.empty()) return;
-    out_.why = "no two stages could be compared";
-    if (is_one_program()) out_.why += ": those that can be run are one program";
-    if (!what_.function.empty() && !find_public(first->module, what_.function))
-      out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first->file);
-    if (!follower_.last_reason().empty()) out_.why += ": " + follower_.last_reason();
-    out_.alone.clear();
+    if (out_.compared.empty()) tell_nothing_compared(*first, functions);
   }
 
  private:
+  struct Tried {
+    std::string name;
+    std::size_t next = 0;  // of `dims()`
+    bool once = false;
+    std::string why;  // it could not be compared
+    Point at;         // where its comparison ended first
+  };
+
   static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
+
+  void tell_nothing_compared(const Stage& first, const std::vector<Tried>& functions) {
+    out_.why = "no two stages could be compared";
+    if (is_one_program()) out_.why += ": those that can be run are one program";
+    if (!what_.function.empty() && !find_public(first.module, what_.function))
+      out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first.file);
+    const auto told = std::find_if(functions.rbegin(), functions.rend(), [](const Tried& f) { return !f.why.empty(); });
+    if (told != functions.rend()) out_.why += ": " + told->why;
+    out_.alone.clear();
+  }
 
   // Public ones; of a module that has none, all.
   static std::vector<std::string> functions_of(const ir::Module* module) {
@@ -127,27 +152,47 @@ class TraceBisector {
     return order_.size() == 1 && std::count_if(out_.stages.begin(), out_.stages.end(), can_run) > 1;
   }
 
-  // True: a stage differs.
-  bool try_dims(const Stage& first, const std::string& name, bool open) {
-    const auto* f = ir::as<ir::Function>(first.module->find(name));
+  const std::vector<Dims>& dims() const { return open_ ? open_dims_ : static_dims_; }
+
+  bool was_compared(const std::string& name) const {
+    return std::find(out_.compared.begin(), out_.compared.end(), name) != out_.compared.end();
+  }
+
+  // One function with its next dims. True: a stage differs.
+  bool try_next(const Stage& first, Tried& function) {
+    const auto* f = ir::as<ir::Function>(first.module->find(function.name));
     const session::Options given = session_.options();
-    std::vector<Dims> dims(std::begin(kStaticDims), std::end(kStaticDims));
-    if (open) dims.assign(std::begin(kDims), std::end(kDims));
-    if (open) dims.insert(dims.end(), std::begin(kOtherDims), std::end(kOtherDims));
-    for (std::size_t k = 0; k < dims.size(); ++k) {
-      const bool was_compared = std::find(out_.compared.begin(), out_.compared.end(), name) != out_.compared.end();
-      if (k > 0 && (Clock::now() - start_ > kEnough || (k >= std::size(kDims) && was_compared))) return false;
+    while (function.next < dims().size()) {
+      const std::size_t k = function.next++;
+      const Clock::duration spent = Clock::now() - start_;
+      if (spent > kTooMuch && !function.once) function.why = "no time was left for it";
+      if (spent > (function.once ? kEnough : kTooMuch) || (k >= std::size(kDims) && was_compared(function.name))) {
+        function.next = dims().size();
+        break;
+      }
       session_.options() = given;
-      session_.options().default_dim = dims[k].value;
-      if (dims[k].apart && !tell_dims_apart(session_.options(), f)) continue;
-      if (dims[k].other_inputs && made_up_constants()) continue;
-      if (dims[k].other_inputs) session_.options().seed ^= kOtherInputs;
-      follower_.set_other_way(dims[k].other_inputs);
-      if (!look_at(name)) continue;
-      if (open) out_.dims = dims_text(session_.options(), f);
-      return true;
+      if (!choose(dims()[k], f)) continue;
+      function.once = true;
+      follower_.forget_reason();
+      const bool differs = look_at(function.name);
+      function.why = follower_.last_reason();
+      if (function.at.previous == kNoStage) function.at = at_;
+      if (differs && open_) out_.dims = dims_text(session_.options(), f);
+      if (differs) return true;
+      break;
     }
+    session_.options() = given;
     return false;
+  }
+
+  // False: it would be what was tried before.
+  bool choose(const Dims& dims, const ir::Function* f) {
+    session_.options().default_dim = dims.value;
+    if (dims.apart && !tell_dims_apart(session_.options(), f)) return false;
+    if (dims.other_inputs && made_up_constants()) return false;
+    if (dims.other_inputs) session_.options().seed ^= kOtherInputs;
+    follower_.set_other_way(dims.other_inputs);
+    return true;
   }
 
   // They were made from the seed when the stages were read.
@@ -218,6 +263,7 @@ class TraceBisector {
           break;
         case Step::Anew:
         case Step::Agrees:
+          for (std::size_t i = 0; i < middle; ++i) follower_.spare(open[i]);
           open.erase(open.begin(), open.begin() + std::ptrdiff_t(middle) + 1);
           break;
         case Step::Differs:
@@ -254,26 +300,27 @@ class TraceBisector {
 
   // All agree on these inputs. Memory that was given away too early is wrong all the same; the earliest stage that does
   // it is the answer.
-  void look_at_last_memory() {
-    if (at_.previous == kNoStage) return;
-    out_.memory = memory_of(record(session_, at_.program), false);
-    if (out_.memory.empty()) return;
-    Program last = at_.program;
-    std::size_t bad = at_.previous;
+  void look_at_last_memory(const std::string& name, const Point& end) {
+    if (end.previous == kNoStage) return;
+    std::vector<Finding> wrong = memory_of(record(session_, end.program), false);
+    if (wrong.empty()) return;
+    Program last = end.program;
+    std::size_t bad = end.previous;
     for (std::size_t k = order_.size(); k-- > 0;) {
       support::poll();
       if (order_[k] >= bad) continue;
-      Point at = at_;
+      Point at = end;
       Program ignored;
-      const Step step = follower_.attempt(order_[k], name_, at, ignored);
+      const Step step = follower_.attempt(order_[k], name, at, ignored);
       if (step == Step::Skipped || step == Step::Differs) continue;
-      const auto findings = memory_of(record(session_, at.program), false);
+      auto findings = memory_of(record(session_, at.program), false);
       if (!findings.empty()) {
         bad = order_[k];
         last = at.program;
-        out_.memory = findings;
+        wrong = std::move(findings);
         continue;
       }
+      out_.memory = std::move(wrong);
       out_.verdict = TraceBisection::Verdict::Found;
       out_.good = order_[k];
       out_.bad = bad;
@@ -283,6 +330,7 @@ class TraceBisector {
       if (step == Step::Agrees) out_.comparison = compare(session_, at.program, last, tolerances_);
       return;
     }
+    out_.memory.insert(out_.memory.end(), wrong.begin(), wrong.end());
   }
 
   session::Session& session_;
@@ -292,6 +340,9 @@ class TraceBisector {
   TraceBisection& out_;
   Follower follower_;
   Clock::time_point start_ = Clock::now();
+  std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
+  std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
+  bool open_ = false;               // there are symbolic dims
   std::vector<std::size_t> order_;  // stages that may run, without repetitions
   std::string name_;
   Point at_;

@@ -15,8 +15,8 @@ class Matcher {
 
   // By event of b: the event of a that holds the same; kNoEvent: none.
   const std::vector<std::size_t>& equal() const { return equal_; }
-  // An event of a without an equal that stands for this one of b all the same: by provenance, name or structure. The
-  // more of these are wanted, the surer it is.
+  // An event of a without an equal that is paired with this one of b all the same: by provenance, name or structure.
+  // The more of these are wanted, the surer it is.
   static constexpr int kLikely = 3;
   static constexpr int kSure = 6;
   std::size_t counterpart(std::size_t b, int least = kLikely) const;

@@ -11,6 +11,7 @@
 #include "repro/values.h"
 #include "rldb/ir/module.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -65,7 +66,7 @@ class CastConstants : public ir::Rewriter {
     const auto* c = as<ir::Constant>(e);
     const auto* type = c ? as<ir::TensorType>(c->type) : nullptr;
     if (!type || type->ndim == 0 || !is_narrow(type->dtype)) return default_expr(e);
-    auto cast = ctx_.call(op::Astype, {e}, {ctx_.named("dtype", ctx_.attr(type->dtype))});
+    auto cast = ctx_.call(op::Astype, {e}, {ctx_.named(op_attr::Dtype, ctx_.attr(type->dtype))});
     return cast.ok() ? *cast : e;
   }
 };

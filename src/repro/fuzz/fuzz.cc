@@ -14,6 +14,7 @@
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -187,9 +188,8 @@ FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
 }
 
 std::string to_string(const FuzzReport& r) {
-  std::string text =
-      fmt::format("{} programs of {} operators, {} of them compared ({} on the engines): {} finding{}", r.programs,
-                  r.operators, r.compared, r.on_engines, r.findings.size(), r.findings.size() == 1 ? "" : "s");
+  std::string text = fmt::format("{} programs of {} operators, {} of them compared ({} on the engines): {}", r.programs,
+                                 r.operators, r.compared, r.on_engines, support::counted(r.findings.size(), "finding"));
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
     if (f.programs > 1) text += fmt::format("the same in {} programs\n", f.programs);

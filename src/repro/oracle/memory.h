@@ -10,7 +10,7 @@ struct MeasuredMemory {
   std::string why;  // there is none
 };
 
-// Lowered by the minimum build from where the module stands.
+// Lowered by the rest of the minimum build, from the stage that the module is at.
 MeasuredMemory measure_memory(session::Session& session, const ir::Module* module, const std::string& function,
                               const std::vector<runtime::Value>& args);
 

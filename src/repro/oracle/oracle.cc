@@ -20,6 +20,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/file.h"
+#include "rldb/support/shell.h"
 
 namespace rldb::repro {
 
@@ -234,7 +235,7 @@ std::optional<int> run_test_command(const std::string& command, std::string_view
   const std::string path = folder + "/module.py";
   int status = -1;
   if (support::write_file(path, text, support::Durable::No).ok())
-    status = std::system((command + " '" + path + "'").c_str());
+    status = support::run_shell(command + " '" + path + "'");
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   support::poll();

@@ -37,7 +37,7 @@ const ir::Function* remake(ir::Context& ctx, const ir::Function* f, const std::v
   return ctx.function(params, body, body->type, f->is_pure, without_inputs(ctx, f->attrs));
 }
 
-// Bindings that are left out, and what stands for their variables.
+// Bindings that are left out, and what replaces their variables.
 class Replace : public ir::Rewriter {
  public:
   Replace(ir::Context& ctx, const ir::VarMap& by) : Rewriter(ctx), by_(by) {

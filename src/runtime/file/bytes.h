@@ -1,4 +1,4 @@
-// Little-endian words in byte strings (support/bytes.h), sizes that do not overflow, and what is said of a damaged
+// Little-endian words in byte strings (support/bytes.h), sizes that do not overflow, and the messages about a damaged
 // file. Used by the tensor file readers.
 #pragma once
 

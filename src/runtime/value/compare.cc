@@ -9,6 +9,7 @@
 
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 #include "runtime/text/number_text.h"
 
 namespace rldb::runtime {
@@ -107,12 +108,17 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
   if (census.differing == 0) return "";
   const std::size_t at = std::size_t(census.first) * t.bytes();
   const std::int64_t total = a.element_count();
-  return at_path(path, fmt::format("element {} is {}, expected {}; {} of {} element{} differ{}; largest difference "
+  if (a.ndim() == 0)
+    return at_path(path,
+                   fmt::format("{}, expected {}; difference {:.6g} absolute, {:.6g} relative (atol={:g}, rtol={:g})",
+                               element_text(a.data() + at, t), element_text(b.data() + at, t), census.max_absolute,
+                               census.max_relative, tolerance.atol, tolerance.rtol));
+  return at_path(path, fmt::format("element {} is {}, expected {}; {} of {} differ{}; largest difference "
                                    "{:.6g} absolute, {:.6g} relative (atol={:g}, rtol={:g})",
                                    index_text(census.first, a.shape()), element_text(a.data() + at, t),
-                                   element_text(b.data() + at, t), census.differing, total, total == 1 ? "" : "s",
-                                   census.differing == 1 ? "s" : "", census.max_absolute, census.max_relative,
-                                   tolerance.atol, tolerance.rtol));
+                                   element_text(b.data() + at, t), census.differing,
+                                   support::counted(std::size_t(total), "element"), census.differing == 1 ? "s" : "",
+                                   census.max_absolute, census.max_relative, tolerance.atol, tolerance.rtol));
 }
 
 // Tuples that were found to agree: one that is in many places is compared once.

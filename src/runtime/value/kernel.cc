@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "rldb/support/text.h"
+
 namespace rldb::runtime {
 
 double smallest_normal(DType t) {
@@ -322,10 +324,10 @@ class Binder {
     for (const KernelParam& param : signature_.params) {
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", param.name);
     }
-    return give_up(
-        fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} argument{}{}, got {}", signature_.name,
-                                                   signature_.params.size(), signature_.params.size() == 1 ? "" : "s",
-                                                   names.empty() ? "" : fmt::format(" ({})", names), args_.size())));
+    return give_up(fail(
+        ErrorKind::ArgumentCount,
+        fmt::format("`{}` takes {}{}, got {}", signature_.name, support::counted(signature_.params.size(), "argument"),
+                    names.empty() ? "" : fmt::format(" ({})", names), args_.size())));
   }
   bool wrong_kind(std::size_t i, std::string_view expected) {
     return mismatch(ErrorKind::TypeMismatch, i, fmt::format("expected {}, got {}", expected, describe(args_[i])));

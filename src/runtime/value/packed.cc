@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "rldb/support/text.h"
+
 namespace rldb::runtime {
 
 namespace {
@@ -30,8 +32,9 @@ void PackedRegistry::register_function(std::string name, PackedFn fn, std::strin
     // The count is checked here once, so that the functions may index their arguments.
     fn = [name, arity, inner = std::move(fn)](PackedArgs args) -> Result<Value> {
       if (args.size() != std::size_t(arity)) {
-        return fail(ErrorKind::ArgumentCount,
-                    fmt::format("`{}` takes {} argument{}, got {}", name, arity, arity == 1 ? "" : "s", args.size()));
+        return fail(
+            ErrorKind::ArgumentCount,
+            fmt::format("`{}` takes {}, got {}", name, support::counted(std::size_t(arity), "argument"), args.size()));
       }
       return inner(args);
     };

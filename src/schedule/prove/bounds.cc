@@ -1,6 +1,7 @@
 // Which loads and stores of a PrimFunc are surely in bounds: an abstract run over polynomials.
 #include "rldb/schedule/bounds.h"
 
+#include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -11,6 +12,7 @@ namespace rldb::schedule {
 
 using ir::as;
 using ir::BinaryKind;
+using ir::Comparison;
 using ir::DType;
 
 namespace {
@@ -42,7 +44,7 @@ class Analysis {
   Poly unknown(DType t);
   bool within(const Poly& p, DType t);
   void assume(const ir::Expr* cond, bool holds, int depth = 0);
-  void assume_compare(BinaryKind kind, const ir::BinaryExpr* e);
+  void assume_compare(Comparison op, const ir::BinaryExpr* e);
 
   // ---- statements ----
   void stmt(const ir::Stmt* s);
@@ -216,14 +218,14 @@ Poly Analysis::binary(const ir::BinaryExpr* e) {
 
 // ---- conditions ----
 
-void Analysis::assume_compare(BinaryKind kind, const ir::BinaryExpr* e) {
+void Analysis::assume_compare(Comparison op, const ir::BinaryExpr* e) {
   const DType t = e->a->dtype().element();
   if (!t.is_integral() || t.is_bool() || (t.is_uint() && t.bits >= 64)) return;
   const Poly d = exact(e->b) - exact(e->a);
-  if (kind == BinaryKind::LT) prover_.fact(d - Poly(1));
-  if (kind == BinaryKind::LE || kind == BinaryKind::EQ) prover_.fact(d);
-  if (kind == BinaryKind::GE || kind == BinaryKind::EQ) prover_.fact(Poly(0) - d);
-  if (kind == BinaryKind::GT) prover_.fact(Poly(-1) - d);
+  if (op == Comparison::LT) prover_.fact(d - Poly(1));
+  if (op == Comparison::LE || op == Comparison::EQ) prover_.fact(d);
+  if (op == Comparison::GE || op == Comparison::EQ) prover_.fact(Poly(0) - d);
+  if (op == Comparison::GT) prover_.fact(Poly(-1) - d);
 }
 
 void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
@@ -235,37 +237,12 @@ void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
   }
   const auto* b = as<ir::BinaryExpr>(cond);
   if (!b) return;
-  switch (b->op()) {
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      if ((b->kind == BinaryKind::And) != holds) return;  // one of the two, it is not known which
-      assume(b->a, holds, depth + 1);
-      assume(b->b, holds, depth + 1);
-      return;
-    case BinaryKind::LT:
-      return assume_compare(holds ? BinaryKind::LT : BinaryKind::GE, b);
-    case BinaryKind::LE:
-      return assume_compare(holds ? BinaryKind::LE : BinaryKind::GT, b);
-    case BinaryKind::GT:
-      return assume_compare(holds ? BinaryKind::GT : BinaryKind::LE, b);
-    case BinaryKind::GE:
-      return assume_compare(holds ? BinaryKind::GE : BinaryKind::LT, b);
-    case BinaryKind::EQ:
-      if (holds) assume_compare(BinaryKind::EQ, b);
-      return;
-    case BinaryKind::NE:
-      if (!holds) assume_compare(BinaryKind::EQ, b);
-      return;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Div:
-    case BinaryKind::Mod:
-    case BinaryKind::FloorDiv:
-    case BinaryKind::FloorMod:
-    case BinaryKind::Min:
-    case BinaryKind::Max:
-      return;  // tells nothing about ranges
+  if (ir::is_logic(b->op())) {
+    if ((b->kind == BinaryKind::And) != holds) return;  // one of the two, it is not known which
+    assume(b->a, holds, depth + 1);
+    assume(b->b, holds, depth + 1);
+  } else if (const auto op = ir::comparison_of(b)) {
+    assume_compare(holds ? *op : ir::opposite(*op), b);
   }
 }
 

@@ -31,7 +31,7 @@ const ir::BufferLoad* operand(const ir::Expr* e) {
 }
 
 struct Factor {
-  const ir::Expr* expr = nullptr;  // as it stands in the product
+  const ir::Expr* expr = nullptr;  // as it is written in the product
   const ir::BufferLoad* load = nullptr;
 };
 

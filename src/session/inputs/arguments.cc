@@ -12,6 +12,7 @@
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
+#include "session/inputs/executable_types.h"
 #include "session/inputs/made_up.h"
 
 namespace rldb::session {
@@ -23,8 +24,11 @@ namespace {
 
 struct Param {
   std::string name;
-  const ir::Type* type = nullptr;  // null: not known (an executable says only the name)
+  const ir::Type* type = nullptr;  // null: not known (an executable without debug information says only the name)
   const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
+  const ir::Type* cast = nullptr;  // what the function casts it to first; null: nothing that says more
+
+  const ir::Type* made_as() const { return cast ? cast : type; }
 };
 
 // The largest sizes that the function is planned for, by the names of its symbolic variables.
@@ -67,7 +71,7 @@ class Binder {
       out = Value::of_int(it->second.value);
       return std::nullopt;
     }
-    return generate(p, p.type, index, range, out);
+    return generate(p, p.made_as(), index, range, out);
   }
 
   std::unordered_map<const ir::Var*, std::int64_t> dims() const {
@@ -80,7 +84,7 @@ class Binder {
   void settle() {
     std::vector<const ir::Var*> vars;
     for (const Param& p : params_)
-      if (p.type) ir::collect_vars(p.type, vars);
+      if (p.type) ir::collect_vars(p.made_as(), vars);
     for (const ir::Var* v : vars) {
       if (dims_.contains(v)) continue;
       const std::string name(v->name);
@@ -246,19 +250,22 @@ std::string join_names(const std::vector<Param>& params) {
 
 }  // namespace
 
-static bool function_params(const Session& session, std::string_view function, std::vector<Param>& params,
+static bool function_params(Session& session, std::string_view function, std::vector<Param>& params,
                             const bytecode::Executable* exe, Diagnostics& out) {
   if (exe) {
     const bytecode::FunctionIndex index = exe->find_function(function);
     if (index >= 0 && exe->functions[std::size_t(index)].kind != bytecode::FunctionKind::Packed) {
-      for (const std::string& name : exe->functions[std::size_t(index)].param_names) params.push_back({name, nullptr});
+      const auto types = parameter_types(session.context(), session.sources(), *exe, index);
+      const std::vector<std::string>& names = exe->functions[std::size_t(index)].param_names;
+      for (std::size_t i = 0; i < names.size(); ++i) params.push_back({names[i], types[i]});
       return true;
     }
   } else if (session.module()) {
     const ir::Expr* found = session.module()->find(function);
     if (const auto* f = ir::as<ir::Function>(found)) {
       for (const ir::Var* v : f->params)
-        params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr});
+        params.push_back(
+            {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
       return true;
     }
     if (const auto* f = ir::as<ir::PrimFunc>(found)) {

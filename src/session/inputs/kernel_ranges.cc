@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -123,6 +124,23 @@ class KernelVisit {
     }
   }
 
+  static Interval compared(ir::Comparison op, const Interval& a, const Interval& b) {
+    switch (op) {
+      case ir::Comparison::LT:
+        return less(a, b, false);
+      case ir::Comparison::LE:
+        return less(a, b, true);
+      case ir::Comparison::GT:
+        return less(b, a, false);
+      case ir::Comparison::GE:
+        return less(b, a, true);
+      case ir::Comparison::EQ:
+      case ir::Comparison::NE:
+        return Interval::of(0, 1);
+    }
+    RLDB_UNREACHABLE("every comparison has its case");
+  }
+
   Interval binary(const ir::BinaryExpr* e) {
     const Interval a = value(e->a);
     const Interval b = value(e->b);
@@ -130,33 +148,9 @@ class KernelVisit {
     const bool division = e->kind == BinaryKind::Div || e->kind == BinaryKind::FloorDiv || e->kind == BinaryKind::Mod ||
                           e->kind == BinaryKind::FloorMod;
     if (division) leaves_.not_zero(b, e);
-    switch (e->op()) {
-      case BinaryKind::LT:
-        return less(a, b, false);
-      case BinaryKind::LE:
-        return less(a, b, true);
-      case BinaryKind::GT:
-        return less(b, a, false);
-      case BinaryKind::GE:
-        return less(b, a, true);
-      case BinaryKind::EQ:
-      case BinaryKind::NE:
-      case BinaryKind::And:
-      case BinaryKind::Or:
-        return Interval::of(0, 1);
-      case BinaryKind::FloorMod:
-        if (b.known && b.low > 0) return remainder(a.known ? a : wide(a), b, true);
-        break;
-      case BinaryKind::Add:
-      case BinaryKind::Sub:
-      case BinaryKind::Mul:
-      case BinaryKind::Div:
-      case BinaryKind::Mod:
-      case BinaryKind::FloorDiv:
-      case BinaryKind::Min:
-      case BinaryKind::Max:
-        break;
-    }
+    if (const auto op = ir::comparison_of(e)) return compared(*op, a, b);
+    if (ir::is_logic(e->op())) return Interval::of(0, 1);
+    if (e->kind == BinaryKind::FloorMod && b.known && b.low > 0) return remainder(a.known ? a : wide(a), b, true);
     if (!a.known || !b.known) return unknown(both(a, b));
     switch (e->op()) {
       case BinaryKind::Add:

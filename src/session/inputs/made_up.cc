@@ -299,4 +299,17 @@ std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view fun
   return out;
 }
 
+const ir::Type* shape_it_is_cast_to(const ir::Function* f, const ir::Var* parameter) {
+  const auto* open = as<ir::TensorType>(parameter->type);
+  if (!open || open->has_shape) return nullptr;
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings) {
+      const auto* cast = b->is_match_cast() && b->value == parameter ? as<ir::TensorType>(b->cast_type) : nullptr;
+      const bool fits = cast && cast->has_shape && (open->ndim == ir::kUnknownNdim || open->ndim == cast->ndim) &&
+                        (open->dtype.is_void() || open->dtype == cast->dtype);
+      if (fits) return cast;
+    }
+  return nullptr;
+}
+
 }  // namespace rldb::session

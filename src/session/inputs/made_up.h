@@ -16,4 +16,8 @@ struct MadeUp {
 std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view function,
                                    const std::unordered_map<const ir::Var*, std::int64_t>& dims);
 
+// Of a tensor whose annotation leaves its shape open: the type of the first `match_cast` of it in the function's body
+// that says one. Null: there is none, or it needs none.
+const ir::Type* shape_it_is_cast_to(const ir::Function* f, const ir::Var* parameter);
+
 }  // namespace rldb::session

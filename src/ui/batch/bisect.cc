@@ -145,7 +145,7 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
-// Of a reduction: a bar of what is gone on a terminal, elsewhere a line for each step.
+// Of a reduction: a bar of what has been removed on a terminal, elsewhere a line for each step.
 void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, std::size_t tried,
                const std::string& move, Progress& progress, Console& console) {
   const auto all = [](const repro::ProgramSize& s) { return double(s.bindings + s.statements + s.functions); };

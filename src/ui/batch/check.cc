@@ -39,7 +39,7 @@ void fail(FileCheck& check, int code, std::string what) {
 
 void check_relay(const CommandLine& line, FileCheck& check) {
   if (!check.relay->parsed.module) {
-    fail(check, kBadText, fmt::format("{} error(s)", check.diagnostics.error_count()));
+    fail(check, kBadText, support::counted(check.diagnostics.error_count(), "error"));
   } else if (line.roundtrip) {
     if (std::string what = relay_roundtrip(*check.relay); !what.empty()) fail(check, kFailed, std::move(what));
   }
@@ -49,7 +49,7 @@ void check_file(const std::string& path, const CommandLine& line, FileCheck& che
   session::Session& session = *check.session;
   if (const auto bytes = relay_executable_bytes(path)) {
     const auto exe = load_relay_executable(path, *bytes, check.diagnostics);
-    if (!exe) return fail(check, kBadText, fmt::format("{} error(s)", check.diagnostics.error_count()));
+    if (!exe) return fail(check, kBadText, support::counted(check.diagnostics.error_count(), "error"));
     check.machine_functions = exe->functions.size();
     return;
   }
@@ -57,7 +57,7 @@ void check_file(const std::string& path, const CommandLine& line, FileCheck& che
   if (check.relay) return check_relay(line, check);
   if (!session.load_file(path, check.diagnostics)) {
     check.code = kBadText;
-    check.what = fmt::format("{} error(s)", check.diagnostics.error_count());
+    check.what = support::counted(check.diagnostics.error_count(), "error");
   } else if (line.roundtrip && session.module()) {
     check.what = repro::roundtrip(session, line.options.print, check.diagnostics);
     if (!check.what.empty()) check.code = kFailed;

@@ -79,7 +79,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   a.kernels = line.options.engine;
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);
-  // An executable does not know the types of its parameters: values are made up for the module, if there is one.
+  // A module says more of its parameters than an executable: values are made up for it, if there is one.
   auto made = a.module ? session.arguments(a.function, line.inputs, diagnostics) : std::nullopt;
   if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
   if (!a.module) made = session.arguments(a.function, line.inputs, diagnostics);

@@ -8,6 +8,7 @@
 
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
@@ -70,10 +71,9 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   options.progress = [&](std::size_t programs, std::size_t findings) {
     const double by_time = options.seconds > 0 ? progress.seconds() / options.seconds : 0;
     const double by_count = options.programs > 0 ? double(programs) / double(options.programs) : 0;
-    const std::string text = fmt::format("{} programs, {} finding{}", programs, findings, findings == 1 ? "" : "s");
-    progress.show(std::max(by_time, by_count), text);
-    if (findings != told && !progress.on_terminal())
-      console.print_error("{} finding{} in {} programs\n", findings, findings == 1 ? "" : "s", programs);
+    const std::string found = support::counted(findings, "finding");
+    progress.show(std::max(by_time, by_count), fmt::format("{} programs, {}", programs, found));
+    if (findings != told && !progress.on_terminal()) console.print_error("{} in {} programs\n", found, programs);
     told = findings;
   };
   const repro::FuzzReport found = repro::fuzz(*session, options);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/diff_stat.h"
 #include "ui/page/page.h"
@@ -191,9 +192,8 @@ class Report {
     for (const ir::ModuleEntry& entry : r_.after->entries) {
       support::poll();
       const std::vector<std::string> lines = script_lines(ir::print_function(entry.name, entry.function, r_.print));
-      out += folded(
-          fmt::format("<code>{}</code> {} line{}", html_text(entry.name), lines.size(), lines.size() == 1 ? "" : "s"),
-          block_of(lines, "out", kShortDiff), entry.name == "main");
+      out += folded(fmt::format("<code>{}</code> {}", html_text(entry.name), support::counted(lines.size(), "line")),
+                    block_of(lines, "out", kShortDiff), entry.name == "main");
     }
     return out;
   }

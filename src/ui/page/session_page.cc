@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 #include "ui/page/page.h"
 
 namespace rldb::ui {
@@ -27,8 +28,8 @@ class SessionPage {
       entries += entry(e, shown);
     }
     const std::string of_program = program.empty() ? "no program" : "program <code>" + html_text(program) + "</code>";
-    std::string out = fmt::format("<h1>rldb session</h1>\n<p class=\"facts\">{}, {} entr{}", of_program, shown,
-                                  shown == 1 ? "y" : "ies");
+    std::string out =
+        fmt::format("<h1>rldb session</h1>\n<p class=\"facts\">{}, {}", of_program, support::counted(shown, "entry"));
     if (failed > 0) out += fmt::format(", <span class=\"bad\">{} failed</span>", failed);
     out += fmt::format("<br/>{}</p>\n", html_text(made)) + entries;
     if (record.full())

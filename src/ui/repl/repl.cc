@@ -32,6 +32,7 @@
 #include "ui/term/line_editor.h"
 #include "ui/term/screen_console.h"
 #include "ui/term/signals.h"
+#include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 #include "ui/version.h"
 
@@ -54,6 +55,8 @@ int open_files(Repl& repl, const CommandLine& line) {
     const auto load = [&] {
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
+      if (const std::string_view near = ok || support::file_exists(file) ? "" : nearest_subcommand(file); !near.empty())
+        diagnostics.add({}, source::message(diag::MeantCommand, near));
       repl.report(diagnostics);
       return ok ? Status::Good : Status::Failed;
     };
@@ -80,7 +83,7 @@ bool run_startup(Repl& repl, const CommandLine& line, int& code) {
 }
 
 bool wait_for_enter(ScreenConsole& console) {
-  const auto answer = console.read_line("-- Enter goes on, q ends the tour -- ");
+  const auto answer = console.read_line("-- Enter: continue, q: quit the tour -- ");
   return answer && !trim(*answer).starts_with('q');
 }
 
@@ -181,6 +184,7 @@ void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
 // cancelled by it, and the session with it.
 LineResult read_entry(LineEditor& editor, Repl& repl) {
   for (;;) {
+    if (support::cancel_cause() == support::CancelCause::Interrupt) (void)take_typed_ahead();
     support::clear_cancel();
     try {
       return editor.read(repl.prompt());

@@ -9,6 +9,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/complete.h"
 #include "ui/repl/kernel_view.h"
@@ -127,9 +128,22 @@ static void show_instructions_around(Repl& repl, const debug::Position& where, s
     repl.print("{} {:>5}  {}\n", pc == where.pc ? "=>" : "  ", pc, bytecode::instruction_text(exe, pc));
 }
 
+source::FileId file_at_hand(Repl& repl) {
+  const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
+  if (repl.debugger().active() && std::size_t(repl.frame()) < frames.size())
+    return frames[std::size_t(repl.frame())].where.span.file;
+  const ir::Module* module = repl.session().module();
+  if (!module || module->entries.empty()) return {};
+  return repl.session().context().span_of(module->entries.front().function).file;
+}
+
 LineWindow lines_around(const source::Buffer& buffer, const debug::Position& where, std::size_t lines) {
+  return lines_around(buffer, buffer.line_column(where.span.begin).line, lines);
+}
+
+LineWindow lines_around(const source::Buffer& buffer, std::uint32_t line, std::size_t lines) {
   LineWindow w;
-  w.current = buffer.line_column(where.span.begin).line;
+  w.current = line;
   const auto half = std::uint32_t(lines / 2);
   w.first = w.current > half ? w.current - half : 1;
   w.last = std::min(buffer.line_count(), w.first + std::uint32_t(lines) - 1);
@@ -139,11 +153,16 @@ LineWindow lines_around(const source::Buffer& buffer, const debug::Position& whe
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
   if (!buffer) return show_instructions_around(repl, where, lines);
-  const auto [first, last, current] = lines_around(*buffer, where, lines);
+  show_source_lines(repl, where.span.file, lines_around(*buffer, where, lines));
+}
+
+void show_source_lines(Repl& repl, source::FileId file, const LineWindow& window) {
+  const source::Buffer* buffer = repl.session().sources().find(file);
+  const auto [first, last, current] = window;
   const bool paint = repl.console().color() && repl.highlight;
   const Repl::Kind source(repl, OutputKind::Source);
   for (std::uint32_t n = first; n <= last; ++n) {
-    const std::string text = paint ? repl.painted.line(where.span.file, *buffer, n) : std::string(buffer->line(n));
+    const std::string text = paint ? repl.painted.line(file, *buffer, n) : std::string(buffer->line(n));
     repl.print("{} {:>5}  {}\n", n == current ? (paint ? "\033[1;33m=>\033[0m" : "=>") : "  ", n, text);
   }
 }
@@ -288,7 +307,7 @@ void show_breakpoints(Repl& repl) {
                : b.sites.empty() ? "pending"
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
-    if (b.hits) repl.print("  hit {} time{}", b.hits, b.hits == 1 ? "" : "s");
+    if (b.hits) repl.print("  hit {}", support::counted(std::size_t(b.hits), "time"));
     if (b.temporary) repl.print("  once");
     if (!b.log.empty()) repl.print("  \"{}\"", b.log);
     repl.print("\n");

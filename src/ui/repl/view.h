@@ -16,7 +16,11 @@ namespace rldb::ui {
 struct LineWindow {
   std::uint32_t first = 0, last = 0, current = 0;
 };
+LineWindow lines_around(const source::Buffer& buffer, std::uint32_t line, std::size_t lines);
 LineWindow lines_around(const source::Buffer& buffer, const debug::Position& where, std::size_t lines);
+// Of the frame that is selected, else of the program. None: it has no text.
+source::FileId file_at_hand(Repl& repl);
+void show_source_lines(Repl& repl, source::FileId file, const LineWindow& window);
 // Source lines around a position, with an arrow at the current one.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
 // A pane has the text around the stop, so that a stop need not show it again.

@@ -19,7 +19,7 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kAnyReply = "#| ...\n";
-// Stands in a script for the folder that it is in.
+// What a script has in place of the folder that it is in.
 constexpr std::string_view kHere = "${script}";
 
 std::string comments(std::string_view text) {

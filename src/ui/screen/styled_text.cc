@@ -85,7 +85,7 @@ Row clipped(const std::vector<Cell>& cells, int left, int width) {
     column += cell.columns;
     if (begin < 0) continue;
     if (begin + cell.columns > width) break;
-    // Half of a wide character is left of the edge: a blank stands for it.
+    // Half of a wide character is left of the edge: a blank takes its place.
     while (row.columns < begin) row.cells.push_back({" ", 1, false, {}}), ++row.columns;
     row.cells.push_back(cell);
     row.columns += cell.columns;

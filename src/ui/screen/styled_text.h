@@ -1,4 +1,4 @@
-// Text with colours as cells: what was written for a terminal (SGR sequences among the characters) as it stands in a
+// Text with colours as cells: what was written for a terminal (SGR sequences among the characters) as it is shown in a
 // pane. Of other escape sequences nothing is shown, so that no output can move the cursor out of its pane.
 #pragma once
 

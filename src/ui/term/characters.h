@@ -10,7 +10,7 @@
 namespace rldb::ui {
 
 // Length in bytes of the code point at the start of a text that is not empty, and the code point. A byte that begins
-// none stands for itself and has length 1.
+// none is its own code point and has length 1.
 std::size_t decode(std::string_view text, std::int32_t& c);
 // A character is what the cursor passes in one step: a code point with the marks and joined code points after it.
 std::size_t next_character(std::string_view text, std::size_t at);

@@ -20,7 +20,7 @@ std::size_t length_by_first_byte(char c) {
   return first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1;
 }
 
-// Of an escape sequence: ESC [ parameters final, ESC O final. How it stands.
+// Of an escape sequence: ESC [ parameters final, ESC O final. How much of it is there.
 enum class Sequence : std::uint8_t { None, Open, Whole, Broken };
 Sequence sequence(std::string_view keys) {
   constexpr std::size_t kLongest = 64;

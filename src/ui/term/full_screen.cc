@@ -1,20 +1,15 @@
 // Cells written to the terminal where they differ from what it shows.
 #include "ui/term/full_screen.h"
 
-#include <unistd.h>
-
-#include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"
 #include "ui/screen/styled_text.h"
+#include "ui/term/terminal_output.h"
 
 namespace rldb::ui {
 
 namespace {
 
 constexpr std::chrono::milliseconds kBetween{40};
-
-// A terminal that was closed is noticed where keys are read.
-void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
 
 }  // namespace
 
@@ -52,13 +47,13 @@ void FullScreen::fill() {
 
 void FullScreen::put_frame(Frame frame, WindowSize size) {
   if (take_screen_lost() || lost_ || size.width != size_.width || size.height != size_.height) {
-    put("\033[H\033[2J");
+    write_terminal("\033[H\033[2J");
     display_.forget();
   }
   lost_ = false;
   size_ = size;
   drawn_ = std::chrono::steady_clock::now();
-  put(display_.draw(std::move(frame), size.width, size.height, screen_.color()));
+  write_terminal(display_.draw(std::move(frame), size.width, size.height, screen_.color()));
 }
 
 void FullScreen::draw(const Frame& entry, WindowSize size) {

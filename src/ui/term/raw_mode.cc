@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ui/term/terminal_output.h"
+
 namespace rldb::ui {
 
 namespace {
@@ -28,13 +30,8 @@ bool g_alternate = false;
 volatile std::sig_atomic_t g_screen_lost = 0;
 struct sigaction g_actions[kCrashCount];
 
-void put_raw(std::string_view bytes) {
-  // What a terminal does not take is not missed.
-  [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-}
-
 void restore() {
-  if (g_paste) put_raw("\033[?2004l");
+  if (g_paste) write_terminal("\033[?2004l");
   g_paste = false;
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
@@ -55,19 +52,9 @@ void on_stop(int signal) {
   if (::getpid() != g_process) return;
   const int error = errno;
   restore_terminal();
-  struct sigaction plain {
-  }, mine{};
-  plain.sa_handler = SIG_DFL;
-  ::sigaction(signal, &plain, &mine);
-  ::raise(signal);
-  sigset_t stop, before;
-  sigemptyset(&stop);
-  sigaddset(&stop, signal);
-  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  ::sigaction(signal, &mine, nullptr);
+  stop_process(signal);
   if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
-  if (g_alternate) put_raw(kShowAlternate);
+  if (g_alternate) write_terminal(kShowAlternate);
   g_screen_lost = 1;
   errno = error;
 }
@@ -77,7 +64,7 @@ void hold() {
   g_raw.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | IXON | INPCK | ISTRIP);
   g_raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN);
   g_raw.c_oflag |= OPOST | ONLCR;
-  g_raw.c_cc[VMIN] = 1;
+  g_raw.c_cc[VMIN] = 0;  // a ^C may empty the queue between a look and the read that follows
   g_raw.c_cc[VTIME] = 0;
   g_process = ::getpid();
   struct sigaction action {};
@@ -102,36 +89,37 @@ void RawMode::enter() {
   ++g_holders;
   on_ = true;
   g_paste = g_paste || paste_;
-  if (paste_) put_raw("\033[?2004h");
+  if (paste_) write_terminal("\033[?2004h");
 }
 
 void RawMode::end_pastes() {
   if (!on_ || !paste_ || !g_paste) return;
-  put_raw("\033[?2004l");
+  write_terminal("\033[?2004l");
   g_paste = false;
 }
 
 void RawMode::leave() {
   if (!on_) return;
   on_ = false;
-  if (paste_ && std::exchange(g_paste, false)) put_raw("\033[?2004l");
+  if (paste_ && std::exchange(g_paste, false)) write_terminal("\033[?2004l");
   if (--g_holders > 0) return;
   restore();
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
 }
 
 void show_alternate_screen() {
-  if (!std::exchange(g_alternate, true)) put_raw(kShowAlternate);
+  if (!std::exchange(g_alternate, true)) write_terminal(kShowAlternate);
 }
 
 void leave_alternate_screen() {
-  if (std::exchange(g_alternate, false)) put_raw(kLeaveAlternate);
+  if (std::exchange(g_alternate, false)) write_terminal(kLeaveAlternate);
 }
 
 StopsInWork::StopsInWork() {
   struct sigaction action {};
   action.sa_handler = on_stop;
   action.sa_flags = SA_RESTART;
+  sigaddset(&action.sa_mask, SIGCONT);  // one that comes before it has stopped is seen
   ::sigaction(SIGTSTP, &action, &before_);
 }
 
@@ -143,9 +131,26 @@ bool take_screen_lost() {
   return lost;
 }
 
+void stop_process(int signal) {
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  if (sigismember(&waiting, SIGCONT)) return;
+  struct sigaction plain {
+  }, mine{};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(signal, &plain, &mine);
+  ::raise(signal);
+  sigset_t stop, before;
+  sigemptyset(&stop);
+  sigaddset(&stop, signal);
+  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::sigaction(signal, &mine, nullptr);
+}
+
 void restore_terminal() {
   if (::getpid() != g_process) return;
-  if (g_alternate) put_raw(kLeaveAlternate);
+  if (g_alternate) write_terminal(kLeaveAlternate);
   if (g_holders > 0) restore();
 }
 

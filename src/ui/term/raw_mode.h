@@ -58,6 +58,9 @@ class StopsInWork {
 
 // The process was stopped and continued: the contents of the alternate screen are lost.
 bool take_screen_lost();
+// Stops the process as `signal` does by default, and returns when it goes on. For callers with SIGCONT blocked: does
+// nothing where one waits, since nobody would send it again.
+void stop_process(int signal);
 // From a signal handler, before the process ends.
 void restore_terminal();
 

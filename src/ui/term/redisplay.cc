@@ -129,11 +129,21 @@ std::string Redisplay::draw(Frame frame, int width, int height, bool color) {
   return std::exchange(out_, {});
 }
 
+// The row in which a terminal that wrapped our rows anew has its cursor. Behind a line that has become exactly as wide
+// as the terminal it stays in that line's last row; we, and what we drew, are one row further down.
+int Redisplay::row_of_terminal(const Frame& frame, int width) const {
+  const int row = frame.cursor.row;
+  const bool behind_full_row = row > 0 && frame.cursor.column == 0 && frame.rows[std::size_t(row)].cells.empty() &&
+                               frame.rows[std::size_t(row) - 1].columns == width;
+  const bool drawn_so = cursor_.row > 0 && cursor_.column == 0 && shown_[std::size_t(cursor_.row) - 1].wraps;
+  return behind_full_row && !drawn_so ? row - 1 : row;
+}
+
 std::string Redisplay::redraw(Frame frame, int width, int height, bool color) {
   if (!drawn_) return draw(std::move(frame), width, height, color);
   const bool whole = top_ == 0 && int(shown_.size()) <= height && int(frame.rows.size()) <= height;
   out_ += '\r';
-  out_ += whole ? up(std::min(frame.cursor.row, height - 1)) : "\033[H\033[2J";
+  out_ += whole ? up(std::min(row_of_terminal(frame, width), height - 1)) : "\033[H\033[2J";
   forget();
   return draw(std::move(frame), width, height, color);
 }

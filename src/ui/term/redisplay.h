@@ -26,6 +26,7 @@ class Redisplay {
   void write_row(int row, const Row& wanted, std::size_t from);
   void write_cells(const Row& wanted, std::size_t from);
   void set_style(std::string_view style);
+  int row_of_terminal(const Frame& frame, int width) const;
 
   std::string out_;
   std::vector<Row> shown_;  // rows on the screen, from the first one of ours

@@ -15,6 +15,7 @@
 #include "ui/term/characters.h"
 #include "ui/term/full_screen.h"
 #include "ui/term/raw_mode.h"
+#include "ui/term/terminal_output.h"
 #include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 
@@ -152,7 +153,7 @@ void ScreenConsole::resume() {
   const std::lock_guard lock(mutex_);
   since_ = std::chrono::steady_clock::now();
   if (--paused_ > 0 || !full_ || !full_->screen().on || full_->on()) return;
-  to_.write("-- Enter goes back to the screen --");
+  to_.write("-- Enter: back to the screen --");
   (void)read_terminal_line();
   full_->enter();
 }
@@ -259,7 +260,7 @@ void ScreenConsole::clear_progress() {
   if (!shown_) return;
   // A terminal that became narrower since has wrapped the line.
   const int rows = (std::max(1, shown_columns_) - 1) / std::max(1, window_size().width);
-  if (!full_on()) to_.error(rows > 0 ? fmt::format("\033[{}A\r\033[J", rows) : std::string(kClear));
+  if (!full_on()) write_terminal(rows > 0 ? fmt::format("\033[{}A\r\033[J", rows) : std::string(kClear));
   shown_ = false;
 }
 
@@ -273,7 +274,7 @@ void ScreenConsole::show_progress(const std::string& what, const std::string& re
       first_columns(first_columns(what, std::max(0, width - columns_of(rest))) + rest, std::max(1, width));
   if (full_on()) return full_->draw_working(shown);
   shown_columns_ = columns_of(shown);
-  to_.error(shown);
+  write_terminal(shown);
 }
 
 void ScreenConsole::watch() {

@@ -37,9 +37,16 @@ void on_end(int signal) {
 void on_quit_in_work(int) { support::request_cancel(support::CancelCause::Interrupt); }
 void on_interrupt(int) { g_interrupted = 1; }
 void on_quit(int) {}
-void on_suspend(int) { g_suspended = 1; }
+// The later of the two counts: the one is no longer wanted when the other comes.
+void on_suspend(int) {
+  g_suspended = 1;
+  g_continued = 0;
+}
 void on_resize(int) { g_resized = 1; }
-void on_continue(int) { g_continued = 1; }
+void on_continue(int) {
+  g_continued = 1;
+  g_suspended = 0;
+}
 
 void install(int signal, void (*handler)(int), int flags, struct sigaction& before) {
   struct sigaction action {};
@@ -121,17 +128,7 @@ PromptEvent PromptSignals::wait(int timeout_ms) {
 }
 
 void PromptSignals::stop() {
-  struct sigaction handler {
-  }, unused{};
-  ::sigaction(SIGTSTP, nullptr, &handler);
-  install(SIGTSTP, SIG_DFL, 0, unused);
-  ::raise(SIGTSTP);
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);  // here it stops
-  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
-  ::sigaction(SIGTSTP, &handler, nullptr);
+  stop_process(SIGTSTP);
   (void)arrived();  // the signal that made it go on
   g_continued = 0;
 }

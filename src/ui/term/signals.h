@@ -36,11 +36,12 @@ class PromptSignals {
   // Input: standard input can be read. Pause: nothing came for `timeout_ms` (negative: waits for as long as it takes).
   // Continue: stopped from outside, and going on. End: the session was asked to end, or the terminal was closed.
   PromptEvent wait(int timeout_ms = -1);
+  // Has a signal come that `wait` would tell of?
+  bool arrived() const;
   // Stops the process as ^Z does, and returns when it goes on.
   void stop();
 
  private:
-  bool arrived() const;
   struct sigaction before_[5];
   sigset_t mask_;
 };

@@ -20,6 +20,7 @@
 #include "ui/term/raw_mode.h"
 #include "ui/term/redisplay.h"
 #include "ui/term/signals.h"
+#include "ui/term/terminal_output.h"
 #include "ui/term/typed_ahead.h"
 #include "ui/term/window_size.h"
 
@@ -28,6 +29,9 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kBold = "1";
+// Until a terminal that is being resized has its last size. While it is dragged, the size that we are told may not be
+// the one that it has: tmux tells of one size every 250 ms.
+constexpr int kSettleMs = 300;
 
 bool input_waits() {
   int bytes = 0;
@@ -71,16 +75,19 @@ class TerminalEditor : public LineEditor {
 
  private:
   void step(PromptSignals& signals) {
-    switch (signals.wait(editor_.waits() ? keys_.key_timeout_ms : -1)) {
+    const PromptEvent event = signals.wait(resized_ ? kSettleMs : editor_.waits() ? keys_.key_timeout_ms : -1);
+    if (event != PromptEvent::Resize) settle();
+    switch (event) {
       case PromptEvent::Input:
-        read_keys();
+        read_keys(signals);
         break;
       case PromptEvent::Pause:
-        editor_.no_more_bytes();
+        if (editor_.waits()) editor_.no_more_bytes();
         serve();
         if (!result_) show();
         break;
       case PromptEvent::Interrupt:
+        if (full_on()) full_->lost();  // with what the kernel threw away
         end(LineResult::Kind::Cancelled);
         break;
       case PromptEvent::Suspend:
@@ -92,7 +99,8 @@ class TerminalEditor : public LineEditor {
         show();
         break;
       case PromptEvent::Resize:
-        resize();
+        resized_ = true;
+        if (full_on()) settle();
         break;
       case PromptEvent::End:
         end(LineResult::Kind::Terminated);
@@ -100,14 +108,14 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // A byte at a time: what comes after the entry is not ours. The screen follows when no more bytes wait.
-  void read_keys() {
-    constexpr int kMost = 4096;  // then look at signals
-    for (int i = 0; i < kMost; ++i) {
+  // A byte at a time: what comes after the entry is not ours, and what was typed after a ^C belongs to the next entry.
+  // The screen follows when no more bytes wait.
+  void read_keys(const PromptSignals& signals) {
+    while (!signals.arrived()) {
       char c = 0;
       const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-      if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-      if (n <= 0) return end(LineResult::Kind::Terminated);
+      if (n == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) break;  // poll tells of a terminal that is closed
+      if (n < 0) return end(LineResult::Kind::Terminated);
       const bool more = input_waits();
       editor_.byte(c, more);
       serve();
@@ -153,7 +161,7 @@ class TerminalEditor : public LineEditor {
   void finish() {
     raw_->end_pastes();
     if (full_on()) return full_->accept(frame(true));
-    put(display_.finish(frame(true), size_.width, size_.height, color_));
+    write_terminal(display_.finish(frame(true), size_.width, size_.height, color_));
   }
 
   void end(LineResult::Kind kind) {
@@ -214,14 +222,14 @@ class TerminalEditor : public LineEditor {
 
   void clear_screen() {
     if (full_on()) return full_->lost();
-    put("\033[H\033[2J");
+    write_terminal("\033[H\033[2J");
     display_.forget();
   }
 
   // The keys or the entry before have turned screen mode on or off.
   void follow_screen() {
     if (!full_ || full_->screen().on == full_->on()) return;
-    if (!full_->on()) put(display_.finish(frame(true), size_.width, size_.height, color_));
+    if (!full_->on()) write_terminal(display_.finish(frame(true), size_.width, size_.height, color_));
     full_->follow();
     if (!full_->on()) begin_row();
   }
@@ -231,7 +239,7 @@ class TerminalEditor : public LineEditor {
   void begin_row() {
     size_ = window_size();
     if (full_on()) return;
-    put(std::string(std::size_t(std::max(0, size_.width - 1)), ' ') + '\r');
+    write_terminal(std::string(std::size_t(std::max(0, size_.width - 1)), ' ') + '\r');
     display_.forget();
   }
 
@@ -334,15 +342,18 @@ class TerminalEditor : public LineEditor {
     if (editor_.take_bell()) ring();
     follow_screen();
     if (full_on()) return full_->draw(frame(false), size_);
-    put(display_.draw(frame(false), size_.width, size_.height, color_));
+    write_terminal(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
-  void resize() {
+  // Our lines stay as the terminal wraps them until its size is settled: cursor movements for another width than it has
+  // would leave rows behind.
+  void settle() {
+    if (!std::exchange(resized_, false)) return;
     const WindowSize now = window_size();
     if (now.width == size_.width && now.height == size_.height) return;
     size_ = now;
     if (full_on()) return full_->draw(frame(false), size_);
-    put(display_.redraw(frame(false), size_.width, size_.height, color_));
+    write_terminal(display_.redraw(frame(false), size_.width, size_.height, color_));
   }
 
   void ring() {
@@ -350,14 +361,11 @@ class TerminalEditor : public LineEditor {
       case BellStyle::None:
         return;
       case BellStyle::Audible:
-        return put("\a");
+        return write_terminal("\a");
       case BellStyle::Visible:
-        return put("\033[?5h\033[?5l");
+        return write_terminal("\033[?5h\033[?5l");
     }
   }
-
-  // A terminal that was closed is noticed where keys are read.
-  static void put(std::string_view bytes) { (void)support::write_all(STDOUT_FILENO, bytes); }
 
   FullScreen* full_;
   LineEditorHooks hooks_;
@@ -369,6 +377,7 @@ class TerminalEditor : public LineEditor {
   Redisplay display_;
   RawMode* raw_ = nullptr;  // while an entry is read
   WindowSize size_;
+  bool resized_ = false;  // and not drawn for that size yet
   std::optional<LineResult> result_;
   struct Styled {
     std::string text;

@@ -1,5 +1,6 @@
 // Keys that whoever read them had no use for: the next entry begins with them. One terminal, one queue; the prompt's
-// thread alone. Users: the pager (gives), the line editor (takes).
+// thread alone. A ^C drops them, as it drops what waits in the terminal. Users: the pager (gives), the line editor
+// (takes).
 #pragma once
 
 #include <string>

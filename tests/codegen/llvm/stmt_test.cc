@@ -77,15 +77,145 @@ def kernel(A: T.Buffer((16,), "int32")):
         for tx in T.thread_binding(4, thread="threadIdx.x"):
             A[bx * 4 + tx] = bx - tx
 )") == "");
-  const std::string text = jit_error(R"(
+  CHECK(both(R"(
 @T.prim_func
-def kernel(A: T.Buffer((16,), "float32")):
-    for tx in T.thread_binding(16, thread="threadIdx.x"):
-        A[tx] = T.float32(1)
+def kernel(A: T.Buffer((8,), "int32")):
+    for ty in T.thread_binding(2, thread="threadIdx.y"):
+        tx = T.launch_thread("threadIdx.x", 4)
+        A[ty * 4 + tx] = ty - tx
+)") == "");
+}
+
+TEST_CASE("threads that meet at barriers are loops from barrier to barrier") {
+  // Memory of a block and of a thread, what is bound, and loops and tests around barriers.
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((2, 8), "float32"), B: T.Buffer((2, 8), "float32")):
+    bx = T.launch_thread("blockIdx.x", 2)
+    S = T.alloc_buffer((8,), "float32", scope="shared")
+    L = T.alloc_buffer((2,), "float32", scope="local")
+    tx = T.launch_thread("threadIdx.x", 8)
+    mine: T.let[T.float32] = A[bx, tx] * T.float32(3)
+    S[tx] = A[bx, tx]
+    L[0] = T.float32(0)
+    L[1] = mine
+    for k in range(3):
         T.evaluate(T.tvm_storage_sync("shared"))
-)");
-  CHECK(text.find("`tx`") != std::string::npos);
-  CHECK(text.find("threadIdx.x") != std::string::npos);
+        L[0] = L[0] + S[(tx + 1) % 8]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        if k < 2:
+            S[tx] = L[0]
+            T.evaluate(T.tvm_storage_sync("shared"))
+            L[1] = L[1] + S[7 - tx]
+    B[bx, tx] = L[0] + L[1] + mine
+)") == "");
+  // A reduction as a tree, threads in two dimensions, and a block around the barrier.
+  CHECK(both(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4,), "float32")):
+    for ty in T.thread_binding(4, thread="threadIdx.y"):
+        for tx in T.thread_binding(16, thread="threadIdx.x"):
+            with T.sblock("all"):
+                vy, vx = T.axis.remap("SS", [ty, tx])
+                T.reads(A[vy, vx])
+                T.writes(B[vy])
+                S = T.sblock_alloc_buffer((4, 16), scope="shared")
+                S[vy, vx] = A[vy, vx]
+                T.evaluate(T.tvm_storage_sync("shared"))
+                for step in range(4):
+                    if vx < T.shift_right(8, step):
+                        S[vy, vx] = S[vy, vx] + S[vy, vx + T.shift_right(8, step)]
+                    T.evaluate(T.tvm_storage_sync("shared"))
+                if vx == 0:
+                    B[vy] = S[vy, 0]
+)") == "");
+  // Memory behind a bare pointer.
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        p = T.allocate([4], "int32", "local")
+        P = T.decl_buffer((2, 2), "int32", data=p, scope="local")
+        q = T.allocate([8], "int32", "shared")
+        Q = T.decl_buffer((8,), "int32", data=q, scope="shared")
+        for i, j in T.grid(2, 2):
+            P[i, j] = A[tx] + i * 2 + j
+        Q[7 - tx] = A[tx]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        B[tx] = P[1, 0] * Q[tx] + P[0, 1]
+)") == "");
+}
+
+TEST_CASE("a product in tiles of shared memory, one tile after the other") {
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((8, 12), "float32"), B: T.Buffer((12, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    by = T.launch_thread("blockIdx.y", 2)
+    bx = T.launch_thread("blockIdx.x", 2)
+    As = T.alloc_buffer((4, 4), "float32", scope="shared")
+    Bs = T.alloc_buffer((4, 4), "float32", scope="shared")
+    acc = T.alloc_buffer((1,), "float32", scope="local")
+    ty = T.launch_thread("threadIdx.y", 4)
+    tx = T.launch_thread("threadIdx.x", 4)
+    acc[0] = T.float32(0)
+    for ko in range(3):
+        first: T.let[T.int32] = ko * 4
+        T.evaluate(T.tvm_storage_sync("shared"))
+        As[ty, tx] = A[by * 4 + ty, first + tx]
+        Bs[ty, tx] = B[first + ty, bx * 4 + tx]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        for ki in range(4):
+            acc[0] = acc[0] + As[ty, ki] * Bs[ki, tx]
+    C[by * 4 + ty, bx * 4 + tx] = acc[0]
+)") == "");
+  // What a condition reads is read once, before the threads go on.
+  CHECK(both(R"(
+@T.prim_func
+def kernel(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        S = T.alloc_buffer((1,), "int32", scope="shared")
+        if tx == 0:
+            S[0] = 3
+        T.evaluate(T.tvm_storage_sync("shared"))
+        seen: T.let[T.int32] = S[0]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        if tx == 0:
+            S[0] = 0
+        T.evaluate(T.tvm_storage_sync("shared"))
+        while S[0] < seen:
+            T.evaluate(T.tvm_storage_sync("shared"))
+            if tx == 3:
+                S[0] = S[0] + 1
+            T.evaluate(T.tvm_storage_sync("shared"))
+            A[tx] = A[tx] + S[0]
+        B[tx] = seen + S[0]
+)") == "");
+}
+
+TEST_CASE("barriers that not all threads come to together are refused, with the reason") {
+  const auto refused = [](const std::string& body) {
+    return jit_error(
+        "@T.prim_func\ndef kernel(A: T.Buffer((16,), \"float32\")):\n    for tx in T.thread_binding(16, "
+        "thread=\"threadIdx.x\"):\n" +
+        body);
+  };
+  CHECK(refused("        if tx < 4:\n            T.evaluate(T.tvm_storage_sync(\"shared\"))\n"
+                "        A[tx] = T.float32(1)\n")
+            .find("the condition `tx < T.int32(4)`, below which threads meet, may differ between them") !=
+        std::string::npos);
+  CHECK(refused("        for k in range(tx):\n            T.evaluate(T.tvm_storage_sync(\"shared\"))\n")
+            .find("the bound `tx`") != std::string::npos);
+  CHECK(refused("        L = T.alloc_buffer((1,), \"int32\", scope=\"local\")\n        L[0] = 0\n"
+                "        while L[0] < 3:\n            L[0] = L[0] + 1\n"
+                "            T.evaluate(T.tvm_storage_sync(\"shared\"))\n")
+            .find("may differ between them") != std::string::npos);
+  CHECK(refused("        for k in range(4):\n            if A[0] > T.float32(1):\n                T.break_loop()\n"
+                "            T.evaluate(T.tvm_storage_sync(\"shared\"))\n")
+            .find("a thread may leave loop `k`") != std::string::npos);
+  CHECK(refused("        A[tx] = T.tvm_warp_shuffle(T.uint32(1), A[tx], 0, 32, 32)\n")
+            .find("its threads exchange values by `T.tvm_warp_shuffle`") != std::string::npos);
+  CHECK(refused("        T.evaluate(T.tvm_storage_sync(\"global\"))\n").find("its blocks wait for each other") !=
+        std::string::npos);
 }
 
 TEST_CASE("if, while, let, assert") {

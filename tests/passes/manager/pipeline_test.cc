@@ -153,6 +153,31 @@ class Module:
   CHECK(p.diagnostics.all().empty());
 }
 
+TEST_CASE("impure calls are counted, however many are kept") {
+  testing::Program p;
+  std::string text = R"(
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "float32")):
+        B[0] = A[0]
+
+    @R.function
+    def main(x: R.Tensor((1,), "float32")) -> R.Tensor((1,), "float32"):
+        cls = Module
+        v0 = x
+)";
+  for (int i = 0; i < 1200; ++i)
+    text += "        v" + std::to_string(i + 1) + " = R.call_tir(cls.f, (v" + std::to_string(i) +
+            ",), out_ty=R.Tensor((1,), \"float32\"))\n";
+  const ir::Module* module = p.parse(text + "        return v1200\n");
+  REQUIRE(module != nullptr);
+  PassEnv env{p.ctx, p.diagnostics};
+  CHECK(run_pipeline(env, module, *parse_pipeline("CallTIRRewrite"), {}).ok());
+  REQUIRE(p.diagnostics.all().size() == 1);
+  CHECK(p.diagnostics.all()[0].message.find("made 1200 impure calls") != std::string::npos);
+}
+
 TEST_CASE("a pass that did nothing shares the module") {
   testing::Program p;
   const ir::Module* module = p.parse(kProgram);
@@ -228,6 +253,7 @@ TEST_CASE("a pass that TVM has is either a row of pass.def or of absent_pass.def
 
 TEST_CASE("an error about the text of an option is told from one about the program") {
   CHECK(is_option_error(diag::PassOptionValue));
+  CHECK(is_option_error(diag::PassOptionKind));
   CHECK(is_option_error(diag::PatternSyntax));
   CHECK_FALSE(is_option_error(diag::PassUnsupported));
 }

@@ -14,6 +14,7 @@
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/helpers.h"
+#include "codegen/llvm/lower/barriers.h"
 #include "codegen/llvm/lower/launches.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
@@ -39,6 +40,10 @@ using support::Unit;
 
 namespace {
 
+source::Message unsupported(std::string_view name, std::string_view why) {
+  return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
+}
+
 // Code in memory.
 struct Code {
   runtime::KernelEntry entry = nullptr;
@@ -58,8 +63,10 @@ struct Shared {
     return {options.fp, options.check_bounds, options.opt_level, events};
   }
   // What code is made of.
-  const ir::PrimFunc* emitted(ir::Context& ctx, const ir::PrimFunc* f) const {
-    f = launches_as_loops(ctx, f);
+  ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) const {
+    auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
+    if (!split.ok()) return Failure(unsupported(name, split.error()));
+    f = *split;
     if (!options.schedule || options.opt_level == 0) return f;
     schedule::Options wanted;
     wanted.require_proof = options.check_bounds;
@@ -84,10 +91,6 @@ struct Shared {
     return std::shared_ptr<const Code>(std::move(code));
   }
 };
-
-source::Message unsupported(std::string_view name, std::string_view why) {
-  return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
-}
 
 const char* signal_text(int signal) {
   switch (signal) {
@@ -305,7 +308,7 @@ ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
 
 ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
-  const ir::PrimFunc* emitted = impl_->shared->emitted(ctx, f);
+  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
   RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
   auto kernel = std::make_shared<JitKernel>(impl_->shared, f, emitted, std::move(signature));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
@@ -320,19 +323,21 @@ ir::Result<Unit> Jit::compile(std::string_view name) {
 
 ir::Result<std::string> Jit::llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(),
+  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  return compile_text(emitted, signature, impl_->shared->compile_options(),
                       optimised ? TextKind::Optimised : TextKind::Raw);
 }
 
 ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  return compile_text(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options(), TextKind::Assembly);
+  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  return compile_text(emitted, signature, impl_->shared->compile_options(), TextKind::Assembly);
 }
 
 ir::Result<std::string> Jit::object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const Artefact made,
-           codegen::compile(impl_->shared->emitted(ctx, f), signature, impl_->shared->compile_options()));
+  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  RLDB_TRY(const Artefact made, codegen::compile(emitted, signature, impl_->shared->compile_options()));
   return to_blob(made, host().key);
 }
 

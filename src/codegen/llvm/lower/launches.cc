@@ -35,7 +35,7 @@ class Launches : public ir::Rewriter {
 }  // namespace
 
 const ir::PrimFunc* launches_as_loops(ir::Context& ctx, const ir::PrimFunc* f) {
-  return ir::threads_wait(f->body) ? f : Launches(ctx).rewrite_prim_func(f);
+  return Launches(ctx).rewrite_prim_func(f);
 }
 
 }  // namespace rldb::codegen

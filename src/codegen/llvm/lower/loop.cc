@@ -5,7 +5,6 @@
 #include "rldb/ir/attr_name.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/schedule.h"
 
@@ -197,9 +196,6 @@ void Lowering::emit_loop(Value* begin, Value* end, Value* step, const ir::ForStm
 }
 
 void Lowering::for_loop(const ir::ForStmt* loop) {
-  // One thread after the other, as long as none waits for another.
-  if (loop->for_kind == ir::ForKind::ThreadBinding && ir::has_barrier(loop->body))
-    refuse(fmt::format("the threads `{}` of loop `{}` wait for each other", loop->thread_tag, loop->var->name));
   if (vector_loop(loop) || unrolled_loop(loop)) return;
   if (schedule::has_flag(loop->annotations, attr_name::Nontemporal)) return nontemporal_loop(loop);
   plain_loop(loop);

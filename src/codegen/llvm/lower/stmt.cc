@@ -94,8 +94,7 @@ void Lowering::attr_stmt(const ir::AttrStmt* s) {
   if (s->thread_var) {
     const auto extent = ir::const_int(s->value);
     if (!extent || *extent != 1)
-      refuse(
-          fmt::format("it runs on GPU threads that wait for each other (`{}` of `{}`)", s->key, s->thread_var->name));
+      refuse(fmt::format("it runs on threads without a name (`{}` of `{}`)", s->key, s->thread_var->name));
     vars_[s->thread_var] = {llvm::ConstantInt::get(value_type(s->thread_var->dtype()), 0), i64(0), nullptr, true};
   }
   stmt(s->body);

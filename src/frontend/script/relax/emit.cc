@@ -6,6 +6,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/op/call.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
@@ -326,7 +327,7 @@ const ir::Type* device_copy_type(Reader& r, const ir::Expr* e, Node at) {
   const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
   const auto* t = ir::as<ir::TensorType>(e->type);
   if (!op || op->name != op::ToVdevice || !t || !r.module || r.module->vdevices.empty()) return nullptr;
-  const ir::Attr* dst = ir::find_attr(call->attrs, "dst_vdevice");
+  const ir::Attr* dst = ir::find_attr(call->attrs, op_attr::DstVdevice);
   if (!dst || !dst->is(ir::AttrKind::String)) return nullptr;
   const ir::VDevice* device = read_vdevice(r, Val::of_str(dst->string), at);
   if (!device) return nullptr;

@@ -132,6 +132,15 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
   return r.ctx.buffer(b);
 }
 
+const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b) {
+  if (!b || b->offset_factor == 0) return b;
+  ir::Buffer made = *b;
+  const ir::DType index = b->shape.empty() ? ir::DType::Int(32) : b->shape[0]->dtype();
+  if (!b->elem_offset) made.elem_offset = r.ctx.var("elem_offset", r.ctx.prim(index));
+  if (b->offset_factor == 1) made.offset_factor = 0;  // any offset: what is meant without it too
+  return r.ctx.buffer(made);
+}
+
 const ir::Type* pointer_type(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   ir::DType element = ir::DType::Void();

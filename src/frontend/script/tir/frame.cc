@@ -99,7 +99,7 @@ FrameSpec attr_frame(const ir::Attr* node, std::string_view key, const ir::Expr*
 Val attr(Reader& r, const CallNode& call) {
   if (!need_tir(r, call)) return {};
   Arguments args(r, call);
-  // T.attr({"key": value}): attributes without a node.
+  // T.attr({"key": value}): attributes of no node, for which TVM has the number 0.
   if (args.positional_count() == 1) {
     const auto dict = args.require(0, "attrs");
     args.finish();
@@ -111,7 +111,7 @@ Val attr(Reader& r, const CallNode& call) {
       const ir::Expr* value = to_operand(r, dict->items[i + 1], call.node);
       if (!key || !value) return {};
       all.wrap = [outer = all.wrap,
-                  inner = attr_frame(r.ctx.attr_none(), r.ctx.str(*key), value, nullptr, call.node, r).wrap](
+                  inner = attr_frame(r.ctx.attr(0), r.ctx.str(*key), value, nullptr, call.node, r).wrap](
                      ir::Context& ctx, const ir::Stmt* body) { return outer(ctx, inner(ctx, body)); };
     }
     return make_frame(r, std::move(all));

@@ -129,7 +129,7 @@ class FunctionReader {
       CallNode call{annotation, annotation.child(Field::Function), annotation.child(Field::Arguments), Space::Tir,
                     "Buffer"};
       Arguments args(r_, call);
-      b = read_buffer(r_, args, 0, name.text(), annotation);
+      b = over_memory(r_, read_buffer(r_, args, 0, name.text(), annotation));
       args.finish();
     } else if (annotation.is(Kind::Subscript)) {
       // OLD: T.Buffer[(n, 4), "float32"]
@@ -137,7 +137,7 @@ class FunctionReader {
       Arguments args(r_, call);
       for (Node c : annotation.children())
         if (c.field() == Field::Index) args.all().push_back({{}, {}, c, std::nullopt, false});
-      b = read_buffer(r_, args, 0, name.text(), annotation);
+      b = over_memory(r_, read_buffer(r_, args, 0, name.text(), annotation));
       args.finish();
     } else {
       r_.error(annotation, diag::MissingArgument, "shape", annotation.text());

@@ -117,6 +117,9 @@ bool is_index(const ir::Expr* e);  // one integer
 // T.Buffer(...) of a parameter, an allocation, ...: `skip` leading arguments are something else.
 const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std::string_view name, Node at,
                               const ir::Var* data = nullptr, bool need_shape = true);
+// A buffer over memory that it does not allocate: an offset_factor without an elem_offset leaves the offset to who
+// binds it.
+const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b);
 const ir::Type* pointer_type(Reader& r, const CallNode& call);  // T.handle("float32", "global")
 Val buffer_method(Reader& r, const Val& method, const CallNode& call);
 

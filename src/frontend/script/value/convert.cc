@@ -179,7 +179,8 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {
       items.reserve(v.items.size());
       for (const Val& item : v.items) {
         const Node where = item.cst ? item.cst : at;
-        items.push_back(to_leaf(r, item, where));
+        // In a tuple True is the number 1, as in TVM.
+        items.push_back(item.is(ValKind::Bool) ? r.ctx.i64(item.integer) : to_leaf(r, item, where));
         if (!items.back()) return nullptr;
       }
       return r.ctx.tuple(items);

@@ -26,7 +26,7 @@ std::string_view instead(Kind kind) {
     case cst::StatementKind::DeleteStatement:
       return "leave it out: a value lives as long as it is used";
     case cst::StatementKind::Module:
-      return "a module stands at the top of a file";
+      return "a module belongs at the top of a file";
     case cst::StatementKind::SBlock:
     case cst::StatementKind::InitBlock:
     case cst::StatementKind::AxisBinding:

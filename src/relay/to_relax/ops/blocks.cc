@@ -11,6 +11,10 @@
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -50,8 +54,9 @@ Made space_to_batch(OpCall& o) {
   Ints pads{0, 0};
   pads.insert(pads.end(), b.pairs.begin(), b.pairs.end());
   pads.resize(2 * from.size());
-  RLDB_TRY(const Expr* x, o.emit(op::NnPad, {o.arg(0)},
-                                 {{"pad_width", o.ints_attr(pads)}, {"pad_value", o.ctx.attr(o.real("pad_value"))}}));
+  RLDB_TRY(const Expr* x,
+           o.emit(op::NnPad, {o.arg(0)},
+                  {{op_attr::PadWidth, o.ints_attr(pads)}, {op_attr::PadValue, o.ctx.attr(o.real("pad_value"))}}));
   RLDB_TRY(const Dims dims, o.dims_of(x));
   Dims split{dims[0]}, made{ir::mul(o.ctx, dims[0], o.i64(b.total))};
   Ints inner, outer{0};
@@ -110,8 +115,8 @@ Made fifo_buffer(OpCall& o) {
   RLDB_TRY(const Dims data, o.dims(0));
   RLDB_TRY(const Dims buffer, o.dims(1));
   RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), buffer.size()));
-  RLDB_TRY(const Expr* all,
-           o.emit(op::Concat, {o.ctx.tuple(Exprs{o.arg(1), o.arg(0)})}, {{"axis", o.ctx.attr(std::int64_t(axis))}}));
+  RLDB_TRY(const Expr* all, o.emit(op::Concat, {o.ctx.tuple(Exprs{o.arg(1), o.arg(0)})},
+                                   {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))}}));
   const Exprs begin{data[axis]}, end{ir::add(o.ctx, data[axis], buffer[axis])}, step{o.i64(1)};
   return o.call(op::StridedSlice,
                 {all, o.prims({std::int64_t(axis)}), o.ctx.tuple(begin), o.ctx.tuple(end), o.ctx.tuple(step)});
@@ -197,7 +202,7 @@ Made sparse_to_dense(OpCall& o) {
   if (values.empty()) {
     RLDB_TRY(given, o.emit(op::BroadcastTo, {given, o.ctx.shape(Dims{count})}));
   }
-  return o.call(op::ScatterNd, {everywhere, rows, given}, {{"reduction", o.ctx.attr("update")}});
+  return o.call(op::ScatterNd, {everywhere, rows, given}, {{op_attr::Reduction, o.ctx.attr("update")}});
 }
 
 // The coordinates of flat indices: one row for each axis.
@@ -319,7 +324,7 @@ Made dense_pack(OpCall& o) {
   RLDB_TRY(const Expr* moved, o.permute(o.arg(1), {1, 0, 2}));
   RLDB_TRY(const Expr* weight, o.reshape(moved, {dims[1], ir::mul(o.ctx, dims[0], dims[2])}));
   const auto dtype = o.dtype("out_dtype");
-  return o.call(op::Matmul, {o.arg(0), weight}, {{"out_dtype", dtype ? o.ctx.attr(*dtype) : o.ctx.attr_none()}});
+  return o.call(op::Matmul, {o.arg(0), weight}, {{op_attr::OutDtype, dtype ? o.ctx.attr(*dtype) : o.ctx.attr_none()}});
 }
 
 }  // namespace rldb::to_relax::translations

@@ -5,6 +5,9 @@
 
 #include "relay/to_relax/ops/kernels.h"
 #include "rldb/ir/op/vision.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/vision_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -27,29 +30,29 @@ ir::Result<double> constant_number(OpCall& o, std::size_t i) {
 Made roi_align(OpCall& o) {
   RLDB_TRY(const ir::Attr* size, pooled_size(o));
   return o.call(op::VisionRoiAlign, o.args,
-                {{"pooled_size", size},
-                 {"spatial_scale", o.ctx.attr(o.real("spatial_scale"))},
-                 {"sample_ratio", o.ctx.attr(o.integer("sample_ratio").value_or(-1))},
-                 {"aligned", o.ctx.attr(false)},
-                 {"layout", o.ctx.attr(o.string("layout"))},
-                 {"mode", o.ctx.attr(o.string("mode"))}});
+                {{op_attr::PooledSize, size},
+                 {op_attr::SpatialScale, o.ctx.attr(o.real("spatial_scale"))},
+                 {op_attr::SampleRatio, o.ctx.attr(o.integer("sample_ratio").value_or(-1))},
+                 {op_attr::Aligned, o.ctx.attr(false)},
+                 {op_attr::Layout, o.ctx.attr(o.string("layout"))},
+                 {op_attr::Mode, o.ctx.attr(o.string("mode"))}});
 }
 
 Made roi_pool(OpCall& o) {
   RLDB_TRY(const ir::Attr* size, pooled_size(o));
   return o.call(op::VisionRoiPool, o.args,
-                {{"pooled_size", size},
-                 {"spatial_scale", o.ctx.attr(o.real("spatial_scale"))},
-                 {"layout", o.ctx.attr(o.string("layout"))}});
+                {{op_attr::PooledSize, size},
+                 {op_attr::SpatialScale, o.ctx.attr(o.real("spatial_scale"))},
+                 {op_attr::Layout, o.ctx.attr(o.string("layout"))}});
 }
 
 // Operands: boxes, the score that is wanted.
 Made get_valid_counts(OpCall& o) {
   RLDB_TRY(const double threshold, constant_number(o, 1));
   return o.call(op::VisionGetValidCounts, {o.arg(0)},
-                {{"score_threshold", o.ctx.attr(threshold)},
-                 {"id_index", o.ctx.attr(o.integer("id_index").value_or(0))},
-                 {"score_index", o.ctx.attr(o.integer("score_index").value_or(1))}});
+                {{op_attr::ScoreThreshold, o.ctx.attr(threshold)},
+                 {op_attr::IdIndex, o.ctx.attr(o.integer("id_index").value_or(0))},
+                 {op_attr::ScoreIndex, o.ctx.attr(o.integer("score_index").value_or(1))}});
 }
 
 // Operands: boxes, how many are valid, their indices, how many are kept, the overlap that is too much.
@@ -57,20 +60,20 @@ Made non_max_suppression(OpCall& o) {
   RLDB_TRY(const double most, constant_number(o, 3));
   RLDB_TRY(const double overlap, constant_number(o, 4));
   return o.call(op::VisionNonMaxSuppression, {o.arg(0), o.arg(1), o.arg(2)},
-                {{"max_output_size", o.ctx.attr(std::int64_t(most))},
-                 {"iou_threshold", o.ctx.attr(overlap)},
-                 {"force_suppress", o.ctx.attr(o.flag("force_suppress"))},
-                 {"top_k", o.ctx.attr(o.integer("top_k").value_or(-1))},
-                 {"coord_start", o.ctx.attr(o.integer("coord_start").value_or(2))},
-                 {"score_index", o.ctx.attr(o.integer("score_index").value_or(1))},
-                 {"id_index", o.ctx.attr(o.integer("id_index").value_or(0))},
-                 {"return_indices", o.ctx.attr(o.flag("return_indices"))},
-                 {"invalid_to_bottom", o.ctx.attr(o.flag("invalid_to_bottom"))}});
+                {{op_attr::MaxOutputSize, o.ctx.attr(std::int64_t(most))},
+                 {op_attr::IouThreshold, o.ctx.attr(overlap)},
+                 {op_attr::ForceSuppress, o.ctx.attr(o.flag("force_suppress"))},
+                 {op_attr::TopK, o.ctx.attr(o.integer("top_k").value_or(-1))},
+                 {op_attr::CoordStart, o.ctx.attr(o.integer("coord_start").value_or(2))},
+                 {op_attr::ScoreIndex, o.ctx.attr(o.integer("score_index").value_or(1))},
+                 {op_attr::IdIndex, o.ctx.attr(o.integer("id_index").value_or(0))},
+                 {op_attr::ReturnIndices, o.ctx.attr(o.flag("return_indices"))},
+                 {op_attr::InvalidToBottom, o.ctx.attr(o.flag("invalid_to_bottom"))}});
 }
 
 Made all_class_nms(OpCall& o) {
   return o.call(op::VisionAllClassNonMaxSuppression, o.args,
-                {{"output_format", o.ctx.attr(o.string("output_format"))}});
+                {{op_attr::OutputFormat, o.ctx.attr(o.string("output_format"))}});
 }
 
 namespace {

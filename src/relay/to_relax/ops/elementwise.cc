@@ -7,6 +7,7 @@
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -47,12 +48,12 @@ Made trunc_divide(OpCall& o) {
 Made cast(OpCall& o) {
   const auto dtype = o.dtype("dtype");
   if (!dtype) return refuse("its dtype is not known");
-  return o.call(op::Astype, {o.arg(0)}, {{"dtype", o.ctx.attr(*dtype)}});
+  return o.call(op::Astype, {o.arg(0)}, {{op_attr::Dtype, o.ctx.attr(*dtype)}});
 }
 
 Made cast_like(OpCall& o) {
   RLDB_TRY(const ir::TensorType* like, o.tensor(1));
-  return o.call(op::Astype, {o.arg(0)}, {{"dtype", o.ctx.attr(like->dtype)}});
+  return o.call(op::Astype, {o.arg(0)}, {{op_attr::Dtype, o.ctx.attr(like->dtype)}});
 }
 
 Made reinterpret(OpCall& o) {
@@ -103,12 +104,13 @@ Made full(OpCall& o) {
   RLDB_TRY(const ir::TensorType* value, o.tensor(0));
   RLDB_TRY(const Dims dims, shape_attr(o));
   return o.call(op::Full, {o.ctx.shape(dims), o.arg(0)},
-                {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
 }
 
 Made init(OpCall& o) {
   RLDB_TRY(const Dims dims, shape_attr(o));
-  return o.call(o.target, {o.ctx.shape(dims)}, {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+  return o.call(o.target, {o.ctx.shape(dims)},
+                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
 }
 
 Made broadcast_to(OpCall& o) {
@@ -134,7 +136,7 @@ Made arange(OpCall& o) {
   if (o.number(0) && o.number(1) && o.number(2)) {
     Exprs range;
     for (std::size_t i = 0; i < 3; ++i) range.push_back(o.ctx.literal(dtype, *o.number(i)));
-    return o.call(op::Arange, range, {{"dtype", o.ctx.attr(dtype)}});
+    return o.call(op::Arange, range, {{op_attr::Dtype, o.ctx.attr(dtype)}});
   }
   RLDB_TRY(const Expr* length, o.emit(op::Subtract, {o.arg(1), o.arg(0)}));
   RLDB_TRY(const Expr* wide, o.cast(length, DType::Float(64)));

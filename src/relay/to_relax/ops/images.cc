@@ -7,6 +7,8 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/image_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -19,10 +21,10 @@ Made grid_sample(OpCall& o) {
   axes.push_back(1);
   RLDB_TRY(const Expr* places, o.permute(o.arg(1), axes));
   return o.call(op::ImageGridSample, {o.arg(0), places},
-                {{"method", o.ctx.attr(o.string("method"))},
-                 {"layout", o.ctx.attr(o.string("layout"))},
-                 {"padding_mode", o.ctx.attr(o.string("padding_mode"))},
-                 {"align_corners", o.ctx.attr(o.flag("align_corners"))}});
+                {{op_attr::Method, o.ctx.attr(o.string("method"))},
+                 {op_attr::Layout, o.ctx.attr(o.string("layout"))},
+                 {op_attr::PaddingMode, o.ctx.attr(o.string("padding_mode"))},
+                 {op_attr::AlignCorners, o.ctx.attr(o.flag("align_corners"))}});
 }
 
 Made affine_grid(OpCall& o) {

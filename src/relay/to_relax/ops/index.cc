@@ -10,6 +10,8 @@
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -115,11 +117,12 @@ Made take(OpCall& o) {
   std::int64_t batch = o.integer("batch_dims").value_or(0);
   if (batch < 0) batch += indices->ndim;
   if (batch > 0) return take_batched(o, axis, std::size_t(batch), mode);
-  return o.call(op::Take, {x, o.arg(1)}, {{"axis", o.ctx.attr(std::int64_t(axis))}, {"mode", o.ctx.attr(mode)}});
+  return o.call(op::Take, {x, o.arg(1)},
+                {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))}, {op_attr::Mode, o.ctx.attr(mode)}});
 }
 
 Made gather(OpCall& o) {
-  return o.call(op::GatherElements, o.args, {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(op::GatherElements, o.args, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
 }
 
 namespace {
@@ -137,14 +140,16 @@ Made coordinates_last(OpCall& o, const Expr* indices) {
 
 Made gather_nd(OpCall& o) {
   RLDB_TRY(const Expr* indices, coordinates_last(o, o.arg(1)));
-  return o.call(op::GatherNd, {o.arg(0), indices}, {{"batch_dims", o.ctx.attr(o.integer("batch_dims").value_or(0))}});
+  return o.call(op::GatherNd, {o.arg(0), indices},
+                {{op_attr::BatchDims, o.ctx.attr(o.integer("batch_dims").value_or(0))}});
 }
 
 namespace {
 
 Made scattered(OpCall& o, std::string_view reduction) {
-  return o.call(op::ScatterElements, o.args,
-                {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}, {"reduction", o.ctx.attr(reduction)}});
+  return o.call(
+      op::ScatterElements, o.args,
+      {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}, {op_attr::Reduction, o.ctx.attr(reduction)}});
 }
 
 }  // namespace
@@ -155,7 +160,7 @@ Made scatter_elements(OpCall& o) { return scattered(o, o.string("reduction")); }
 
 Made scatter_nd(OpCall& o) {
   RLDB_TRY(const Expr* indices, coordinates_last(o, o.arg(1)));
-  return o.call(op::ScatterNd, {o.arg(0), indices, o.arg(2)}, {{"reduction", o.ctx.attr(o.string("mode"))}});
+  return o.call(op::ScatterNd, {o.arg(0), indices, o.arg(2)}, {{op_attr::Reduction, o.ctx.attr(o.string("mode"))}});
 }
 
 // The first field is the data.
@@ -174,7 +179,7 @@ Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
   const DType dtype = o.dtype("dtype").value_or(on->dtype);
   if (literal && o.number(1) && o.number(2))
     return o.call(op::OneHot, {o.arg(0), o.ctx.literal(dtype, *o.number(1)), o.ctx.literal(dtype, *o.number(2))},
-                  {{"depth", o.ctx.attr(*int_of(depth))}, {"axis", o.ctx.attr(std::int64_t(axis))}});
+                  {{op_attr::Depth, o.ctx.attr(*int_of(depth))}, {op_attr::Axis, o.ctx.attr(std::int64_t(axis))}});
   return o.kernel("relay_one_hot", {o.arg(0), o.arg(1), o.arg(2)}, [&](Te& te) -> std::vector<te::Tensor> {
     Dims to(te.in[0]->shape.begin(), te.in[0]->shape.end());
     to.insert(to.begin() + std::ptrdiff_t(axis), te.map(depth));
@@ -221,9 +226,11 @@ Made trilu(OpCall& o) {
   return o.call(o.flag("upper") ? op::Triu : op::Tril, {o.arg(0), o.i64((*k)[0])});
 }
 
-Made einsum(OpCall& o) { return o.call(op::Einsum, {o.arg(0)}, {{"subscripts", o.ctx.attr(o.string("equation"))}}); }
+Made einsum(OpCall& o) {
+  return o.call(op::Einsum, {o.arg(0)}, {{op_attr::Subscripts, o.ctx.attr(o.string("equation"))}});
+}
 
-// One ascending sequence for all values.
+// A sequence for each row of values.
 static Made searchsorted_rows(OpCall& o, DType dtype) {
   RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
   RLDB_TRY(const ir::TensorType* values, o.tensor(1));
@@ -244,11 +251,13 @@ static Made searchsorted_rows(OpCall& o, DType dtype) {
   });
 }
 
+// One ascending sequence for all values, or one for each row of them.
 Made searchsorted(OpCall& o) {
   RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
   const DType dtype = o.dtype("dtype").value_or(DType::Int(32));
   if (sequence->ndim != 1) return searchsorted_rows(o, dtype);
-  RLDB_TRY(const Expr* made, o.emit(op::Bucketize, {o.arg(1), o.arg(0)}, {{"right", o.ctx.attr(o.flag("right"))}}));
+  RLDB_TRY(const Expr* made,
+           o.emit(op::Bucketize, {o.arg(1), o.arg(0)}, {{op_attr::Right, o.ctx.attr(o.flag("right"))}}));
   return o.cast(made, dtype);
 }
 
@@ -263,7 +272,7 @@ Made invert_permutation(OpCall& o) {
   }));
   RLDB_TRY(const Expr* indices, o.cast(o.arg(0), DType::Int(64)));
   return o.call(op::ScatterElements, {zeros, indices, places},
-                {{"axis", o.ctx.attr(0)}, {"reduction", o.ctx.attr("update")}});
+                {{op_attr::Axis, o.ctx.attr(0)}, {op_attr::Reduction, o.ctx.attr("update")}});
 }
 
 // Diagonals k1 to k2 of the last two axes replaced. Of several, each is a row of the operand, the last one first, and

@@ -11,6 +11,11 @@
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -35,7 +40,7 @@ Made product(OpCall& o, const Expr* a, const Expr* b) {
   RLDB_TRY(const Dims left, o.dims_of(a));
   RLDB_TRY(const Dims right, o.dims_of(b));
   b = o.with_dim(b, right.size() - 2, left.back());
-  return o.call(op::Matmul, {a, b}, {{"out_dtype", out_dtype(o)}});
+  return o.call(op::Matmul, {a, b}, {{op_attr::OutDtype, out_dtype(o)}});
 }
 
 }  // namespace
@@ -73,11 +78,17 @@ Made bias_add(OpCall& o) {
 
 // ---- activations ----
 
-Made leaky_relu(OpCall& o) { return o.call(op::NnLeakyrelu, {o.arg(0)}, {{"alpha", o.ctx.attr(o.real("alpha"))}}); }
+Made leaky_relu(OpCall& o) {
+  return o.call(op::NnLeakyrelu, {o.arg(0)}, {{op_attr::Alpha, o.ctx.attr(o.real("alpha"))}});
+}
 
-Made prelu(OpCall& o) { return o.call(op::NnPrelu, o.args, {{"axis", o.ctx.attr(o.integer("axis").value_or(1))}}); }
+Made prelu(OpCall& o) {
+  return o.call(op::NnPrelu, o.args, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(1))}});
+}
 
-Made softmax(OpCall& o) { return o.call(o.target, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))}}); }
+Made softmax(OpCall& o) {
+  return o.call(o.target, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))}});
+}
 
 // ---- normalisation ----
 
@@ -95,20 +106,20 @@ NormAttrs norm_attrs(OpCall& o) {
 Made batch_norm(OpCall& o) {
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnBatchNorm, o.args,
-                {{"axis", o.ctx.attr(o.integer("axis").value_or(1))},
-                 {"epsilon", a.epsilon},
-                 {"center", a.center},
-                 {"scale", a.scale},
-                 {"training", o.ctx.attr(false)}});
+                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(1))},
+                 {op_attr::Epsilon, a.epsilon},
+                 {op_attr::Center, a.center},
+                 {op_attr::Scale, a.scale},
+                 {op_attr::Training, o.ctx.attr(false)}});
 }
 
 Made layer_norm(OpCall& o) {
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnLayerNorm, o.args,
-                {{"axes", o.ints_attr({o.integer("axis").value_or(-1)})},
-                 {"epsilon", a.epsilon},
-                 {"center", a.center},
-                 {"scale", a.scale}});
+                {{op_attr::Axes, o.ints_attr({o.integer("axis").value_or(-1)})},
+                 {op_attr::Epsilon, a.epsilon},
+                 {op_attr::Center, a.center},
+                 {op_attr::Scale, a.scale}});
 }
 
 namespace {
@@ -129,11 +140,11 @@ Made instance_norm(OpCall& o) {
   RLDB_TRY(const Ints axes, inner_axes(o, channel));
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnInstanceNorm, o.args,
-                {{"channel_axis", o.ctx.attr(std::int64_t(channel))},
-                 {"axes", o.ints_attr(axes)},
-                 {"epsilon", a.epsilon},
-                 {"center", a.center},
-                 {"scale", a.scale}});
+                {{op_attr::ChannelAxis, o.ctx.attr(std::int64_t(channel))},
+                 {op_attr::Axes, o.ints_attr(axes)},
+                 {op_attr::Epsilon, a.epsilon},
+                 {op_attr::Center, a.center},
+                 {op_attr::Scale, a.scale}});
 }
 
 Made group_norm(OpCall& o) {
@@ -141,12 +152,12 @@ Made group_norm(OpCall& o) {
   RLDB_TRY(const Ints axes, inner_axes(o, channel));
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnGroupNorm, o.args,
-                {{"num_groups", o.ctx.attr(o.integer("num_groups").value_or(0))},
-                 {"channel_axis", o.ctx.attr(std::int64_t(channel))},
-                 {"axes", o.ints_attr(axes)},
-                 {"epsilon", a.epsilon},
-                 {"center", a.center},
-                 {"scale", a.scale}});
+                {{op_attr::NumGroups, o.ctx.attr(o.integer("num_groups").value_or(0))},
+                 {op_attr::ChannelAxis, o.ctx.attr(std::int64_t(channel))},
+                 {op_attr::Axes, o.ints_attr(axes)},
+                 {op_attr::Epsilon, a.epsilon},
+                 {op_attr::Center, a.center},
+                 {op_attr::Scale, a.scale}});
 }
 
 // A program that is run does not drop anything.
@@ -161,7 +172,8 @@ Made l2_normalize(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   const Ints axes = o.ints("axis").value_or(iota(0, t->ndim));
   RLDB_TRY(const Expr* square, o.emit(op::Multiply, {o.arg(0), o.arg(0)}));
-  RLDB_TRY(const Expr* sum, o.emit(op::Sum, {square}, {{"axis", o.ints_attr(axes)}, {"keepdims", o.ctx.attr(true)}}));
+  RLDB_TRY(const Expr* sum,
+           o.emit(op::Sum, {square}, {{op_attr::Axis, o.ints_attr(axes)}, {op_attr::Keepdims, o.ctx.attr(true)}}));
   RLDB_TRY(const Expr* least, o.emit(op::Maximum, {sum, o.scalar(t->dtype, o.real("eps"))}));
   RLDB_TRY(const Expr* length, o.emit(op::Sqrt, {least}));
   return o.call(op::Divide, {o.arg(0), length});
@@ -266,7 +278,7 @@ Made pad(OpCall& o) {
     const bool exact = o.number(1) && (t->dtype.is_float() || t->dtype.bits <= 32);
     if (exact && *std::min_element(widths.begin(), widths.end()) >= 0)
       return o.call(op::NnPad, {o.arg(0)},
-                    {{"pad_width", o.ints_attr(widths)}, {"pad_value", o.ctx.attr(*o.number(1))}});
+                    {{op_attr::PadWidth, o.ints_attr(widths)}, {op_attr::PadValue, o.ctx.attr(*o.number(1))}});
     RLDB_TRY(const Expr* fill, o.cast(o.arg(1), t->dtype));
     return padded(o, widths, {o.arg(0), fill}, nullptr, true);
   }
@@ -299,8 +311,8 @@ Made cross_entropy_with_logits(OpCall& o) { return o.call(op::NnCrossEntropyWith
 
 Made nll_loss(OpCall& o) {
   return o.call(op::NnNllLoss, o.args,
-                {{"reduction", o.ctx.attr(o.string("reduction"))},
-                 {"ignore_index", o.ctx.attr(o.integer("ignore_index").value_or(-100))}});
+                {{op_attr::Reduction, o.ctx.attr(o.string("reduction"))},
+                 {op_attr::IgnoreIndex, o.ctx.attr(o.integer("ignore_index").value_or(-100))}});
 }
 
 }  // namespace rldb::to_relax::translations

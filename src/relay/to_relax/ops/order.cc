@@ -2,6 +2,9 @@
 #include "relay/to_relax/translations.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -20,11 +23,11 @@ Made topk_call(OpCall& o, const Topk& t) {
   RLDB_TRY(const ir::TensorType* x, o.tensor(0));
   RLDB_TRY(const std::size_t axis, o.axis(t.axis, std::size_t(x->ndim)));
   return o.call(op::Topk, {o.arg(0)},
-                {{"k", o.ctx.attr(t.k < 1 ? std::int64_t(-1) : t.k)},
-                 {"axis", o.ctx.attr(std::int64_t(axis))},
-                 {"ret_type", o.ctx.attr(t.ret_type)},
-                 {"largest", o.ctx.attr(!t.ascend)},
-                 {"dtype", o.ctx.attr(t.index)}});
+                {{op_attr::K, o.ctx.attr(t.k < 1 ? std::int64_t(-1) : t.k)},
+                 {op_attr::Axis, o.ctx.attr(std::int64_t(axis))},
+                 {op_attr::RetType, o.ctx.attr(t.ret_type)},
+                 {op_attr::Largest, o.ctx.attr(!t.ascend)},
+                 {op_attr::Dtype, o.ctx.attr(t.index)}});
 }
 
 // The first `count` elements along an axis.
@@ -43,22 +46,22 @@ Made scan(OpCall& o) {
   const Expr* x = o.arg(0);
   RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
   return o.call(o.target, {o.bind(x)},
-                {{"axis", o.ctx.attr(std::int64_t(axis))},
-                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(type->dtype))},
-                 {"exclusive", o.ctx.attr(o.flag("exclusive"))}});
+                {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))},
+                 {op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(type->dtype))},
+                 {op_attr::Exclusive, o.ctx.attr(o.flag("exclusive"))}});
 }
 
 Made sort(OpCall& o) {
-  return o.call(
-      op::Sort, {o.arg(0)},
-      {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))}, {"descending", o.ctx.attr(!o.flag("is_ascend"))}});
+  return o.call(op::Sort, {o.arg(0)},
+                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))},
+                 {op_attr::Descending, o.ctx.attr(!o.flag("is_ascend"))}});
 }
 
 Made argsort(OpCall& o) {
   return o.call(op::Argsort, {o.arg(0)},
-                {{"axis", o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {"descending", o.ctx.attr(!o.flag("is_ascend"))},
-                 {"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
+                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))},
+                 {op_attr::Descending, o.ctx.attr(!o.flag("is_ascend"))},
+                 {op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
 }
 
 Made topk(OpCall& o) {

@@ -8,6 +8,8 @@
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
@@ -209,7 +211,7 @@ Made qnn_concatenate(OpCall& o) {
     RLDB_TRY(const Expr* made, rescaled(o, tensors[i], {scales[i], zeros[i]}, {o.arg(3), o.arg(4)}, -1, false));
     RLDB_TRY(tensors[i], saturated(o, made, t->dtype));
   }
-  return o.call(op::Concat, {o.ctx.tuple(tensors)}, {{"axis", o.ctx.attr(int_attr(o, "axis", 0))}});
+  return o.call(op::Concat, {o.ctx.tuple(tensors)}, {{op_attr::Axis, o.ctx.attr(int_attr(o, "axis", 0))}});
 }
 
 namespace {
@@ -233,13 +235,13 @@ Made qnn_unary(OpCall& o) {
 Made qnn_leaky_relu(OpCall& o) {
   const relay::AttrValue* alpha = o.attr("alpha");
   return of_real_numbers(o, [&](const Expr* x) {
-    return o.emit(op::NnLeakyrelu, {x}, {{"alpha", o.ctx.attr(alpha ? alpha->real : 0.25)}});
+    return o.emit(op::NnLeakyrelu, {x}, {{op_attr::Alpha, o.ctx.attr(alpha ? alpha->real : 0.25)}});
   });
 }
 
 Made qnn_softmax(OpCall& o) {
   return of_real_numbers(o, [&](const Expr* x) {
-    return o.emit(op::NnSoftmax, {x}, {{"axis", o.ctx.attr(int_attr(o, "axis", -1))}});
+    return o.emit(op::NnSoftmax, {x}, {{op_attr::Axis, o.ctx.attr(int_attr(o, "axis", -1))}});
   });
 }
 

@@ -5,6 +5,7 @@
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -30,7 +31,7 @@ ir::Result<Ints> reduced_axes(OpCall& o) {
 
 Made reduced(OpCall& o, std::string_view target, const Expr* x, const Ints& axes) {
   if (axes.empty()) return x;
-  return o.call(target, {x}, {{"axis", o.ints_attr(axes)}, {"keepdims", o.ctx.attr(o.flag("keepdims"))}});
+  return o.call(target, {x}, {{op_attr::Axis, o.ints_attr(axes)}, {op_attr::Keepdims, o.ctx.attr(o.flag("keepdims"))}});
 }
 
 }  // namespace
@@ -75,9 +76,9 @@ Made argreduce(OpCall& o) {
   const auto axis = std::int64_t(kept.size());
   const bool from_end = o.flag("select_last_index");
   if (from_end) {
-    RLDB_TRY(one_axis, o.emit(op::Flip, {one_axis}, {{"axis", o.ctx.attr(axis)}}));
+    RLDB_TRY(one_axis, o.emit(op::Flip, {one_axis}, {{op_attr::Axis, o.ctx.attr(axis)}}));
   }
-  RLDB_TRY(const Expr* index, o.emit(o.target, {one_axis}, {{"axis", o.ctx.attr(axis)}}));
+  RLDB_TRY(const Expr* index, o.emit(o.target, {one_axis}, {{op_attr::Axis, o.ctx.attr(axis)}}));
   if (from_end) {
     const auto n = int_of(count);
     if (!n) return refuse("the number of elements is not known");

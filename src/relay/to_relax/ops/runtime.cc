@@ -9,6 +9,8 @@
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
@@ -83,16 +85,18 @@ Made dyn_full(OpCall& o) {
   RLDB_TRY(const ir::TensorType* value, o.tensor(0));
   RLDB_TRY(const Dims dims, dims_from(o, 1));
   return o.call(op::Full, {o.ctx.shape(dims), o.arg(0)},
-                {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
 }
 
 Made dyn_init(OpCall& o) {
   RLDB_TRY(const Dims dims, dims_from(o, 0));
-  return o.call(o.target, {o.ctx.shape(dims)}, {{"dtype", o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+  return o.call(o.target, {o.ctx.shape(dims)},
+                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
 }
 
 Made dyn_tile(OpCall& o) {
-  if (const auto reps = o.constant_ints(1)) return o.call(op::Tile, {o.arg(0)}, {{"repeats", o.ints_attr(*reps)}});
+  if (const auto reps = o.constant_ints(1))
+    return o.call(op::Tile, {o.arg(0)}, {{op_attr::Repeats, o.ints_attr(*reps)}});
   RLDB_TRY(Dims reps, dims_from(o, 1));
   RLDB_TRY(const Dims dims, o.dims(0));
   while (reps.size() < dims.size()) reps.insert(reps.begin(), o.i64(1));

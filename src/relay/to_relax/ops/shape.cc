@@ -7,6 +7,9 @@
 #include "relay/to_relax/translations.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
@@ -121,7 +124,7 @@ Made reshape_like(OpCall& o) {
 
 Made transpose(OpCall& o) {
   const auto axes = o.ints("axes");
-  return o.call(op::PermuteDims, {o.arg(0)}, {{"axes", axes ? o.ints_attr(*axes) : o.ctx.attr_none()}});
+  return o.call(op::PermuteDims, {o.arg(0)}, {{op_attr::Axes, axes ? o.ints_attr(*axes) : o.ctx.attr_none()}});
 }
 
 Made expand_dims_at(OpCall& o, std::int64_t axis, std::int64_t count) {
@@ -143,7 +146,7 @@ Made squeeze_axes(OpCall& o, const std::optional<Ints>& axes) {
     RLDB_TRY(const std::size_t at, o.axis(a, dims.size()));
     x = o.with_dim(x, at, o.i64(1));
   }
-  return o.call(op::Squeeze, {x}, {{"axis", o.ints_attr(*axes)}});
+  return o.call(op::Squeeze, {x}, {{op_attr::Axis, o.ints_attr(*axes)}});
 }
 Made squeeze(OpCall& o) { return squeeze_axes(o, o.ints("axis")); }
 
@@ -179,12 +182,12 @@ Made concatenate(OpCall& o) {
   RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), dims.size()));
   o.args[0] = o.ctx.tuple(fields);
   RLDB_TRY(const Exprs items, aligned_fields(o, axis));
-  return o.call(op::Concat, {o.ctx.tuple(items)}, {{"axis", o.ctx.attr(std::int64_t(axis))}});
+  return o.call(op::Concat, {o.ctx.tuple(items)}, {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))}});
 }
 
 Made stack(OpCall& o) {
   RLDB_TRY(const Exprs items, aligned_fields(o, std::nullopt));
-  return o.call(op::Stack, {o.ctx.tuple(items)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(op::Stack, {o.ctx.tuple(items)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
 }
 
 Made split(OpCall& o) {
@@ -196,26 +199,28 @@ Made split(OpCall& o) {
     parts = o.ints_attr(*points);
   if (!parts) return refuse("its indices_or_sections is neither an integer nor a list of integers");
   return o.call(op::Split, {o.arg(0)},
-                {{"indices_or_sections", parts}, {"axis", o.ctx.attr(o.integer("axis").value_or(0))}});
+                {{op_attr::IndicesOrSections, parts}, {op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
 }
 
 Made tile(OpCall& o) {
-  return o.call(op::Tile, {o.arg(0)}, {{"repeats", o.ints_attr(o.ints("reps").value_or(Ints{1}))}});
+  return o.call(op::Tile, {o.arg(0)}, {{op_attr::Repeats, o.ints_attr(o.ints("reps").value_or(Ints{1}))}});
 }
 
 Made repeat(OpCall& o) {
   const auto axis = o.integer("axis");
   return o.call(op::Repeat, {o.arg(0)},
-                {{"repeats", o.ctx.attr(o.integer("repeats").value_or(1))},
-                 {"axis", axis ? o.ctx.attr(*axis) : o.ctx.attr_none()}});
+                {{op_attr::Repeats, o.ctx.attr(o.integer("repeats").value_or(1))},
+                 {op_attr::Axis, axis ? o.ctx.attr(*axis) : o.ctx.attr_none()}});
 }
 
-Made reverse(OpCall& o) { return o.call(op::Flip, {o.arg(0)}, {{"axis", o.ctx.attr(o.integer("axis").value_or(0))}}); }
+Made reverse(OpCall& o) {
+  return o.call(op::Flip, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
+}
 
 Made reverse_sequence(OpCall& o) {
   return o.call(op::ReverseSequence, o.args,
-                {{"seq_axis", o.ctx.attr(o.integer("seq_axis").value_or(1))},
-                 {"batch_axis", o.ctx.attr(o.integer("batch_axis").value_or(0))}});
+                {{op_attr::SeqAxis, o.ctx.attr(o.integer("seq_axis").value_or(1))},
+                 {op_attr::BatchAxis, o.ctx.attr(o.integer("batch_axis").value_or(0))}});
 }
 
 // Fields of rank 0 count as one element.
@@ -227,7 +232,7 @@ Made meshgrid(OpCall& o) {
       RLDB_TRY(e, o.expand(e, {0}));
     }
   }
-  return o.call(op::Meshgrid, {o.ctx.tuple(items)}, {{"indexing", o.ctx.attr(o.string("indexing"))}});
+  return o.call(op::Meshgrid, {o.ctx.tuple(items)}, {{op_attr::Indexing, o.ctx.attr(o.string("indexing"))}});
 }
 
 Made batch_flatten(OpCall& o) { return o.call(op::NnBatchFlatten, {o.arg(0)}); }
@@ -280,7 +285,7 @@ Made relaid(OpCall& o, const Expr* data, std::string_view source, std::string_vi
   }
   if (split.size() != to->size()) return refuse("its layouts have different axes");
   if (padded) {
-    RLDB_TRY(x, o.emit(op::NnPad, {x}, {{"pad_width", o.ints_attr(pads)}, {"pad_value", o.ctx.attr(0.0)}}));
+    RLDB_TRY(x, o.emit(op::NnPad, {x}, {{op_attr::PadWidth, o.ints_attr(pads)}, {op_attr::PadValue, o.ctx.attr(0.0)}}));
   }
   RLDB_TRY(const Expr* parts, o.reshape(x, split));
   return o.permute(parts, target);

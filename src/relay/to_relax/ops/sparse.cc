@@ -51,9 +51,9 @@ Made dense_of(OpCall& o, std::size_t first, const Expr* columns) {
     shape[1] = o.i64(*int_of(columns) / *int_of(values[2]));
     shape.insert(shape.end(), {values[1], values[2]});
   }
-  RLDB_TRY(const Expr* zeros, o.emit(op::Zeros, {o.ctx.shape(shape)}, {{"dtype", o.ctx.attr(t->dtype)}}));
+  RLDB_TRY(const Expr* zeros, o.emit(op::Zeros, {o.ctx.shape(shape)}, {{op_attr::Dtype, o.ctx.attr(t->dtype)}}));
   RLDB_TRY(const Expr* where, places(o, o.arg(first + 1), o.arg(first + 2)));
-  RLDB_TRY(const Expr* made, o.emit(op::ScatterNd, {zeros, where, o.arg(first)}, {{"reduction", o.ctx.attr("add")}}));
+  RLDB_TRY(const Expr* made, o.emit(op::ScatterNd, {zeros, where, o.arg(first)}, {{op_attr::Reduction, o.ctx.attr("add")}}));
   if (!blocks) return made;
   RLDB_TRY(const Expr* rows, o.permute(made, {0, 2, 1, 3}));
   return o.reshape(rows, {ir::mul(o.ctx, shape[0], values[1]), columns});

@@ -11,6 +11,11 @@
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/image_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
@@ -45,6 +50,27 @@ const ir::Attr* dtype_or_none(OpCall& o, std::string_view name) {
   return t ? o.ctx.attr(*t) : o.ctx.attr_none();
 }
 
+using Attrs = std::vector<ir::NamedAttr>;
+
+Attrs joined(Attrs all, const Attrs& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Attrs window_attrs(OpCall& o) {
+  return {{"strides", ints_or(o, "strides", 1)},
+          {"padding", ints_or(o, "padding", 0)},
+          {"dilation", ints_or(o, "dilation", 1)}};
+}
+
+// Of a convolution whose operands are in these layouts, which are plain ones.
+Attrs conv_attrs(OpCall& o, std::string_view layout, std::string_view kernel_layout) {
+  return joined(window_attrs(o), {{op_attr::Groups, o.ctx.attr(o.integer("groups").value_or(1))},
+                                  {op_attr::DataLayout, o.ctx.attr(layout)},
+                                  {op_attr::KernelLayout, o.ctx.attr(kernel_layout)},
+                                  {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
+}
+
 Ints spatial_axes(std::string_view layout) {
   Ints axes;
   for (const char c : kSpatial)
@@ -75,14 +101,7 @@ Made packed_conv(OpCall& o) {
   const std::string plain = outer_letters(layout), plain_kernel = outer_letters(kernel_layout);
   RLDB_TRY(const Expr* data, relaid(o, o.arg(0), layout, plain));
   RLDB_TRY(const Expr* weight, relaid(o, o.arg(1), kernel_layout, plain_kernel));
-  RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight},
-                                    {{"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
-                                     {"data_layout", o.ctx.attr(plain)},
-                                     {"kernel_layout", o.ctx.attr(plain_kernel)},
-                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight}, conv_attrs(o, plain, plain_kernel)));
   const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
   return relaid(o, made, plain, wanted);
 }
@@ -114,14 +133,7 @@ Made conv(OpCall& o) {
     kernel_layout = plain;
   }
   return o.call(o.target, {o.arg(0), weight},
-                {{"strides", ints_or(o, "strides", 1)},
-                 {"padding", ints_or(o, "padding", 0)},
-                 {"dilation", ints_or(o, "dilation", 1)},
-                 {"groups", o.ctx.attr(groups)},
-                 {"data_layout", o.ctx.attr(layout)},
-                 {"kernel_layout", o.ctx.attr(kernel_layout)},
-                 {"out_layout", text_or_none(o, "out_layout")},
-                 {"out_dtype", dtype_or_none(o, "out_dtype")}});
+                joined(conv_attrs(o, layout, kernel_layout), {{op_attr::OutLayout, text_or_none(o, "out_layout")}}));
 }
 
 // The weight is (in, out / groups, window) whatever its layout is called.
@@ -136,21 +148,22 @@ Made conv_transpose(OpCall& o) {
     return refuse(fmt::format("the layout {} of its weight is not {}", kernel_layout, named));
   RLDB_TRY(const Ints there, order(layout, plain));
   RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
-  RLDB_TRY(const Expr* made, o.emit(o.target, {data, o.arg(1)},
-                                    {{"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"output_padding", ints_or(o, "output_padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"groups", o.ctx.attr(o.integer("groups").value_or(1))},
-                                     {"data_layout", o.ctx.attr(plain)},
-                                     {"kernel_layout", o.ctx.attr(named)},
-                                     {"out_dtype", dtype_or_none(o, "out_dtype")}}));
+  RLDB_TRY(const Expr* made,
+           o.emit(o.target, {data, o.arg(1)},
+                  joined(conv_attrs(o, plain, named), {{op_attr::OutputPadding, ints_or(o, "output_padding", 0)}})));
   const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
   RLDB_TRY(const Ints back, order(plain, wanted));
   return o.permute(made, back);
 }
 
 namespace {
+
+Attrs pool_attrs(OpCall& o) {
+  return joined(window_attrs(o), {{op_attr::PoolSize, ints_or(o, "pool_size", 1)},
+                                  {op_attr::CeilMode, o.ctx.attr(o.flag("ceil_mode"))},
+                                  {op_attr::CountIncludePad, o.ctx.attr(o.flag("count_include_pad"))},
+                                  {op_attr::Layout, text(o, "layout")}});
+}
 
 Made in_out_layout(OpCall& o, const Expr* x) {
   const std::string_view wanted = o.string("out_layout");
@@ -162,35 +175,20 @@ Made in_out_layout(OpCall& o, const Expr* x) {
 }  // namespace
 
 Made pool(OpCall& o) {
-  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
-                                    {{"pool_size", ints_or(o, "pool_size", 1)},
-                                     {"strides", ints_or(o, "strides", 1)},
-                                     {"padding", ints_or(o, "padding", 0)},
-                                     {"dilation", ints_or(o, "dilation", 1)},
-                                     {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
-                                     {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
-                                     {"layout", text(o, "layout")}}));
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)}, pool_attrs(o)));
   return in_out_layout(o, made);
 }
 
 // Operands: the gradient of the result, the data.
 Made pool_grad(OpCall& o) {
-  return o.call(o.target, o.args,
-                {{"pool_size", ints_or(o, "pool_size", 1)},
-                 {"strides", ints_or(o, "strides", 1)},
-                 {"padding", ints_or(o, "padding", 0)},
-                 {"dilation", ints_or(o, "dilation", 1)},
-                 {"ceil_mode", o.ctx.attr(o.flag("ceil_mode"))},
-                 {"count_include_pad", o.ctx.attr(o.flag("count_include_pad"))},
-                 {"layout", text(o, "layout")},
-                 {"out_layout", text_or_none(o, "out_layout")}});
+  return o.call(o.target, o.args, joined(pool_attrs(o), {{op_attr::OutLayout, text_or_none(o, "out_layout")}}));
 }
 
 // Over all of the spatial axes.
 Made global_pool(OpCall& o) {
-  RLDB_TRY(const Expr* made,
-           o.call(o.target, {o.arg(0)},
-                  {{"axis", o.ints_attr(spatial_axes(o.string("layout")))}, {"keepdims", o.ctx.attr(true)}}));
+  RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
+                                    {{op_attr::Axis, o.ints_attr(spatial_axes(o.string("layout")))},
+                                     {op_attr::Keepdims, o.ctx.attr(true)}}));
   return in_out_layout(o, made);
 }
 
@@ -221,7 +219,8 @@ Made adaptive_avg_pool(OpCall& o) {
     if (const auto v = int_of(d)) literal.push_back(*v);
   if (literal.size() != sizes.size()) return refuse("the size of its result is not known");
   RLDB_TRY(const Expr* made,
-           o.call(o.target, {o.arg(0)}, {{"output_size", o.ints_attr(literal)}, {"layout", text(o, "layout")}}));
+           o.call(o.target, {o.arg(0)},
+                  {{op_attr::OutputSize, o.ints_attr(literal)}, {op_attr::Layout, text(o, "layout")}}));
   return in_out_layout(o, made);
 }
 
@@ -307,7 +306,7 @@ ir::Result<Dims> scaled_by_operands(OpCall& o, const Ints& axes) {
     RLDB_TRY(const Expr* narrow, o.cast(whole, DType::Int(64)));
     parts.push_back(narrow);
   }
-  RLDB_TRY(const Expr* sizes, o.emit(op::Concat, {o.ctx.tuple(parts)}, {{"axis", o.ctx.attr(0)}}));
+  RLDB_TRY(const Expr* sizes, o.emit(op::Concat, {o.ctx.tuple(parts)}, {{op_attr::Axis, o.ctx.attr(0)}}));
   return o.dims_of_values(sizes, axes.size());
 }
 
@@ -320,19 +319,19 @@ std::string_view plain_method(std::string_view method) {
 
 Made upsampled2d(OpCall& o, const Dims& size, std::string_view layout, std::string_view method, bool corners) {
   return o.call(op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
-                {{"layout", o.ctx.attr(layout)},
-                 {"method", o.ctx.attr(plain_method(method))},
-                 {"coordinate_transformation_mode", o.ctx.attr(corners ? "align_corners" : "asymmetric")},
-                 {"rounding_method", o.ctx.attr(corners ? "round" : "floor")},
-                 {"cubic_alpha", o.ctx.attr(-0.5)}});
+                {{op_attr::Layout, o.ctx.attr(layout)},
+                 {op_attr::Method, o.ctx.attr(plain_method(method))},
+                 {op_attr::CoordinateTransformationMode, o.ctx.attr(corners ? "align_corners" : "asymmetric")},
+                 {op_attr::RoundingMethod, o.ctx.attr(corners ? "round" : "floor")},
+                 {op_attr::CubicAlpha, o.ctx.attr(-0.5)}});
 }
 
 Made upsampled3d(OpCall& o, const Dims& size, std::string_view layout, std::string_view method, std::string_view mode) {
   return o.call(op::ImageResize3d, {o.arg(0), o.ctx.shape(size)},
-                {{"layout", o.ctx.attr(layout)},
-                 {"method", o.ctx.attr(plain_method(method))},
-                 {"coordinate_transformation_mode", o.ctx.attr(mode)},
-                 {"cubic_alpha", o.ctx.attr(-0.5)}});
+                {{op_attr::Layout, o.ctx.attr(layout)},
+                 {op_attr::Method, o.ctx.attr(plain_method(method))},
+                 {op_attr::CoordinateTransformationMode, o.ctx.attr(mode)},
+                 {op_attr::CubicAlpha, o.ctx.attr(-0.5)}});
 }
 
 }  // namespace
@@ -373,14 +372,14 @@ Made resized(OpCall& o, std::string_view target, const Expr* x, const Ints& size
   Dims dims;
   for (const std::int64_t d : size) dims.push_back(o.i64(d));
   return o.call(target, {x, o.ctx.shape(dims)},
-                {{"layout", o.ctx.attr(layout)},
-                 {"method", text(o, "method")},
-                 {"coordinate_transformation_mode", text(o, "coordinate_transformation_mode")},
-                 {"rounding_method", text(o, "rounding_method")},
-                 {"cubic_alpha", o.ctx.attr(o.real("cubic_alpha"))},
-                 {"cubic_exclude", o.ctx.attr(o.integer("cubic_exclude").value_or(0))},
-                 {"extrapolation_value", o.ctx.attr(o.real("extrapolation_value"))},
-                 {"out_dtype", dtype_or_none(o, "out_dtype")}});
+                {{op_attr::Layout, o.ctx.attr(layout)},
+                 {op_attr::Method, text(o, "method")},
+                 {op_attr::CoordinateTransformationMode, text(o, "coordinate_transformation_mode")},
+                 {op_attr::RoundingMethod, text(o, "rounding_method")},
+                 {op_attr::CubicAlpha, o.ctx.attr(o.real("cubic_alpha"))},
+                 {op_attr::CubicExclude, o.ctx.attr(o.integer("cubic_exclude").value_or(0))},
+                 {op_attr::ExtrapolationValue, o.ctx.attr(o.real("extrapolation_value"))},
+                 {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
 }
 
 }  // namespace
@@ -397,15 +396,15 @@ Made dyn_resize2d(OpCall& o) {
   const relay::AttrValue *alpha = o.attr("cubic_alpha"), *outside = o.attr("extrapolation_value");
   if (text_attr(o, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
     return refuse("the part that is resized is an operand");
-  return o.call(
-      op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
-      {{"layout", o.ctx.attr(text_attr(o, "layout", "NCHW"))},
-       {"method", o.ctx.attr(plain_method(text_attr(o, "method", "linear")))},
-       {"coordinate_transformation_mode", o.ctx.attr(text_attr(o, "coordinate_transformation_mode", "half_pixel"))},
-       {"rounding_method", o.ctx.attr(text_attr(o, "rounding_method", "round"))},
-       {"cubic_alpha", o.ctx.attr(alpha ? alpha->real : -0.5)},
-       {"extrapolation_value", o.ctx.attr(outside ? outside->real : 0.0)},
-       {"out_dtype", dtype_or_none(o, "out_dtype")}});
+  return o.call(op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
+                {{op_attr::Layout, o.ctx.attr(text_attr(o, "layout", "NCHW"))},
+                 {op_attr::Method, o.ctx.attr(plain_method(text_attr(o, "method", "linear")))},
+                 {op_attr::CoordinateTransformationMode,
+                  o.ctx.attr(text_attr(o, "coordinate_transformation_mode", "half_pixel"))},
+                 {op_attr::RoundingMethod, o.ctx.attr(text_attr(o, "rounding_method", "round"))},
+                 {op_attr::CubicAlpha, o.ctx.attr(alpha ? alpha->real : -0.5)},
+                 {op_attr::ExtrapolationValue, o.ctx.attr(outside ? outside->real : 0.0)},
+                 {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
 }
 
 // An image of one row.
@@ -419,7 +418,7 @@ Made resize1d(OpCall& o) {
   RLDB_TRY(const Expr* rows, o.expand(o.arg(0), {width}));
   size->insert(size->begin(), 1);
   RLDB_TRY(const Expr* made, resized(o, op::ImageResize2d, rows, *size, with_row));
-  return o.call(op::Squeeze, {o.bind(made)}, {{"axis", o.ints_attr({width})}});
+  return o.call(op::Squeeze, {o.bind(made)}, {{op_attr::Axis, o.ints_attr({width})}});
 }
 
 // ---- blocks of channels and space ----

@@ -25,9 +25,18 @@ enum class Completion : std::uint8_t {
   Engine,
   Command,
   Option,
-  Screen
+  Screen,
+  Time
 };
-enum CommandFlags : unsigned { kRepeat = 1, kBare = 2, kReplay = 4, kOutside = 8, kBlock = 16, kData = 32 };
+enum CommandFlags : unsigned {
+  kRepeat = 1,
+  kBare = 2,
+  kReplay = 4,
+  kOutside = 8,
+  kBlock = 16,
+  kData = 32,
+  kEntries = 64
+};
 
 // What `:resume` does with an entry: nothing (it only showed something), repeats it, or says that it does not.
 enum class Replay : std::uint8_t { No, Yes, Outside };

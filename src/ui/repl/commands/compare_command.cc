@@ -79,12 +79,17 @@ bool set_current(Repl& repl, std::size_t version, repro::Program& out) {
   return true;
 }
 
-// What stands on both sides before passes and engines are thought of. False: diagnosed, or `usage`.
+// The programs of both sides, before passes and engines are considered. False: diagnosed, or `usage`.
 bool words_to_sides(Repl& repl, const std::vector<std::string>& words, bool own, repro::Program& a, repro::Program& b) {
   const passes::History& history = repl.session().history();
   const std::size_t now = history.position();
   if (!words.empty() && !side_of(repl, words[0], a)) return false;
-  if (words.empty() && !set_current(repl, own && now > 0 ? now - 1 : now, a)) return false;
+  if (words.empty() && own && history.size() > 0) {
+    const auto before = previous_version(repl);
+    if (!before || !set_current(repl, *before, a)) return false;
+  } else if (words.empty() && !set_current(repl, now, a)) {
+    return false;
+  }
   if (words.size() > 1) return side_of(repl, words[1], b);
   if (own) return set_current(repl, now, b);
   b.module = a.module;

@@ -82,7 +82,7 @@ Status step_to(Repl& repl, std::string_view rest, Verb verb) {
 Status select_frame(Repl& repl, int number) {
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
   if (number < 0 || std::size_t(number) >= frames.size())
-    return repl.fail(source::message(diag::NoSuchThing, "frame", number));
+    return repl.fail(source::message(diag::NoSuchNumber, "frame", number));
   repl.frame() = number;
   if (repl.wants_json()) return repl.give(frame_json(repl, frames[std::size_t(number)]));
   if (frames[std::size_t(number)].in_kernel) {
@@ -251,7 +251,7 @@ Status command_Origin(Repl& repl, std::string_view rest) {
   if (rest.empty() && !repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   const auto pc = given ? bytecode::Pc(*given) : repl.debugger().last_stop().where.pc;
   const std::vector<std::string> lines = repl.debugger().origin(pc);
-  if (lines.empty()) return repl.fail(source::message(diag::NoSuchThing, "instruction", pc));
+  if (lines.empty()) return repl.fail(source::message(diag::NoSuchNumber, "instruction", pc));
   if (repl.wants_json()) return repl.give(origin_json(pc, lines));
   for (const std::string& line : lines) repl.print("{}\n", line);
   return Status::Good;

@@ -7,6 +7,7 @@
 #include "rldb/debug/storage.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
+#include "rldb/support/text.h"
 #include "ui/draw/storage_plan.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
@@ -98,7 +99,7 @@ Status command_Bt(Repl& repl, std::string_view rest) {
     first = kFirst, last = kLast;
   for (std::size_t i = 0; i < first; ++i) print_frame(repl, frames[i], full);
   if (const std::size_t hidden = frames.size() - first - last; hidden > 0)
-    repl.print("   ... {} frame{}: `bt N`, `bt -N`, `bt full`\n", hidden, hidden == 1 ? "" : "s");
+    repl.print("   ... {}: `bt N`, `bt -N`, `bt full`\n", support::counted(hidden, "frame"));
   for (std::size_t i = frames.size() - last; i < frames.size(); ++i) print_frame(repl, frames[i], full);
   if (const debug::StopReport* outer = repl.debugger().outer_stop())
     repl.print("   called from the prompt, stopped at {}\n", describe_position(repl, outer->where));
@@ -282,8 +283,8 @@ Status command_Storage(Repl& repl, std::string_view rest) {
   if (repl.wants_json()) return repl.give(storage_json(*plan));
   std::size_t tensors = 0;
   for (const debug::PlannedStorage& s : plan->storages) tensors += s.tenants.size();
-  repl.print("{}: {} storage{}, {} tensor{}, instructions *{} to *{}\n", function, plan->storages.size(),
-             plan->storages.size() == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s", plan->begin, plan->end - 1);
+  repl.print("{}: {}, {}, instructions *{} to *{}\n", function, support::counted(plan->storages.size(), "storage"),
+             support::counted(tensors, "tensor"), plan->begin, plan->end - 1);
   if (plan->storages.empty()) return Status::Good;
   repl.print("{}", fitting(repl, plan_table(*plan)));
   repl.show(storage_text(*plan, now, draws_ascii(options)), {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ui/draw/wrap.h"
 #include "ui/repl/entry/reader.h"
 
 namespace rldb::ui {
@@ -32,10 +33,12 @@ std::string with_prompts(std::string_view entry) {
   return text + "\n";
 }
 
-std::string comments(const std::vector<std::string_view>& lines, std::size_t begin, std::size_t end) {
+std::string comments(const std::vector<std::string_view>& lines, std::size_t begin, std::size_t end,
+                     std::size_t columns) {
   std::string text;
   for (std::size_t i = begin; i < end && i < lines.size(); ++i)
-    if (lines[i].starts_with('#') && !lines[i].starts_with("#|")) text += std::string(trim(lines[i].substr(1))) + "\n";
+    if (lines[i].starts_with('#') && !lines[i].starts_with("#|"))
+      text += wrapped("", trim(lines[i].substr(1)), columns) + "\n";
   return text;
 }
 
@@ -52,18 +55,18 @@ std::string_view title_of(const HelpSession& session) {
   return line.starts_with('#') ? trim(line.substr(1)) : line;
 }
 
-std::string transcript(std::string_view session) {
+std::string transcript(std::string_view session, std::size_t columns) {
   ScriptReader reader(session);
   std::string text;
   std::size_t seen = 0;
   while (const auto entry = reader.next()) {
-    const std::string said = comments(reader.lines(), seen, entry->line - 1);
+    const std::string said = comments(reader.lines(), seen, entry->line - 1, columns);
     if (!said.empty()) text += (text.empty() ? "" : "\n") + said;
     seen = entry->expected_end;
     text += with_prompts(entry->text);
     for (const std::string& line : entry->expected) text += line + "\n";
   }
-  return text + comments(reader.lines(), seen, reader.lines().size());
+  return text + comments(reader.lines(), seen, reader.lines().size(), columns);
 }
 
 std::string example_of(const Command& command) {
@@ -80,17 +83,17 @@ std::string example_of(const Command& command) {
   return {};
 }
 
-std::vector<TourStep> tour_steps() {
+std::vector<TourStep> tour_steps(std::size_t columns) {
   std::vector<TourStep> steps;
   const HelpSession* tour = find_help_session(kTour);
   if (!tour) return steps;
   ScriptReader reader(tour->text);
   std::size_t seen = 0;
   while (const auto entry = reader.next()) {
-    steps.push_back({comments(reader.lines(), seen, entry->line - 1), entry->text});
+    steps.push_back({comments(reader.lines(), seen, entry->line - 1, columns), entry->text});
     seen = entry->expected_end;
   }
-  steps.push_back({comments(reader.lines(), seen, reader.lines().size()), {}});
+  steps.push_back({comments(reader.lines(), seen, reader.lines().size(), columns), {}});
   return steps;
 }
 

@@ -143,6 +143,23 @@ Status command_Save(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// The lines around a line of the file at hand.
+static Status list_line(Repl& repl, std::uint64_t line) {
+  const source::FileId file = file_at_hand(repl);
+  const source::Buffer* buffer = repl.session().sources().find(file);
+  if (!buffer) return repl.fail(source::message(diag::NoSuchThing, "line", line));
+  if (line == 0 || line > buffer->line_count())
+    return repl.fail(
+        source::message(diag::NoSuchLine, buffer->name(), line, support::counted(buffer->line_count(), "line")));
+  LineWindow window = lines_around(*buffer, std::uint32_t(line), repl.list_lines);
+  const debug::Position& where = repl.debugger().last_stop().where;
+  const bool stopped = repl.debugger().active() && where.span.file == file;
+  window.current = stopped ? buffer->line_column(where.span.begin).line : 0;
+  if (repl.wants_json()) return repl.give(lines_json(*buffer, window));
+  show_source_lines(repl, file, window);
+  return Status::Good;
+}
+
 Status command_List(Repl& repl, std::string_view rest) {
   // A kernel that is run by itself has no frame.
   const auto frames = repl.debugger().frames();
@@ -163,6 +180,7 @@ Status command_List(Repl& repl, std::string_view rest) {
     list_functions(repl);
     return Status::Good;
   }
+  if (const auto line = parse_count(rest)) return list_line(repl, *line);
   return command_Show(repl, rest);
 }
 
@@ -281,7 +299,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
     repl.print("{}: {}\n", what, runtime::describe(*v));
     return Status::Good;
   }
-  source::Message m = source::message(diag::NoSuchThing, "thing", what);
+  source::Message m = source::message(diag::NoSuchThing, "operator, function, binding or value", what);
   const std::string_view near = ops::nearest_name(what);
   if (!near.empty()) m.hint = fmt::format("did you mean the operator `{}`?", near);
   return repl.fail(std::move(m));
@@ -316,7 +334,7 @@ Status command_Undo(Repl& repl, std::string_view rest) {
   const passes::History& history = repl.session().history();
   std::size_t at = history.position();
   while (at > 0 && changed_nothing(history, at)) --at;
-  if (at == 0) return repl.fail(source::message(diag::NoSuchVersion, "before the first"));
+  if (at == 0) return repl.fail(source::message(diag::NoMoreVersions, "undo"));
   return go_to_version(repl, at - 1);
 }
 
@@ -325,6 +343,7 @@ Status command_Redo(Repl& repl, std::string_view rest) {
   if (is_relay(repl)) return relay_undo(repl, true);
   const passes::History& history = repl.session().history();
   std::size_t to = history.position() + 1;
+  if (to >= history.size()) return repl.fail(source::message(diag::NoMoreVersions, "redo"));
   while (to + 1 < history.size() && changed_nothing(history, to)) ++to;
   return go_to_version(repl, to);
 }

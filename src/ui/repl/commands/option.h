@@ -20,5 +20,7 @@ struct Option {
   std::optional<std::string_view> loosens = {};
 };
 const std::vector<Option>& options();
+// In front of an option of `:set`: it is set in every session from now on.
+inline constexpr std::string_view kSaveFlag = "--save";
 
 }  // namespace rldb::ui

@@ -5,6 +5,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/schedule/schedule.h"
+#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_run.h"
@@ -109,7 +110,7 @@ Status command_Passes(Repl& repl, std::string_view rest) {
     for (const passes::PassInfo& known : passes::all_passes()) names.push_back(known.name);
     source::Message m = source::message(diag::UnknownPass, rest);
     const std::string_view near = source::nearest(rest, names);
-    if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
+    m.hint = near.empty() ? "`:passes` lists them" : fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
   }
   if (repl.wants_json()) return repl.give(passes_json({*p}));
@@ -216,6 +217,8 @@ Status command_Diff(Repl& repl, std::string_view rest) {
 
 Status command_Bookmark(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (split_words(rest).size() != 1 || parse_count(rest))
+    return repl.fail(source::message(diag::BadName, rest, "a version").with_hint("it is one word, and not a number"));
   if (is_relay(repl)) return relay_bookmark(repl, rest);
   if (repl.session().history().size() == 0) return repl.fail(source::message(diag::NoProgram));
   repl.session().history().bookmark(std::string(rest));
@@ -292,7 +295,7 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
     const ir::PrimFunc* after = result.steps[*request->step - 1].after;
     repl.console().write(ir::print_function(request->kernel, after, repl.session().options().print) + "\n");
   } else if (result.steps.empty()) {
-    repl.print("no step of the default schedule fits `{}`: its loops stay as they are\n", request->kernel);
+    repl.print("the default schedule has no step for `{}`: its loops are unchanged\n", request->kernel);
   } else {
     print_steps(repl, request->kernel, f, result);
   }

@@ -7,6 +7,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/rewrite_file.h"
@@ -55,7 +56,7 @@ Status command_Match(Repl& repl, std::string_view rest) {
   const std::vector<passes::FoundPattern> found = passes::find_pattern(module, *query, function);
   if (repl.wants_json()) return repl.give(matches_json(repl, found));
   for (std::size_t i = 0; i < found.size(); ++i) show(repl, i + 1, found[i]);
-  repl.print("{} match{}\n", found.size(), found.size() == 1 ? "" : "es");
+  repl.print("{}\n", support::counted(found.size(), "match"));
   return Status::Good;
 }
 
@@ -72,7 +73,7 @@ Status command_Rewrite(Repl& repl, std::string_view rest) {
   if (json)
     repl.give(data);
   else
-    repl.print("{} match{} replaced\n", *count, *count == 1 ? "" : "es");
+    repl.print("{} replaced\n", support::counted(std::size_t(*count), "match"));
   if (*count == 0) return Status::Good;
   repl.debugger().kill();
   repl.debugger().resolve_breakpoints();

@@ -1,7 +1,7 @@
 // Breakpoints, watchpoints, catchpoints, log points: making and changing them.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_command.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
@@ -23,6 +23,8 @@ std::pair<std::string, std::string> split_condition(std::string_view rest) {
   return {std::string(trim(rest.substr(0, at))), std::string(trim(rest.substr(at + 4)))};
 }
 
+bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).ends_with(" if"); }
+
 // A point that was made, with a condition that can be read.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
@@ -36,6 +38,7 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
 }
 
 Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
+  if (lacks_condition(rest)) return Status::Usage;
   auto [spec, condition] = split_condition(rest);
   if (spec.empty()) {
     if (!repl.debugger().active()) return Status::Usage;
@@ -55,7 +58,7 @@ Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
   for (const std::string& word : split_words(rest)) {
     const auto number = parse_count(word);
     if (!number || !repl.debugger().find_breakpoint(int(*number)))
-      return repl.fail(source::message(diag::NoSuchThing, "breakpoint", word));
+      return repl.fail(source::message(diag::NoSuchNumber, "breakpoint", word));
     numbers.push_back(int(*number));
   }
   if (numbers.empty())
@@ -67,7 +70,7 @@ Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
 // A breakpoint by its number; null and reported when there is none.
 Breakpoint* numbered(Repl& repl, std::uint64_t number) {
   Breakpoint* b = repl.debugger().find_breakpoint(int(number));
-  if (!b) repl.fail(source::message(diag::NoSuchThing, "breakpoint", number));
+  if (!b) repl.fail(source::message(diag::NoSuchNumber, "breakpoint", number));
   return b;
 }
 
@@ -96,7 +99,7 @@ Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint
 
 Status command_Watch(Repl& repl, std::string_view rest) {
   const auto [expression, condition] = split_condition(rest);
-  if (expression.empty()) return Status::Usage;
+  if (expression.empty() || lacks_condition(rest)) return Status::Usage;
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), diagnostics);
@@ -105,7 +108,7 @@ Status command_Watch(Repl& repl, std::string_view rest) {
 
 Status command_Catch(Repl& repl, std::string_view rest) {
   const auto [event, condition] = split_condition(rest);
-  if (event.empty()) return Status::Usage;
+  if (event.empty() || lacks_condition(rest)) return Status::Usage;
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_catchpoint(event, diagnostics);
@@ -140,8 +143,7 @@ Status command_Commands(Repl& repl, std::string_view rest) {
   if (lines.empty()) return Status::Usage;
   if (given || lines.front().starts_with("<<")) lines.erase(lines.begin());
   if (!lines.empty()) lines.pop_back();  // `end`
-  if (repl.debugger().breakpoints().empty())
-    return repl.fail(source::message(diag::NoSuchThing, "breakpoint", "of any number"));
+  if (repl.debugger().breakpoints().empty()) return repl.fail(source::message(diag::NoBreakpoints));
   Breakpoint* b = numbered(repl, given ? *given : std::uint64_t(repl.debugger().breakpoints().rbegin()->first));
   if (!b) return Status::Failed;
   b->commands = std::move(lines);

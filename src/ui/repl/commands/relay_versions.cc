@@ -49,6 +49,13 @@ std::optional<std::size_t> version_of(Repl& repl, const RelayHistory& history, c
   return std::nullopt;
 }
 
+// The one before the present one. None: diagnosed.
+std::optional<std::size_t> previous_version(Repl& repl, const RelayHistory& history) {
+  if (history.position > 0) return history.position - 1;
+  repl.fail(source::message(diag::NoEarlierVersion));
+  return std::nullopt;
+}
+
 // The program becomes what `history` says. The run that is stopped ends.
 Status become(Repl& repl, RelayHistory history) {
   source::Diagnostics found;
@@ -76,7 +83,7 @@ Status go_to(Repl& repl, RelayHistory history, std::size_t version) {
 // Copied: what is changed is not the session's own.
 RelayHistory present(Repl& repl) { return *session::relay_history(repl.session()); }
 
-// Those of the pipeline `minimum` that have not been applied, each as often as it stands there.
+// Those of the pipeline `minimum` that have not been applied, each as often as it is in it.
 std::optional<relay::PassInvocation> next_pass(const RelayHistory& history) {
   source::Diagnostics ignored;
   const auto minimum = relay::parse_passes(relay::kMinimumPipeline, ignored);
@@ -176,8 +183,8 @@ Status relay_list_versions(Repl& repl) {
 Status relay_diff(Repl& repl, std::string_view rest, const std::optional<DiffLayout>& layout) {
   const RelayHistory history = present(repl);
   const std::vector<std::string> words = split_words(rest);
-  std::optional<std::size_t> before = history.position > 0 ? history.position - 1 : 0, after = history.position;
-  if (!words.empty()) before = version_of(repl, history, words[0]);
+  const auto before = words.empty() ? previous_version(repl, history) : version_of(repl, history, words[0]);
+  std::optional<std::size_t> after = history.position;
   if (before && words.size() == 2) after = version_of(repl, history, words[1]);
   if (!before || !after) return Status::Failed;
   if (repl.wants_json())
@@ -196,8 +203,7 @@ Status relay_undo(Repl& repl, bool redo) {
   RelayHistory history = present(repl);
   const std::size_t last = history.versions.size() - 1;
   const bool possible = redo ? history.position < last : history.position > 0;
-  if (!possible)
-    return repl.fail(source::message(diag::NoSuchVersion, redo ? std::to_string(last + 1) : "before the first"));
+  if (!possible) return repl.fail(source::message(diag::NoMoreVersions, redo ? "redo" : "undo"));
   const std::size_t to = redo ? history.position + 1 : history.position - 1;
   return go_to(repl, std::move(history), to);
 }
@@ -214,8 +220,7 @@ Status relay_bookmark(Repl& repl, std::string_view rest) {
 
 Status relay_validate(Repl& repl, std::string_view rest) {
   const RelayHistory history = present(repl);
-  std::optional<std::size_t> before = history.position > 0 ? history.position - 1 : 0;
-  if (!rest.empty()) before = version_of(repl, history, std::string(rest));
+  const auto before = rest.empty() ? previous_version(repl, history) : version_of(repl, history, std::string(rest));
   if (!before) return Status::Failed;
   source::Diagnostics found;
   const auto build = repl.session().viewable(found);

@@ -84,7 +84,7 @@ class Report {
   }
 
   void entries() {
-    line("\nto see it again:");
+    line("\nto reproduce it:");
     for (const std::string& entry : repl_.entered()) line("{}", entry);
   }
 

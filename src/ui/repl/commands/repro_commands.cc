@@ -77,8 +77,7 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   if (is_relay(repl)) return relay_validate(repl, rest);
   passes::History& history = repl.session().history();
   if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
-  std::optional<std::size_t> before = history.position() > 0 ? history.position() - 1 : 0;
-  if (!rest.empty()) before = version_of(repl, std::string(rest));
+  const std::optional<std::size_t> before = rest.empty() ? previous_version(repl) : version_of(repl, std::string(rest));
   if (!before) return Status::Failed;
   const repro::Validation result =
       repro::validate_versions(repl.session(), history.module_at(*before), history.current());

@@ -8,9 +8,11 @@
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/data/data.h"
+#include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"
 
@@ -142,6 +144,9 @@ Status command_Input(Repl& repl, std::string_view rest) {
   const auto blank = rest.find_first_of(" \t=");
   if (blank == std::string_view::npos) return Status::Usage;
   const std::string name(rest.substr(0, blank));
+  if (!is_one_name(name))
+    return repl.fail(source::message(diag::BadName, name, "a value")
+                         .with_hint("it consists of letters, digits and `_`, and begins with no digit"));
   std::string_view form = trim(rest.substr(blank));
   if (form.starts_with('=')) form = trim(form.substr(1));
   auto value = runtime::parse_value_literal(form);
@@ -227,7 +232,7 @@ Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& k
   using session::Engine;
   const bool jit = said == to_string(Engine::Jit);
   if (!jit && said != to_string(Engine::Eval))
-    return repl.fail(source::message(diag::BadOption, said, "engine of a kernel").with_hint("values: jit, eval"));
+    return repl.fail(source::message(diag::NoSuchThing, "engine of a kernel", said).with_hint("engines: jit, eval"));
   const Engine engine = jit ? Engine::Jit : Engine::Eval;
   source::Diagnostics diagnostics;
   const ir::PrimFunc* now = repl.debugger().active() ? repl.debugger().kernel_of_run(kernel) : nullptr;
@@ -252,7 +257,7 @@ Status command_Engine(Repl& repl, std::string_view rest) {
     const auto* found =
         std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
     if (found == std::end(engines))
-      return repl.fail(source::message(diag::BadOption, rest, "engine").with_hint("values: jit, eval, vm"));
+      return repl.fail(source::message(diag::NoSuchThing, "engine", rest).with_hint("engines: jit, eval, vm"));
     options.engine = *found;
   }
   if (repl.wants_json()) {

@@ -102,7 +102,7 @@ Status command_Help(Repl& repl, std::string_view rest) {
       help_command(repl, *c);
       repl.print("\n");
     }
-    repl.print("{}", transcript(session->text));
+    repl.print("{}", transcript(session->text, columns_of_reader(repl)));
     return Status::Good;
   }
   if (rest == "keys") {
@@ -172,7 +172,7 @@ Status command_Set(Repl& repl, std::string_view rest) {
   const auto blank = rest.find_first_of(" \t=");
   const std::string_view name = rest.substr(0, blank);
   if (const auto assignment = assignment_of(repl, rest)) return assign(repl, assignment->first, assignment->second);
-  if (name == "--save") return save_option(repl, trim(rest.substr(name.size())));
+  if (name == kSaveFlag) return save_option(repl, trim(rest.substr(name.size())));
   std::string_view value = blank == std::string_view::npos ? std::string_view() : trim(rest.substr(blank));
   if (value.starts_with('=')) value = trim(value.substr(1));
   for (const Option& o : options()) {

@@ -7,6 +7,7 @@
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/list_text.h"
 #include "ui/repl/start_files.h"
 
 namespace rldb::ui {
@@ -47,7 +48,7 @@ Status command_Tour(Repl& repl, std::string_view rest) {
   CommandLine line;
   line.batch = true;
   Repl guide(line, repl.console());
-  for (const TourStep& step : tour_steps()) {
+  for (const TourStep& step : tour_steps(columns_of_reader(repl))) {
     repl.print("\n{}", step.comment);
     if (step.entry.empty()) break;
     repl.print("{}{}\n", guide.prompt(), step.entry);

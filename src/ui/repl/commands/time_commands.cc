@@ -27,7 +27,9 @@ Status command_Goto(Repl& repl, std::string_view rest) {
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   const auto named = repl.debugger().checkpoint(rest);
   const auto time = named ? named : parse_count(rest.starts_with('@') ? rest.substr(1) : rest);
-  if (!time) return repl.fail(source::message(diag::NoSuchThing, "time or checkpoint", rest));
+  if (!time)
+    return repl.fail(source::message(diag::NoSuchThing, "checkpoint", rest)
+                         .with_hint("`:checkpoint` lists them; a time is a number"));
   return repl.show_stop(repl.debugger().go_to(*time));
 }
 
@@ -101,7 +103,7 @@ Status command_Revert(Repl& repl, std::string_view rest) {
   source::Diagnostics diagnostics;
   const bool done = repl.debugger().revert_kernel(rest, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
-  repl.print("{} is what it was when the run began, from here on\n", rest);
+  repl.print("{} has its original form again, from here on\n", rest);
   return Status::Good;
 }
 

@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/draw/plot.h"
 #include "ui/draw/table.h"
 #include "ui/repl/commands/draw_options.h"
@@ -133,7 +134,7 @@ Status command_Undisplay(Repl& repl, std::string_view rest) {
     const auto number = parse_count(word);
     if (!number) return Status::Usage;
     if (std::erase_if(repl.displays, [&](const Display& d) { return d.number == int(*number); }) == 0)
-      return repl.fail(source::message(diag::NoSuchThing, "display", word));
+      return repl.fail(source::message(diag::NoSuchNumber, "display", word));
   }
   return Status::Good;
 }
@@ -149,7 +150,7 @@ Status command_Stats(Repl& repl, std::string_view rest) {
   const debug::Statistics& s = *found;
   repl.last().value = *value;
   if (repl.wants_json()) return repl.give(statistics_json(rest, *value, s));
-  repl.print("{}: {}, {} element{}\n", rest, runtime::describe(*value), s.count, s.count == 1 ? "" : "s");
+  repl.print("{}: {}, {}\n", rest, runtime::describe(*value), support::counted(std::size_t(s.count), "element"));
   repl.print("finite {}, zero {}, negative {}, NaN {}, inf {}, -inf {}\n", s.finite, s.zero, s.negative, s.nan,
              s.positive_inf, s.negative_inf);
   if (!s.first_nan.empty()) repl.print("first NaN at {}\n", s.first_nan);
@@ -222,11 +223,11 @@ namespace {
 void print_differences(Repl& repl, const debug::Differences& d) {
   const runtime::Tolerance& t = repl.session().options().tolerance;
   if (d.differing == 0) {
-    repl.print("equal: all {} element{}\n", d.count, d.count == 1 ? "" : "s");
+    repl.print("equal: all {}\n", support::counted(std::size_t(d.count), "element"));
     return;
   }
-  repl.print("{} of {} element{} differ{}, {} outside of atol={:g}, rtol={:g}\n", d.differing, d.count,
-             d.count == 1 ? "" : "s", d.differing == 1 ? "s" : "", d.outside, t.atol, t.rtol);
+  repl.print("{} of {} differ{}, {} outside of atol={:g}, rtol={:g}\n", d.differing,
+             support::counted(std::size_t(d.count), "element"), d.differing == 1 ? "s" : "", d.outside, t.atol, t.rtol);
   Table table({"", "index", "left", "right"});
   table.add({"first", d.first.index, d.first.left, d.first.right});
   table.add({"worst", d.worst.index, d.worst.left, d.worst.right});

@@ -25,6 +25,13 @@ std::optional<std::size_t> version_of(Repl& repl, const std::string& text) {
   return std::nullopt;
 }
 
+std::optional<std::size_t> previous_version(Repl& repl) {
+  const std::size_t now = repl.session().history().position();
+  if (now > 0) return now - 1;
+  repl.fail(source::message(diag::NoEarlierVersion));
+  return std::nullopt;
+}
+
 std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   const passes::History& history = repl.session().history();
@@ -35,7 +42,7 @@ std::optional<std::pair<std::size_t, std::size_t>> two_versions(Repl& repl, std:
   }
   std::optional<std::size_t> before, after = history.position();
   if (words.empty())
-    before = history.position() > 0 ? history.position() - 1 : 0;
+    before = previous_version(repl);
   else
     before = version_of(repl, words[0]);
   if (words.size() == 2) after = version_of(repl, words[1]);

@@ -19,6 +19,8 @@
 
 namespace rldb::ui {
 
+struct LineWindow;
+
 using Json = nlohmann::ordered_json;
 
 // ---- values and types ----
@@ -84,6 +86,7 @@ Json objects_json(Repl& repl, std::size_t most);
 Json storage_json(const debug::StoragePlan& plan);
 // Lines of the text around a stop; in a kernel of the kernel's.
 Json lines_json(Repl& repl);
+Json lines_json(const source::Buffer& buffer, const LineWindow& window);
 // One function, or all: -1.
 Json disassembly_json(Repl& repl, const bytecode::Executable& exe, bytecode::FunctionIndex function);
 Json origin_json(bytecode::Pc pc, const std::vector<std::string>& steps);

@@ -102,10 +102,14 @@ Json lines_json(Repl& repl) {
                                                                           : repl.debugger().last_stop().where;
   const source::Buffer* buffer = repl.session().sources().find(where.span.file);
   if (!buffer) return {{"kernel", nullptr}, {"file", nullptr}, {"lines", std::move(rows)}};
-  const LineWindow window = lines_around(*buffer, where, repl.list_lines);
+  return lines_json(*buffer, lines_around(*buffer, where, repl.list_lines));
+}
+
+Json lines_json(const source::Buffer& buffer, const LineWindow& window) {
+  Json rows = Json::array();
   for (std::uint32_t n = window.first; n <= window.last; ++n)
-    rows.push_back(line_json(n, buffer->line(n), n == window.current));
-  return {{"kernel", nullptr}, {"file", buffer->name()}, {"lines", std::move(rows)}};
+    rows.push_back(line_json(n, buffer.line(n), n == window.current));
+  return {{"kernel", nullptr}, {"file", buffer.name()}, {"lines", std::move(rows)}};
 }
 
 // ---- instructions ----

@@ -92,10 +92,36 @@ void add_functions(Repl& repl, Candidates& out) {
   }
 }
 
+void add_kernels(Repl& repl, Candidates& out) {
+  for (const session::Session::KernelState& k : repl.session().kernel_states()) out.push_back(k.name);
+  const ir::Module* module = repl.session().module();
+  for (std::size_t i = 0; module && i < module->entries.size(); ++i)
+    if (ir::isa<ir::PrimFunc>(module->entries[i].function)) out.emplace_back(module->entries[i].name);
+}
+
+// `FILE:` and the lines of its bindings.
+void add_lines(Repl& repl, std::string_view file, Candidates& out) {
+  const ir::Module* module = repl.session().module();
+  for (std::size_t i = 0; module && i < module->entries.size(); ++i) {
+    const auto* relax = ir::as<ir::Function>(module->entries[i].function);
+    if (!relax) continue;
+    ir::walk(relax->body, [&](const ir::Node* n) {
+      if (!ir::isa<ir::Binding>(n)) return true;
+      const source::Span span = repl.session().context().span_of(n);
+      const source::Buffer* buffer = repl.session().sources().find(span.file);
+      if (buffer && (buffer->name() == file || buffer->name().ends_with(fmt::format("/{}", file))))
+        out.push_back(fmt::format("{}:{}", file, buffer->line_column(span.begin).line));
+      return true;
+    });
+  }
+}
+
 // Where a breakpoint may stand.
 void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
   add_functions(repl, out);
-  for (const session::Session::KernelState& k : repl.session().kernel_states()) out.push_back(k.name);
+  add_kernels(repl, out);
+  if (const auto colon = prefix.rfind(':'); colon != std::string_view::npos)
+    add_lines(repl, prefix.substr(0, colon), out);
   // Builtins and operators are many: from the first letter on.
   constexpr std::string_view kOperator = "op:";
   if (!prefix.empty())
@@ -162,9 +188,15 @@ void add_passes(std::string_view before, std::string_view prefix, Candidates& ou
   for (const passes::PipelineInfo& p : passes::named_pipelines()) out.emplace_back(p.name);
 }
 
+void add_engines(Candidates& out) {
+  for (const session::Engine e : {session::Engine::Jit, session::Engine::Eval, session::Engine::Vm})
+    out.emplace_back(session::to_string(e));
+}
+
 // `:set NAME`, then what it may be.
 void add_options(std::string_view before, Candidates& out) {
-  const std::vector<std::string> words = split_words(before);
+  std::vector<std::string> words = split_words(before);
+  if (!words.empty() && words[0] == kSaveFlag) words.erase(words.begin());
   for (const Option& o : options()) {
     if (words.empty()) out.emplace_back(o.name);
     const bool choice = o.values.find(", ") != std::string_view::npos && o.values.find(' ') == o.values.find(", ") + 1;
@@ -177,8 +209,23 @@ void add_events(Candidates& out) {
   out.insert(out.end(), {"nan", "inf", "denormal", "error", "alloc", "free", "call", "shape", "slot"});
 }
 
+// What stands for the value of an option: `--passes=PASSES`.
+void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, std::string_view typed, Candidates& out) {
+  Candidates values;
+  if (form == "PASSES") {
+    const std::size_t last = typed.rfind(',') + 1;  // of several passes
+    add_passes(typed.substr(0, last), typed.substr(last), values);
+    for (std::string& value : values) value.insert(0, typed.substr(0, last));
+  } else if (form == "ENGINE") {
+    add_engines(values);
+  } else if (form == "F") {
+    add_functions(repl, values);
+  }
+  for (const std::string& value : values) out.push_back(fmt::format("{}={}", flag, value));
+}
+
 // Options of a command as its row writes them: `[--kind=heat|hist|line]`.
-void add_flags(const Command& command, Candidates& out) {
+void add_flags(Repl& repl, const Command& command, std::string_view prefix, Candidates& out) {
   const std::string_view text = command.arguments;
   for (auto at = text.find("--"); at != std::string_view::npos; at = text.find("--", at + 2)) {
     std::size_t end = at + 2;
@@ -191,6 +238,7 @@ void add_flags(const Command& command, Candidates& out) {
     const std::string_view values = text.substr(end + 1, text.find_first_of("] ", end) - end - 1);
     if (values.find('|') == std::string_view::npos) {
       out.push_back(flag + "=");
+      if (prefix.starts_with(out.back())) add_flag_value(repl, flag, values, prefix.substr(out.back().size()), out);
       continue;
     }
     for (std::size_t i = 0; i <= values.size();) {
@@ -201,25 +249,48 @@ void add_flags(const Command& command, Candidates& out) {
   }
 }
 
-// The words of an argument line that stand for themselves, and the panes where it takes one.
+// The words that stand for themselves and may come first: `[breakpoints | functions | OPERATOR]`.
+void add_own_words(std::string_view arguments, Candidates& out) {
+  bool first = true;
+  for (const std::string& word : split_words(arguments)) {
+    std::string_view text = word;
+    while (text.starts_with('[')) text.remove_prefix(1);
+    while (text.ends_with(']')) text.remove_suffix(1);
+    const bool lower = std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+    const bool own = first && lower && text.size() > 1 && !text.starts_with('-');
+    if (own) out.emplace_back(text);
+    first = word == "|" || (own && word.starts_with('[') && word.ends_with(']'));
+  }
+}
+
 void add_screen_words(std::string_view arguments, Candidates& out) {
-  for (const std::string& word : split_words(arguments))
-    if (std::islower(static_cast<unsigned char>(word[word.starts_with('[') ? 1 : 0])))
-      out.push_back(word.substr(word.starts_with('[') ? 1 : 0));
   if (arguments.find("PANE") == std::string_view::npos) return;
   for (std::size_t i = 0; i < kPaneKinds; ++i) out.emplace_back(name_of(PaneKind(i)));
+}
+
+// `WHERE if CONDITION`, and the cursor is in the condition.
+bool takes_condition(const Command& command, std::string_view before) {
+  return command.arguments.find("[if CONDITION]") != std::string_view::npos &&
+         before.find(" if ") != std::string_view::npos;
 }
 
 }  // namespace
 
 void add_arguments(Repl& repl, const Command& command, std::string_view before, std::string_view prefix,
                    Candidates& out) {
-  if (prefix.starts_with("--")) return add_flags(command, out);
+  if (prefix.starts_with("--")) return add_flags(repl, command, prefix, out);
   if (prefix.starts_with('@')) return add_files(prefix, "@", out);
+  if (trim(before).empty()) add_own_words(command.arguments, out);
+  if (takes_condition(command, before)) return add_expression(repl, before, prefix, out);
+  // Of the second word and later ones, `for KERNEL` is the only one that names kernels.
+  if (command.arguments.find("KERNEL") != std::string_view::npos &&
+      (command.completion != Completion::Engine || trim(before).ends_with(" for")))
+    return add_kernels(repl, out);
   switch (command.completion) {
     case Completion::None:
       return;
     case Completion::File:
+      if (command.arguments.starts_with("EXPRESSION") && trim(before).empty()) add_names(repl, out);
       return add_files(prefix, "", out);
     case Completion::Function:
       add_functions(repl, out);
@@ -237,9 +308,14 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
     case Completion::Pass:
       return add_passes(before, prefix, out);
     case Completion::Engine:
-      out.insert(out.end(), {"jit", "eval", "vm"});
+      if (trim(before).find(' ') == std::string_view::npos && !trim(before).empty()) out.emplace_back("for");
+      return;
+    case Completion::Time:
+      for (const auto& [name, time] : repl.debugger().checkpoints()) out.push_back(name);
       return;
     case Completion::Command:
+      if (prefix.starts_with("R.")) return add_expression(repl, before, prefix, out);
+      out.emplace_back("keys");
       add_commands(out);
       for (const HelpSession& session : help_sessions()) out.emplace_back(session.name);
       for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);

@@ -57,11 +57,14 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
 
   const std::size_t arguments = word_end == std::string_view::npos ? before.size() : before.find(head) + word_end;
   if (command) {
-    const bool wide = takes_wide_words(command->completion);
     start = before.size();
-    while (start > arguments && !std::isspace(static_cast<unsigned char>(before[start - 1])) &&
-           (wide || is_word(before[start - 1]) || before[start - 1] == '-' || before[start - 1] == '@'))
-      --start;
+    while (start > arguments && !std::isspace(static_cast<unsigned char>(before[start - 1]))) --start;
+    const std::string_view word = before.substr(start);
+    const auto file = word.rfind('@');  // `x=@FILE`, and `--expected=@FILE`
+    const bool wide = file != std::string_view::npos || word.starts_with("--") ||
+                      (takes_wide_words(command->completion) && before.find(" if ") == std::string_view::npos);
+    start = wide ? before.size() - word.size() + (file == std::string_view::npos ? 0 : file) : before.size();
+    while (!wide && start > arguments && (is_word(before[start - 1]) || before[start - 1] == '-')) --start;
     add_arguments(repl, *command, before.substr(arguments, start - arguments), before.substr(start), candidates);
   } else if (colon) {
     start = before.find(':') + 1;

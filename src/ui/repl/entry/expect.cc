@@ -184,7 +184,7 @@ Status expect_text(Repl& repl, std::string_view what, const std::string& text, s
 
 // `not FORM ...`: what was seen once is not there. Nothing about it is told unless it is.
 Status expect_not(Repl& repl, std::string_view rest) {
-  if (rest.starts_with("not")) return bad(repl, "`not` stands once");
+  if (rest.starts_with("not")) return bad(repl, "`not` may be given once");
   repl.last().unreadable = false;
   const LastResult last = repl.last();
   repl.mute(true);

@@ -60,6 +60,12 @@ std::string_view strip_prompt(std::string_view line) {
   return line;
 }
 
+std::string_view behind_comments(std::string_view entry) {
+  entry = trim(entry);
+  while (entry.starts_with('#')) entry = trim(entry.substr(std::min(entry.find('\n'), entry.size())));
+  return entry;
+}
+
 std::string_view here_document_mark(std::string_view first_line) {
   const auto at = first_line.rfind("<<");
   if (at == std::string_view::npos && takes_block(first_line)) return kBlockEnd;

@@ -42,6 +42,8 @@ struct HereDocument {
   std::string_view first, body;
 };
 std::optional<HereDocument> here_document(std::string_view entry);
+// From the first line on that is neither blank nor a comment.
+std::string_view behind_comments(std::string_view entry);
 // Without the prompt that it begins with, ours or Python's.
 std::string_view strip_prompt(std::string_view line);
 // What of a pasted text is meant: prompts, lines `#| ` and, when its first line has a prompt, the replies between the

@@ -73,8 +73,8 @@ bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
 }
 
 void tell(Repl& repl, const JournalHeader& header, const Counts& counts) {
-  repl.print("resumed the session of {} in {}: {} entr{} repeated\n", time_text(header.started), header.folder,
-             counts.repeated, counts.repeated == 1 ? "y" : "ies");
+  repl.print("resumed the session of {} in {}: {} repeated\n", time_text(header.started), header.folder,
+             support::counted(counts.repeated, "entry"));
   if (!counts.left_out.empty())
     repl.print("not repeated, because it acts outside of the session: {}\n", fmt::join(counts.left_out, "; "));
   if (!counts.crashed.empty())

@@ -13,8 +13,10 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
+#include "rldb/support/shell.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/repl/commands/option.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
@@ -98,7 +100,12 @@ std::string Repl::prompt() const {
 
 Status Repl::execute(std::string_view entry) {
   entry = trim(entry);
-  if (entry.empty() || entry.front() == '#') return Status::Good;
+  const std::string_view code = behind_comments(entry);
+  if (code.empty()) return Status::Good;
+  if (code.data() != entry.data()) {  // of a text each line counts, for its diagnostics
+    const support::MemoryLimitExempt exempt;
+    if (target_of(code).kind != Target::Kind::Script) entry = code;
+  }
   if (console_->lost()) return Status::Quit;  // nobody is there to read
   std::string meant;
   if (!aliases.empty()) entry = meant = without_alias(entry);
@@ -129,9 +136,11 @@ Status Repl::execute_recorded(std::string_view entry) {
   const auto work = [&] {
     std::string kept(entry);
     if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
+    const Target target = target_of(text);
+    const bool holds_entries = target.command && (target.command->flags & kEntries);
     const Moment start = moment();
     const Status result = dispatch(text);
-    keep_entry(std::move(kept), result, !(moment() == start));  // cannot fail any more
+    if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // cannot fail any more
     return result;
   };
   // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
@@ -179,6 +188,9 @@ std::optional<std::string> Repl::with_script_folder(std::string_view entry) cons
 
 std::string Repl::carried(std::string_view entry) const {
   const Target target = target_of(entry);
+  // A script sets options; it does not change the settings of whoever runs it.
+  if (target.command && target.command->name == "set" && target.rest.starts_with(kSaveFlag))
+    return fmt::format(":set {}", trim(target.rest.substr(kSaveFlag.size())));
   const bool loads = target.kind == Target::Kind::Command && target.command->name == "load";
   if (!loads || target.rest.find("<<") != std::string_view::npos) return std::string(entry);
   auto text = support::read_file(std::string(target.rest), source::kMaxBytes);
@@ -317,8 +329,8 @@ Status Repl::run_target(const Target& target) {
 }
 
 Replay Repl::replay_of(std::string_view entry) const {
-  entry = trim(entry);
-  if (entry.empty() || entry.front() == '#') return Replay::No;
+  entry = behind_comments(entry);
+  if (entry.empty()) return Replay::No;
   const Target target = target_of(entry);
   switch (target.kind) {
     case Target::Kind::Shell:
@@ -397,8 +409,9 @@ Status Repl::run_shell(std::string_view command) {
   if (!may("run a shell", command)) return Status::Failed;
   console_->write("");
   console_->pause();
-  const int status = std::system(std::string(command).c_str());
+  const int status = support::run_shell(std::string(command));
   console_->resume();
+  support::poll();
   return status == 0 ? Status::Good : Status::Failed;
 }
 
@@ -451,8 +464,12 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
   Status status = Status::Good;
   bool pending = false;  // the entry before failed; an `:expect error` may follow
   std::uint32_t pending_line = 0;
+  std::size_t unread = 0;  // entries that were read and not executed
   while (auto entry = reader.next()) {
-    if (pending && !trim(entry->text).starts_with(":expect")) break;
+    if (pending && !trim(entry->text).starts_with(":expect")) {
+      unread = 1;
+      break;
+    }
     script_.line = entry->line;
     status = execute(entry->text);
     if (status == Status::Quit) break;
@@ -469,7 +486,12 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
     pending_line = entry->line;
   }
   if (!pending) return status == Status::Quit ? Status::Quit : Status::Good;
-  console_->print_error("{}:{}: stopped here\n", name, pending_line);
+  std::size_t left = unread;
+  while (reader.next()) ++left;
+  console_->print_error("{}:{}: stopped here{}\n", name, pending_line,
+                        left == 0   ? ""
+                        : left == 1 ? "; the entry after it was not executed"
+                                    : fmt::format("; the {} entries after it were not executed", left));
   return Status::Failed;
 }
 

@@ -1,0 +1,41 @@
+// Types of an executable's parameters: debug information keeps them as texts, which the front end reads again.
+#include "session/inputs/executable_types.h"
+
+#include <algorithm>
+
+#include "rldb/frontend/parse.h"
+
+namespace rldb::session {
+
+namespace {
+
+// The symbolic variables of a function by the names that its types are written with: the slots of its shape heap.
+std::vector<const ir::Var*> symbols_of(ir::Context& ctx, const bytecode::FunctionDebug& debug) {
+  std::vector<const ir::Var*> symbols;
+  for (const bytecode::SlotDebug& slot : debug.slots)
+    if (slot.is_variable) symbols.push_back(ctx.var(slot.text, ctx.prim(slot.dtype)));
+  return symbols;
+}
+
+}  // namespace
+
+std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceManager& sources,
+                                             const bytecode::Executable& exe, bytecode::FunctionIndex function) {
+  const std::vector<std::string>& names = exe.functions[std::size_t(function)].param_names;
+  std::vector<const ir::Type*> types(names.size(), nullptr);
+  const bytecode::FunctionDebug* debug = exe.debug.function(function);
+  if (!debug) return types;
+  frontend::Environment env;
+  env.symbols = symbols_of(ctx, *debug);
+  for (const bytecode::VariableRange& variable : debug->variables) {
+    if (!variable.is_parameter || variable.type.empty()) continue;
+    const auto name = std::find(names.begin(), names.end(), variable.name);
+    if (name == names.end()) continue;
+    source::Diagnostics ignored;  // a file may say anything: what cannot be read is not known
+    types[std::size_t(name - names.begin())] = frontend::parse_type(
+        ctx, sources, sources.add("type of " + variable.name, variable.type), env, env.symbols, ignored);
+  }
+  return types;
+}
+
+}  // namespace rldb::session

@@ -1,0 +1,16 @@
+// The types of the parameters of an executable's functions, from the names and types in its debug information.
+#pragma once
+
+#include <vector>
+
+#include "rldb/bytecode/executable.h"
+#include "rldb/ir/context.h"
+#include "rldb/source/buffer.h"
+
+namespace rldb::session {
+
+// One type for each parameter; null where the file does not say, or says what is no type.
+std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceManager& sources,
+                                             const bytecode::Executable& exe, bytecode::FunctionIndex function);
+
+}  // namespace rldb::session

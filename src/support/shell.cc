@@ -1,0 +1,81 @@
+// A shell in a process of its own, waited for with an eye on the cancellation flag.
+#include "rldb/support/shell.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "rldb/support/cancel.h"
+
+namespace rldb::support {
+
+namespace {
+
+// While a command has the terminal, ^C and ^\ are its own.
+class KeysForOthers {
+ public:
+  explicit KeysForOthers(bool on) : on_(on) {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    if (on_) ::sigaction(SIGINT, &ignore, &interrupt_);
+    if (on_) ::sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  ~KeysForOthers() {
+    if (on_) ::sigaction(SIGINT, &interrupt_, nullptr);
+    if (on_) ::sigaction(SIGQUIT, &quit_, nullptr);
+  }
+  KeysForOthers(const KeysForOthers&) = delete;
+  KeysForOthers& operator=(const KeysForOthers&) = delete;
+
+ private:
+  bool on_;
+  struct sigaction interrupt_ {
+  }, quit_{};
+};
+
+[[noreturn]] void become_shell(const char* command) {
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE, SIGALRM}) ::sigaction(signal, &usual, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execl("/bin/sh", "sh", "-c", command, static_cast<char*>(nullptr));
+  ::_exit(127);
+}
+
+void pause_for(long microseconds) {
+  const timespec time{0, microseconds * 1000};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+int run_shell(const std::string& command) {
+  const bool has_terminal = ::isatty(STDIN_FILENO);
+  const KeysForOthers keys(has_terminal);
+  const pid_t child = ::fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    if (!has_terminal) ::setpgid(0, 0);
+    become_shell(command.c_str());
+  }
+  if (!has_terminal) ::setpgid(child, child);
+  int status = 0;
+  for (long wait = 200;; wait = std::min(2 * wait, 20'000L)) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) return -1;
+    if (cancel_flag()) break;
+    pause_for(wait);
+  }
+  ::kill(has_terminal ? child : -child, SIGKILL);
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
+}
+
+}  // namespace rldb::support
