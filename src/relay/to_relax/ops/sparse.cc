@@ -6,6 +6,8 @@
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::to_relax::translations {
 
@@ -53,7 +55,8 @@ Made dense_of(OpCall& o, std::size_t first, const Expr* columns) {
   }
   RLDB_TRY(const Expr* zeros, o.emit(op::Zeros, {o.ctx.shape(shape)}, {{op_attr::Dtype, o.ctx.attr(t->dtype)}}));
   RLDB_TRY(const Expr* where, places(o, o.arg(first + 1), o.arg(first + 2)));
-  RLDB_TRY(const Expr* made, o.emit(op::ScatterNd, {zeros, where, o.arg(first)}, {{op_attr::Reduction, o.ctx.attr("add")}}));
+  RLDB_TRY(const Expr* made,
+           o.emit(op::ScatterNd, {zeros, where, o.arg(first)}, {{op_attr::Reduction, o.ctx.attr("add")}}));
   if (!blocks) return made;
   RLDB_TRY(const Expr* rows, o.permute(made, {0, 2, 1, 3}));
   return o.reshape(rows, {ir::mul(o.ctx, shape[0], values[1]), columns});
