@@ -29,12 +29,22 @@ double rsqrt_d(double v) { return 1.0 / std::sqrt(v); }
 float sigmoid_f(float v) { return 1.0f / (1.0f + std::exp(-v)); }
 double sigmoid_d(double v) { return 1.0 / (1.0 + std::exp(-v)); }
 
+// A body of kind Own that takes floats only: calls with other operands are refused by whoever asks `wants_floats`.
+struct OfFloats {
+  IntrinsicFn f;
+};
+
 namespace own {
 
-Scalar exp10(Args a, DType t, DType r) { return unary<exp10_f, exp10_d>(a, t, r); }
-Scalar rsqrt(Args a, DType t, DType r) { return unary<rsqrt_f, rsqrt_d>(a, t, r); }
-Scalar sigmoid(Args a, DType t, DType r) { return unary<sigmoid_f, sigmoid_d>(a, t, r); }
-Scalar copysign(Args a, DType t, DType r) { return two<std::copysign, std::copysign>(a, t, r); }
+constexpr OfFloats exp10{unary<exp10_f, exp10_d>};
+constexpr OfFloats rsqrt{unary<rsqrt_f, rsqrt_d>};
+constexpr OfFloats sigmoid{unary<sigmoid_f, sigmoid_d>};
+constexpr OfFloats copysign{two<std::copysign, std::copysign>};
+constexpr OfFloats fma{[](Args a, DType t, DType) {
+  if (t.bits == 64) return of_float(std::fma(a[0].f, a[1].f, a[2].f));
+  return of_float(round_to(double(std::fma(float(a[0].f), float(a[1].f), float(a[2].f))), t));
+}};
+constexpr OfFloats ldexp{[](Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].f, int(a[1].i)), t)); }};
 Scalar absolute(Args a, DType t, DType) {
   if (t.is_float()) return of_float(std::fabs(a[0].f));
   return of_int(t.is_uint() || a[0].i >= 0 ? a[0].i : wrap(std::int64_t(0 - std::uint64_t(a[0].i)), t));
@@ -62,26 +72,19 @@ Scalar shift_right(Args a, DType t, DType) {
   if (t.is_uint()) return of_int(wrap(std::int64_t(std::uint64_t(a[0].i) >> (a[1].i & 63)), t));
   return of_int(wrap(a[0].i >> (a[1].i & 63), t));
 }
-Scalar fma(Args a, DType t, DType) {
-  if (t.bits == 64) return of_float(std::fma(a[0].f, a[1].f, a[2].f));
-  return of_float(round_to(double(std::fma(float(a[0].f), float(a[1].f), float(a[2].f))), t));
-}
-Scalar ldexp(Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].f, int(a[1].i)), t)); }
 
 }  // namespace own
 
-// Of the functions above, those that take floats only.
-constexpr bool is_of_floats(IntrinsicFn f) {
-  for (const IntrinsicFn one : {own::exp10, own::rsqrt, own::sigmoid, own::copysign, own::fma, own::ldexp})
-    if (f == one) return true;
-  return false;
-}
+constexpr IntrinsicFn body(IntrinsicFn f) { return f; }
+constexpr IntrinsicFn body(OfFloats own) { return own.f; }
+constexpr bool is_of_floats(IntrinsicFn) { return false; }
+constexpr bool is_of_floats(OfFloats) { return true; }
 
 // By row of intrinsic.def: a row of kind Own without a function here does not compile.
 #define RLDB_EVAL_Libm1(f) unary<std::f, std::f>
 #define RLDB_EVAL_Libm2(f) two<std::f, std::f>
 #define RLDB_EVAL_Native(f) unary<std::f, std::f>
-#define RLDB_EVAL_Own(f) own::f
+#define RLDB_EVAL_Own(f) body(own::f)
 #define RLDB_EVAL_Form nullptr
 #define RLDB_EVAL_Eval nullptr
 #define RLDB_EVAL_None nullptr
