@@ -5,7 +5,7 @@
 
 #include "relay/to_relax/branches.h"
 #include "relay/to_relax/types.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::to_relax {
