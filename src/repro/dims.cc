@@ -14,6 +14,11 @@ namespace {
 std::vector<std::string> symbolic_dims(const ir::Function* f) {
   std::vector<const ir::Var*> vars;
   for (const ir::Var* p : f->params) ir::collect_vars(p->type, vars);
+  // A parameter without a shape is made up as what it is cast to.
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings)
+      if (b->is_match_cast() && std::find(f->params.begin(), f->params.end(), b->value) != f->params.end())
+        ir::collect_vars(b->cast_type, vars);
   std::vector<std::string> names;
   for (const ir::Var* v : vars)
     if (std::find(names.begin(), names.end(), v->name) == names.end()) names.emplace_back(v->name);

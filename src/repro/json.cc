@@ -111,6 +111,8 @@ json of(const TraceBisection& b) {
   for (const Finding& f : b.memory) memory.push_back(of(f));
   json out = {{"why", b.why},           {"stages", stages}, {"memory", memory}, {"notes", b.notes},
               {"compared", b.compared}, {"alone", b.alone}, {"anew", b.anew},   {"runs", b.runs}};
+  if (b.rounding)
+    out["rounding"] = {{"file", b.stages[b.rounding->first].file}, {"difference", of(b.rounding->second)}};
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = b.stages[b.bad].pass;
@@ -118,6 +120,7 @@ json of(const TraceBisection& b) {
   out["bad"] = b.stages[b.bad].file;
   out["function"] = b.function;
   out["dims"] = b.dims;
+  out["large"] = b.large;
   out["comparison"] = of(b.comparison);
   return out;
 }

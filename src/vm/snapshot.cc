@@ -41,9 +41,7 @@ class Copier {
     }
     if (auto it = made_.find(v.object()); it != made_.end()) return it->second;
     if (depth > kMaxDepth) return runtime::fail(runtime::ErrorKind::Unsupported, "values nest too deep to be copied");
-    Result<Value> made = copy_object(v, depth);
-    if (made.ok()) made_.emplace(v.object(), made.value());
-    return made;
+    return copy_object(v, depth);
   }
 
  private:
@@ -52,27 +50,29 @@ class Copier {
       const runtime::Tensor& t = v.as_tensor();
       if (impl_.constant_storages.contains(t.storage().get())) return v;
       RLDB_TRY(Ref<runtime::Storage> s, copy_storage(t.storage()));
-      return Value(support::make_ref<runtime::Tensor>(std::move(s), t.byte_offset(), t.shape(), t.dtype()));
+      return known(v, Value(support::make_ref<runtime::Tensor>(std::move(s), t.byte_offset(), t.shape(), t.dtype())));
     }
+    // Known before its parts: a reference may be one of what it refers to.
     if (v.is(ValueKind::Tuple)) {
-      std::vector<Value> fields;
+      const Value made = known(v, Value::of_tuple({}));
       for (const Value& f : v.as_tuple().fields) {
-        RLDB_TRY(Value made, copy(f, depth + 1));
-        fields.push_back(std::move(made));
+        RLDB_TRY(Value part, copy(f, depth + 1));
+        made.as_tuple().fields.push_back(std::move(part));
       }
-      return Value::of_tuple(std::move(fields));
+      return made;
     }
     const runtime::Function& f = v.as_function();
     if (f.captured.empty()) return v;
-    std::vector<Value> captured;
-    for (const Value& c : f.captured) {
-      RLDB_TRY(Value made, copy(c, depth + 1));
-      captured.push_back(std::move(made));
-    }
     Ref<runtime::Function> closure = make_closure(f, {});
-    closure->captured = std::move(captured);
-    return Value(closure);
+    const Value made = known(v, Value(closure));
+    for (const Value& c : f.captured) {
+      RLDB_TRY(Value part, copy(c, depth + 1));
+      closure->captured.push_back(std::move(part));
+    }
+    return made;
   }
+
+  Value known(const Value& v, Value made) { return made_.emplace(v.object(), std::move(made)).first->second; }
 
   Result<Ref<runtime::Storage>> copy_storage(const Ref<runtime::Storage>& s) {
     if (impl_.constant_storages.contains(s.get())) return s;

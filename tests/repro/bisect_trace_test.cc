@@ -586,3 +586,77 @@ class Module:
   CHECK(b.verdict == Verdict::Agree);
   for (const repro::Stage& s : b.stages) CHECK(s.not_runnable == "");
 }
+
+namespace {
+
+const std::string kRow = R"(R.Tensor((4,), "float32"))";
+
+repro::TraceBisection with_other(const std::string& params, const std::string& body, const std::string& result,
+                                 const std::string& what, const std::string& with) {
+  Dump dump;
+  dump.run("Normalize,LegalizeOps", "LegalizeOps", what, with, function(params, body, result));
+  return bisect(dump);
+}
+
+}  // namespace
+
+TEST_CASE("bisect a dump: an exponential that overflows where the numbers are large") {
+  const repro::TraceBisection b =
+      with_other("x: " + kRow, "            gv = R.nn.softmax(x)\n", "gv", "] - T_softmax_maxelem[()])", "])");
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.large);
+  REQUIRE(b.comparison.first);
+  CHECK(b.comparison.first->inputs_agree());
+  CHECK(to_string(b, "dump").find("finite on one side only") != std::string::npos);
+  CHECK(to_json(b).find("\"large\": true") != std::string::npos);
+}
+
+TEST_CASE("bisect a dump: integers that do not fit into fewer bits, and negative ones") {
+  const std::string x = R"(x: R.Tensor((40,), "int64"))";
+  const std::string sum = "            gv = R.add(x, x)\n";
+  CHECK(with_other(x, sum, "gv", "= x[v_ax0] + ", "= T.Cast(\"int64\", T.Cast(\"int32\", x[v_ax0])) + ").verdict ==
+        Verdict::Found);
+  const std::string divided = "            gv = R.floor_divide(x, R.const(3, \"int64\"))\n";
+  CHECK(with_other(x, divided, "gv", "x[v_ax0] // T.int64(3)", "T.truncdiv(x[v_ax0], T.int64(3))").verdict ==
+        Verdict::Found);
+  // What indexes stays inside.
+  const std::string taken = "            gv = R.take(y, x, axis=0)\n";
+  CHECK(with_other(x + ", y: " + kRow, taken, "gv", "nothing like it", "").verdict == Verdict::Agree);
+}
+
+TEST_CASE("bisect a dump: weights that would saturate everything behind them") {
+  const repro::TraceBisection b = with_other(
+      R"(x: R.Tensor((1, 400), "float32"), w: R.Tensor((400, 400), "float32"), v: R.Tensor((400, 8), "float32"))",
+      "            lv = R.matmul(x, w)\n            lv1 = R.matmul(lv, v)\n            gv = R.nn.log_softmax(lv1)\n",
+      "gv", "T.log(", "T.log2(");
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK_FALSE(b.large);
+}
+
+TEST_CASE("bisect a dump: what is close, but not as close as rounding is mostly, is told") {
+  const repro::TraceBisection b = with_other("x: " + kRow, "            gv = R.multiply(x, R.const(2, \"float32\"))\n",
+                                             "gv", "T.float32(2.0)", "T.float32(2.00001)");
+  CHECK(b.verdict == Verdict::Agree);
+  REQUIRE(b.rounding);
+  CHECK(b.stages[b.rounding->first].pass == "LegalizeOps");
+  CHECK(to_string(b, "dump").find("close, not equal: 001_LegalizeOps.py") != std::string::npos);
+  CHECK_FALSE(with_other("x: " + kRow, "            gv = R.exp(x)\n", "gv", "nothing like it", "").rounding);
+}
+
+TEST_CASE("bisect a dump: a dim that only a cast of a parameter names is another number than the others") {
+  Dump dump;
+  dump.run("Normalize,LegalizeOps", "LegalizeOps", "out_ty=R.Tensor((n, m)", "out_ty=R.Tensor((m, n)", R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor("float32", ndim=1)) -> R.Tensor("float32", ndim=2):
+        n = T.int64()
+        m = T.int64()
+        lv = R.match_cast(y, R.Tensor((m,), "float32"))
+        lv1 = R.expand_dims(x, axis=[1])
+        gv = R.add(lv1, lv)
+        return gv
+)");
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.dims == "n=7, m=8");
+}

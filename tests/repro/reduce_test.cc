@@ -13,14 +13,14 @@ using namespace rldb::repro_test;
 namespace {
 
 // The smallest module whose text `grep` finds.
-std::string smallest(const std::string& program, const std::string& pattern) {
+std::string smallest(const std::string& program, const std::string& pattern, const std::string& grep = "grep -q") {
   Quiet quiet;
   session::Session s(on_the_machine(), &quiet);
   source::Diagnostics d;
   REQUIRE(s.load_text("m.py", program, d));
   repro::Question q;
   q.kind = repro::OracleKind::Command;
-  q.command = "grep -q '" + pattern + "'";
+  q.command = grep + " '" + pattern + "'";
   const repro::Reduction r = repro::reduce(s, s.module(), q, {});
   REQUIRE(r.module);
   CHECK(r.complete);
@@ -267,4 +267,42 @@ TEST_CASE("reduce: names that are taken stay what they are") {
                                     "R.multiply.*");
   // `x` is a dim: the parameter is called otherwise.
   CHECK(has(text, "def main(y: R.Tensor((x, "));
+}
+
+TEST_CASE("reduce: a branch that has to stay, and a local function, lose what they do not need") {
+  const auto text = smallest(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        if c:
+            a = R.exp(x)
+            a1 = R.cos(a)
+            a2 = R.sin(a1)
+            a3 = R.exp(a2)
+            r = R.tanh(a3)
+        else:
+            b = R.exp(x)
+            b1 = R.sqrt(b)
+            r = R.cos(b1)
+        return r
+)",
+                             "if .*R.sin(", "grep -qz");
+  CHECK(has(text, "R.sin(y)"));
+  for (const char* gone : {"R.exp(", "R.cos(", "R.tanh(", "R.sqrt("}) CHECK_FALSE(has(text, gone));
+
+  const auto local = smallest(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        @R.function
+        def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            a = R.exp(y)
+            b = R.sin(a)
+            c = R.cos(b)
+            return c
+        z = inner(x)
+        return z
+)",
+                              "def inner.*R.sin(", "grep -qz");
+  for (const char* gone : {"R.exp(", "R.cos("}) CHECK_FALSE(has(local, gone));
 }

@@ -274,6 +274,13 @@ TEST_CASE("values of algebraic data types, shapes of Relay") {
   CHECK(t.error("rldb.adt.is", {Value::of_tuple({I(1)}), S("Nil")}).find("argument 0") != std::string::npos);
   CHECK(t.error("rldb.adt.no_match", {nil}).find("no arm") != std::string::npos);
 
+  const Value reference = t.call("rldb.ref.make", {I(3)}).value();
+  const Value alias = reference;
+  CHECK(t.call("rldb.ref.write", {reference, I(4)})->as_tuple().fields.empty());
+  CHECK(t.call("rldb.ref.read", {alias})->as_int() == 4);
+  CHECK(t.error("rldb.ref.read", {list}).find("argument 0 must be a reference") != std::string::npos);
+  CHECK(t.error("rldb.ref.write", {list, I(1)}).find("argument 0 must be a reference") != std::string::npos);
+
   const auto shape = [](std::vector<std::int64_t> dims) { return Value::of_shape(std::move(dims)); };
   CHECK(t.call("rldb.relay.broadcast_shape", {shape({3, 1}), shape({2}), shape({1, 1, 1})})->as_shape() ==
         std::vector<std::int64_t>{1, 3, 2});

@@ -380,6 +380,26 @@ TEST_CASE("a snapshot shares no data, keeps aliases, and shares constants") {
   CHECK(copy.run().value.as_tuple().fields[0].as_tensor().at(0) == 99);
 }
 
+TEST_CASE("a snapshot has its own references, those that refer to themselves too") {
+  Fixture t;
+  ExecutableBuilder b;
+  b.begin_function("main", {"x"});
+  b.call("rldb.ref.make", {Arg::reg(0)}, 1);
+  b.call("rldb.ref.write", {Arg::reg(1), Arg::reg(1)}, 2);
+  b.call("rldb.ref.write", {Arg::reg(1), Arg::reg(0)}, 2);
+  b.ret(1);
+  b.end_function();
+  Machine m(t.link(b.finish()));
+  REQUIRE(m.start("main", std::vector<Value>{I(5)}).ok());
+  m.step(2);
+  auto snapshot = m.snapshot();
+  REQUIRE(snapshot.ok());
+  REQUIRE(m.run().finished());
+  const Value& copied = *snapshot->read_register(0, 1);
+  CHECK(copied.as_tuple().fields[0].object() == copied.object());
+  CHECK(snapshot->run().value.as_tuple().fields[0].as_int() == 5);
+}
+
 TEST_CASE("a machine without anything to run says so") {
   Fixture t;
   ExecutableBuilder b;

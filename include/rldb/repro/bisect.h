@@ -30,6 +30,7 @@ struct TraceBisection {
   std::size_t good = 0, bad = 0;  // Found: the last stage that agrees with the first, and the one after it that runs
   std::string function;
   std::string dims;                   // symbolic ones, as they were
+  bool large = false;                 // it shows with large numbers only, by an overflow
   Comparison comparison;              // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
@@ -37,6 +38,8 @@ struct TraceBisection {
   std::vector<std::string> alone;     // functions that no two stages could be compared on, with the reason
   std::vector<std::string> notes;     // where the comparison began anew, and why
   std::set<std::size_t> anew;         // the stages it began anew at
+  // The first stage that is equal within the tolerance only, by more than rounding mostly is, and by how much.
+  std::optional<std::pair<std::size_t, TensorDifference>> rounding;
   std::size_t runs = 0;
 };
 

@@ -86,10 +86,12 @@ std::string Observer::tenants(const Watch& w, Pc pc) const {
   return names;
 }
 
-// Only calls with a tensor's register among their arguments can write into one.
+// Only calls with a tensor's register among their arguments can write into one. What a call of the program defines is
+// there when that returns.
 void Observer::add_calls() {
   for (Pc pc = 0; pc < observed_.end(); ++pc) {
     const Instruction i = map_.executable().instruction(pc);
+    if (i.op == Opcode::Ret && !watches_.empty()) observed_.set(pc);
     if (i.op != Opcode::Call) continue;
     const vm::TargetKind target = run_.machine().program().target_kind(i.callee);
     const bool writes = target == vm::TargetKind::Kernel || target == vm::TargetKind::Packed || run_.is_kernel_call(pc);
@@ -142,8 +144,12 @@ std::optional<Value> Observer::storage_of(Watch& w, const vm::Machine& m) {
 
 bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const {
   if (frame == w.frame && w.definitions.test(pc)) return true;
-  if (w.storages.empty() || frame >= m.frames().size()) return false;
   const Instruction i = map_.executable().instruction(pc);
+  if (i.op == Opcode::Ret && frame == w.frame + 1 && m.frames().size() == frame) {
+    const Pc next = m.frames()[w.frame].pc;
+    return next > 0 && w.definitions.test(next - 1);
+  }
+  if (w.storages.empty() || frame >= m.frames().size()) return false;
   for (std::size_t a = 0; i.op == Opcode::Call && a < i.args.size(); ++a) {
     if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(RegName(i.arg(a).value()))) continue;
     const Value* v = m.read_register(frame, RegName(i.arg(a).value()));

@@ -339,6 +339,12 @@ Body body_of(BuiltinId id) {
       return adt_field;
     case BuiltinId::NoMatch:
       return no_match;
+    case BuiltinId::RefMake:
+      return ref_make;
+    case BuiltinId::RefRead:
+      return ref_read;
+    case BuiltinId::RefWrite:
+      return ref_write;
     case BuiltinId::BroadcastShape:
       return broadcast_shape;
     case BuiltinId::ReshapedShape:

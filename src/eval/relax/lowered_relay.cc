@@ -1,4 +1,4 @@
-// The `rldb.adt.*` and `rldb.relay.*` functions as the evaluator computes them.
+// The `rldb.adt.*`, `rldb.ref.*` and `rldb.relay.*` functions as the evaluator computes them.
 #include "eval/relax/lowered_relay.h"
 
 #include <algorithm>
@@ -54,6 +54,21 @@ Result<Value> adt_field(const Args& a) {
 Result<Value> no_match(const Args& a) {
   return runtime::fail(ErrorKind::AssertFailed,
                        fmt::format("no arm of the `match?` takes {}", runtime::format_brief(a[0])));
+}
+
+// ---- references ----
+
+Result<Value> ref_make(const Args& a) { return Value(support::make_ref<runtime::Tuple>(std::vector<Value>{a[0]})); }
+
+Result<Value> ref_read(const Args& a) {
+  if (!a[0].is(ValueKind::Tuple) || a[0].as_tuple().fields.size() != 1) return a.wrong(0, "a reference");
+  return a[0].as_tuple().fields.front();
+}
+
+Result<Value> ref_write(const Args& a) {
+  if (!a[0].is(ValueKind::Tuple) || a[0].as_tuple().fields.size() != 1) return a.wrong(0, "a reference");
+  a[0].as_tuple().fields.front() = a[1];
+  return Value(support::make_ref<runtime::Tuple>(std::vector<Value>{}));
 }
 
 // Axis by axis from the right: all that are not 1 are one number.

@@ -113,11 +113,12 @@ std::size_t Tables::shape_of_result(const Function* f, bool from_values) {
 std::size_t Tables::copy() { return add_kernel("copy", "vm_mod_copy_to", {KernelKind::Copy, ""}); }
 
 std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out,
-                                         const TextNames* names) {
+                                         const TextNames* names, TypeOfVariable types) {
   CompiledModule made;
   const std::size_t before = out.error_count();
   Tables tables(ctx, m, made, out);
   tables.names = names;
+  tables.types = std::move(types);
   for (const Definition& d : m->functions) FunctionCompiler(tables, d).run();
   if (out.error_count() > before) return std::nullopt;
   const auto verified = relay_bytecode::verify(made.executable);

@@ -55,7 +55,8 @@ void FunctionCompiler::begin_variable(const Var* v, bool is_parameter) {
   range.begin = bytecode::Pc(std::max<std::size_t>(code_.size(), is_parameter ? 0 : 1));
   range.end = -1;
   range.is_parameter = is_parameter;
-  if (v->annotation) range.type = print_type(v->annotation);
+  const Type* type = v->annotation || !tables_.types ? v->annotation : tables_.types(v);
+  if (type) range.type = print_type(type);
   held_[of_.at(v)].push_back(variables_.size());
   variables_.push_back(std::move(range));
 }

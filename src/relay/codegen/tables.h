@@ -25,6 +25,7 @@ class Tables {
   relay_bytecode::Executable& exe;
   source::Diagnostics& out;
   const TextNames* names = nullptr;  // what the text calls variables
+  TypeOfVariable types;              // what they are, where it does not say that; may be empty
 
  private:
   std::size_t add_constant(runtime::Value tensor);

@@ -95,7 +95,7 @@ class Inference {
   }
   void bind(const Expr* e) {
     if (const auto* l = as<Let>(e)) {
-      unify(bound(l->var), l->value, "the value of the variable");
+      unify(bound(l->var), l->value, "the value of the variable", l);
     } else if (const auto* m = as<Match>(e)) {
       for (const Arm& arm : m->arms) pattern(arm.pattern, typing_.of(m->value), m);
     }
@@ -146,11 +146,11 @@ class Inference {
         return ctx_.reference(typing_.of(cast<RefCreate>(e).value));
       case ExprKind::RefRead: {
         const Type* value = ctx_.hole();
-        unify(ctx_.reference(value), cast<RefRead>(e).reference, "what is read");
+        unify(ctx_.reference(value), cast<RefRead>(e).reference, "what is read", e);
         return value;
       }
       case ExprKind::RefWrite:
-        unify(ctx_.reference(typing_.of(cast<RefWrite>(e).value)), cast<RefWrite>(e).reference, "what is written");
+        unify(ctx_.reference(typing_.of(cast<RefWrite>(e).value)), cast<RefWrite>(e).reference, "what is written", e);
         return ctx_.tuple_type({});
     }
     return ctx_.hole();
@@ -186,12 +186,12 @@ class Inference {
 
   const Type* function(const Function& f) {
     const FunctionType* t = signature(f);
-    unify(t->result, f.body, "the result of the function");
+    unify(t->result, f.body, "the result of the function", &f);
     return t;
   }
 
   const Type* if_expr(const If& e) {
-    unify(ctx_.scalar(DType::Bool()), e.condition, "the condition");
+    unify(ctx_.scalar(DType::Bool()), e.condition, "the condition", &e);
     const Type* joined = solver_.unify(typing_.of(e.consequence), typing_.of(e.alternative));
     if (joined) return joined;
     report(&e, diag::RelayBranches, text(typing_.of(e.consequence)), text(typing_.of(e.alternative)));
@@ -238,7 +238,8 @@ class Inference {
       report(&e, diag::RelayArgumentCount, f->params.size(), e.args.size());
       return f->result;
     }
-    for (std::size_t i = 0; i < e.args.size(); ++i) unify(f->params[i], e.args[i], fmt::format("argument {}", i + 1));
+    for (std::size_t i = 0; i < e.args.size(); ++i)
+      unify(f->params[i], e.args[i], fmt::format("argument {}", i + 1), &e);
     return f->result;
   }
 
@@ -284,7 +285,8 @@ class Inference {
       else if (const Type* joined = solver_.unify(result, typing_.of(arm.body)))
         result = joined;
       else
-        report(arm.body, diag::RelayMismatch, "the value of this arm", text(typing_.of(arm.body)), text(result));
+        report(ctx_.span(arm.body) ? arm.body : &e, diag::RelayMismatch, "the value of this arm",
+               text(typing_.of(arm.body)), text(result));
     }
     if (e.complete) matches_.push_back(&e);
     return result ? result : ctx_.hole();
@@ -326,8 +328,14 @@ class Inference {
 
   // ---- the end ----
 
-  void unify(const Type* want, const Expr* e, std::string_view what) {
-    if (!solver_.unify(want, typing_.of(e))) report(e, diag::RelayMismatch, what, text(typing_.of(e)), text(want));
+  // Names of functions, operators and constructors are one node wherever they stand: `user` has the place.
+  void unify(const Type* want, const Expr* e, std::string_view what, const Expr* user) {
+    if (solver_.unify(want, typing_.of(e))) return;
+    const Expr* at = ctx_.span(e) ? e : user;
+    const auto is_open = [&](const Type* t) { return solver_.head(t)->kind == TypeKind::Hole; };
+    // What is not known yet fits anything but what it is a part of.
+    if (is_open(want) || is_open(typing_.of(e))) return report(at, diag::RelayInfiniteType);
+    report(at, diag::RelayMismatch, what, text(typing_.of(e)), text(want));
   }
 
   void finish() {

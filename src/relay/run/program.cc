@@ -5,6 +5,7 @@
 
 #include "relay/run/kernel_maker.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/relay/ops/infer.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_run.h"
@@ -41,7 +42,13 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   relay::PassEnv env{ctx, out, entry, &named};
   const relay::Module* prepared = relay::prepare_for_vm(env, m);
   if (!prepared) return nullptr;
-  auto compiled = relay::compile_vm(ctx, prepared, out, &named);
+  relay::Typing typing;
+  source::Diagnostics ignored;
+  // Whoever asks for names looks at the program.
+  const bool typed = names && relay::infer_types(ctx, prepared, typing, ignored);
+  relay::TypeOfVariable types;
+  if (typed) types = [&](const relay::Var* v) { return typing.of(v); };
+  auto compiled = relay::compile_vm(ctx, prepared, out, &named, types);
   if (!compiled) return nullptr;
   std::unique_ptr<Program> program(new Program);
   program->ctx_ = &ctx;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "relay/to_relax/branches.h"
-#include "relay/to_relax/types.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 #include "rldb/relay/ir/op_id.h"
@@ -22,7 +21,7 @@ std::vector<const ir::Var*> FunctionTranslator::make_params(ModuleTranslator& sh
     return static_cast<const Expr*>(shared.ctx.var(names.unique_name("d"), shared.ctx.int64()));
   };
   for (const relay::Var* p : f.params) {
-    const ir::Type* type = relax_type(shared.ctx, shared.typing.of(p), open);
+    const ir::Type* type = shared.types.of(shared.typing.of(p), open);
     const ir::Var* v = shared.ctx.var(names.unique_name(name_in_python(p->name)), type);
     shared.ctx.spans().set(v->id, shared.relay.span(p));
     params.push_back(v);
@@ -46,8 +45,8 @@ const ir::Function* FunctionTranslator::function(const relay::Function& f, const
   const ir::SeqExpr* body = blocks_.end_scope(v ? v : ctx_.tuple({}));
   if (!v) return nullptr;
   const relay::Type* type = shared_.typing.of(f.body);
-  const ir::Type* result = closed_type(ctx_, f.result ? f.result : type);
-  const ir::Function* made = ctx_.function(params, body, result, true, attrs);
+  const ir::Type* result = shared_.types.closed(f.result ? f.result : type);
+  const ir::Function* made = ctx_.function(params, body, result, shared_.types.pure(), attrs);
   place(&f);
   return made;
 }
@@ -60,7 +59,7 @@ const ir::Function* FunctionTranslator::expression(const relay::Expr* e, std::sp
   std::vector<const ir::Var*> params;
   const auto open = [&] { return static_cast<const Expr*>(ctx_.var(blocks_.unique_name("d"), ctx_.int64())); };
   for (const relay::Var* v : free) {
-    const ir::Type* type = relax_type(ctx_, shared_.typing.of(v), open);
+    const ir::Type* type = shared_.types.of(shared_.typing.of(v), open);
     params.push_back(ctx_.var(blocks_.unique_name(name_in_python(v->name)), type));
     values_[v] = params.back();
   }
@@ -69,7 +68,8 @@ const ir::Function* FunctionTranslator::expression(const relay::Expr* e, std::sp
   if (v) v = blocks_.normalize_leaf(v);
   const ir::SeqExpr* body = blocks_.end_scope(v ? v : ctx_.tuple({}));
   if (!v) return nullptr;
-  const ir::Function* made = ctx_.function(params, body, closed_type(ctx_, shared_.typing.of(e)), true, attrs);
+  const ir::Function* made =
+      ctx_.function(params, body, shared_.types.closed(shared_.typing.of(e)), shared_.types.pure(), attrs);
   place(e);
   return made;
 }
@@ -169,7 +169,7 @@ const Expr* FunctionTranslator::made(const relay::Expr* e) {
     case relay::ExprKind::RefCreate:
     case relay::ExprKind::RefRead:
     case relay::ExprKind::RefWrite:
-      return fail(e, source::message(diag::RelayNotTranslated, "a reference"));
+      return reference_call(e);
     case relay::ExprKind::Var:
     case relay::ExprKind::GlobalVar:
     case relay::ExprKind::Constant:
@@ -266,15 +266,15 @@ const Expr* FunctionTranslator::local_function(const relay::Function& f) {
     types.push_back(params[i]->type);
     values_[f.params[i]] = params[i];
   }
-  const ir::Type* result = closed_type(ctx_, f.result ? f.result : shared_.typing.of(f.body));
+  const ir::Type* result = shared_.types.closed(f.result ? f.result : shared_.typing.of(f.body));
   const auto let = named_.find(&f);
   const std::string name = let == named_.end() ? "fn" : name_in_python(let->second->name);
-  const ir::Var* v = ctx_.var(blocks_.unique_name(name), ctx_.func_type(types, result, true));
+  const ir::Var* v = ctx_.var(blocks_.unique_name(name), ctx_.func_type(types, result, shared_.types.pure()));
   // It may call itself.
   if (let != named_.end()) values_[let->second] = v;
   const ir::SeqExpr* body = branch([&] { return value(f.body); });
   if (!body) return nullptr;
-  blocks_.append(ctx_.binding(v, ctx_.function(params, body, result, true, {})));
+  blocks_.append(ctx_.binding(v, ctx_.function(params, body, result, shared_.types.pure(), {})));
   return v;
 }
 
@@ -286,6 +286,26 @@ const Expr* FunctionTranslator::projection(const relay::Projection& e) {
   const auto made = ctx_.tuple_get(tuple, e.index);
   if (!made.ok()) return fail(&e, made.error());
   return refined(bound(*made, hint_of(&e)), shared_.typing.of(&e));
+}
+
+const Expr* FunctionTranslator::reference_call(const relay::Expr* e) {
+  std::string_view callee = builtin::RefMake;
+  if (e->kind == relay::ExprKind::RefRead) callee = builtin::RefRead;
+  if (e->kind == relay::ExprKind::RefWrite) callee = builtin::RefWrite;
+  Exprs args;
+  bool known = true;
+  relay::for_each_operand(e, [&](const relay::Expr* x) {
+    const Expr* v = known ? operand(x, e) : nullptr;
+    known = v != nullptr;
+    if (known) args.push_back(bound(v));
+  });
+  if (!known) return nullptr;
+  // Not a pure call: a read gives what was written last.
+  const ir::Type* type = ctx_.any();
+  if (e->kind == relay::ExprKind::RefWrite) type = ctx_.tuple_type({});
+  const std::vector<const ir::Type*> types{type};
+  const Expr* made = blocks_.emit(ctx_.call_typed(ctx_.extern_func(callee), args, type, {}, types), hint_of(e));
+  return refined(made, shared_.typing.of(e));
 }
 
 const Expr* FunctionTranslator::if_expr(const relay::If& e) {
@@ -317,16 +337,16 @@ const Expr* FunctionTranslator::packed(std::string_view builtin, const Exprs& ar
 }
 
 const ir::Type* FunctionTranslator::with_new_dims(const relay::Type* t) {
-  return relax_type(ctx_, t,
-                    [&] { return static_cast<const Expr*>(ctx_.var(blocks_.unique_name("d"), ctx_.int64())); });
+  return shared_.types.of(t,
+                          [&] { return static_cast<const Expr*>(ctx_.var(blocks_.unique_name("d"), ctx_.int64())); });
 }
 
 namespace {
 
 // Does the value's type say all that the wanted one says?
-bool says_enough(ir::Context& ctx, const ir::Type* have, const relay::Type* want) {
+bool says_enough(const Types& types, const ir::Type* have, const relay::Type* want) {
   const auto* tensor = relay::as<relay::TensorType>(want);
-  if (!tensor) return have->kind != ir::TypeKind::Any || closed_type(ctx, want)->kind == ir::TypeKind::Any;
+  if (!tensor) return have->kind != ir::TypeKind::Any || types.closed(want)->kind == ir::TypeKind::Any;
   const auto* t = ir::as<ir::TensorType>(have);
   if (!t || !t->has_shape || t->shape.size() != tensor->shape.size()) return false;
   for (std::size_t i = 0; i < t->shape.size(); ++i)
@@ -346,7 +366,7 @@ const Expr* FunctionTranslator::refined(const Expr* e, const relay::Type* t) {
     for (int i = 0; i < tensor->ndim; ++i) dims.push_back(ctx_.var(blocks_.unique_name("d"), ctx_.int64()));
     return blocks_.emit_match_cast(e, ctx_.tensor(dims, tensor->dtype), "gv");
   }
-  if (ir::isa<ir::Tuple>(e) || says_enough(ctx_, have, t)) return e;
+  if (ir::isa<ir::Tuple>(e) || says_enough(shared_.types, have, t)) return e;
   if (const auto* tensor = relay::as<relay::TensorType>(t)) {
     // Dims that are known by name keep it.
     const auto* known = ir::as<ir::TensorType>(have);

@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "relay/to_relax/branches.h"
-#include "relay/to_relax/types.h"
 #include "rldb/ir/op/call_packed.h"
+#include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::to_relax {
@@ -24,9 +24,34 @@ std::string name_in_python(std::string_view name) {
   return made;
 }
 
+// Then none of its functions is taken to be pure: a function value may come from anywhere.
+static bool uses_references(const relay::Module& module) {
+  relay::NodeSet seen;
+  std::vector<const relay::Expr*> open;
+  for (const relay::Definition& d : module.functions) open.push_back(d.function);
+  if (module.body) open.push_back(module.body);
+  while (!open.empty()) {
+    support::poll();
+    const relay::Expr* e = open.back();
+    open.pop_back();
+    if (e->kind == relay::ExprKind::RefCreate || e->kind == relay::ExprKind::RefRead ||
+        e->kind == relay::ExprKind::RefWrite)
+      return true;
+    if (seen.insert(e)) relay::for_each_operand(e, [&](const relay::Expr* x) { open.push_back(x); });
+  }
+  return false;
+}
+
 ModuleTranslator::ModuleTranslator(ir::Context& ctx, const relay::Context& relay, const relay::Module& module,
                                    const relay::Typing& typing, source::Diagnostics& out)
-    : ctx(ctx), relay(relay), module(module), typing(typing), out(out), builder(ctx), kernels(ctx, builder) {}
+    : ctx(ctx),
+      relay(relay),
+      module(module),
+      typing(typing),
+      out(out),
+      types(ctx, !uses_references(module)),
+      builder(ctx),
+      kernels(ctx, builder) {}
 
 const ir::GlobalVar* ModuleTranslator::global(std::string_view name) const {
   const auto found = globals_.find(name);
@@ -46,10 +71,10 @@ const ir::Module* ModuleTranslator::run() {
     while (!taken.insert(name).second) name += "_";
     ir::BlockBuilder names(ctx);
     std::vector<const ir::Var*> params = FunctionTranslator::make_params(*this, *d.function, names);
-    std::vector<const ir::Type*> types;
-    for (const ir::Var* p : params) types.push_back(p->type);
+    std::vector<const ir::Type*> param_types;
+    for (const ir::Var* p : params) param_types.push_back(p->type);
     const relay::Type* result = d.function->result ? d.function->result : typing.of(d.function->body);
-    const ir::Type* type = ctx.func_type(types, closed_type(ctx, result), true);
+    const ir::Type* type = ctx.func_type(param_types, types.closed(result), types.pure());
     globals_.emplace(d.name->name, ctx.global_var(name, type));
     params_.emplace(d.name->name, std::move(params));
     builder.set(ctx.str(name), ctx.extern_func(name));  // keeps the name until the body is there
@@ -74,12 +99,12 @@ const ir::GlobalVar* ModuleTranslator::constructor(const relay::Constructor& c) 
   if (const auto found = constructors_.find(c.name); found != constructors_.end()) return found->second;
   ir::BlockBuilder blocks(ctx);
   std::vector<const ir::Var*> params;
-  std::vector<const ir::Type*> types;
+  std::vector<const ir::Type*> field_types;
   Exprs args{ctx.extern_func(builtin::AdtMake), ctx.string(c.name)};
   for (const relay::Type* t : c.fields) {
     const auto open = [&] { return static_cast<const Expr*>(ctx.var(blocks.unique_name("d"), ctx.int64())); };
-    params.push_back(ctx.var(blocks.unique_name("field"), relax_type(ctx, t, open)));
-    types.push_back(params.back()->type);
+    params.push_back(ctx.var(blocks.unique_name("field"), types.of(t, open)));
+    field_types.push_back(params.back()->type);
     args.push_back(params.back());
   }
   blocks.begin_scope();
@@ -88,7 +113,7 @@ const ir::GlobalVar* ModuleTranslator::constructor(const relay::Constructor& c) 
   const ir::SeqExpr* body = blocks.end_scope(v);
   const std::string_view name = ctx.str(builder.unique_name(name_in_python(c.name)));
   builder.set(name, ctx.function(params, body, ctx.any(), true, {}));
-  return constructors_[c.name] = ctx.global_var(name, ctx.func_type(types, ctx.any(), true));
+  return constructors_[c.name] = ctx.global_var(name, ctx.func_type(field_types, ctx.any(), true));
 }
 
 std::vector<const relay::Var*> free_variables(const relay::Expr* root) {

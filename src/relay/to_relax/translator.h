@@ -6,6 +6,7 @@
 
 #include "relay/to_relax/op_call.h"
 #include "relay/to_relax/scopes.h"
+#include "relay/to_relax/types.h"
 #include "rldb/relay/to_relax.h"
 
 namespace rldb::to_relax {
@@ -26,6 +27,7 @@ class ModuleTranslator {
   const relay::Module& module;
   const relay::Typing& typing;
   source::Diagnostics& out;
+  const Types types;
   ir::ModuleBuilder builder;
   ops::Legalizer kernels;
 
@@ -96,6 +98,8 @@ class FunctionTranslator {
 
   const ir::Expr* bound(const ir::Expr* e, std::string_view hint = "gv");
   const ir::Expr* packed(std::string_view builtin, const Exprs& args, const ir::Type* type);
+  // Of a reference: its value is looked up, or replaced, in the order of the bindings.
+  const ir::Expr* reference_call(const relay::Expr* e);
   // With what inference knows of it: dims that the value's type does not have are checked or get names.
   const ir::Expr* refined(const ir::Expr* e, const relay::Type* t);
   // A tuple that is written out, so that each field is refined.

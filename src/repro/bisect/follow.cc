@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "repro/bisect/learn.h"
 #include "repro/values.h"
@@ -16,6 +17,7 @@
 namespace rldb::repro {
 
 using runtime::Value;
+using runtime::ValueKind;
 
 namespace {
 
@@ -40,9 +42,9 @@ Meant meant_by(std::string_view name) {
 
 // Sums of other orders: of the mean size of a tensor's elements, what all of them may be off by. An element that is
 // small because large ones cancelled out is off by more than its own size allows.
-constexpr double kRounding = 256;
+constexpr double kRounding = 256, kUsualRounding = 16;
 
-bool is_rounding(const Value& a, const TensorDifference& d) {
+bool is_rounding(const Value& a, const TensorDifference& d, double most = kRounding) {
   if (!d.kind.empty() || d.nan_a + d.nan_b + d.inf_a + d.inf_b > 0) return false;
   const runtime::Tensor& t = a.as_tensor();
   if (!t.dtype().is_float() || t.dtype().lanes != 1) return false;
@@ -51,7 +53,7 @@ bool is_rounding(const Value& a, const TensorDifference& d) {
     if (std::isfinite(t.at(i))) sum += t.at(i) * t.at(i);
   const double mean = std::sqrt(sum / double(std::max<std::int64_t>(1, t.element_count())));
   const double epsilon = t.dtype().bits >= 64 ? 0x1p-52 : t.dtype().bits >= 32 ? 0x1p-23 : 0x1p-10;
-  return d.max_abs <= kRounding * epsilon * mean;
+  return d.max_abs <= most * epsilon * mean;
 }
 
 // Of the largest value of a tensor, what a coarse computation may be off by.
@@ -88,11 +90,49 @@ std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, st
   return out;
 }
 
+bool is_plain_float(const runtime::Tensor& t) { return t.dtype().is_float() && t.dtype().lanes == 1; }
+
+void store(const runtime::Tensor& t, std::int64_t i, double value) {
+  runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), value);
+}
+
+bool is_plain_integer(const runtime::Tensor& t) {
+  return (t.dtype().is_int() || t.dtype().is_uint()) && !t.dtype().is_bool() && t.dtype().lanes == 1 &&
+         t.dtype().bits >= 8;
+}
+
+// Of 0 to 9. Products of two of them are in range, so that nothing depends on how an overflow goes.
+void widen(const runtime::Tensor& t) {
+  const int bits = t.dtype().bits;
+  const std::int64_t step = bits >= 64 ? (1 << 29) + 3 : bits == 32 ? 6700 : bits == 16 ? 29 : 2;
+  const std::int64_t least = t.dtype().is_uint() ? 0 : -4;
+  for (std::int64_t i = 0; i < t.element_count(); ++i) {
+    std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
+    runtime::store_int(at, t.dtype(), (runtime::load_as_int(at, t.dtype()) + least) * step);
+  }
+}
+
+// Far over what an exponential may be given, but no sum of products overflows.
+constexpr double kLarge = 200, kLargeInHalf = 16;
+
+// An element is finite on one side alone, and no rounding could take it over the limit of the format.
+bool overflows_on_one_side(const Value& a, const Value& b) {
+  if (!a.is(ValueKind::Tensor) || !b.is(ValueKind::Tensor)) return false;
+  const runtime::Tensor &x = a.as_tensor(), &y = b.as_tensor();
+  if (!is_plain_float(x) || x.dtype() != y.dtype() || x.element_count() != y.element_count()) return false;
+  const double limit = x.dtype().bits == 16 && !x.dtype().is_bfloat16() ? 0x1p12 : 0x1p100;
+  for (std::int64_t i = 0; i < x.element_count(); ++i) {
+    const double p = x.at(i), q = y.at(i);
+    if (std::isfinite(p) != std::isfinite(q) && std::fabs(std::isfinite(p) ? p : q) < limit) return true;
+  }
+  return false;
+}
+
 // NaN or infinite elements of a result. Where the values are not, a difference does not show.
 std::int64_t not_finite(const Value& result) {
   std::int64_t n = 0;
   for_each_tensor(result, [&](const runtime::Tensor& t) {
-    if (!t.dtype().is_float() || t.dtype().lanes != 1) return;
+    if (!is_plain_float(t)) return;
     for (std::int64_t i = 0; i < t.element_count(); ++i) n += !std::isfinite(t.at(i));
   });
   return n;
@@ -101,9 +141,8 @@ std::int64_t not_finite(const Value& result) {
 // Floats of [-1, 1) become those of [0, 1]: a variance and what a logarithm is taken of are not negative.
 void make_positive(const Value& v) {
   for_each_tensor(v, [](const runtime::Tensor& t) {
-    if (!t.dtype().is_float() || t.dtype().lanes != 1) return;
-    for (std::int64_t i = 0; i < t.element_count(); ++i)
-      runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), std::fabs(t.at(i)));
+    if (!is_plain_float(t)) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i) store(t, i, std::fabs(t.at(i)));
   });
 }
 
@@ -167,6 +206,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   }
   Outcome outcome = run_somehow(stage, at, program);
   if (outcome.ran && !follows) prefer_finite(outcome, program);
+  if (outcome.ran && !follows && kind_ == Inputs::Other) prefer_wide(outcome, program);
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
   if (outcome.ran && !follows) outcome.not_run = nothing_to_compare(outcome.result);
   if (!outcome.not_run.empty()) {
@@ -184,6 +224,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     why = fmt::format("`{}` changes values", stage.pass);
     next.reference = outcome;
   }
+  if (follows && why.empty()) note_rounding(i, next.reference, outcome);
   if (at.baseline != kNoStage && !why.empty()) note(fmt::format("compared anew from {} on: {}", stage.file, why));
   const Step step = why.empty() && follows ? Step::Agrees : Step::Anew;
   if (follows && std::find(out_.compared.begin(), out_.compared.end(), function) == out_.compared.end())
@@ -280,8 +321,10 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
   for (const session::Argument& a : *made) {
     program.args.push_back(a.value);
     made_up_.push_back(a.generated);
-    if (other_way_ && a.generated) turn_round(a.value);
+    if (kind_ == Inputs::Other && a.generated) turn_round(a.value);
   }
+  if (kind_ == Inputs::Large) make_large(program);
+  if (kind_ == Inputs::Other) make_weights_small(program);
   return true;
 }
 
@@ -297,6 +340,26 @@ void Follower::prefer_finite(Outcome& outcome, Program& program) {
   if (!second.ran || not_finite(second.result) >= lost) return;
   outcome = std::move(second);
   program = std::move(positive);
+}
+
+// Integers that are negative and more than the next narrower dtype holds, where the program runs on them: they index
+// nothing.
+void Follower::prefer_wide(Outcome& outcome, Program& program) {
+  constexpr std::size_t kMaxParameters = 8;
+  if (keep_integers_ || !session_.options().check_bounds) return;
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < program.args.size() && tried < kMaxParameters; ++i) {
+    if (!made_up_[i] || !program.args[i].is(ValueKind::Tensor) || !is_plain_integer(program.args[i].as_tensor()))
+      continue;
+    ++tried;
+    Program wide = program;
+    wide.args = copies(program.args);
+    widen(wide.args[i].as_tensor());
+    Outcome second = execute(wide);
+    if (!second.ran || not_finite(second.result) > not_finite(outcome.result)) continue;
+    outcome = std::move(second);
+    program = std::move(wide);
+  }
 }
 
 Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& program) {
@@ -351,6 +414,46 @@ Outcome Follower::execute(const Program& program) {
   return o;
 }
 
+void Follower::make_large(Program& program) const {
+  for (std::size_t i = 0; i < program.args.size(); ++i) {
+    if (!made_up_[i] || !program.args[i].is(runtime::ValueKind::Tensor)) continue;
+    const runtime::Tensor& t = program.args[i].as_tensor();
+    if (!is_plain_float(t) || t.dtype().bits < 16) continue;
+    const double times = t.dtype().bits == 16 && !t.dtype().is_bfloat16() ? kLargeInHalf : kLarge;
+    for (std::int64_t k = 0; k < t.element_count(); ++k) store(t, k, t.at(k) * times);
+    return;
+  }
+}
+
+// Sums of products with them are about as large as what they are multiplied with.
+void Follower::make_weights_small(Program& program) const {
+  bool is_data = true;
+  for (std::size_t i = 0; i < program.args.size(); ++i) {
+    if (!made_up_[i]) continue;
+    for_each_tensor(program.args[i], [&](const runtime::Tensor& t) {
+      if (!is_plain_float(t)) return;
+      if (std::exchange(is_data, false) || t.ndim() < 2 || t.element_count() == 0) return;
+      const double by = std::sqrt(3.0 * double(t.shape()[0]) / double(t.element_count()));
+      for (std::int64_t k = 0; by < 1 && k < t.element_count(); ++k) store(t, k, t.at(k) * by);
+    });
+  }
+}
+
+// What is no difference yet, but more than sums of other orders make of it mostly. Told once.
+void Follower::note_rounding(std::size_t stage, const Outcome& reference, const Outcome& o) {
+  if (kind_ != Inputs::Usual || out_.rounding) return;
+  Tolerances exact;
+  exact.exact = true;
+  std::vector<Value> a, b;
+  flatten(reference.result, a);
+  flatten(o.result, b);
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (is_opaque(a[i])) continue;
+    const auto d = difference(a[i], b[i], exact);
+    if (d && !is_rounding(a[i], *d, kUsualRounding)) out_.rounding = {stage, *d};
+  }
+}
+
 bool Follower::differs(const Outcome& reference, const Outcome& o) const {
   if (!o.ran) return true;
   std::vector<Value> a, b;
@@ -361,6 +464,10 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (is_opaque(a[i])) continue;
     const auto d = difference(a[i], b[i], tolerances_);
+    if (kind_ == Inputs::Large) {
+      if (d && overflows_on_one_side(a[i], b[i])) return true;
+      continue;
+    }
     if (d && (given || !is_rounding(a[i], *d))) return true;
   }
   return false;
@@ -368,6 +475,7 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
 
 bool Follower::is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const {
   const Meant meant = meant_by(stage.pass);
+  if (meant == Meant::Coarse && kind_ != Inputs::Usual) return o.ran;  // fewer bits hold no such numbers
   if (!o.ran || meant != Meant::Coarse) return o.ran && meant == Meant::Any;
   std::vector<Value> a, b;
   flatten(reference.result, a);

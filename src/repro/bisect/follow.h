@@ -49,8 +49,17 @@ class Follower {
   };
   Step attempt(std::size_t stage, const std::string& function, Point& at, Program& tried);
 
-  // Conditions that are made up are the other way round: the branches that were not taken.
-  void set_other_way(bool on) { other_way_ = on; }
+  // What is made up for the parameters.
+  enum class Inputs {
+    Usual,
+    // Conditions are the other way round: the branches that were not taken; integers are large where they may be;
+    // weights are so small that what comes of them saturates nothing.
+    Other,
+    Large,  // the first floats are so large that only results that overflow on one side count
+  };
+  void set_inputs(Inputs inputs) { kind_ = inputs; }
+  // Whatever the inputs are: a kernel runs as often as some integer says.
+  void keep_integers(bool keep) { keep_integers_ = keep; }
 
   bool runs(std::size_t stage) const { return out_.stages[stage].module && out_.stages[stage].not_runnable.empty(); }
   bool has_run(std::size_t stage) const { return ran_[stage]; }
@@ -72,6 +81,10 @@ class Follower {
   Outcome run_somehow(const Stage& stage, const Point& at, Program& program);
   Outcome execute(const Program& program);
   const ir::Module* with_earlier_kernels(const ir::Module* module, const ir::Module* earlier);
+  void make_large(Program& program) const;
+  void make_weights_small(Program& program) const;
+  void note_rounding(std::size_t stage, const Outcome& reference, const Outcome& o);
+  void prefer_wide(Outcome& outcome, Program& program);
   bool differs(const Outcome& reference, const Outcome& o) const;
   bool is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const;
   void skip(std::size_t stage, std::string why);
@@ -85,7 +98,8 @@ class Follower {
   std::vector<bool> ran_;
   std::string last_reason_;
   std::vector<bool> made_up_;  // the arguments that `make_arguments` made
-  bool other_way_ = false;
+  Inputs kind_ = Inputs::Usual;
+  bool keep_integers_ = false;
   bool earlier_kernels_ = false;  // it was noted that they stand in
 };
 

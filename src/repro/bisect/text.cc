@@ -57,6 +57,9 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
         fmt::format("{} agree on {}{}\n{}", runnable == b.stages.size() ? "all stages" : "all stages that can be run",
                     fmt::join(b.compared, ", "),
                     b.anew.empty() ? "" : ", in parts that were not compared with each other", memory_of(b.memory));
+  if (b.verdict == Verdict::Agree && b.rounding)
+    text += fmt::format("close, not equal: {} (`--exact` or smaller tolerances say what differs first): {}\n",
+                        b.stages[b.rounding->first].file, to_string(b.rounding->second));
   if (b.verdict == Verdict::Found) {
     const Stage& good = b.stages[b.good];
     const Stage& bad = b.stages[b.bad];
@@ -66,6 +69,7 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     text += fmt::format("function: {}\n", b.function);
     if (b.comparison.verdict != Comparison::Verdict::Differs)
       text += "the values agree on these inputs; memory is used wrongly from there on\n";
+    if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";
     if (!b.dims.empty()) text += fmt::format("symbolic dims: {}\n", b.dims);
     if (b.comparison.verdict != Comparison::Verdict::CannotTell)
       text += to_string(b.comparison, good.file, bad.file) + "\n";

@@ -10,6 +10,7 @@
 #include "repro/dims.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 #include "rldb/repro/planner.h"
 #include "rldb/support/cancel.h"
 
@@ -20,13 +21,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Step = Follower::Step;
 
+using Inputs = Follower::Inputs;
+
 struct Dims {
   std::int64_t value;
-  bool apart = false;         // several symbolic dims are different numbers
-  bool other_inputs = false;  // one element that is wrong may be lost on the way, with some inputs
+  bool apart = false;             // several symbolic dims are different numbers
+  Inputs inputs = Inputs::Usual;  // with some, one element that is wrong is lost on the way
 };
-constexpr Dims kDims[] = {{7, true}, {7}, {7, false, true}, {1}, {16}, {2}};
-constexpr Dims kStaticDims[] = {{7}, {7, false, true}};
+constexpr Dims kDims[] = {{7, true}, {7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}, {1}, {16}, {2}};
+constexpr Dims kStaticDims[] = {{7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}};
 constexpr std::uint64_t kOtherInputs = 0x5eed;
 // Tried only while no stage runs with the others: sizes that programs like to ask for.
 constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
@@ -60,6 +63,8 @@ class TraceBisector {
     }
     order_stages();
     open_ = has_open_dims(first->module);
+    follower_.keep_integers(
+        std::any_of(order_.begin(), order_.end(), [&](std::size_t i) { return has_loops_by_data(i); }));
     std::vector<Tried> functions;
     for (const std::string& name : functions_of(first->module))
       if (what_.function.empty() || name == what_.function) functions.push_back({name, 0, false, {}, {}});
@@ -135,6 +140,25 @@ class TraceBisector {
     });
   }
 
+  // With any integer such a kernel might not end.
+  bool has_loops_by_data(std::size_t stage) const {
+    bool found = false;
+    const auto reads = [&](const ir::Expr* e) {
+      ir::walk(e, [&](const ir::Node* n) {
+        found = found || ir::as<ir::BufferLoad>(n);
+        return !found;
+      });
+    };
+    for (const ir::ModuleEntry& e : out_.stages[stage].module->entries)
+      if (const auto* kernel = ir::as<ir::PrimFunc>(e.function))
+        ir::walk(kernel->body, [&](const ir::Node* n) {
+          found = found || ir::as<ir::WhileStmt>(n);
+          if (const auto* loop = ir::as<ir::ForStmt>(n)) reads(loop->min), reads(loop->extent);
+          return !found;
+        });
+    return found;
+  }
+
   // A stage that is the one before again needs no run.
   void order_stages() {
     const ir::Module* last = nullptr;
@@ -189,9 +213,10 @@ class TraceBisector {
   bool choose(const Dims& dims, const ir::Function* f) {
     session_.options().default_dim = dims.value;
     if (dims.apart && !tell_dims_apart(session_.options(), f)) return false;
-    if (dims.other_inputs && made_up_constants()) return false;
-    if (dims.other_inputs) session_.options().seed ^= kOtherInputs;
-    follower_.set_other_way(dims.other_inputs);
+    if (dims.inputs == Inputs::Other && made_up_constants()) return false;
+    if (dims.inputs == Inputs::Other) session_.options().seed ^= kOtherInputs;
+    follower_.set_inputs(dims.inputs);
+    is_large_ = dims.inputs == Inputs::Large;
     return true;
   }
 
@@ -284,11 +309,20 @@ class TraceBisector {
     out_.function = program.function;
     const Trace good = record(session_, at_.program);
     const Trace bad = record(session_, program);
-    out_.comparison = compare(session_.context(), good, bad, tolerances_);
+    out_.large = is_large_;
+    out_.comparison = compare(session_.context(), good, bad, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
     out_.memory = memory_of(bad, true);
     out_.good_program = at_.program;
     out_.bad_program = program;
     return true;
+  }
+
+  // What comes of large numbers has large rounding errors.
+  static Tolerances of_large_numbers(Tolerances t) {
+    constexpr double kRough = 0.05;
+    if (!t.rtol) t.rtol = kRough;
+    if (!t.atol) t.atol = kRough;
+    return t;
   }
 
   static std::vector<Finding> memory_of(const Trace& trace, bool unwritten) {
@@ -343,6 +377,7 @@ class TraceBisector {
   std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
   std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
   bool open_ = false;               // there are symbolic dims
+  bool is_large_ = false;           // the numbers that are tried
   std::vector<std::size_t> order_;  // stages that may run, without repetitions
   std::string name_;
   Point at_;

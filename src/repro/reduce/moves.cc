@@ -52,17 +52,6 @@ class Replace : public ir::Rewriter {
   const ir::VarMap& by_;
 };
 
-const ir::Module* replace(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::VarMap& by,
-                          const std::vector<const ir::Var*>& new_params) {
-  const ir::Function* f = function_of(module, name);
-  Replace rewriter(ctx, by);
-  const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
-  if (!body) return nullptr;
-  std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
-  params.insert(params.end(), new_params.begin(), new_params.end());
-  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, params, body)), name);
-}
-
 // The body up to a binding, whose value is the result. The variable has to be seen outside of its block.
 const ir::Module* cut_at(ir::Context& ctx, const ir::Module* module, const std::string& name, std::size_t index) {
   const ir::Function* f = function_of(module, name);
@@ -133,6 +122,17 @@ const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Functi
 }
 
 }  // namespace
+
+const ir::Module* replace(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::VarMap& by,
+                          const std::vector<const ir::Var*>& new_params) {
+  const ir::Function* f = function_of(module, name);
+  Replace rewriter(ctx, by);
+  const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
+  if (!body) return nullptr;
+  std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+  params.insert(params.end(), new_params.begin(), new_params.end());
+  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, params, body)), name);
+}
 
 bool holds_values(const ir::Type* t) {
   if (as<ir::TensorType>(t)) return true;

@@ -31,6 +31,12 @@ std::vector<Candidate> bindings_to_parameters(ir::Context& ctx, const ir::Module
                                               std::size_t size);
 // One binding is replaced by an operand of its type.
 std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Runs of `size` bindings of branches and local functions are replaced by what they read, or single ones by a
+// parameter.
+std::vector<Candidate> inner_bindings(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                      std::size_t size);
+// Of the longest branch or local function.
+std::size_t count_inner_bindings(const ir::Module* module, const std::string& name);
 // One of several results is left, or one is a value that it is computed from.
 std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // Private functions inlined, parameters that nobody reads dropped.
@@ -60,6 +66,9 @@ std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
 // Dims that are numbers, one number everywhere at a time, made small.
 std::vector<std::int64_t> static_dims(const ir::Module* module);
 
+// Without the bindings of these variables, what they are mapped to in their place; the parameters are added.
+const ir::Module* replace(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::VarMap& by,
+                          const std::vector<const ir::Var*>& new_params);
 // It is a tensor, or a tuple of such.
 bool holds_values(const ir::Type* t);
 // The function, its result of the type that its body has now.

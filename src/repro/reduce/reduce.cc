@@ -128,6 +128,10 @@ class Reducer {
       });
       if (size <= 1) break;
     }
+    for (std::size_t size = count_inner_bindings(out_.module, name); size > 0; size /= 2)
+      repeat_in(name, [size](ir::Context& ctx, const ir::Module* module, const std::string& function) {
+        return inner_bindings(ctx, module, function, size);
+      });
     for (const Moves moves : kThen) repeat_in(name, moves);
   }
 

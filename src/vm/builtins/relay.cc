@@ -1,4 +1,5 @@
-// What programs translated from Relay call: values of algebraic data types, and shapes that Relay knows when it runs.
+// What programs translated from Relay call: values of algebraic data types, references, and shapes that Relay knows
+// when it runs.
 #include <algorithm>
 
 #include "vm/builtins/args.h"
@@ -45,6 +46,33 @@ Result<Value> builtin_NoMatch(const CallSite&, PackedArgs args) {
   RLDB_ARGS(NoMatch);
   return runtime::fail(ErrorKind::AssertFailed,
                        fmt::format("no arm of the `match?` takes {}", runtime::format_brief(a[0])));
+}
+
+namespace {
+
+Result<Value*> referred(const Args& a) {
+  if (a[0].is(ValueKind::Tuple) && a[0].as_tuple().fields.size() == 1) return &a[0].as_tuple().fields[0];
+  return a.wrong(0, "a reference");
+}
+
+}  // namespace
+
+Result<Value> builtin_RefMake(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RefMake);
+  return Value::of_tuple({a[0]});
+}
+
+Result<Value> builtin_RefRead(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RefRead);
+  RLDB_TRY(const Value* v, referred(a));
+  return *v;
+}
+
+Result<Value> builtin_RefWrite(const CallSite&, PackedArgs args) {
+  RLDB_ARGS(RefWrite);
+  RLDB_TRY(Value * v, referred(a));
+  *v = a[1];
+  return Value::of_tuple({});
 }
 
 Result<Value> builtin_BroadcastShape(const CallSite&, PackedArgs args) {

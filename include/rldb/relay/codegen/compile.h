@@ -2,6 +2,7 @@
 // that its kernels are made from. Users: relay/run, tests.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "rldb/relay/bytecode/executable.h"
@@ -34,8 +35,11 @@ struct CompiledModule {
   std::vector<Kernel> kernels;  // by index of the primitive
 };
 
-// Nothing: diagnosed. `names`: what the text calls variables, for debug info.
+// What a variable is that the text gives no type; null: not known.
+using TypeOfVariable = std::function<const Type*(const Var*)>;
+
+// Nothing: diagnosed. `names`, `types`: what the text calls variables, and what they are, for debug info.
 std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out,
-                                         const TextNames* names = nullptr);
+                                         const TextNames* names = nullptr, TypeOfVariable types = nullptr);
 
 }  // namespace rldb::relay

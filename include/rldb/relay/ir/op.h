@@ -18,6 +18,7 @@ struct AttrField {
   std::string_view name;
   FieldKind kind;
   std::optional<std::string_view> fallback;  // as it is printed; none: the attribute has to be given
+  bool always = false;                       // printed even when it is the fallback
 };
 
 struct AttributesInfo {

@@ -56,7 +56,10 @@ AttrField read_field(std::string_view text) {
       text.substr(0, colon),
       kind_of(text.substr(colon + 1, equals == std::string_view::npos ? std::string_view::npos : equals - colon - 1)),
       std::nullopt};
-  if (equals != std::string_view::npos) field.fallback = text.substr(equals + 1);
+  if (equals == std::string_view::npos) return field;
+  field.always = text.ends_with('!');
+  if (field.always) text.remove_suffix(1);
+  field.fallback = text.substr(equals + 1);
   return field;
 }
 

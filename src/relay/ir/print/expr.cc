@@ -34,8 +34,6 @@ void for_each_dataflow_operand(const Expr* e, F&& f) {
   }
 }
 
-bool has_attributes(const Call& e) { return !e.attrs.empty() || e.attrs_object; }
-
 }  // namespace
 
 std::string indented(std::string_view text) {
@@ -192,10 +190,11 @@ std::string Printer::call(const Call& e) {
     if (!args.empty()) args += ", ";
     args += use(a, false);
   }
-  if (has_attributes(e)) {
-    if (!args.empty()) args += ", ";
-    args += e.attrs_object ? values_.meta().object(e.attrs_object) : values_.attrs(e.attrs);
-  }
+  const auto* op = as<Op>(e.callee);
+  const std::string attrs = e.attrs_object ? values_.meta().object(e.attrs_object)
+                            : op           ? values_.attrs_of(*op->info, e.attrs)
+                                           : values_.attrs(e.attrs);
+  args += (args.empty() || attrs.empty() ? "" : ", ") + attrs;
   const auto* constructor = as<Constructor>(e.callee);
   if (constructor && constructor->fields.empty()) return std::string(constructor->name);
   return use(e.callee, false) + "(" + args + ")";

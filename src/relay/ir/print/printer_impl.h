@@ -30,6 +30,8 @@ class Values {
   std::string type(const Type* t);
   std::string attr(const AttrValue* value);
   std::string attrs(Span<NamedAttr> attrs);  // `a=1, b=2`
+  // Those of a call, with what the operator's row always prints.
+  std::string attrs_of(const OpInfo& op, Span<NamedAttr> given);
   // Of a scalar; empty when no literal says it.
   static std::string literal(const runtime::Tensor& scalar);
   MetaReferences& meta() { return meta_; }

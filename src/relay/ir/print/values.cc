@@ -1,6 +1,7 @@
 // Types, attributes, literals.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -144,6 +145,25 @@ std::string Values::attr(const AttrValue* v) {
 std::string Values::attrs(Span<NamedAttr> attrs) {
   std::string text;
   for (const NamedAttr& a : attrs) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", a.name, attr(a.value));
+  return text;
+}
+
+std::string Values::attrs_of(const OpInfo& op, Span<NamedAttr> given) {
+  std::vector<NamedAttr> made(given.begin(), given.end());
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  };
+  for (const AttrField& field : info(op.attributes).fields) {
+    const auto found = std::find_if(made.begin(), made.end(), [&](const NamedAttr& a) { return a.name == field.name; });
+    if (found != made.end()) {
+      add(field.name, attr(found->value));
+      made.erase(found);
+    } else if (field.always) {
+      add(field.name, *field.fallback);
+    }
+  }
+  for (const NamedAttr& a : made) add(a.name, attr(a.value));
   return text;
 }
 

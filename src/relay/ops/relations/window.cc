@@ -427,4 +427,41 @@ Outcome LayoutTransform(const Operands& o) {
   return Outcome::of(o.ctx.tensor(relaid(o.tensor(0)->shape, *from, *to), o.tensor(0)->dtype));
 }
 
+// From `axis` on: how many windows there are, then the windows.
+Outcome SlidingWindow(const Operands& o) {
+  if (auto early = o.need_tensors(1)) return *early;
+  const Dims in = dims_of(*o.tensor(0));
+  const std::int64_t given = o.integer("axis").value_or(0);
+  const auto axis = axis_of(given, in.size());
+  const auto window = o.ints("window_shape"), strides = o.ints("strides");
+  if (!axis) return Outcome::error(out_of_range(given, in.size()));
+  if (!window || !strides || window->size() != in.size() - *axis || strides->size() != window->size())
+    return Outcome::error("`window_shape` and `strides` say something of each axis from `axis` on");
+  Dims dims(in.begin(), in.begin() + std::ptrdiff_t(*axis));
+  for (std::size_t i = 0; i < window->size(); ++i) {
+    const std::int64_t w = (*window)[i], s = (*strides)[i];
+    if (w < 1 || s < 1) return Outcome::error("windows and strides are positive");
+    Dim d = in[*axis + i];
+    if (is_known(d)) {
+      if (d.value < w) return Outcome::error(fmt::format("a window of {} is larger than its axis of {}", w, d.value));
+      d.value = (d.value - w) / s + 1;
+    }
+    dims.push_back(d);
+  }
+  for (const std::int64_t w : *window) dims.push_back(known(w));
+  return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
+}
+
+// Squares of places become channels.
+Outcome YoloReorg(const Operands& o) {
+  if (auto early = o.need_tensors(1)) return *early;
+  Dims dims = dims_of(*o.tensor(0));
+  const std::int64_t stride = o.integer("stride").value_or(1);
+  if (dims.size() != 4 || stride < 1) return Outcome::error("the data has rank 4, and the stride is positive");
+  if (is_known(dims[1])) dims[1].value *= stride * stride;
+  for (const std::size_t i : {std::size_t(2), std::size_t(3)})
+    if (is_known(dims[i])) dims[i].value /= stride;
+  return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
+}
+
 }  // namespace rldb::relay::relations

@@ -137,4 +137,39 @@ Made multibox_prior(OpCall& o) {
   });
 }
 
+// Darknet's rearrangement: places are counted as if the data had more rows and columns and fewer channels.
+Made yolo_reorg(OpCall& o) {
+  RLDB_TRY(const Dims dims, o.dims(0));
+  const std::int64_t stride = o.integer("stride").value_or(1);
+  const auto channels = dims.size() == 4 ? int_of(dims[1]) : std::nullopt;
+  if (!channels || stride < 1 || *channels < stride * stride) return refuse("its channels are too few, or not known");
+  const auto batch = int_of(dims[0]);
+  if (batch != 1 && stride != 1) return refuse("TVM's kernel reads beyond its data when the batch is not 1");
+  const std::int64_t parts = *channels / (stride * stride);
+  RLDB_TRY(const Expr* made, o.kernel("relay_yolo_reorg", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
+    ir::Context& ctx = te.ctx;
+    const te::Tensor x = te.in[0];
+    const auto times = [&](const Expr* a, std::int64_t by) { return ir::mul(ctx, a, ctx.i64(by)); };
+    return {te.graph.compute(
+        x->shape,
+        [&](te::Indices i) {
+          const Expr *part = ir::floor_mod(ctx, i[1], ctx.i64(parts)),
+                     *shift = ir::floor_div(ctx, i[1], ctx.i64(parts));
+          const Expr* down = ir::floor_div(ctx, shift, ctx.i64(stride));
+          const Expr* over = ir::floor_mod(ctx, shift, ctx.i64(stride));
+          const Expr* row = times(ir::add(ctx, times(i[2], stride), down), stride);
+          const Expr* column = ir::add(ctx, times(i[3], stride), over);
+          const Expr* rows = ir::add(ctx, ir::mul(ctx, times(part, stride * stride), x->shape[2]), row);
+          const Expr* flat = ir::add(ctx, ir::mul(ctx, rows, x->shape[3]), column);
+          const Expr* plane = ir::mul(ctx, x->shape[2], x->shape[3]);
+          const Expr* within = ir::floor_mod(ctx, flat, plane);
+          return te.graph.load(x, {i[0], ir::floor_div(ctx, flat, plane), ir::floor_div(ctx, within, x->shape[3]),
+                                   ir::floor_mod(ctx, within, x->shape[3])});
+        },
+        "T_yolo_reorg")};
+  }));
+  return o.reshape(made, {dims[0], o.i64(*channels * stride * stride), ir::floor_div(o.ctx, dims[2], o.i64(stride)),
+                          ir::floor_div(o.ctx, dims[3], o.i64(stride))});
+}
+
 }  // namespace rldb::to_relax::translations

@@ -230,11 +230,32 @@ Made einsum(OpCall& o) {
   return o.call(op::Einsum, {o.arg(0)}, {{op_attr::Subscripts, o.ctx.attr(o.string("equation"))}});
 }
 
-// One ascending sequence for all values.
+// A sequence for each row of values.
+static Made searchsorted_rows(OpCall& o, DType dtype) {
+  RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
+  RLDB_TRY(const ir::TensorType* values, o.tensor(1));
+  if (sequence->ndim != values->ndim) return refuse("its sequences and values have different ranks");
+  const ir::BinaryKind before = o.flag("right") ? ir::BinaryKind::LE : ir::BinaryKind::LT;
+  return o.kernel("relay_searchsorted", o.args, [&](Te& te) -> std::vector<te::Tensor> {
+    const te::Tensor sorted = te.in[0], v = te.in[1];
+    const ir::IterVar k[] = {te.graph.reduce_axis(sorted->shape[sorted->shape.size() - 1])};
+    return {te.graph.reduce(
+        v->shape,
+        [&](te::Indices i) {
+          Dims at(i.begin(), i.end());
+          at.back() = k[0].var;
+          const Expr* hit = ir::compare(o.ctx, before, te.graph.load(sorted, at), te.graph.load(v, i));
+          return static_cast<const Expr*>(o.ctx.select(hit, o.ctx.literal(dtype, 1), o.ctx.literal(dtype, 0)));
+        },
+        k, te.graph.sum_reducer(dtype), "T_searchsorted")};
+  });
+}
+
+// One ascending sequence for all values, or one for each row of them.
 Made searchsorted(OpCall& o) {
   RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
-  if (sequence->ndim != 1) return refuse("its sequences have more than one axis");
   const DType dtype = o.dtype("dtype").value_or(DType::Int(32));
+  if (sequence->ndim != 1) return searchsorted_rows(o, dtype);
   RLDB_TRY(const Expr* made,
            o.emit(op::Bucketize, {o.arg(1), o.arg(0)}, {{op_attr::Right, o.ctx.attr(o.flag("right"))}}));
   return o.cast(made, dtype);
@@ -254,24 +275,69 @@ Made invert_permutation(OpCall& o) {
                 {{op_attr::Axis, o.ctx.attr(0)}, {op_attr::Reduction, o.ctx.attr("update")}});
 }
 
-// The diagonal of the last two axes replaced.
+// Diagonals k1 to k2 of the last two axes replaced. Of several, each is a row of the operand, the last one first, and
+// as the attributes say at the row's begin or at its end.
 Made matrix_set_diag(OpCall& o) {
-  if (o.integer("k1").value_or(0) != 0 || o.integer("k2").value_or(0) != 0)
-    return refuse("other diagonals than the main one are not set");
+  const std::int64_t first = o.integer("k1").value_or(0), last = o.integer("k2").value_or(0);
   RLDB_TRY(const Dims dims, o.dims(0));
-  if (dims.size() < 2) return refuse("its data is not a matrix");
+  if (dims.size() < 2 || last < first) return refuse("its data is not a matrix, or its range of diagonals is empty");
+  const bool several = first != last, right_above = o.flag("super_diag_right_align"),
+             right_below = o.flag("sub_diag_right_align");
   return o.kernel("relay_matrix_set_diag", o.args, [&](Te& te) -> std::vector<te::Tensor> {
-    const te::Tensor x = te.in[0];
+    ir::Context& ctx = te.ctx;
+    const te::Tensor x = te.in[0], diagonal = te.in[1];
     return {te.graph.compute(
         x->shape,
         [&](te::Indices i) {
-          const std::size_t last = i.size() - 1;
-          const Expr* hit = ir::compare(o.ctx, ir::BinaryKind::EQ, i[last], i[last - 1]);
-          const Dims at(i.begin(), i.begin() + std::ptrdiff_t(last));
+          const std::size_t rank = i.size();
+          const Expr *row = i[rank - 2], *column = i[rank - 1], *k = ir::sub(ctx, column, row), *zero = ctx.i64(0);
+          const Expr* above = ir::compare(ctx, ir::BinaryKind::GE, k, zero);
+          const Expr* hit = ir::logical_and(ctx, ir::compare(ctx, ir::BinaryKind::GE, k, ctx.i64(first)),
+                                            ir::compare(ctx, ir::BinaryKind::LE, k, ctx.i64(last)));
+          Dims at(i.begin(), i.end() - 2);
+          const Expr* place = ctx.select(above, row, column);
+          if (several) {
+            at.push_back(ir::sub(ctx, ctx.i64(last), k));
+            // What a diagonal is shorter by than a row.
+            const Expr* rows = ir::add(ctx, x->shape[rank - 2], ir::min(ctx, k, zero));
+            const Expr* columns = ir::sub(ctx, x->shape[rank - 1], ir::max(ctx, k, zero));
+            const Expr* length = diagonal->shape[diagonal->shape.size() - 1];
+            const Expr* free = ir::sub(ctx, length, ir::min(ctx, rows, columns));
+            place = ir::add(ctx, place, ctx.select(above, right_above ? free : zero, right_below ? free : zero));
+          }
+          at.push_back(place);
           return static_cast<const Expr*>(
-              o.ctx.intrin(x->dtype, ir::intrin::IfThenElse, {hit, te.graph.load(te.in[1], at), te.graph.load(x, i)}));
+              ctx.intrin(x->dtype, ir::intrin::IfThenElse, {hit, te.graph.load(diagonal, at), te.graph.load(x, i)}));
         },
         "T_matrix_set_diag")};
+  });
+}
+
+// Windows over the axes from `axis` on: where each begins, then what is in it.
+Made sliding_window(OpCall& o) {
+  RLDB_TRY(const Dims dims, o.dims(0));
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), dims.size()));
+  const Ints window = o.ints("window_shape").value_or(Ints()), strides = o.ints("strides").value_or(Ints());
+  if (window.size() != dims.size() - axis || strides.size() != window.size())
+    return refuse("its windows are not known");
+  return o.kernel("relay_sliding_window", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
+    ir::Context& ctx = te.ctx;
+    const te::Tensor x = te.in[0];
+    Dims to(x->shape.begin(), x->shape.begin() + std::ptrdiff_t(axis));
+    for (std::size_t k = 0; k < window.size(); ++k) {
+      const Expr* free = ir::sub(ctx, x->shape[axis + k], ctx.i64(window[k]));
+      to.push_back(ir::add(ctx, ir::floor_div(ctx, free, ctx.i64(strides[k])), ctx.i64(1)));
+    }
+    for (const std::int64_t w : window) to.push_back(ctx.i64(w));
+    return {te.graph.compute(
+        to,
+        [&](te::Indices i) {
+          Dims at(i.begin(), i.begin() + std::ptrdiff_t(axis));
+          for (std::size_t k = 0; k < window.size(); ++k)
+            at.push_back(ir::add(ctx, ir::mul(ctx, i[axis + k], ctx.i64(strides[k])), i[axis + window.size() + k]));
+          return te.graph.load(x, at);
+        },
+        "T_sliding_window")};
   });
 }
 

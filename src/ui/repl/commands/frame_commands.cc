@@ -39,11 +39,22 @@ void say_rest(Repl& repl, std::size_t count, std::string_view command) {
 
 // ---- frames ----
 
+// A scalar is its number.
+std::string argument_text(const runtime::Value& v) {
+  using runtime::ValueKind;
+  if (v.is_null()) return "(freed)";
+  const bool scalar = v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0 && v.as_tensor().dtype().is_scalar() &&
+                      !v.as_tensor().dtype().is_handle();
+  if (!scalar) return runtime::describe(v);
+  const std::string text = runtime::format_value(v);
+  return text.substr(text.find('\n') + 1);
+}
+
 std::string arguments_text(Repl& repl, int frame) {
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
   for (const auto& [name, value] : debug::arguments_of(repl.debugger(), frame))
-    add(fmt::format("{}={}", name, value.is_null() ? "(freed)" : runtime::describe(value)));
+    add(fmt::format("{}={}", name, argument_text(value)));
   for (const debug::SlotInfo& s : repl.debugger().heap(frame))
     if (s.set && std::all_of(s.expression.begin(), s.expression.end(),
                              [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; }))
