@@ -32,6 +32,7 @@ enum class Trait : std::uint32_t {
   Activation = 1 << 15,   // what follows the matmuls of a layer, to CombineParallelMatmul
   SortScan = 1 << 16,     // DispatchSortScan makes a kernel of it
   Sampling = 1 << 17,     // DispatchSampling does
+  GivenType = 1 << 18,    // the text or an operand gives the type of its result: neither dims nor sharding are inferred
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr Trait operator&(Trait a, Trait b) { return Trait(std::uint32_t(a) & std::uint32_t(b)); }

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"

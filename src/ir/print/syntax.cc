@@ -4,7 +4,8 @@
 #include <set>
 
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/walk.h"
 

@@ -1,11 +1,11 @@
 // Rules about calls: operands (10), purity (12), recorded types (16), normal forms of the call_tir family (17).
-#include "rldb/ir/op/call.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ir/verify/verifier_impl.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"

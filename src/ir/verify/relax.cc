@@ -3,7 +3,7 @@
 
 #include "ir/verify/verifier_impl.h"
 #include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_verify.h"

@@ -2,7 +2,7 @@
 #include "ops/arguments/call.h"
 
 #include "ops/arguments/attr_value.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"

@@ -6,7 +6,7 @@
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/util.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"

@@ -4,6 +4,7 @@
 #include "ops/infer/util.h"
 #include "rldb/ir/derive_func.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
@@ -123,7 +124,7 @@ class Typer final : public ir::CallTyper {
     if (!info) return call.ty_args.size() == 1 ? call.ty_args[0] : static_cast<const ir::Type*>(ctx.any());
     RLDB_TRY_VOID(check_count(*info, call.args.size()));
     RLDB_TRY_VOID(check_scalars(*info, call));
-    if (info->family == "call") return info->infer(ctx, *info, call);
+    if (op::has(info->name, op::Trait::GivenType)) return info->infer(ctx, *info, call);
     RLDB_TRY(const ir::Type* type,
              is_distributed(call) ? infer_distributed(ctx, *info, call) : info->infer(ctx, *info, call));
     if (const ir::Expr* dim = negative_dim(type))

@@ -1,7 +1,7 @@
 // Legalisation: collectives are packed functions of the runtime.
 #include "ops/legal/util.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/call_attr.h"
 

@@ -4,7 +4,7 @@
 #include "ops/legal/util.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 
 namespace rldb::ops::legal {

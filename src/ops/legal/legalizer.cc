@@ -4,7 +4,7 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"

@@ -8,7 +8,7 @@
 
 #include "passes/common.h"
 #include "passes/pass_functions.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "passes/common.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"

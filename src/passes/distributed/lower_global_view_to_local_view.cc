@@ -7,7 +7,7 @@
 #include "passes/distributed/local_kernel.h"
 #include "passes/distributed/mesh.h"
 #include "passes/fusion/function_table.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/grad.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/walk.h"

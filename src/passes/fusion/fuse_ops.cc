@@ -11,7 +11,7 @@
 #include "passes/fusion/group_bindings.h"
 #include "passes/fusion/op_pattern.h"
 #include "rldb/fusion/partition.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
 

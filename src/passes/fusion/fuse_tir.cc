@@ -10,7 +10,7 @@
 #include "passes/fusion/fused_kernel.h"
 #include "passes/pass_functions.h"
 #include "passes/signature/call_sites.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -8,7 +8,7 @@
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"

@@ -11,7 +11,7 @@
 #include "passes/gradient/kernel_gradient.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/source/diagnostic_pass.h"

@@ -10,7 +10,7 @@
 
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

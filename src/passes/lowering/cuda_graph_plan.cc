@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/scalar.h"

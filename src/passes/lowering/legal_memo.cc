@@ -6,7 +6,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 
 namespace rldb::passes {
 

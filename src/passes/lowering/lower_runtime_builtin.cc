@@ -5,7 +5,7 @@
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/derive_func.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"

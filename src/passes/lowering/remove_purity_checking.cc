@@ -2,7 +2,7 @@
 // assert purity are replaced by what they wrap, so that later passes may insert impure calls anywhere.
 #include "passes/common.h"
 #include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/closure.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 

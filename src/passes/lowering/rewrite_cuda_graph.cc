@@ -11,7 +11,7 @@
 #include "passes/lowering/cuda_graph_plan.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"

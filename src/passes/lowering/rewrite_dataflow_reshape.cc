@@ -10,7 +10,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

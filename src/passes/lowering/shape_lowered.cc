@@ -5,7 +5,7 @@
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {

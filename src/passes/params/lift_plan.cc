@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 

@@ -5,7 +5,7 @@
 // inputs nor weights (zeros) stays: it is cheap, and would be one more weight.
 #include "passes/params/lift_plan.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {

@@ -1,7 +1,8 @@
 // Building patterns, and writing them as text.
 #include "rldb/passes/pattern.h"
 
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/runtime/dtype.h"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "passes/common.h"
-#include "rldb/ir/op/call.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/support/cancel.h"
@@ -95,12 +94,7 @@ class CallExpander : public ir::Rewriter {
   }
 
  private:
-  void learn(const ir::Binding* b) {
-    const auto* call = ir::as<ir::Call>(b->value);
-    // It may write into what earlier values were computed of: those cannot be computed again.
-    if (call && (!ops::is_pure_call(call) || as_call_of(call, op::CallTirInplace))) bound_.clear();
-    if (!b->is_match_cast()) bound_[b->var] = value_of(b->value);
-  }
+  void learn(const ir::Binding* b);
 
   bool expanded_ = false;
   std::vector<const ir::Binding*> pending_;

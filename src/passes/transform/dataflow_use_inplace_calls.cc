@@ -19,7 +19,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op_attr/call_attr.h"

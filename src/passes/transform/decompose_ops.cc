@@ -6,7 +6,7 @@
 #include "passes/transform/call_expander.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"

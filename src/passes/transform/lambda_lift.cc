@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/closure.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {

@@ -7,7 +7,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"

@@ -8,7 +8,7 @@
 #include "passes/fusion/function_table.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"

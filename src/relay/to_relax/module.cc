@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "relay/to_relax/branches.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
 

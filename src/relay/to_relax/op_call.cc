@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/unary.h"

@@ -8,7 +8,7 @@
 
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/te/create_prim_func.h"
 

@@ -6,7 +6,7 @@
 
 #include "rldb/ir/context.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op_id.h"
@@ -79,6 +79,11 @@ TEST_CASE("op: what the traits say is of the right rows") {
   CHECK(names_with(Trait::Commutative) == Names{"relax.add", "relax.multiply"});
   for (const std::string& name : names_with(Trait::Inspects)) CHECK(name.starts_with("relax.inspect."));
   CHECK(names_with(Trait::Inspects).size() == 8);
+  for (std::size_t i = 0; i < op::kCount; ++i) {
+    const op::Row& row = op::row(op::Id(i));
+    if (row.has(Trait::CallTir | Trait::CallsPacked | Trait::CallsClosure)) CHECK(row.has(Trait::GivenType));
+  }
+  CHECK_FALSE(op::has(op::Add, Trait::GivenType));
 }
 
 TEST_CASE("op: a call is asked through its operator") {

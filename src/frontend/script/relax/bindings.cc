@@ -5,7 +5,7 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"

@@ -9,7 +9,7 @@
 #include "frontend/script/value/expr.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op/call.h"
+#include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script.h"
