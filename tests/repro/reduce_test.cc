@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "repro/loaded.h"
+#include "repro/reduce/child.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;
@@ -267,4 +268,16 @@ TEST_CASE("reduce: names that are taken stay what they are") {
                                     "R.multiply.*");
   // `x` is a dim: the parameter is called otherwise.
   CHECK(has(text, "def main(y: R.Tensor((x, "));
+}
+
+TEST_CASE("reduce: an answer of a child comes back as it was, whatever bytes its texts hold") {
+  using namespace std::string_literals;
+  const repro::Symptom told{"memory", "A", "id\0"s, "4 bytes\0+\0 7:"s, "", 12, 1};
+  const auto heard = repro::ask_in_child({}, [&] { return std::optional(told); });
+  REQUIRE(heard);
+  CHECK(*heard == told);
+  CHECK(heard->text == told.text);
+  CHECK(heard->bytes == 12);
+  CHECK(heard->limit == 1);
+  CHECK_FALSE(repro::ask_in_child({}, [] { return std::optional<repro::Symptom>(); }));
 }
