@@ -54,7 +54,7 @@ TEST_CASE("memory limits: sizes and factors") {
   CHECK(repro::parse_memory_limit("100")->bytes == 100);
   CHECK(repro::parse_memory_limit("1.5x")->times == 1.5);
   CHECK(repro::parse_memory_limit("1.5x")->bytes == 0);
-  for (const char* bad : {"", "x", "-1", "0", "12Q", "nan", "inf", "1e99", "0.2"})
+  for (const char* bad : {"", "x", "-1", "0", "12Q", "nan", "inf", "1e99", "0.2", "1e300x"})
     CHECK_FALSE(repro::parse_memory_limit(bad));
   for (const char* text : {"65536", "1.5x"}) CHECK(repro::to_string(*repro::parse_memory_limit(text)) == text);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "repro/loaded.h"
+#include "repro/reduce/child.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;
@@ -305,4 +306,16 @@ class Module:
 )",
                               "def inner.*R.sin(", "grep -qz");
   for (const char* gone : {"R.exp(", "R.cos("}) CHECK_FALSE(has(local, gone));
+}
+
+TEST_CASE("reduce: an answer of a child comes back as it was, whatever bytes its texts hold") {
+  using namespace std::string_literals;
+  const repro::Symptom told{"memory", "A", "id\0"s, "4 bytes\0+\0 7:"s, "", 12, 1};
+  const auto heard = repro::ask_in_child({}, [&] { return std::optional(told); });
+  REQUIRE(heard);
+  CHECK(*heard == told);
+  CHECK(heard->text == told.text);
+  CHECK(heard->bytes == 12);
+  CHECK(heard->limit == 1);
+  CHECK_FALSE(repro::ask_in_child({}, [] { return std::optional<repro::Symptom>(); }));
 }

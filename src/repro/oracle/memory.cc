@@ -16,6 +16,7 @@ namespace rldb::repro {
 namespace {
 
 constexpr double kMostBytes = 0x1p60;
+constexpr double kMostTimes = 0x1p20;
 
 // Bytes are allocated by calls alone.
 class HeldMemory : public vm::Hook {
@@ -56,7 +57,7 @@ std::optional<MemoryLimit> parse_memory_limit(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
   const std::string_view unit(end, std::size_t(text.data() + text.size() - end));
-  if (unit == "x") return MemoryLimit{0, number};
+  if (unit == "x") return number <= kMostTimes ? std::optional(MemoryLimit{0, number}) : std::nullopt;
   constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1}, {"K", 0x1p10}, {"M", 0x1p20}, {"G", 0x1p30}};
   for (const auto& [name, bytes] : kUnits)
     if (unit == name && number * bytes >= 1 && number * bytes <= kMostBytes)

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "rldb/support/cancel.h"
@@ -23,29 +25,42 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Parts of an answer, each ended by a zero byte; one that is there begins with `+`.
+// Parts of an answer, each behind its length: texts hold any bytes. One that is there begins with `+`.
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
   std::string out = "+";
-  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form}) (out += *part) += '\0';
-  for (const std::size_t number : {s->bytes, s->limit}) (out += std::to_string(number)) += '\0';
+  const std::string held = std::to_string(s->bytes), limit = std::to_string(s->limit);
+  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form, &held, &limit})
+    (out += std::to_string(part->size()) + ":") += *part;
   return out;
 }
 
-std::optional<Symptom> from_wire(const std::string& bytes) {
-  if (bytes.empty() || bytes[0] != '+') return std::nullopt;
+// A number and the byte behind it are taken off the front. False: there is none.
+bool take_number(std::string_view& bytes, std::size_t& number) {
+  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number);
+  if (error != std::errc() || end == bytes.data() + bytes.size()) return false;
+  bytes.remove_prefix(std::size_t(end - bytes.data()) + 1);
+  return true;
+}
+
+bool read_number(const std::string& text, std::size_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// None: a child ended in the middle of its answer.
+std::optional<Symptom> from_wire(std::string_view bytes) {
+  if (!bytes.starts_with('+')) return std::nullopt;
+  bytes.remove_prefix(1);
   Symptom s;
-  std::size_t at = 1;
-  std::string bytes_held, limit;
-  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form, &bytes_held, &limit}) {
-    const auto end = bytes.find('\0', at);
-    if (end == std::string::npos) return std::nullopt;
-    *part = bytes.substr(at, end - at);
-    at = end + 1;
+  std::string held, limit;
+  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form, &held, &limit}) {
+    std::size_t length = 0;
+    if (!take_number(bytes, length) || length > bytes.size()) return std::nullopt;
+    *part = bytes.substr(0, length);
+    bytes.remove_prefix(length);
   }
-  s.bytes = std::stoull(bytes_held);
-  s.limit = std::stoull(limit);
-  return s;
+  return read_number(held, s.bytes) && read_number(limit, s.limit) ? std::optional(s) : std::nullopt;
 }
 
 void write_all(int fd, const std::string& bytes) {

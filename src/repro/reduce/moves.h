@@ -59,7 +59,7 @@ std::vector<Candidate> fewer_constants(ir::Context& ctx, const ir::Module* modul
 std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module, const std::string& name);
 std::size_t count_unusual_options(ir::Context& ctx, const ir::Function* f);
 std::size_t count_symbols(const ir::Function* f);
-// A call reads one of its operands in place of another, whatever their types.
+// A call of an operator reads one of its operands in place of another of the same type.
 std::vector<Candidate> same_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // No dataflow blocks.
 std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
