@@ -12,7 +12,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr int kPatience = 20;  // milliseconds between looks, where nobody says that there is room again
+constexpr int kRetryMs = 20;  // between looks, where nobody says that there is room again
 
 // Standard output where it cannot be opened again (a terminal of another user).
 int descriptor() {
@@ -37,7 +37,7 @@ void write_terminal(std::string_view bytes) {
       struct pollfd room {
         fd, POLLOUT, 0
       };
-      ::poll(&room, 1, kPatience);
+      ::poll(&room, 1, kRetryMs);
     } else if (n == 0 || errno != EINTR) {
       return;
     }
