@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/visitor.h"
@@ -73,7 +74,7 @@ const ir::GlobalVar* BlockBuilder::end_function(const ir::Expr* result) {
   }
   const ir::Type* type = ir::erase(ctx_, result->type, [&](const ir::Var* v) { return visible.count(v) > 0; });
   ir::Span<ir::NamedAttr> attrs = options_.attrs;
-  if (!options_.is_private) attrs = ctx_.with_attr(attrs, "global_symbol", ctx_.attr(name_));
+  if (!options_.is_private) attrs = ctx_.with_attr(attrs, attr_name::GlobalSymbol, ctx_.attr(name_));
   const ir::Function* f = ctx_.function(params_, seq, type, options_.pure, attrs);
   module_.set(name_, f);
   body_.reset();

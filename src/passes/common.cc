@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -119,7 +120,7 @@ bool is_set(Span<NamedAttr> attrs, std::string_view name) {
 }
 
 std::size_t input_count(const Function* f) {
-  const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
+  const Attr* count = find_attr(f->attrs, attr_name::NumInput);
   if (!count || count->integer < 0) return f->params.size();
   return std::min(std::size_t(count->integer), f->params.size());
 }

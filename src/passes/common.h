@@ -14,18 +14,6 @@
 
 namespace rldb::passes {
 
-// Attributes of functions that fusion and its followers tell each other by.
-namespace fn_attr {
-inline constexpr std::string_view kPrimitive = "Primitive";  // one kernel: FuseTIR makes one PrimFunc of it
-inline constexpr std::string_view kComposite = "Composite";  // the name of the pattern that it was made from
-inline constexpr std::string_view kCodegen = "Codegen";      // the code generator that it is for
-inline constexpr std::string_view kNumInput = "num_input";
-inline constexpr std::string_view kGlobalSymbol = "global_symbol";
-inline constexpr std::string_view kLayoutFreeBuffers = "layout_free_buffers";  // parameters whose layout may be chosen
-inline constexpr std::string_view kOpPattern = "op_pattern";
-inline constexpr std::string_view kOperatorName = "operator_name";  // the operator that a kernel was made of
-}  // namespace fn_attr
-
 // ---- texts of options ----
 std::string_view unquote(std::string_view text);
 // The items of `a, f(b, c), [d, e]` at its commas outside of brackets and quotes, trimmed; empty ones are left out.

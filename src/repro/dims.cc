@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {
@@ -27,7 +28,7 @@ std::vector<std::string> symbolic_dims(const ir::Function* f) {
 
 // What a dim is when nobody says: this, or the largest size that the function is planned for.
 std::int64_t within_bound(const ir::Function* f, const std::string& name, std::int64_t value) {
-  const ir::Attr* upper = ir::find_attr(f->attrs, "tir_var_upper_bound");
+  const ir::Attr* upper = ir::find_attr(f->attrs, attr_name::TirVarUpperBound);
   const ir::Attr* most = upper && upper->is(ir::AttrKind::Dict) ? ir::find_attr(upper->fields, name) : nullptr;
   return most && most->is(ir::AttrKind::Int) && most->integer > 0 ? std::min(value, most->integer) : value;
 }

@@ -10,6 +10,7 @@
 #include "repro/bisect/signature.h"
 #include "repro/dims.h"
 #include "repro/values.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
@@ -288,7 +289,7 @@ const ir::Function* find_public(const ir::Module* after, const ir::ModuleEntry& 
   const auto* same = ir::as<ir::Function>(after->find(entry.name));
   there = entry.name;
   if (same && !same->is_private()) return same;
-  const ir::Attr* symbol = ir::find_attr(ir::as<ir::Function>(entry.function)->attrs, "global_symbol");
+  const ir::Attr* symbol = ir::find_attr(ir::as<ir::Function>(entry.function)->attrs, attr_name::GlobalSymbol);
   return symbol ? find_exported(after, std::string(symbol->string), there) : nullptr;
 }
 

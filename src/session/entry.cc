@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::string_view kEntryFunction = "__entry__";
 
 const ir::NamedAttr global_symbol(ir::Context& ctx, std::string_view name) {
-  return ctx.named("global_symbol", ctx.attr(name));
+  return ctx.named(attr_name::GlobalSymbol, ctx.attr(name));
 }
 
 NamedValue* find(std::vector<NamedValue>& values, std::string_view name) {
@@ -170,7 +171,8 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
     args.push_back(known->value);
   }
   // The parameters have the types of these very values: nothing about them is left to check when it runs.
-  const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction), ctx_->named("num_input", ctx_->attr(0))};
+  const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction),
+                                         ctx_->named(attr_name::NumInput, ctx_->attr(0))};
   value = with_bound_result(*ctx_, value);
   const ir::Function* f = ctx_->function(params, value, value->type, false, attrs);
   ctx_->spans().set(f, span);

@@ -5,6 +5,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -121,7 +122,7 @@ std::shared_ptr<const Build> Session::build_operator(const std::string& text, co
                                               parsed.items[0].value->blocks.end());
   const std::vector<const ir::Binding*> bindings{ctx_->binding(result, parsed.items[0].value->body)};
   blocks.push_back(ctx_->block(bindings));
-  const std::vector<ir::NamedAttr> attrs{ctx_->named("global_symbol", ctx_->attr(kOperatorFunction))};
+  const std::vector<ir::NamedAttr> attrs{ctx_->named(attr_name::GlobalSymbol, ctx_->attr(kOperatorFunction))};
   ir::ModuleBuilder builder(*ctx_);
   builder.set(kOperatorFunction, ctx_->function(params, ctx_->seq(blocks, result), result->type, false, attrs));
   return build_module(builder.build(), out);

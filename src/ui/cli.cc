@@ -239,6 +239,10 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
+  app.callback([&c, memory] {
+    if (memory->count() > 0 && c.oracle != repro::OracleKind::Memory)
+      throw CLI::ValidationError("--memory-limit", "is for --oracle=memory only");
+  });
   return {passes, oracle, memory, test, expected};
 }
 
@@ -465,6 +469,18 @@ source::Message usage_error(const CLI::App& app, const CLI::ParseError& error) {
     return source::message(diag::ArgumentMissing, option && option->get_positional() ? option->get_type_name() : name)
         .with_hint(hint);
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+    const std::string said = text.substr(std::min(text.rfind(": ") + 2, text.size()));  // `--seed = x`
+    const auto sign = said.find(" = ");
+    if (sign != std::string::npos)
+      return source::message(diag::BadArgument,
+                             fmt::format("{}: `{}` is no number", said.substr(0, sign), said.substr(sign + 3)))
+          .with_hint(hint);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) && text.find("At Most") != std::string::npos)
+    return source::message(diag::BadArgument,
+                           fmt::format("{}: more were given than are taken", text.substr(0, text.find(':'))))
+        .with_hint(hint);
   return source::message(diag::BadArgument, text).with_hint(hint);
 }
 
@@ -556,6 +572,7 @@ int first_word(int argc, char** argv) {
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; ++i) {
     const std::string arg = argv[i];
+    if (arg == "--") return argc;  // only files behind it
     if (arg == "-ex") {
       ++i;
     } else if (arg.find('=') == std::string::npos) {

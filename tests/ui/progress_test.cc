@@ -18,3 +18,12 @@ TEST_CASE("progress: a bar where there is room, never more columns than there ar
   for (int columns = 0; columns < 90; ++columns)
     CHECK(progress_line(0.3, "12 bindings, 3 functions, 40 tries", columns).size() <= std::size_t(columns));
 }
+
+// Names of files and functions are in it.
+TEST_CASE("progress: the terminal obeys nothing of the text, and no character is cut in two") {
+  CHECK(progress_line(std::nullopt, "001_\033[2J\n.py", 80) == "001_^[[2J^J.py");
+  CHECK(progress_line(std::nullopt, "größe", 3) == "grö");
+  CHECK(progress_line(std::nullopt, "größe", 4) == "größ");
+  CHECK(progress_line(0.5, "größe", 28) == "[##########..........] größe");
+  CHECK(progress_line(0.5, "größe", 27) == "größe");
+}

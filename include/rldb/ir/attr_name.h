@@ -1,4 +1,4 @@
-// Attributes of functions whose names have the prefix of operators, as constants: the rows of attr_name.def.
+// Names of attributes of functions, blocks and loops as constants: the rows of attr_name.def.
 #pragma once
 
 #include <string_view>

@@ -182,8 +182,8 @@ void If::fields(F&& f) const {
   f.use("else_branch", static_cast<const Expr*>(else_branch));
 }
 
-// `type` is a FuncType. `attrs` holds "global_symbol" for public functions. Symbolic variables of the parameter types
-// are defined by the signature.
+// `type` is a FuncType. `attrs` holds attr_name::GlobalSymbol for public functions. Symbolic variables of the parameter
+// types are defined by the signature.
 struct Function : Expr {
   RLDB_KIND(Function)
   Span<const Var*> params;
@@ -191,7 +191,7 @@ struct Function : Expr {
   const Type* ret_type;
   bool is_pure;
   Span<NamedAttr> attrs;
-  bool is_private() const { return find_attr(attrs, "global_symbol") == nullptr; }
+  bool is_private() const;
   template <class F>
   void fields(F&& f) const {
     f.def_params("params", params);
@@ -214,7 +214,7 @@ struct PrimFunc : Expr {
   const Stmt* body;
   Span<NamedAttr> attrs;
   bool s_tir;  // schedulable TensorIR (@T.prim_func(s_tir=True) and every old-form function)
-  bool is_private() const { return find_attr(attrs, "global_symbol") == nullptr; }
+  bool is_private() const;
   template <class F>
   void fields(F&& f) const {
     f.def_prim_params("params", params);

@@ -62,7 +62,7 @@ struct Comparison {
   std::optional<TensorDifference> result;  // of the results
   std::optional<FirstDifference> first;    // may be there although the results agree
   std::optional<Shadow> shadow;            // when it was asked for, and the results differ
-  bool results_only = false;               // a side is an executable without names of variables
+  bool results_only = false;               // a side ran on the Relay VM, which tells of no variables
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 

@@ -50,7 +50,7 @@ struct Trace {
   const ir::Binding* error_binding = nullptr;
   std::string error_instruction;  // of an executable
   runtime::ErrorKind error_kind{};
-  bool results_only = false;  // an executable whose instructions bind no variables by name
+  bool results_only = false;  // of a run on the Relay VM, which tells of no variables
   std::string incomplete;     // why events are missing; empty: none are
 };
 

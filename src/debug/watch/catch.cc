@@ -1,11 +1,13 @@
 // Catchpoints and watchpoints as rows of the table of points.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 
 #include "debug/impl.h"
 #include "debug/watch/numeric.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/debug/catch_event.h"
 #include "rldb/source/diagnostic_general.h"
 
 namespace rldb::debug {
@@ -14,8 +16,6 @@ using bytecode::Instruction;
 using bytecode::Opcode;
 
 namespace {
-
-constexpr std::string_view kEventNames = "nan inf denormal error alloc free call shape slot";
 
 struct Event {
   std::string_view word, operand;
@@ -85,9 +85,8 @@ const Breakpoint* Debugger::add_catchpoint(std::string_view text, source::Diagno
   const bool has_sites = takes_operand || word == "alloc" || word == "free";
   const bool known = has_sites || word == kCatchError || numeric_event(word);
   if (!known || takes_operand == operand.empty()) {
-    out.add(
-        {},
-        source::message(diag::NoSuchThing, "event to catch", text).with_hint(fmt::format("events: {}", kEventNames)));
+    out.add({}, source::message(diag::NoSuchThing, "event to catch", text)
+                    .with_hint(fmt::format("events: {}", fmt::join(kCatchEvents, " "))));
     return nullptr;
   }
   Breakpoint b;

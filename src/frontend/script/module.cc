@@ -11,6 +11,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/source/diagnostic_script.h"
 #include "rldb/source/diagnostic_syntax.h"
 
@@ -593,7 +594,7 @@ void name_by_symbol(Reader& r, ModuleState& lone) {
   if (lone.members.size() != 1) return;
   Member& m = lone.members.front();
   const auto* f = ir::as<ir::Function>(m.function);
-  const ir::Attr* symbol = f ? ir::find_attr(f->attrs, "global_symbol") : nullptr;
+  const ir::Attr* symbol = f ? ir::find_attr(f->attrs, attr_name::GlobalSymbol) : nullptr;
   if (!symbol || !symbol->is(ir::AttrKind::String) || m.var) return;
   m.name = r.ctx.str(symbol->string);
 }

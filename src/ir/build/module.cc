@@ -1,11 +1,16 @@
+// The entries of a module, in the order of their names; what is private.
 #include "rldb/ir/module.h"
 
 #include <unordered_set>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/context.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir {
+
+bool Function::is_private() const { return find_attr(attrs, attr_name::GlobalSymbol) == nullptr; }
+bool PrimFunc::is_private() const { return find_attr(attrs, attr_name::GlobalSymbol) == nullptr; }
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"
@@ -125,7 +126,7 @@ void Printer::decorator_options(std::initializer_list<std::string_view> options)
 
 // The symbol of a global function is what its name says already.
 void Printer::func_attr(const Node* f, std::string_view name, Span<NamedAttr> attrs) {
-  const Attr* symbol = find_attr(attrs, "global_symbol");
+  const Attr* symbol = find_attr(attrs, attr_name::GlobalSymbol);
   bool hide = symbol != nullptr && symbol->is(AttrKind::String) && symbol->string == name;
   if (attrs.size() <= (hide ? 1U : 0U)) return;
   line(f);
@@ -133,7 +134,7 @@ void Printer::func_attr(const Node* f, std::string_view name, Span<NamedAttr> at
     t("func_attr(");
   else
     r("func_attr(");
-  attr_dict(attrs, hide ? std::string_view("global_symbol") : std::string_view{});
+  attr_dict(attrs, hide ? std::string_view(attr_name::GlobalSymbol) : std::string_view{});
   out_ += ')';
 }
 

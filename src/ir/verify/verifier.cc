@@ -2,6 +2,7 @@
 #include "rldb/ir/verifier.h"
 
 #include "ir/verify/verifier_impl.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
@@ -19,7 +20,7 @@ void module_names(Reporter& report, const Module* m) {
 void global_symbol(Reporter& report, const ModuleEntry& e) {
   const auto* f = as<Function>(e.function);
   if (f == nullptr) return;
-  const Attr* symbol = find_attr(f->attrs, "global_symbol");
+  const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   if (symbol == nullptr || !symbol->is(AttrKind::String) || symbol->string == e.name) return;
   report.add(f, diag::VerifyGlobalSymbol, e.name, symbol->string);
 }

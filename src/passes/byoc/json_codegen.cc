@@ -11,6 +11,7 @@
 #include "passes/byoc/codegens.h"
 #include "passes/common.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
@@ -183,7 +184,7 @@ class GraphBuilder {
     const Function* f = local->second;
     if (f->params.size() != call->args.size())
       return refuse(fmt::format("`{}` takes {} argument(s)", callee->name, f->params.size()));
-    const Attr* name = find_attr(f->attrs, fn_attr::kComposite);
+    const Attr* name = find_attr(f->attrs, attr_name::Composite);
     BodyCopier copier(ctx_, false);
     std::vector<const Binding*> own;
     copier.put_arguments(f, call->args, own);

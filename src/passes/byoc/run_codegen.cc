@@ -8,6 +8,7 @@
 
 #include "passes/common.h"
 #include "passes/pass_functions.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/codegen.h"
@@ -125,7 +126,7 @@ class CodegenRunner {
     const Module* reached = entries_.empty() ? module_ : reachable_from(env_.ctx, module_, entries_);
     for (const ModuleEntry& e : reached->entries) {
       const auto* f = as<Function>(e.function);
-      const Attr* codegen = f ? find_attr(f->attrs, fn_attr::kCodegen) : nullptr;
+      const Attr* codegen = f ? find_attr(f->attrs, attr_name::Codegen) : nullptr;
       if (!codegen) continue;
       support::poll();
       RLDB_TRY_VOID(generate(e.name, f, codegen->string));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -157,12 +158,12 @@ class ParamBinder : public Rewriter {
 
   // `num_input` counts the leading parameters that are no weights: bound ones are removed.
   Span<NamedAttr> remaining_inputs(const Function* f) {
-    const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
+    const Attr* count = find_attr(f->attrs, attr_name::NumInput);
     if (!count || count->integer < 0) return f->attrs;
     const std::size_t inputs = std::min(std::size_t(count->integer), f->params.size());
     const auto gone = std::count_if(f->params.begin(), f->params.begin() + std::ptrdiff_t(inputs),
                                     [&](const Var* p) { return is_bound(p); });
-    return gone == 0 ? f->attrs : ctx_.with_attr(f->attrs, fn_attr::kNumInput, ctx_.attr(count->integer - gone));
+    return gone == 0 ? f->attrs : ctx_.with_attr(f->attrs, attr_name::NumInput, ctx_.attr(count->integer - gone));
   }
 
   std::vector<std::pair<const Var*, const Constant*>> constants_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
@@ -16,8 +17,8 @@ inline ir::Result<std::string_view> codegen_name(std::string_view composite) {
 
 // Already a group of its own: what is in it is not grouped again.
 inline bool is_for_codegen(const ir::Function* f) {
-  return is_set(f->attrs, fn_attr::kPrimitive) || ir::find_attr(f->attrs, fn_attr::kComposite) ||
-         ir::find_attr(f->attrs, fn_attr::kCodegen);
+  return is_set(f->attrs, attr_name::Primitive) || ir::find_attr(f->attrs, attr_name::Composite) ||
+         ir::find_attr(f->attrs, attr_name::Codegen);
 }
 
 }  // namespace rldb::passes

@@ -11,6 +11,7 @@
 #include "passes/fusion/group_bindings.h"
 #include "passes/fusion/op_pattern.h"
 #include "rldb/fusion/partition.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -43,7 +44,7 @@ class FusionGraph {
     const bool kernel = as_call_of(b->value, op::CallTir) || as_call_of(b->value, op::CallTirInplace);
     const auto* callee = kernel ? as<GlobalVar>(as<Call>(b->value)->args[0]) : nullptr;
     const auto* f = callee ? as<PrimFunc>(module->find(callee->name)) : nullptr;
-    const Attr* pattern = f ? find_attr(f->attrs, fn_attr::kOpPattern) : nullptr;
+    const Attr* pattern = f ? find_attr(f->attrs, attr_name::OpPattern) : nullptr;
     if (!pattern || pattern->integer < kElemWise || pattern->integer > kOutEWiseFusable) return kOpaque;
     return OpPattern(pattern->integer);
   }
@@ -79,11 +80,11 @@ Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOpt
   const auto depth = std::size_t(std::max<std::int64_t>(int_option(options, 1, "max_depth", kDefaultDepth), 0));
   ModuleBuilder builder(env.ctx, *module);
   FunctionTable table(env.ctx, module, builder);
-  const Span<NamedAttr> attrs = env.ctx.with_attr({}, fn_attr::kPrimitive, env.ctx.attr(true));
+  const Span<NamedAttr> attrs = env.ctx.with_attr({}, attr_name::Primitive, env.ctx.attr(true));
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f || is_set(f->attrs, fn_attr::kPrimitive)) continue;
+    if (!f || is_set(f->attrs, attr_name::Primitive)) continue;
     BindingGroups groups;
     std::unordered_set<const Var*> known = symbols_of_parameters(f);
     for (const BindingBlock* block : f->body->blocks) {

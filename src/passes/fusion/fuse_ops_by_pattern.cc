@@ -10,6 +10,7 @@
 #include "passes/fusion/codegen_name.h"
 #include "passes/fusion/group_bindings.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pattern.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -117,8 +118,8 @@ class PatternGroups {
     }
     if (members.size() == 1 && is_taken(b->var)) return;
     const std::size_t group = groups_.attrs.size();
-    const Span<NamedAttr> attrs = ctx_.with_attr({}, fn_attr::kComposite, ctx_.attr(std::string_view(pattern_.name)));
-    groups_.attrs.push_back(ctx_.with_attr(attrs, fn_attr::kPrimitive, ctx_.attr(true)));
+    const Span<NamedAttr> attrs = ctx_.with_attr({}, attr_name::Composite, ctx_.attr(std::string_view(pattern_.name)));
+    groups_.attrs.push_back(ctx_.with_attr(attrs, attr_name::Primitive, ctx_.attr(true)));
     sizes_.push_back(0);
     for (const Var* v : members) {
       if (const auto old = groups_.of.find(v); old != groups_.of.end()) --sizes_[old->second];
@@ -143,9 +144,9 @@ class PatternGroups {
 
 // The composite function as the local function of one for its code generator.
 Result<const Function*> for_codegen(Context& ctx, const Function* composite, std::string_view symbol) {
-  RLDB_TRY(const std::string_view codegen, codegen_name(find_attr(composite->attrs, fn_attr::kComposite)->string));
+  RLDB_TRY(const std::string_view codegen, codegen_name(find_attr(composite->attrs, attr_name::Composite)->string));
   const Function* local =
-      BodyCopier(ctx, false).copy_function(composite, ctx.with_attr(composite->attrs, fn_attr::kPrimitive, nullptr));
+      BodyCopier(ctx, false).copy_function(composite, ctx.with_attr(composite->attrs, attr_name::Primitive, nullptr));
   const Binding* function = bind_new(ctx, "local_func", local, composite);
   BodyCopier signature(ctx, false);
   const Function* again = signature.copy_function(composite, {});
@@ -154,8 +155,8 @@ Result<const Function*> for_codegen(Context& ctx, const Function* composite, std
       bind_new(ctx, "output", ctx.call_typed(function->var, args, again->ret_type), composite->body->body);
   const Binding* bindings[] = {function, output};
   const BindingBlock* block = ctx.block(bindings);
-  Span<NamedAttr> attrs = ctx.with_attr({}, fn_attr::kCodegen, ctx.attr(codegen));
-  attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(symbol));
+  Span<NamedAttr> attrs = ctx.with_attr({}, attr_name::Codegen, ctx.attr(codegen));
+  attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(symbol));
   const Function* made =
       ctx.function(again->params, ctx.seq(std::span(&block, 1), output->var), again->ret_type, true, attrs);
   ctx.set_origin(made, composite);
@@ -201,7 +202,7 @@ Result<const Module*> annotate(Context& ctx, const Module* module) {
   std::unordered_map<std::string_view, const GlobalVar*> names;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    const Attr* composite = f ? find_attr(f->attrs, fn_attr::kComposite) : nullptr;
+    const Attr* composite = f ? find_attr(f->attrs, attr_name::Composite) : nullptr;
     if (!composite) continue;
     RLDB_TRY(const std::string_view codegen, codegen_name(composite->string));
     const std::string_view name = builder.unique_name(std::string(e.name) + "_" + std::string(codegen));

@@ -10,6 +10,7 @@
 #include "passes/fusion/fused_kernel.h"
 #include "passes/pass_functions.h"
 #include "passes/signature/call_sites.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -120,7 +121,7 @@ FusedFunctions fuse_all(Context& ctx, const Module* module) {
   const std::unordered_set<std::string_view> escaping = escaping_functions(module);
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f || !is_set(f->attrs, fn_attr::kPrimitive) || escaping.count(e.name)) continue;
+    if (!f || !is_set(f->attrs, attr_name::Primitive) || escaping.count(e.name)) continue;
     auto kernel = fuse_kernels(ctx, module, f);
     if (kernel && may_rewrite([&] { return fmt::format("`{}` becomes one kernel", e.name); }))
       fused[e.name] = {std::move(*kernel), f};

@@ -13,6 +13,7 @@
 #include "passes/fusion/group_bindings.h"
 #include "passes/pass_functions.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -103,7 +104,7 @@ class CompositeGroups {
     }
     const auto* callee = as<GlobalVar>(call->callee);
     const auto* f = callee ? as<Function>(module_->find(callee->name)) : nullptr;
-    const Attr* composite = f ? find_attr(f->attrs, fn_attr::kComposite) : nullptr;
+    const Attr* composite = f ? find_attr(f->attrs, attr_name::Composite) : nullptr;
     if (!composite) return support::Unit{};
     RLDB_TRY(groups_[i].codegen, codegen_name(composite->string));
     join_arguments(i);
@@ -182,12 +183,12 @@ class CompositeInliner : public Rewriter {
     const auto* call = as<Call>(b->value);
     const auto* callee = call ? as<GlobalVar>(call->callee) : nullptr;
     const auto* f = callee ? as<Function>(module_->find(callee->name)) : nullptr;
-    if (!f || !find_attr(f->attrs, fn_attr::kComposite)) return default_binding(b);
+    if (!f || !find_attr(f->attrs, attr_name::Composite)) return default_binding(b);
     std::vector<const Binding*> out;
     const Var*& local = local_[f];
     if (!local) {
       const Function* copy =
-          BodyCopier(ctx_, false).copy_function(f, ctx_.with_attr(f->attrs, fn_attr::kPrimitive, nullptr));
+          BodyCopier(ctx_, false).copy_function(f, ctx_.with_attr(f->attrs, attr_name::Primitive, nullptr));
       out.push_back(bind_new(ctx_, "local_func", copy, b));
       local = out.back()->var;
     }
@@ -220,7 +221,7 @@ Result<BindingGroups> find_groups(Context& ctx, const Module* module, const Func
       const std::size_t group = found.group_of(i);
       if (group == CompositeGroups::kNone) continue;
       const auto [at, fresh] = number.try_emplace(group, groups.attrs.size());
-      if (fresh) groups.attrs.push_back(ctx.with_attr({}, fn_attr::kCodegen, ctx.attr(found.codegen_of(group))));
+      if (fresh) groups.attrs.push_back(ctx.with_attr({}, attr_name::Codegen, ctx.attr(found.codegen_of(group))));
       groups.of[block->bindings[i]->var] = at->second;
     }
   }
@@ -234,10 +235,10 @@ Result<const Module*> merge_composite_functions(PassEnv& env, const Module* modu
   ModuleBuilder builder(ctx, *module);
   FunctionTable table(ctx, module, builder);
   table.set_finish([&](const Function* f, std::string_view name) {
-    const std::string codegen(find_attr(f->attrs, fn_attr::kCodegen)->string);
+    const std::string codegen(find_attr(f->attrs, attr_name::Codegen)->string);
     const std::string_view symbol = builder.unique_name(std::string(name) + "_" + codegen);
     const Function* plain = CompositeInliner(ctx, module).rewrite_function(without_dataflow(ctx, f));
-    return ModuleEntry{symbol, with_attr(ctx, plain, fn_attr::kGlobalSymbol, ctx.attr(symbol))};
+    return ModuleEntry{symbol, with_attr(ctx, plain, attr_name::GlobalSymbol, ctx.attr(symbol))};
   });
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {

@@ -10,6 +10,7 @@
 #include "passes/gradient/gradient_rules.h"
 #include "passes/gradient/kernel_gradient.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/creation.h"
@@ -300,7 +301,7 @@ Result<const Function*> differentiate(Context& ctx, std::string_view name, std::
   const Expr* const results[] = {f->body->body, ctx.tuple(gradients)};
   const Expr* result = ctx.tuple(results);
   const SeqExpr* body = make_seq(ctx, {ctx.block(all, true)}, result, f->body);
-  const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, fn_attr::kGlobalSymbol, ctx.attr(symbol));
+  const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::GlobalSymbol, ctx.attr(symbol));
   const Function* made = ctx.function(f->params, body, result->type, f->is_pure, attrs);
   ctx.set_origin(made, from);
   return derive_result(ctx, remove_dead_bindings(ctx, made));

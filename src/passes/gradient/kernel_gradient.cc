@@ -311,7 +311,12 @@ Result<KernelPartials> kernel_gradient(Context& ctx, const Module& module, ops::
   const auto* name = as<GlobalVar>(call->args[0]);
   const auto* kernel = name ? as<PrimFunc>(module.find(name->name)) : nullptr;
   if (!kernel || !arguments(call)) return refused(call, "it is no call of a PrimFunc of the module");
-  if (const auto* f = as<PrimFunc>(module.find(gradient_name(call)))) return call_named(ctx, call, f, grads);
+  if (const auto* f = as<PrimFunc>(module.find(gradient_name(call)))) {
+    const Attr* kwargs = find_attr(call->attrs, op_attr::TeGradKwargs);
+    if (kwargs && kwargs->is(AttrKind::Dict) && !kwargs->fields.empty())
+      return refused(call, fmt::format("a PrimFunc takes no {}", op_attr::TeGradKwargs));
+    return call_named(ctx, call, f, grads);
+  }
   if (grads.size() != 1) return refused(call, "its kernel has several results, and the module has no such function");
   return derive(ctx, legalizer, call, kernel, grads);
 }

@@ -12,6 +12,7 @@
 #include "passes/text/option_text.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/layout_attr.h"
@@ -88,7 +89,7 @@ const PrimFunc* remove_pad_kernel(Context& ctx, std::size_t rank, DType dtype) {
   const te::Tensor out = graph.compute(
       wanted, [&](te::Indices i) { return graph.load(in, i); }, "output");
   const te::Param params[] = {{in, nullptr}, {out, nullptr}};
-  return with_attr(ctx, te::create_prim_func(ctx, params), fn_attr::kOperatorName, ctx.attr(kRemovePad));
+  return with_attr(ctx, te::create_prim_func(ctx, params), attr_name::OperatorName, ctx.attr(kRemovePad));
 }
 
 class OpAlterer : public CallExpander {
@@ -101,7 +102,7 @@ class OpAlterer : public CallExpander {
   const Expr* expand(const Call* call) override {
     const auto* name = as_call_of(call, op::CallTir) ? as<GlobalVar>(call->args[0]) : nullptr;
     const auto* kernel = name ? as<PrimFunc>(module_->find(name->name)) : nullptr;
-    const Attr* is = kernel ? find_attr(kernel->attrs, fn_attr::kOperatorName) : nullptr;
+    const Attr* is = kernel ? find_attr(kernel->attrs, attr_name::OperatorName) : nullptr;
     const auto found = is && is->is(AttrKind::String) ? replacements_.find(is->string) : replacements_.end();
     const auto* args = found == replacements_.end() ? nullptr : as<Tuple>(call->args[1]);
     if (!args || error || found->second.function == kernel || call->ty_args.size() != 1) return nullptr;
@@ -189,8 +190,8 @@ class OpAlterer : public CallExpander {
     std::string hint(op);
     for (char& c : hint)
       if (c == '.') c = '_';
-    Span<NamedAttr> attrs = ctx_.with_attr(r.function->attrs, fn_attr::kOperatorName, ctx_.attr(op));
-    const PrimFunc* own = with_attrs(ctx_, r.function, ctx_.with_attr(attrs, fn_attr::kGlobalSymbol, nullptr));
+    Span<NamedAttr> attrs = ctx_.with_attr(r.function->attrs, attr_name::OperatorName, ctx_.attr(op));
+    const PrimFunc* own = with_attrs(ctx_, r.function, ctx_.with_attr(attrs, attr_name::GlobalSymbol, nullptr));
     const std::string_view name = ctx_.str(builder_.unique_name(hint + "_replacement"));
     builder_.set(name, own);
     return r.name = ctx_.global_var(name, own->type);

@@ -5,6 +5,7 @@
 // As in TVM the function gets a new name. TVM gives a workspace to every function that has a dataflow block; here those
 // get one that call such a function, one for each block that does.
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -54,13 +55,13 @@ class WorkspaceTaker : public Rewriter {
  protected:
   const Expr* visit_expr(const Expr* e) override {
     const auto* f = as<Function>(e);
-    return f && has_name(f, fn_attr::kComposite) && workspace_of(f) > 0 ? take(f) : default_expr(e);
+    return f && has_name(f, attr_name::Composite) && workspace_of(f) > 0 ? take(f) : default_expr(e);
   }
 
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> made = default_binding(b);
     const auto* f = as<Function>(b->value);
-    if (f && made.size() == 1 && made[0]->value != f && has_name(f, fn_attr::kComposite) && workspace_of(f) > 0)
+    if (f && made.size() == 1 && made[0]->value != f && has_name(f, attr_name::Composite) && workspace_of(f) > 0)
       takers_.insert(made[0]->var);
     return made;
   }
@@ -145,7 +146,7 @@ Result<const Module*> allocate_workspace(PassEnv& env, const Module* module, con
   std::vector<ModuleEntry> takers;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f || workspace_of(f) <= 0 || !has_name(f, fn_attr::kCodegen)) continue;
+    if (!f || workspace_of(f) <= 0 || !has_name(f, attr_name::Codegen)) continue;
     size = std::max(size, workspace_of(f));
     takers.push_back(e);
   }
@@ -155,7 +156,7 @@ Result<const Module*> allocate_workspace(PassEnv& env, const Module* module, con
   for (const ModuleEntry& e : takers) {
     const Function* made = WorkspaceTaker(ctx, size).take(cast<Function>(e.function));
     const std::string_view name = ctx.str(builder.unique_name(e.name));
-    if (!made->is_private()) made = with_attr(ctx, made, fn_attr::kGlobalSymbol, ctx.attr(name));
+    if (!made->is_private()) made = with_attr(ctx, made, attr_name::GlobalSymbol, ctx.attr(name));
     builder.set(name, made);
     names.emplace(e.name, ctx.global_var(name, made->type));
   }

@@ -2,6 +2,7 @@
 // after the module's `system_lib_prefix`. A function whose symbol is another one keeps its place in the module: callers
 // go by GlobalVar, the linker by symbol.
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 
 namespace rldb::passes {
 
@@ -10,11 +11,11 @@ using namespace ir;
 namespace {
 
 Span<NamedAttr> with_symbol(Context& ctx, Span<NamedAttr> attrs, std::string_view symbol) {
-  return ctx.with_attr(attrs, "global_symbol", ctx.attr(symbol));
+  return ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(symbol));
 }
 
 bool has_symbol(Span<NamedAttr> attrs, std::string_view symbol) {
-  const Attr* a = find_attr(attrs, "global_symbol");
+  const Attr* a = find_attr(attrs, attr_name::GlobalSymbol);
   return a && a->is(AttrKind::String) && a->string == symbol;
 }
 
@@ -29,7 +30,7 @@ Result<const Module*> attach_global_symbol(PassEnv& env, const Module* module, c
   for (const ModuleEntry& e : module->entries) {
     if (const auto* f = as<Function>(e.function)) {
       if (has_symbol(f->attrs, e.name)) continue;
-      builder.set(e.name, with_attr(ctx, f, "global_symbol", ctx.attr(e.name)));
+      builder.set(e.name, with_attr(ctx, f, attr_name::GlobalSymbol, ctx.attr(e.name)));
       changed = true;
     } else if (const auto* p = as<PrimFunc>(e.function)) {
       const std::string symbol = prefix_text + std::string(e.name);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rldb/bytecode/builtin.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_traits.h"
@@ -282,8 +283,8 @@ void StoragePlan::release(Token* token) {
 }
 
 Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
-  const Attr* upper = find_attr(f->attrs, "tir_var_upper_bound");
-  const Attr* lower = find_attr(f->attrs, "tir_var_lower_bound");
+  const Attr* upper = find_attr(f->attrs, attr_name::TirVarUpperBound);
+  const Attr* lower = find_attr(f->attrs, attr_name::TirVarLowerBound);
   const Attr* positive = find_attr(f->attrs, "tir_non_negative_var");
   for (const Attr* a : {upper, lower}) {
     if (!a) continue;

@@ -140,7 +140,7 @@ class ShapeLowerer {
       heap_ = emit("shape_heap", op_call(ctx_, op::NullValue, {}, ctx_.any()));
     }
     std::size_t num_input = function_->params.size();
-    if (const Attr* a = find_attr(function_->attrs, "num_input")) num_input = std::size_t(a->integer);
+    if (const Attr* a = find_attr(function_->attrs, attr_name::NumInput)) num_input = std::size_t(a->integer);
     std::vector<MatchItem> items;
     for (std::size_t i = 0; i < function_->params.size(); ++i) {
       const Var* p = function_->params[i];

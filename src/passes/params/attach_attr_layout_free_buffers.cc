@@ -4,6 +4,7 @@
 #include "passes/fusion/function_table.h"
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
 
@@ -31,7 +32,7 @@ class Attacher : public Rewriter {
     std::vector<std::int64_t> free;
     for (std::size_t i = 0; i < args->items.size(); ++i)
       if (isa<Constant>(args->items[i]) || weights_.contains(args->items[i])) free.push_back(std::int64_t(i));
-    const PrimFunc* marked = with_attr(ctx_, kernel, fn_attr::kLayoutFreeBuffers, ctx_.attr_ints(free));
+    const PrimFunc* marked = with_attr(ctx_, kernel, attr_name::LayoutFreeBuffers, ctx_.attr_ints(free));
     std::vector<const Expr*> made(call->args.begin(), call->args.end());
     made[0] = table_.add(marked, callee->name);
     return ctx_.call_typed(call->callee, made, call->type, call->attrs, call->ty_args);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -139,7 +140,7 @@ Result<const Module*> bundle_model_params(PassEnv& env, const Module* module, co
   const PassOption* given = find_option(options, 0, "param_tuple_name");
   const std::string_view name = given ? unquote(given->value) : kModelParams;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    const Attr* count = find_attr(f->attrs, fn_attr::kNumInput);
+    const Attr* count = find_attr(f->attrs, attr_name::NumInput);
     if (!count || count->integer < 0 || std::size_t(count->integer) > f->params.size()) return f;
     return bundle_params(env.ctx, f, std::size_t(count->integer), name);
   });

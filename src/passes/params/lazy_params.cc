@@ -17,7 +17,7 @@ const FuncType* callback(Context& ctx, const Type* result, bool pure) {
 }
 
 Span<NamedAttr> with_inputs(Context& ctx, const Function* f, std::size_t count) {
-  return ctx.with_attr(f->attrs, fn_attr::kNumInput, ctx.attr(std::int64_t(count)));
+  return ctx.with_attr(f->attrs, attr_name::NumInput, ctx.attr(std::int64_t(count)));
 }
 
 class LazyInput : public LateParams {
@@ -25,7 +25,7 @@ class LazyInput : public LateParams {
   using LateParams::LateParams;
 
   const Function* run(const Function* f) {
-    const std::size_t inputs = find_attr(f->attrs, fn_attr::kNumInput) ? input_count(f) : 0;
+    const std::size_t inputs = find_attr(f->attrs, attr_name::NumInput) ? input_count(f) : 0;
     getter_ = ctx_.var("fget_param", callback(ctx_, ctx_.any(), true));
     std::vector<const Var*> params(f->params.begin(), f->params.begin() + std::ptrdiff_t(inputs));
     params.push_back(getter_);
@@ -72,7 +72,7 @@ class LazyOutput : public Rewriter {
     for (const auto& [index, value] : others_) last.push_back(set_call(index, value));
     blocks.push_back(ctx_.block(last));
     const SeqExpr* body = make_seq(ctx_, blocks, ctx_.tuple({}), f->body);
-    const bool counted = find_attr(f->attrs, fn_attr::kNumInput) != nullptr;
+    const bool counted = find_attr(f->attrs, attr_name::NumInput) != nullptr;
     const std::size_t inputs = input_count(f);
     std::vector<const Var*> params(f->params.begin(), f->params.end());
     params.insert(params.begin() + std::ptrdiff_t(inputs), setter_);
@@ -114,7 +114,7 @@ class LazyOutput : public Rewriter {
   std::vector<std::pair<std::size_t, const Expr*>> others_;
 };
 
-bool is_public(const Function* f) { return find_attr(f->attrs, fn_attr::kGlobalSymbol) != nullptr; }
+bool is_public(const Function* f) { return find_attr(f->attrs, attr_name::GlobalSymbol) != nullptr; }
 
 }  // namespace
 

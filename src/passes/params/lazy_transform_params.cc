@@ -211,7 +211,7 @@ const Function* by_field(Context& ctx, const Function* f) {
 
 Result<const Function*> make_lazy(Context& ctx, std::string_view name, const Function* from, const Callbacks& calls) {
   const Function* f = by_field(ctx, without_dataflow(ctx, from));
-  const std::size_t inputs = find_attr(f->attrs, fn_attr::kNumInput) ? input_count(f) : 0;
+  const std::size_t inputs = find_attr(f->attrs, attr_name::NumInput) ? input_count(f) : 0;
   const std::size_t kept = calls.getter.empty() ? f->params.size() : inputs;
   std::vector<const Var*> params(f->params.begin(), f->params.begin() + std::ptrdiff_t(kept));
   LazyGetter getter(ctx, calls.getter, add_params(ctx, calls.getter_params, params));

@@ -5,6 +5,7 @@
 // inputs nor weights (zeros) stays: it is cheap, and would be one more weight.
 #include "passes/params/lift_plan.h"
 #include "passes/signature/body_copier.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/source/diagnostic_refusal.h"
 
@@ -48,8 +49,8 @@ bool plain(const LiftPlan& plan, const std::vector<const Var*>& outputs) {
 // The function that is run ahead of time.
 const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::vector<const Var*>& outputs,
                                const std::vector<const Var*>& symbols, std::string_view name) {
-  Span<NamedAttr> attrs = ctx.with_attr({}, fn_attr::kGlobalSymbol, ctx.attr(name));
-  attrs = ctx.with_attr(attrs, fn_attr::kNumInput, ctx.attr(0));
+  Span<NamedAttr> attrs = ctx.with_attr({}, attr_name::GlobalSymbol, ctx.attr(name));
+  attrs = ctx.with_attr(attrs, attr_name::NumInput, ctx.attr(0));
   std::vector<const Expr*> fields;
   std::vector<const Binding*> bindings;
   if (!symbols.empty()) fields.push_back(ctx.shape(std::vector<const Expr*>(symbols.begin(), symbols.end())));
@@ -170,7 +171,7 @@ const Function* make_sharing(Context& ctx, const LiftPlan& plan, const SharedPla
 
 bool is_target(const ModuleEntry& e) {
   const auto* f = as<Function>(e.function);
-  return f && find_attr(f->attrs, fn_attr::kNumInput) && !e.name.ends_with(kTransform);
+  return f && find_attr(f->attrs, attr_name::NumInput) && !e.name.ends_with(kTransform);
 }
 
 // Functions with `num_input`: those that are named, or all that are no transform themselves.
@@ -178,7 +179,7 @@ Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<st
   std::vector<LiftPlan> plans;
   for (const std::string& name : names) {
     const auto* f = as<Function>(module->find(name));
-    if (!f || !find_attr(f->attrs, fn_attr::kNumInput))
+    if (!f || !find_attr(f->attrs, attr_name::NumInput))
       return Failure(
           message(diag::PassOptionValue, "shared_transform", "Relax functions with the attribute `num_input`", name));
     plans.push_back(plan_lift(name, f));

@@ -8,6 +8,7 @@
 
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
 
@@ -131,7 +132,7 @@ class KernelSplitter {
     root.body = ctx_.seq_stmt(body);
     const PrimFunc* made = ctx_.prim_func(params, f_->ret_type,
                                           ctx_.realize(realize_->iter_values, realize_->predicate, ctx_.sblock(root)),
-                                          ctx_.with_attr(f_->attrs, fn_attr::kLayoutFreeBuffers, nullptr), f_->s_tir);
+                                          ctx_.with_attr(f_->attrs, attr_name::LayoutFreeBuffers, nullptr), f_->s_tir);
     ctx_.set_origin(made, f_);
     return made;
   }

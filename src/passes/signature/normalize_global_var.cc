@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 
@@ -19,8 +20,8 @@ using Names = std::unordered_map<std::string_view, std::string_view>;
 std::string_view symbol_of(const Expr* e) {
   const auto* f = as<Function>(e);
   const auto* p = as<PrimFunc>(e);
-  const Attr* symbol = f ? find_attr(f->attrs, fn_attr::kGlobalSymbol) : nullptr;
-  if (p) symbol = find_attr(p->attrs, fn_attr::kGlobalSymbol);
+  const Attr* symbol = f ? find_attr(f->attrs, attr_name::GlobalSymbol) : nullptr;
+  if (p) symbol = find_attr(p->attrs, attr_name::GlobalSymbol);
   return symbol ? symbol->string : std::string_view();
 }
 

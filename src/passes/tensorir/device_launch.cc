@@ -50,7 +50,7 @@ void add_launch_size(Context& ctx, Launch& launch, const Stmt* s, VarMap& values
 
 Launch launch_of(Context& ctx, std::string_view name, const PrimFunc* f) {
   const Attr* target = find_attr(f->attrs, kTargetAttr);
-  const Attr* symbol = find_attr(f->attrs, fn_attr::kGlobalSymbol);
+  const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   Launch launch{f, target ? without_host(ctx, target) : nullptr, symbol ? symbol->string : name, {}, {}};
   VarMap values;
   const Expr* memory = nullptr;
@@ -147,7 +147,7 @@ Result<const PrimFunc*> as_kernel(Context& ctx, const Launch& launch, const Prim
   for (const std::string_view t : launch.tags) tags.push_back(ctx.attr(t));
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kDeviceKernelLaunch));
   attrs = ctx.with_attr(attrs, attr_name::KernelLaunchParams, ctx.attr_list(tags));
-  attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(launch.symbol));
+  attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(launch.symbol));
   attrs = ctx.with_attr(attrs, attr_name::IsGlobalFunc, ctx.attr(true));
   const PrimFunc* made = ctx.prim_func(f->params, ctx.void_type(), body, attrs, f->s_tir);
   ctx.set_origin(made, f);
@@ -176,7 +176,7 @@ Result<const Module*> lower_device_launches(PassEnv& env, const Module* module) 
   for (const std::string_view name : calls.by_symbol) {
     const auto* f = as<PrimFunc>(builder.find(name));
     Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::IsGlobalFunc, ctx.attr(true));
-    if (f->is_private()) attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(name));
+    if (f->is_private()) attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(name));
     builder.set(name, with_attrs(ctx, f, attrs));
   }
   return builder.build();

@@ -10,6 +10,7 @@
 #include "passes/tensorir/ffi_any.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
@@ -30,7 +31,7 @@ constexpr std::string_view kTypeError = "TypeError";
 // The symbol of a function that becomes one of the convention; empty for others.
 std::string_view packed_symbol(const PrimFunc* f) {
   const Attr* conv = find_attr(f->attrs, kCallingConv);
-  const Attr* symbol = find_attr(f->attrs, fn_attr::kGlobalSymbol);
+  const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   return symbol && (!conv || conv->integer == 0) ? symbol->string : std::string_view();
 }
 
@@ -230,7 +231,7 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
   body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), intrin::Ret, {ctx.i32(0)})));
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kPackedConv));
   attrs = ctx.with_attr(attrs, kTargetAttr, host);
-  attrs = ctx.with_attr(attrs, fn_attr::kGlobalSymbol, ctx.attr(fmt::format("{}{}", kSymbolPrefix, symbol)));
+  attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(fmt::format("{}{}", kSymbolPrefix, symbol)));
   const PrimParam params[] = {{self, nullptr}, {reader.args(), nullptr}, {reader.count(), nullptr}, {result, nullptr}};
   const PrimFunc* made = ctx.prim_func(params, ctx.prim(DType::Int(32)), ctx.seq_stmt(body), attrs, f->s_tir);
   ctx.set_origin(made, f);

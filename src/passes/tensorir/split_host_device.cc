@@ -89,7 +89,7 @@ class Splitter : public Rewriter {
  public:
   Splitter(Context& ctx, ModuleBuilder& builder, std::string_view name, const PrimFunc* f)
       : Rewriter(ctx), builder_(builder), f_(f), target_(find_attr(f->attrs, kTargetAttr)) {
-    const Attr* symbol = find_attr(f->attrs, fn_attr::kGlobalSymbol);
+    const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
     kernel_ = std::string(symbol ? symbol->string : name) + "_kernel";
     has_host_ = host_of(ctx, target_) != nullptr;
   }

@@ -10,6 +10,7 @@
 #include "passes/fusion/op_pattern.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
@@ -246,7 +247,7 @@ class Branches : public Rewriter {
 };
 
 bool is_elementwise(const PrimFunc* f) {
-  const Attr* a = find_attr(f->attrs, fn_attr::kOpPattern);
+  const Attr* a = find_attr(f->attrs, attr_name::OpPattern);
   if (!a) return false;
   const auto* literal = a->is(AttrKind::Expr) ? as<IntImm>(a->node) : nullptr;
   const std::int64_t pattern = literal ? literal->value : a->integer;

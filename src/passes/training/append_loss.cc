@@ -9,6 +9,7 @@
 
 #include "passes/signature/body_copier.h"
 #include "passes/training/losses.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -118,7 +119,7 @@ Result<const Function*> joined(Context& ctx, const LossRequest& request, const F
   const Expr* result = results.size() == 1 ? results[0] : ctx.tuple(results);
   bindings = OutputHider(ctx, result).hidden(bindings);
   const SeqExpr* body = make_seq(ctx, {ctx.block(bindings, true)}, result, model->body);
-  const Span<NamedAttr> attrs = ctx.with_attr(model->attrs, fn_attr::kGlobalSymbol, ctx.attr(request.new_function));
+  const Span<NamedAttr> attrs = ctx.with_attr(model->attrs, attr_name::GlobalSymbol, ctx.attr(request.new_function));
   const Function* made = ctx.function(params, body, result->type, model->is_pure, attrs);
   ctx.set_origin(made, model);
   return BodyCopier(ctx, false).copy_function(made, attrs);

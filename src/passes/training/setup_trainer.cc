@@ -10,6 +10,7 @@
 #include "passes/text/option_text.h"
 #include "passes/training/append_loss.h"
 #include "passes/training/optimizers.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 
@@ -121,7 +122,7 @@ Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const Pa
 
   Context& ctx = env.ctx;
   ModuleBuilder builder(ctx, *made);
-  builder.set(kOptimizer, with_attr(ctx, step.function, fn_attr::kGlobalSymbol, ctx.attr(kOptimizer)));
+  builder.set(kOptimizer, with_attr(ctx, step.function, attr_name::GlobalSymbol, ctx.attr(kOptimizer)));
   std::vector<const Attr*> states;
   for (const Constant* c : step.initial_state) states.push_back(ctx.attr(static_cast<const Expr*>(c)));
   Span<NamedAttr> attrs = ctx.with_attr(made->attrs, "input_num", ctx.attr(std::int64_t(backbone.inputs)));

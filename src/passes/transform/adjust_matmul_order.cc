@@ -10,6 +10,7 @@
 #include "passes/transform/call_expander.h"
 #include "passes/transform/matrix_dims.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -69,8 +70,8 @@ class Sizes {
   explicit Sizes(const Function* f) {
     std::vector<const Var*> vars;
     for (const Var* p : f->params) collect_vars(p->type, vars);
-    const Attr* upper = find_attr(f->attrs, "tir_var_upper_bound");
-    const Attr* lower = find_attr(f->attrs, "tir_var_lower_bound");
+    const Attr* upper = find_attr(f->attrs, attr_name::TirVarUpperBound);
+    const Attr* lower = find_attr(f->attrs, attr_name::TirVarLowerBound);
     for (const Var* v : vars) {
       Limits& limits = limits_[v];
       if (const auto least = bound(lower, v->name)) limits.least = std::max(1.0, double(*least));

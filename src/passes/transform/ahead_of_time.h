@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 
 namespace rldb::passes {
 
@@ -12,7 +13,7 @@ namespace rldb::passes {
 class AheadOfTime {
  public:
   explicit AheadOfTime(const ir::Function* f) {
-    const ir::Attr* inputs = ir::find_attr(f->attrs, fn_attr::kNumInput);
+    const ir::Attr* inputs = ir::find_attr(f->attrs, attr_name::NumInput);
     if (!inputs) return;
     for (std::size_t i = std::size_t(inputs->integer); i < f->params.size(); ++i) known_.insert(f->params[i]);
   }

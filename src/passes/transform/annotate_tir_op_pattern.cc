@@ -10,6 +10,7 @@
 
 #include "passes/common.h"
 #include "passes/fusion/op_pattern.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -150,11 +151,11 @@ Result<const Module*> annotate_tir_op_pattern(PassEnv& env, const Module* module
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<PrimFunc>(e.function);
     if (!f) continue;
-    const Attr* known = find_attr(f->attrs, fn_attr::kOpPattern);
+    const Attr* known = find_attr(f->attrs, attr_name::OpPattern);
     if (known && known->integer != 0) continue;
     const Pattern pattern = pattern_of(f);
     if (known && pattern == kElemWise) continue;
-    const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, fn_attr::kOpPattern, ctx.attr(int(pattern)));
+    const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::OpPattern, ctx.attr(int(pattern)));
     const PrimFunc* made = ctx.prim_func(f->params, f->ret_type, f->body, attrs, f->s_tir);
     ctx.set_origin(made, f);
     builder.set(e.name, made);

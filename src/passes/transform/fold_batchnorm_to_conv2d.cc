@@ -5,6 +5,7 @@
 // (DecomposeOpsForInference does the same). Stricter than TVM: a batch_norm without scale or center stays, and so does
 // one over another axis than the channels of the convolution.
 #include "passes/transform/call_expander.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
@@ -93,7 +94,7 @@ class BatchnormFolder : public CallExpander {
 
 Result<const Module*> fold_batchnorm_to_conv2d(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_set(f->attrs, fn_attr::kPrimitive) ? f : BatchnormFolder(env.ctx).run(f);
+    return is_set(f->attrs, attr_name::Primitive) ? f : BatchnormFolder(env.ctx).run(f);
   });
 }
 

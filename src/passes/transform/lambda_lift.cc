@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/closure.h"
 #include "rldb/ir/walk.h"
 
@@ -77,7 +78,7 @@ class Names {
 
   void choose() {
     attempt([](const Place& p) {
-      const Attr* a = find_attr(p.function->attrs, "global_symbol");
+      const Attr* a = find_attr(p.function->attrs, attr_name::GlobalSymbol);
       return a ? std::string(a->string) : std::string();
     });
     attempt([](const Place& p) { return p.path.front() + "_" + p.path.back(); });

@@ -7,6 +7,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/layout_attr.h"
@@ -71,7 +72,7 @@ class LayoutOptimizer : public CallExpander {
     const auto* name = call ? as<GlobalVar>(call->args[0]) : nullptr;
     const auto* kernel = name ? as<PrimFunc>(module_->find(name->name)) : nullptr;
     if (!kernel || !args || args->items.size() != 1) return nullptr;
-    const Attr* is = find_attr(kernel->attrs, fn_attr::kOperatorName);
+    const Attr* is = find_attr(kernel->attrs, attr_name::OperatorName);
     return is && is->is(AttrKind::String) && is->string == kRemovePad && copies_in_place(kernel) ? call : nullptr;
   }
 
@@ -123,7 +124,7 @@ class LayoutOptimizer : public CallExpander {
 
 Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_set(f->attrs, fn_attr::kPrimitive) ? f : LayoutOptimizer(env.ctx, module).run(f);
+    return is_set(f->attrs, attr_name::Primitive) ? f : LayoutOptimizer(env.ctx, module).run(f);
   });
 }
 

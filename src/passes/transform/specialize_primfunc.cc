@@ -7,6 +7,7 @@
 
 #include "passes/fusion/function_table.h"
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/scalar.h"
@@ -141,7 +142,7 @@ std::unordered_set<std::string_view> used_otherwise(const Module* module) {
   std::unordered_set<std::string_view> names;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    const bool rewritten = f && !is_set(f->attrs, fn_attr::kPrimitive);
+    const bool rewritten = f && !is_set(f->attrs, attr_name::Primitive);
     walk(e.function, [&](const Node* n) {
       if (const auto* v = as<GlobalVar>(n)) names.insert(v->name);
       const Call* call = rewritten && isa<Call>(n) ? as_call_of(static_cast<const Expr*>(n), op::CallTir) : nullptr;
@@ -213,7 +214,7 @@ Result<const Module*> specialize_primfunc(PassEnv& env, const Module* module, co
   CallSites sites(env.ctx, module, builder);
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
-    if (!f || is_set(f->attrs, fn_attr::kPrimitive)) continue;
+    if (!f || is_set(f->attrs, attr_name::Primitive)) continue;
     const Function* made = sites.rewrite_function(f);
     if (made != f) builder.set(e.name, made);
   }

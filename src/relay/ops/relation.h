@@ -46,6 +46,12 @@ Relation relation_of(OpId op);
 inline Dim known(std::int64_t value) { return {DimKind::Known, false, value, nullptr}; }
 inline bool is_known(const Dim& d) { return d.kind == DimKind::Known; }
 inline bool is_one(const Dim& d) { return is_known(d) && d.value == 1; }
+// Unknown where one of them is, or where no number holds it.
+inline Dim times(const Dim& a, const Dim& b) {
+  std::int64_t made = 0;
+  if (!is_known(a) || !is_known(b) || __builtin_mul_overflow(a.value, b.value, &made)) return Dim{};
+  return known(made);
+}
 // Of two dims that belong together; none when they contradict each other.
 std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 std::optional<Dims> broadcast(Span<Dim> a, Span<Dim> b);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "relay/to_relax/branches.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
@@ -82,13 +83,13 @@ const ir::Module* ModuleTranslator::run() {
   for (const relay::Definition& d : module.functions) {
     support::poll();
     const std::string_view name = global(d.name->name)->name;
-    const ir::NamedAttr attrs[] = {ctx.named("global_symbol", ctx.attr(name))};
+    const ir::NamedAttr attrs[] = {ctx.named(attr_name::GlobalSymbol, ctx.attr(name))};
     FunctionTranslator translator(*this, d.function);
     if (const ir::Function* f = translator.function(*d.function, params_.at(d.name->name), attrs)) builder.set(name, f);
   }
   if (module.body) {
     constexpr std::string_view kEntry = "main";
-    const ir::NamedAttr attrs[] = {ctx.named("global_symbol", ctx.attr(kEntry))};
+    const ir::NamedAttr attrs[] = {ctx.named(attr_name::GlobalSymbol, ctx.attr(kEntry))};
     FunctionTranslator translator(*this, module.body);
     if (const ir::Function* f = translator.expression(module.body, attrs)) builder.set(kEntry, f);
   }

@@ -10,6 +10,7 @@
 #include "repro/bisect/learn.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"
@@ -161,7 +162,7 @@ const ir::Function* find_exported(const ir::Module* module, const std::string& n
   if (const auto* f = ir::as<ir::Function>(module->find(name))) return f;
   for (const ir::ModuleEntry& e : module->entries) {
     const auto* f = ir::as<ir::Function>(e.function);
-    const ir::Attr* symbol = f ? ir::find_attr(f->attrs, "global_symbol") : nullptr;
+    const ir::Attr* symbol = f ? ir::find_attr(f->attrs, attr_name::GlobalSymbol) : nullptr;
     if (!symbol || symbol->string != name) continue;
     there = e.name;
     return f;

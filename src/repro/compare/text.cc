@@ -65,7 +65,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
   } else {
     text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
     if (c.shadow) text += to_string(*c.shadow) + "\n";
-    if (c.results_only) text += "an executable does not name its variables: results alone were compared\n";
+    if (c.results_only) text += "the Relay VM tells of no variables: results alone were compared\n";
     if (c.first) text += c.result ? "first difference: " : "it ends at ";
   }
   if (c.first) {

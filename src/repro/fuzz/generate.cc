@@ -8,6 +8,7 @@
 
 #include "repro/fuzz/arguments.h"
 #include "repro/fuzz/kernel.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/tensor_file.h"
@@ -116,7 +117,7 @@ class Generator {
     std::vector<const ir::Expr*> results{pick_result()};
     if (random_.one_in(3)) results.push_back(params_[random_.below(params_.size())]);
     const ir::Expr* result = results.size() == 1 ? results[0] : ctx_.tuple(results);
-    const ir::NamedAttr symbol{"global_symbol", ctx_.attr("main")};
+    const ir::NamedAttr symbol{attr_name::GlobalSymbol, ctx_.attr("main")};
     builder_.set("main", finish(result, {&symbol, 1}));
   }
 

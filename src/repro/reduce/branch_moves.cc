@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "repro/reduce/moves.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {
@@ -79,7 +80,7 @@ std::vector<Candidate> fewer_attributes(ir::Context& ctx, const ir::Module* modu
     const auto* kernel = as<ir::PrimFunc>(e.function);
     if (!f && !kernel) continue;
     for (const ir::NamedAttr& attr : f ? f->attrs : kernel->attrs) {
-      if (attr.name == "global_symbol") continue;  // says that it is public
+      if (attr.name == attr_name::GlobalSymbol) continue;  // says that it is public
       out.push_back({"attribute", [&ctx, module, f, kernel, entry = std::string(e.name), name = attr.name] {
                        ir::ModuleBuilder builder(ctx, *module);
                        if (f) {

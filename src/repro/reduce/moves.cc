@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 
@@ -29,7 +30,7 @@ std::vector<const ir::Binding*> bindings_of(const ir::Function* f) {
 
 // The number of inputs that come before the parameters is not kept up.
 ir::Span<ir::NamedAttr> without_inputs(ir::Context& ctx, ir::Span<ir::NamedAttr> attrs) {
-  return ctx.with_attr(attrs, "num_input", nullptr);
+  return ctx.with_attr(attrs, attr_name::NumInput, nullptr);
 }
 
 const ir::Function* remake(ir::Context& ctx, const ir::Function* f, const std::vector<const ir::Var*>& params,

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 
@@ -141,9 +142,9 @@ class RenameFunctions : public ir::Rewriter {
 // A symbol that is the name follows it.
 const ir::Expr* under_name(ir::Context& ctx, const ir::Expr* function, std::string_view old, const std::string& fresh) {
   const auto* kernel = as<ir::PrimFunc>(function);
-  const ir::Attr* symbol = kernel ? ir::find_attr(kernel->attrs, "global_symbol") : nullptr;
+  const ir::Attr* symbol = kernel ? ir::find_attr(kernel->attrs, attr_name::GlobalSymbol) : nullptr;
   if (!symbol || symbol->string != old) return function;
-  const auto attrs = ctx.with_attr(kernel->attrs, "global_symbol", ctx.attr(fresh));
+  const auto attrs = ctx.with_attr(kernel->attrs, attr_name::GlobalSymbol, ctx.attr(fresh));
   return ctx.prim_func(kernel->params, kernel->ret_type, kernel->body, attrs, kernel->s_tir);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
@@ -236,7 +237,7 @@ Bounds upper_bounds(const Session& session, std::string_view function) {
   Bounds out;
   const ir::Expr* found = session.module() ? session.module()->find(function) : nullptr;
   const auto* f = ir::as<ir::Function>(found);
-  const ir::Attr* upper = f ? ir::find_attr(f->attrs, "tir_var_upper_bound") : nullptr;
+  const ir::Attr* upper = f ? ir::find_attr(f->attrs, attr_name::TirVarUpperBound) : nullptr;
   if (!upper || !upper->is(ir::AttrKind::Dict)) return out;
   for (const ir::NamedAttr& field : upper->fields)
     if (field.value->is(ir::AttrKind::Int) && field.value->integer > 0)

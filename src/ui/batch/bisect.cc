@@ -13,6 +13,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/relay.h"
@@ -149,9 +150,11 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
 void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, std::size_t tried,
                const std::string& move, Progress& progress, Console& console) {
   const auto all = [](const repro::ProgramSize& s) { return double(s.bindings + s.statements + s.functions); };
-  progress.show(1 - all(now) / std::max(all(first), 1.0), fmt::format("{}, {} tries", repro::to_string(now), tried));
+  progress.show(1 - all(now) / std::max(all(first), 1.0),
+                fmt::format("{}, {}", repro::to_string(now), support::counted(tried, "try")));
   if (!move.empty() && !progress.on_terminal())
-    console.print_error("{} after {} tries, {:.1f} s ({})\n", repro::to_string(now), tried, progress.seconds(), move);
+    console.print_error("{} after {}, {:.1f} s ({})\n", repro::to_string(now), support::counted(tried, "try"),
+                        progress.seconds(), move);
 }
 
 void tell_reduction(const repro::Reduction& r, Console& console) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "ui/term/characters.h"
 #include "ui/term/window_size.h"
 
 namespace rldb::ui {
@@ -25,11 +26,11 @@ bool is_terminal() {
 }  // namespace
 
 std::string progress_line(std::optional<double> done, const std::string& text, int columns) {
-  const std::size_t room = std::size_t(std::max(0, columns));
-  constexpr std::size_t kFrame = 3;  // brackets and a blank
-  if (!done || kBar + kFrame + text.size() > room) return text.substr(0, room);
+  constexpr int kFrame = 3;  // brackets and a blank
+  const std::string shown = first_columns(text, columns);
+  if (!done || int(kBar) + kFrame + columns_of(text) > columns) return shown;
   const auto full = std::size_t(std::clamp(*done, 0.0, 1.0) * double(kBar));
-  return fmt::format("[{}{}] {}", std::string(full, '#'), std::string(kBar - full, '.'), text);
+  return fmt::format("[{}{}] {}", std::string(full, '#'), std::string(kBar - full, '.'), shown);
 }
 
 Progress::Progress(Console& console) : console_(console), on_(is_terminal()) {}

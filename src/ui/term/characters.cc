@@ -1,3 +1,4 @@
+// Lengths and columns of UTF-8 characters; what is shown of a text.
 #include "ui/term/characters.h"
 
 #include <utf8proc.h>
@@ -89,6 +90,18 @@ int columns_of(std::string_view text) {
     i = end;
   }
   return columns;
+}
+
+std::string first_columns(std::string_view text, int width) {
+  std::string shown;
+  for (std::size_t at = 0, next = 0; at < text.size(); at = next) {
+    next = next_character(text, at);
+    const ShownCharacter c = shown_character(text.substr(at, next - at));
+    if (c.columns > width) break;
+    width -= c.columns;
+    shown += c.text;
+  }
+  return shown;
 }
 
 }  // namespace rldb::ui

@@ -1,5 +1,6 @@
 // Characters of an entry as the terminal shows them: how many bytes one has, how many columns it takes. UTF-8 and the
-// tables of utf8proc, whatever the locale. Users: the line editor, layout, listings of completions.
+// tables of utf8proc, whatever the locale. Users: the line editor, layout, listings of completions,
+// lines of progress.
 #pragma once
 
 #include <cstddef>
@@ -26,5 +27,7 @@ struct ShownCharacter {
 ShownCharacter shown_character(std::string_view character);
 // Of a text without line breaks.
 int columns_of(std::string_view text);
+// As much of such a text as fits, as it is shown.
+std::string first_columns(std::string_view text, int width);
 
 }  // namespace rldb::ui

@@ -38,19 +38,6 @@ std::optional<std::string> read_terminal_line() {
   return std::nullopt;
 }
 
-// As much of a line as fits, as the terminal shows it.
-std::string first_columns(std::string_view line, int width) {
-  std::string text;
-  for (std::size_t at = 0, next = 0; at < line.size(); at = next) {
-    next = next_character(line, at);
-    const ShownCharacter c = shown_character(line.substr(at, next - at));
-    if (c.columns > width) break;
-    width -= c.columns;
-    text += c.text;
-  }
-  return text;
-}
-
 // Bytes of the escape sequence that begins the text; 1 where there is none.
 std::size_t sequence_length(std::string_view text) {
   if (text.size() < 2 || text[0] != '\033' || text[1] != '[') return 1;

@@ -4,6 +4,7 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script.h"
@@ -175,7 +176,7 @@ Val tuple_get_call(Reader& r, const CallNode& call) {
 
 Val extern_call(Reader& r, const CallNode& call) {
   Arguments args(r, call);
-  const auto name = args.require(0, "global_symbol");
+  const auto name = args.require(0, attr_name::GlobalSymbol);
   const ir::Type* type = nullptr;
   for (std::string_view key : {"ty", "struct_info", "sinfo"}) {
     if (type) break;
@@ -186,7 +187,7 @@ Val extern_call(Reader& r, const CallNode& call) {
     if (!type) return {};
   }
   args.finish();
-  const auto s = name ? to_str(r, *name, args.node(0, "global_symbol")) : std::nullopt;
+  const auto s = name ? to_str(r, *name, args.node(0, attr_name::GlobalSymbol)) : std::nullopt;
   if (!s) return {};
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.extern_func(*s, type), call.node)));
 }

@@ -7,6 +7,7 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
@@ -222,11 +223,11 @@ Node attribute_key(Node function, std::string_view key) {
 
 void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_global) {
   FunctionState& fn = *s.state;
-  const bool given = ir::find_attr(fn.attrs, "global_symbol") != nullptr;
+  const bool given = ir::find_attr(fn.attrs, attr_name::GlobalSymbol) != nullptr;
   if (given && s.options.is_private)
-    r.error(attribute_key(function, "global_symbol"), diag::PrivateGlobalSymbol, fn.name);
+    r.error(attribute_key(function, attr_name::GlobalSymbol), diag::PrivateGlobalSymbol, fn.name);
   if (is_global && !given && !s.options.is_private)
-    fn.attrs.insert(fn.attrs.begin(), r.ctx.named("global_symbol", r.ctx.attr(r.ctx.str(fn.name))));
+    fn.attrs.insert(fn.attrs.begin(), r.ctx.named(attr_name::GlobalSymbol, r.ctx.attr(r.ctx.str(fn.name))));
 }
 
 // Is there a `return` in a block of the body? It was reported there.

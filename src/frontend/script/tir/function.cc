@@ -176,9 +176,9 @@ class FunctionReader {
   }
 
   void add_global_symbol() {
-    const bool given = ir::find_attr(fn_.attrs, "global_symbol") != nullptr;
+    const bool given = ir::find_attr(fn_.attrs, attr_name::GlobalSymbol) != nullptr;
     if (!given && !options_.is_private)
-      fn_.attrs.insert(fn_.attrs.begin(), r_.ctx.named("global_symbol", r_.ctx.attr(r_.ctx.str(fn_.name))));
+      fn_.attrs.insert(fn_.attrs.begin(), r_.ctx.named(attr_name::GlobalSymbol, r_.ctx.attr(r_.ctx.str(fn_.name))));
   }
 
   Reader& r_;

@@ -45,6 +45,11 @@ std::optional<Blocks> blocks_of(const Operands& o, std::string_view name) {
 Outcome bad_blocks(std::string_view name) {
   return Outcome::error(fmt::format("`block_shape` and `{}` say something of each axis behind the batch", name));
 }
+Outcome too_large() { return Outcome::error("an axis is larger than a number of 64 bits"); }
+// False: no number holds it.
+bool grow(Dim& d, const std::array<std::int64_t, 2>& by) {
+  return !__builtin_add_overflow(d.value, by[0], &d.value) && !__builtin_add_overflow(d.value, by[1], &d.value);
+}
 Outcome not_divided(std::int64_t what, std::int64_t by) {
   return Outcome::error(fmt::format("{} elements cannot be divided by {}", what, by));
 }
@@ -56,11 +61,11 @@ Outcome SpaceToBatch(const Operands& o) {
   const auto b = blocks_of(o, "paddings");
   if (!b) return bad_blocks("paddings");
   Dims dims = dims_of(*o.tensor(0));
-  if (is_known(dims[0])) dims[0].value *= b->total;
+  dims[0] = times(dims[0], known(b->total));
   for (std::size_t i = 0; i < b->sizes.size(); ++i) {
     Dim& d = dims[i + 1];
     if (!is_known(d)) continue;
-    d.value += b->pairs[i][0] + b->pairs[i][1];
+    if (!grow(d, b->pairs[i])) return too_large();
     if (d.value < 0 || d.value % b->sizes[i] != 0) return not_divided(d.value, b->sizes[i]);
     d.value /= b->sizes[i];
   }
@@ -78,8 +83,11 @@ Outcome BatchToSpace(const Operands& o) {
   }
   for (std::size_t i = 0; i < b->sizes.size(); ++i) {
     Dim& d = dims[i + 1];
+    d = times(d, known(b->sizes[i]));
     if (!is_known(d)) continue;
-    d.value = d.value * b->sizes[i] - b->pairs[i][0] - b->pairs[i][1];
+    const auto& [before, after] = b->pairs[i];
+    if (__builtin_sub_overflow(d.value, before, &d.value) || __builtin_sub_overflow(d.value, after, &d.value))
+      return too_large();
     if (d.value < 0) return Outcome::error("more is cut off than there is");
   }
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));

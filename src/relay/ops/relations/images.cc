@@ -22,12 +22,6 @@ Outcome tuple(const Operands& o, std::initializer_list<const Type*> fields) {
   return Outcome::of(o.ctx.tuple_type(std::vector<const Type*>(fields)));
 }
 
-Dim times(const Dim& a, const Dim& b) {
-  std::int64_t made = 0;
-  if (!is_known(a) || !is_known(b) || __builtin_mul_overflow(a.value, b.value, &made)) return Dim{};
-  return known(made);
-}
-
 // An image's dims in the order of a layout of the letters NCHW; nothing for another layout.
 std::optional<Dims> in_layout(std::string_view layout, const Dim& n, const Dim& c, const Dim& h, const Dim& w) {
   if (layout.size() != 4) return std::nullopt;

@@ -91,8 +91,7 @@ Outcome DensePack(const Operands& o) {
   if (auto wrong = need_rank(o, 1, 3, 3)) return *wrong;
   const auto& weight = o.tensor(1)->shape;
   if (!agree(o.tensor(0)->shape[1], weight[1])) return different("the inner dims", o.tensor(0)->shape[1], weight[1]);
-  const bool both = is_known(weight[0]) && is_known(weight[2]);
-  const Dims dims{o.tensor(0)->shape[0], both ? known(weight[0].value * weight[2].value) : Dim{}};
+  const Dims dims{o.tensor(0)->shape[0], times(weight[0], weight[2])};
   return Outcome::of(o.ctx.tensor(dims, result_dtype(o)));
 }
 

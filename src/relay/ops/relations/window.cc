@@ -234,7 +234,9 @@ Outcome convolved(const Operands& o) {
   }
   const std::string_view out_layout = o.string("out_layout");
   const auto wanted = out_layout.empty() ? c.layout : axes_of_layout(out_layout).value_or(std::vector<LayoutAxis>{});
-  if (outer_letters(wanted).size() != c.letters.size()) return Outcome::error(bad_layout("result", out_layout));
+  const std::string letters = outer_letters(wanted);
+  if (!std::is_permutation(letters.begin(), letters.end(), c.letters.begin(), c.letters.end()))
+    return Outcome::error(bad_layout("result", out_layout));
   made = relaid(made, *axes_of_layout(c.letters), wanted);
   return Outcome::of(o.ctx.tensor(made, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
 }

@@ -1,6 +1,8 @@
 // Commands about the module: load, save, look.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/frontend/relay.h"
@@ -51,6 +53,18 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
   return Status::Good;
 }
+
+// What Relay text is loaded for while it lives.
+class LoadedFor {
+ public:
+  explicit LoadedFor(session::Machine machine) : before_(std::exchange(session::relay_machine()->wanted, machine)) {}
+  ~LoadedFor() { session::relay_machine()->wanted = before_; }
+  LoadedFor(const LoadedFor&) = delete;
+  LoadedFor& operator=(const LoadedFor&) = delete;
+
+ private:
+  session::Machine before_;
+};
 
 Status no_module(Repl& repl) { return repl.fail(source::message(diag::NoProgram)); }
 
@@ -121,6 +135,17 @@ Status command_Reload(Repl& repl, std::string_view rest) {
   if (!repl.may_end_run("loading the program again")) return Status::Failed;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().reload(diagnostics);
+  return loaded(repl, ok, diagnostics);
+}
+
+Status command_ToRelax(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  const source::Buffer* text = relay_text(repl);
+  if (!text) return repl.fail(source::message(diag::NoRelayProgram));
+  if (!repl.may_end_run("translating the program")) return Status::Failed;
+  source::Diagnostics diagnostics;
+  const LoadedFor relax(session::Machine::Relax);
+  const bool ok = repl.session().load_text(std::string(text->name()), std::string(text->text()), diagnostics);
   return loaded(repl, ok, diagnostics);
 }
 

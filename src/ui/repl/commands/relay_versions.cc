@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/source/diagnostic_command.h"
@@ -103,6 +104,16 @@ std::optional<relay::PassInvocation> next_pass(const RelayHistory& history) {
 }  // namespace
 
 bool is_relay(Repl& repl) { return session::relay_history(repl.session()) != nullptr; }
+
+const source::Buffer* relay_text(Repl& repl) {
+  if (!is_relay(repl)) return nullptr;
+  const source::SourceManager& sources = repl.session().sources();
+  for (std::size_t i = sources.size(); i > 0; --i) {
+    const source::Buffer& text = sources.get(source::FileId{std::uint32_t(i)});
+    if (text.name() == repl.session().program_path() && frontend::is_relay(text.name(), text.text())) return &text;
+  }
+  return nullptr;
+}
 
 Status relay_passes(Repl& repl, std::string_view rest) {
   Json list = Json::array();

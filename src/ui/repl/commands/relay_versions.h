@@ -9,6 +9,8 @@
 namespace rldb::ui {
 
 bool is_relay(Repl& repl);
+// The text that it was loaded from; null: there is none.
+const source::Buffer* relay_text(Repl& repl);
 
 Status relay_passes(Repl& repl, std::string_view rest);
 Status relay_run_passes(Repl& repl, std::string_view pipeline, bool show_diff);

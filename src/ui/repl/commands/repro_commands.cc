@@ -13,6 +13,7 @@
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 #include "ui/kernel_step.h"
 #include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/commands/repro_flags.h"
@@ -35,7 +36,7 @@ std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> 
   repro::Question q;
   q.kind = flags->test.empty() ? flags->oracle : repro::OracleKind::Command;
   q.command = flags->test;
-  q.memory = flags->memory;
+  q.memory = flags->memory.value_or(repro::MemoryLimit());
   q.expected = flags->expected;
   q.tolerances = flags->tolerances;
   q.function = flags->function;
@@ -146,7 +147,7 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   if (!can_ask(repl, *q)) return Status::Failed;
   repro::ReduceOptions options;
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string&) {
-    repl.console().doing(fmt::format("{}, {} tries", repro::to_string(size), tried));
+    repl.console().doing(fmt::format("{}, {}", repro::to_string(size), support::counted(tried, "try")));
   };
   const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, options);
   if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));

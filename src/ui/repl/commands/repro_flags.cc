@@ -64,9 +64,8 @@ constexpr Flag kFlags[] = {
      }},
     {"memory-limit", "bytes, as 64K, or a factor, as 1.5x",
      [](Repl&, std::string_view t, ReproFlags& f) {
-       const auto limit = repro::parse_memory_limit(t);
-       f.memory = limit.value_or(f.memory);
-       return limit.has_value();
+       f.memory = repro::parse_memory_limit(t);
+       return f.memory.has_value();
      }},
     {"test", "a command",
      [](Repl& repl, std::string_view t, ReproFlags& f) {
@@ -137,7 +136,9 @@ std::optional<ReproFlags> take_repro_flags(Repl& repl, std::vector<std::string>&
       return std::nullopt;
   }
   words = std::move(rest);
-  return flags;
+  if (!flags.memory || flags.oracle == repro::OracleKind::Memory) return flags;
+  repl.fail(source::message(diag::BadReproOption, "--memory-limit", "is for --oracle=memory only"));
+  return std::nullopt;
 }
 
 }  // namespace rldb::ui

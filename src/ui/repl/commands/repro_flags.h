@@ -13,7 +13,7 @@ namespace rldb::ui {
 struct ReproFlags {
   repro::Tolerances tolerances;
   repro::OracleKind oracle = repro::OracleKind::Any;
-  repro::MemoryLimit memory;
+  std::optional<repro::MemoryLimit> memory;
   std::string test;
   std::vector<runtime::Value> expected;  // leaf by leaf
   std::string function = "main";

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "rldb/bytecode/builtin.h"
+#include "rldb/debug/catch_event.h"
 #include "rldb/debug/expressions.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
@@ -205,9 +206,7 @@ void add_options(std::string_view before, Candidates& out) {
   }
 }
 
-void add_events(Candidates& out) {
-  out.insert(out.end(), {"nan", "inf", "denormal", "error", "alloc", "free", "call", "shape", "slot"});
-}
+void add_events(Candidates& out) { out.insert(out.end(), debug::kCatchEvents.begin(), debug::kCatchEvents.end()); }
 
 // What stands for the value of an option: `--passes=PASSES`.
 void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, std::string_view typed, Candidates& out) {
