@@ -35,10 +35,11 @@ std::int64_t within_bound(const ir::Function* f, const std::string& name, std::i
 
 }  // namespace
 
-bool tell_dims_apart(session::Options& options, const ir::Function* f) {
+bool tell_dims_apart(session::Options& options, const ir::Function* f, bool falling) {
   std::vector<std::string> open = symbolic_dims(f);
   std::erase_if(open, [&](const std::string& name) { return options.dims.contains(name); });
   if (open.size() < 2) return false;
+  if (falling) std::reverse(open.begin(), open.end());
   for (std::size_t i = 0; i < open.size(); ++i)
     options.dims[open[i]] = within_bound(f, open[i], options.default_dim + std::int64_t(i));
   return true;

@@ -78,6 +78,22 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow = false);
 
+// What both sides take. Values are made up where no text gives them.
+struct ComparedInputs {
+  std::vector<session::Argument> arguments;  // symbolic dims that nobody set have the default
+  // They differ from each other: rising in the order of the parameters, and falling. Empty: there are not two, or they
+  // cannot.
+  std::vector<session::Argument> apart, falling;
+};
+// For a function of the session's program. `texts`: as of Session::arguments. None: diagnosed.
+std::optional<ComparedInputs> compared_inputs(session::Session& session, std::string_view function,
+                                              std::span<const std::string> texts, source::Diagnostics& out);
+// On `apart`, where a dim that is taken for another shows, if `a` runs on both of these (a program whose dims have to
+// be equal without saying so would read outside of the smaller one); else on `arguments`, which in the end is what they
+// were compared on.
+Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
+                   const Tolerances& tolerances, bool shadow = false);
+
 // Several lines, without the last line's end: what a user reads. `a` and `b`: what the sides are called.
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b);
 std::string to_json(const Comparison& c);

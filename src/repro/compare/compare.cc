@@ -8,6 +8,7 @@
 #include "repro/compare/executable.h"
 #include "repro/compare/match.h"
 #include "repro/compare/shadow.h"
+#include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
@@ -224,6 +225,47 @@ Comparison compare(session::Session& session, const Program& a, const Program& b
   Comparison c = compare(session.context(), first, second, tolerances);
   if (shadow && c.result) c.shadow = against_shadow(session, a.module ? a : b, first.result, second.result);
   return c;
+}
+
+std::optional<ComparedInputs> compared_inputs(session::Session& session, std::string_view function,
+                                              std::span<const std::string> texts, source::Diagnostics& out) {
+  ComparedInputs inputs;
+  auto made = session.arguments(function, texts, out);
+  if (!made) return std::nullopt;
+  inputs.arguments = std::move(*made);
+  const auto* f = session.module() ? ir::as<ir::Function>(session.module()->find(function)) : nullptr;
+  if (!f) return inputs;
+  const Borrow borrow(session);
+  source::Diagnostics ignored;
+  const auto given = session.options().dims;
+  for (std::vector<session::Argument>* apart : {&inputs.apart, &inputs.falling}) {
+    session.options().dims = given;
+    if (!tell_dims_apart(session.options(), f, apart == &inputs.falling)) return inputs;
+    if (auto values = session.arguments(function, texts, ignored)) *apart = std::move(*values);
+  }
+  return inputs;
+}
+
+Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
+                   const Tolerances& tolerances, bool shadow) {
+  const auto give = [&](const std::vector<session::Argument>& arguments) {
+    a.args.clear();
+    for (const session::Argument& argument : arguments) a.args.push_back(argument.value);
+    b.args = a.args;
+  };
+  const auto on = [&](const std::vector<session::Argument>& arguments) {
+    give(arguments);
+    return compare(session, a, b, tolerances, shadow);
+  };
+  give(inputs.falling);
+  if (!inputs.apart.empty() && !inputs.falling.empty() && record(session, a).error.empty()) {
+    Comparison c = on(inputs.apart);
+    if (c.verdict != Comparison::Verdict::CannotTell) {
+      inputs.arguments = inputs.apart;
+      return c;
+    }
+  }
+  return on(inputs.arguments);
 }
 
 }  // namespace rldb::repro

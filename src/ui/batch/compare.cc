@@ -50,7 +50,7 @@ bool read(session::Session& session, const std::string& path, const CommandLine&
 // Both sides and their arguments.
 struct Sides {
   repro::Program a, b;
-  std::vector<session::Argument> arguments;
+  repro::ComparedInputs inputs;
   const ir::Module* module = nullptr;  // of the first file, before the passes
   const ir::Module* other = nullptr;   // of the second file, before the passes
 };
@@ -72,7 +72,7 @@ bool apply_passes(session::Session& session, const std::string& passes, repro::P
 
 // kGood, or how to leave.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
-  auto& [a, b, arguments, module, other] = sides;
+  auto& [a, b, inputs, module, other] = sides;
   source::Diagnostics diagnostics;
   if (!read(session, line.files[0], line, a, console)) return kBadText;
   a.function = function_of(line);
@@ -80,16 +80,14 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);
   // A module says more of its parameters than an executable: values are made up for it, if there is one.
-  auto made = a.module ? session.arguments(a.function, line.inputs, diagnostics) : std::nullopt;
+  auto made = a.module ? repro::compared_inputs(session, a.function, line.inputs, diagnostics) : std::nullopt;
   if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
-  if (!a.module) made = session.arguments(a.function, line.inputs, diagnostics);
+  if (!a.module) made = repro::compared_inputs(session, a.function, line.inputs, diagnostics);
   if (!made) {
     report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
-  arguments = std::move(*made);
-  for (const session::Argument& argument : arguments) a.args.push_back(argument.value);
-  b.args = a.args;
+  inputs = std::move(*made);
   module = a.module;
   if (line.files.size() == 2) other = b.module;
   if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
@@ -129,8 +127,8 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
   if (sides.a.module && sides.b.module) {
     repro::Program first = sides.a;
     first.module = sides.module;  // the script runs the passes again
-    return write_repro(line.save_repro, repro_of_comparison(line, session, first, sides.other, sides.arguments, seen),
-                       console);
+    return write_repro(line.save_repro,
+                       repro_of_comparison(line, session, first, sides.other, sides.inputs.arguments, seen), console);
   }
   source::Diagnostics diagnostics;
   const std::string& file = sides.a.module ? sides.b.executable : sides.a.executable;
@@ -153,7 +151,8 @@ int batch_compare(const CommandLine& line, Console& console) {
   if (const auto code = compare_two_stages(*session, line, console)) return *code;
   Sides sides;
   if (const int code = read_sides(*session, line, sides, console); code != kGood) return code;
-  const repro::Comparison result = repro::compare(*session, sides.a, sides.b, line.tolerances, line.shadow);
+  const repro::Comparison result =
+      repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
   const std::string text = repro::to_string(result, sides.a.label, sides.b.label);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(result) : text);
   const int code = exit_code(result);

@@ -151,13 +151,11 @@ std::optional<repro::Comparison> compare_sides(Repl& repl, const ReproFlags& fla
   source::Diagnostics diagnostics;
   auto before = session.snapshot();
   session.history().start(a.module);
-  const auto arguments = session.arguments(a.function, {}, diagnostics);
+  auto inputs = repro::compared_inputs(session, a.function, {}, diagnostics);
   session.restore(std::move(before));
   repl.report(diagnostics);
-  if (!arguments) return std::nullopt;
-  for (const session::Argument& argument : *arguments) a.args.push_back(argument.value);
-  b.args = a.args;
-  return repro::compare(session, a, b, flags.tolerances, flags.shadow);
+  if (!inputs) return std::nullopt;
+  return repro::compare(session, a, b, *inputs, flags.tolerances, flags.shadow);
 }
 
 }  // namespace
