@@ -4,6 +4,7 @@
 // versions differ exactly where the function pointers differ.
 #pragma once
 
+#include <map>
 #include <unordered_map>
 
 #include "rldb/ir/stmt.h"
@@ -35,7 +36,7 @@ struct Module {
 // `module` with those functions only that `roots` need: themselves, what they name, and what that names.
 const Module* reachable_from(Context& ctx, const Module* module, std::span<const std::string_view> roots);
 
-// Makes modules. `set` replaces a namesake; `build` sorts.
+// Makes modules. `set` replaces a namesake.
 class ModuleBuilder {
  public:
   explicit ModuleBuilder(Context& ctx) : ctx_(ctx) {}
@@ -55,7 +56,7 @@ class ModuleBuilder {
 
  private:
   Context& ctx_;
-  std::vector<ModuleEntry> entries_;  // kept sorted
+  std::map<std::string_view, const Expr*> functions_;
   Span<NamedAttr> attrs_;
   Span<GlobalInfo> infos_;
   Span<const VDevice*> vdevices_;

@@ -1,6 +1,7 @@
 // The entries of a module, in the order of their names; what is private.
 #include "rldb/ir/module.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "rldb/ir/attr_name.h"
@@ -12,52 +13,35 @@ namespace rldb::ir {
 bool Function::is_private() const { return find_attr(attrs, attr_name::GlobalSymbol) == nullptr; }
 bool PrimFunc::is_private() const { return find_attr(attrs, attr_name::GlobalSymbol) == nullptr; }
 
-namespace {
-
-// Index of the first entry whose name is not before `name`.
-template <class Entries>
-std::size_t position(const Entries& entries, std::string_view name) {
-  const auto it = std::lower_bound(entries.begin(), entries.end(), name,
+const Expr* Module::find(std::string_view wanted) const {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), wanted,
                                    [](const ModuleEntry& e, std::string_view n) { return e.name < n; });
-  return std::size_t(it - entries.begin());
+  return at != entries.end() && at->name == wanted ? at->function : nullptr;
 }
-
-template <class Entries>
-const Expr* find_in(const Entries& entries, std::string_view name) {
-  const std::size_t i = position(entries, name);
-  return i < entries.size() && entries[i].name == name ? entries[i].function : nullptr;
-}
-
-}  // namespace
-
-const Expr* Module::find(std::string_view wanted) const { return find_in(entries, wanted); }
 
 ModuleBuilder::ModuleBuilder(Context& ctx, const Module& base)
-    : ctx_(ctx),
-      entries_(base.entries.begin(), base.entries.end()),
-      attrs_(base.attrs),
-      infos_(base.global_infos),
-      vdevices_(base.vdevices),
-      name_(base.name) {}
+    : ctx_(ctx), attrs_(base.attrs), infos_(base.global_infos), vdevices_(base.vdevices), name_(base.name) {
+  for (const ModuleEntry& e : base.entries) functions_.emplace_hint(functions_.end(), e.name, e.function);
+}
 
 void ModuleBuilder::set(std::string_view name, const Expr* function) {
   RLDB_CHECK(function != nullptr, "a module entry needs a function");
-  const std::size_t i = position(entries_, name);
-  if (i < entries_.size() && entries_[i].name == name) {
-    entries_[i].function = function;
+  const auto at = functions_.lower_bound(name);
+  if (at != functions_.end() && at->first == name) {
+    at->second = function;
   } else {
-    entries_.insert(entries_.begin() + std::ptrdiff_t(i), ModuleEntry{ctx_.str(name), function});
+    functions_.emplace_hint(at, ctx_.str(name), function);
   }
 }
 
 void ModuleBuilder::remove(std::string_view name) {
-  const std::size_t i = position(entries_, name);
-  if (i == entries_.size() || entries_[i].name != name) return;
-  entries_.erase(entries_.begin() + std::ptrdiff_t(i));
-  next_suffix_.clear();
+  if (functions_.erase(name) != 0) next_suffix_.clear();
 }
 
-const Expr* ModuleBuilder::find(std::string_view name) const { return find_in(entries_, name); }
+const Expr* ModuleBuilder::find(std::string_view name) const {
+  const auto at = functions_.find(name);
+  return at != functions_.end() ? at->second : nullptr;
+}
 
 std::string_view ModuleBuilder::unique_name(std::string_view hint) const {
   if (!find(hint)) return ctx_.str(hint);
@@ -69,12 +53,15 @@ std::string_view ModuleBuilder::unique_name(std::string_view hint) const {
 }
 
 const Module* ModuleBuilder::build() const {
+  std::vector<ModuleEntry> entries;
+  entries.reserve(functions_.size());
+  for (const auto& [name, function] : functions_) entries.push_back({name, function});
   std::vector<GlobalInfo> infos;
   infos.reserve(infos_.size());
   for (const GlobalInfo& info : infos_) infos.push_back({ctx_.str(info.key), ctx_.list(info.items)});
   const std::span<const GlobalInfo> info_span(infos);
-  return ctx_.arena_.make<Module>(ctx_.list(entries_), ctx_.list(attrs_), ctx_.list(info_span), ctx_.list(vdevices_),
-                                  ctx_.str(name_));
+  return ctx_.arena_.make<Module>(ctx_.list(std::span<const ModuleEntry>(entries)), ctx_.list(attrs_),
+                                  ctx_.list(info_span), ctx_.list(vdevices_), ctx_.str(name_));
 }
 
 const Module* reachable_from(Context& ctx, const Module* module, std::span<const std::string_view> roots) {
