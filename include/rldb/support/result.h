@@ -74,7 +74,7 @@ class [[nodiscard]] Result {
   auto tmp = (expr);                                                      \
   if (!tmp.ok()) return ::rldb::support::Failure(std::move(tmp).error()); \
   decl = std::move(tmp).value()
-// RLDB_TRY_VOID(expr);  for results whose value is not wanted.
+// RLDB_TRY_VOID(expr);  for results whose value is not needed.
 #define RLDB_TRY_VOID(expr)                                                                     \
   do {                                                                                          \
     auto rldb_try_void = (expr);                                                                \
