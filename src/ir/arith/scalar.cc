@@ -210,7 +210,7 @@ const Expr* cast_to(Context& ctx, DType dtype, const Expr* e) {
   }
   if (const auto* f = as<FloatImm>(e)) {
     if (dtype.is_float()) return ctx.float_imm(dtype, f->value);
-    // What an out-of-range conversion gives is the machine's affair: left to it.
+    // The result of an out-of-range conversion is machine-dependent: left to it.
     if (dtype.is_integral() && std::fabs(f->value) < 9.0e18)
       return ctx.int_imm(dtype, dtype.is_bool() ? f->value != 0 : std::int64_t(f->value));
   }

@@ -1,4 +1,4 @@
-// Context: memory, names, attributes and the facts beside the nodes. Makers of expressions: context_relax.cc and
+// Context: memory, names, attributes and the side tables of nodes. Makers of expressions: context_relax.cc and
 // context_scalar.cc; of statements: context_stmt.cc; types: type_intern.cc.
 #include "rldb/ir/context.h"
 
