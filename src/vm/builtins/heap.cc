@@ -32,7 +32,7 @@ std::string context(const std::string& text) {
   return end == std::string::npos ? std::string() : text.substr(0, end + 1) + " ";
 }
 
-// Who holds the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0".
+// The origin of the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0".
 std::string slot_note(const CallSite& site, std::int64_t slot, std::int64_t value) {
   const bytecode::SlotDebug* s = site.program.executable().debug.slot(site.function, slot);
   if (!s) return fmt::format("shape heap slot {} holds {}", slot, value);
