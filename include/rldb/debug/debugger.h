@@ -99,7 +99,7 @@ struct StopReport {
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result
   std::optional<vm::Fault> fault;  // Fault
-  std::string returned_from;       // finish: function that returned, and what
+  std::string returned_from;       // finish: the function that returned, and its value
   runtime::Value returned;
   bool in_kernel = false;  // stopped at a TensorIR statement; see kernel_position
   std::string note;        // further remarks: a condition that cannot be evaluated, no history
@@ -206,7 +206,7 @@ class Debugger {
   bool revert_kernel(std::string_view kernel, source::Diagnostics& out);
   // The function that the kernel runs now; null: the run has no such kernel.
   const ir::PrimFunc* kernel_of_run(std::string_view kernel) const;
-  // Goes back to the last call made of the kernel, and repeats it with the kernel as it is now and the same arguments.
+  // Goes back to the kernel's last call, and repeats it with the kernel as it is now and the same arguments.
   StopReport call_again(std::string_view kernel, source::Diagnostics& out);
 
   void kill();      // with the waiting runs
@@ -261,7 +261,7 @@ class Debugger {
   struct KernelAccess {
     std::string element;                   // `C[i, j]`
     std::string at;                        // `C[2, 3]`
-    std::optional<runtime::Value> before;  // none: outside of the buffer
+    std::optional<runtime::Value> before;  // none: outside the buffer
     std::optional<runtime::Value> after;   // of a write
     bool write = false;
   };

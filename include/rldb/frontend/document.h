@@ -1,7 +1,7 @@
 // Document: one text that is being edited, and its meaning at each moment: its module, its diagnostics.
 //
 // An edit is parsed through tree-sitter's edit interface, and only what it affects is read again: the statement, the
-// function, the callers of a function whose type has changed; or, where the surroundings of functions change or
+// function, the callers of a function whose type has changed; or, where the surroundings of functions change
 // or something is out of the ordinary, the whole text. In every case, module and diagnostics are those that a
 // fresh reading of the text gives (structural equality; the order and the wording of diagnostics).
 //

@@ -50,7 +50,7 @@ struct ParseResult {
   const ir::Module* module = nullptr;
   std::vector<ParsedItem> items;  // in the order of the text
   bool ok = true;                 // no error was added
-  // False when `module` asks with check_well_formed=False to be accepted unchecked: verifier errors become warnings.
+  // False when `module` is to be accepted unchecked (check_well_formed=False): verifier errors become warnings.
   bool check_well_formed = true;
 };
 

@@ -42,7 +42,7 @@ bool is_relay(std::string_view name, std::string_view text);
 // Lists, options, trees and functions over them, as a module with TVM's names.
 std::string_view relay_prelude();
 // A program to be run: a text that fails to read because it lacks the prelude is read on top of it, as TVM's importer
-// of the prelude does. Its own definitions take precedence; the diagnostics are those of the text.
+// of the prelude does. It keeps its own definitions; the diagnostics are those of the text.
 RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
                                 source::Diagnostics& out);
 

@@ -1,7 +1,7 @@
 // Arith: the integer simplifier: canonical sums of products, proofs of equality and order, constant bounds.
 //
-// Proves n * m == m * n, (n + 1) * 4 - 4 == 4 * n, n // 4 * 4 + n % 4 == n, and bounds from what is known of
 // Proves n * m == m * n, (n + 1) * 4 - 4 == 4 * n, n // 4 * 4 + n % 4 == n, and bounds from known facts about
+// variables (shape variables are >= 0; loop variables have ranges). Sound, not complete: "cannot prove" is not "false".
 // Idea and names: TVM's arith::Analyzer. Users: type inference, verifier, passes, codegen.
 #pragma once
 

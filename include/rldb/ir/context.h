@@ -194,7 +194,7 @@ class Context {
   // A copy of `attrs` with one name set (or removed, when value is null).
   Span<NamedAttr> with_attr(Span<NamedAttr> attrs, std::string_view name, const Attr* value);
 
-  // ---- facts beside the nodes ----
+  // ---- facts about nodes ----
   SideTable<source::Span>& spans() { return spans_; }
   const SideTable<source::Span>& spans() const { return spans_; }
   // Provenance: the nodes that a node came from (rewriters record it); one step, follow it transitively.

@@ -1,5 +1,5 @@
 // GPU threads in TensorIR: statements below which every thread runs (thread-bound loops, T.launch_thread), and how
-// threads see each other: barriers and exchanges. Users: passes over TensorIR, eval, the JIT, debug.
+// threads interact: barriers and exchanges. Users: passes over TensorIR, eval, the JIT, debug.
 #pragma once
 
 #include <string_view>

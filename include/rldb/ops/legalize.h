@@ -1,6 +1,6 @@
 // Legalizer: turns an operator's call into a call_tir of a generated PrimFunc (or into simpler bindings).
 //
-// Bodies are tensor expressions (src/ops/legal_*.cc over topi.h). New PrimFuncs go into a ModuleBuilder under a unique
+// Bodies are tensor expressions (src/ops/legal/*.cc over topi.h). New PrimFuncs go into a ModuleBuilder under a unique
 // name (add, add1, ...); equal functions are added once. A call that cannot be legalised gives a Message with a reason
 // (unknown shape, no body); the pass decides whether that is an error. Users: the LegalizeOps pass.
 #pragma once
@@ -25,7 +25,7 @@ class Legalizer {
   // Whether it can be legalised in principle: it has a body. Independent of shapes.
   static bool has_body(const ir::Call* call);
 
-  // ---- for the bodies (src/ops/legal_*.cc) ----
+  // ---- for the bodies (src/ops/legal/*.cc) ----
   ir::BlockBuilder& blocks() { return *blocks_; }
   // The environment of a body. The function has symbolic variables of its own: every expression of the caller that goes
   // into it (target shapes, slice bounds, scalars) passes through `map`.

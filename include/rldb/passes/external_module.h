@@ -62,7 +62,7 @@ struct ExternalGraph {
 // The name of dims[i] in a call.
 std::string dim_name(std::size_t i);
 const ir::Attr* write_graph(ir::Context& ctx, const ExternalGraph& graph);
-// The error says what is wrong: indices must be in range, kernels must read earlier nodes only.
+// The error tells what is wrong: indices must be in range, kernels must read earlier nodes only.
 support::Result<ExternalGraph, std::string> read_graph(const ir::Attr* module);
 
 // The string under `key`; empty: absent.

@@ -3,8 +3,8 @@
 // A pass reads the old version and returns a new one that shares every function it did not change. It never sees the
 // terminal, the machine or the session. The runner measures, verifies and records; the record is History's.
 // Pipelines are text: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, or a named
-// pipeline
-// (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`. Users: session, repro, ui.
+// one (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`.
+// Users: session, repro, ui.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace rldb::passes {
 
-// The rows of pass.def by name are in pass_id.h, so that a new row rebuilds few; registered passes follow them.
+// The rows of pass.def by name are in pass_id.h, so that a new row rebuilds few files; registered passes follow them.
 enum class PassId : std::uint16_t;
 
 enum class PassKind : std::uint8_t { Module, Function, DataflowBlock, PrimFunc };

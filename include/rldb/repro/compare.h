@@ -80,7 +80,7 @@ Comparison compare(session::Session& session, const Program& a, const Program& b
 
 // The inputs of both sides. Values are generated where no text gives them.
 struct ComparedInputs {
-  std::vector<session::Argument> arguments;  // symbolic dims that nobody set have the default
+  std::vector<session::Argument> arguments;  // symbolic dims that are not set have the default
   // Distinct symbolic dims: rising in the order of the parameters, and falling. Empty: there are not two, or they
   // cannot be distinct.
   std::vector<session::Argument> apart, falling;

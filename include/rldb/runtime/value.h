@@ -42,8 +42,8 @@ class Object : public support::RefCounted {};
 class Storage : public Object {
  public:
   static Result<Ref<Storage>> allocate(std::size_t bytes);
-  // The size requested from vm.builtin.alloc_storage. Memory planners mean a shape of one number in bytes, TVM's
-  // allocator means it in elements of the hinted dtype, and so allocates more than is used. Here it is bytes, until the
+  // The storage requested by vm.builtin.alloc_storage. Memory planners give a shape of one number in bytes; TVM's
+  // allocator takes it in elements of the hinted dtype, and so allocates more than is used. Here it is bytes, until the
   // first tensor needs more than that and no more than TVM would have given.
   static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint);
   ~Storage() override;

@@ -1,7 +1,7 @@
 // LargeStack: runs work that nests as deep as the user's program does.
 //
 // The evaluator keeps C++ frames per Relax call, and recursion is how Relax writes loops: the main thread's 8 MiB
-// end at some hundred calls. The work runs on a thread whose stack is reserved and takes memory only as
+// are exhausted after some hundred calls. The work runs on a thread whose stack is reserved and takes memory only as
 // it is used; the caller waits. An exception of the work is rethrown to the caller. Thread-local state of the caller
 // (memory exemptions, injected faults) is not passed on.
 #pragma once

@@ -1,5 +1,5 @@
 // Bugs that tests plant into passes, to check that they are found and reduced. A build without RLDB_PLANTED_BUGS has
-// none of them: only tests/planted is built with it, together with the few files that query it here.
+// none of them: only tests/planted is built with it, together with the few files that query them.
 #pragma once
 
 #include <cstdint>

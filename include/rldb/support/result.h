@@ -1,4 +1,4 @@
-// Result<T, E>: a value or an error, the only way an error leaves a room (no exceptions across doors).
+// Result<T, E>: a value or an error, the only way an error leaves a room (no exceptions across interfaces).
 //
 // `Failure(e)` converts to any Result with error type E. `RLDB_TRY(name, expr)` unpacks or returns the error.
 // Reading the wrong side is a CHECK failure.
