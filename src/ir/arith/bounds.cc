@@ -78,7 +78,7 @@ Bounds floor_div_bounds(const Bounds& x, const Bounds& d) {
             x.max ? End(ir::floor_div(*x.max, *d.min)) : std::nullopt};
   }
   if (!at_least(d, 1)) return {};
-  // Towards zero from either side, never over it; a negative numerator stays at -1 or below.
+  // Towards zero from either side, never past it; a negative numerator stays at -1 or below.
   return {x.min ? End(std::min<std::int64_t>(*x.min, 0)) : std::nullopt,
           x.max ? End(std::max<std::int64_t>(*x.max, -1)) : std::nullopt};
 }

@@ -93,7 +93,7 @@ Span<NamedAttr> Context::with_attr(Span<NamedAttr> attrs, std::string_view name,
   return list(out);
 }
 
-// ---- facts beside the nodes ----
+// ---- facts about nodes ----
 
 void Context::set_origin(const Node* made, const Node* from) {
   if (made == nullptr || from == nullptr || made == from) return;

@@ -58,7 +58,7 @@ const IfThenElse* Context::if_stmt(const Expr* cond, const Stmt* then_case, cons
   return make<IfThenElse>(NodeKind::IfThenElse, cond, then_case, else_case);
 }
 
-// No statement at all is the evaluation of 0, as in TVM.
+// An empty sequence becomes an evaluation of 0, as in TVM.
 static bool is_nothing(const Stmt* s) {
   const auto* e = as<Evaluate>(s);
   const auto* zero = e ? as<IntImm>(e->value) : nullptr;

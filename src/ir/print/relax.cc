@@ -112,7 +112,7 @@ void Printer::function_decorator(const Function* f, bool global) {
   decorator_options({purity, global && f->is_private() ? "private=True" : ""});
 }
 
-// `(private=True, s_tir=True)`, or nothing; the defaults are left out.
+// `(private=True, s_tir=True)`, or nothing; empty options are skipped.
 void Printer::decorator_options(std::initializer_list<std::string_view> options) {
   bool first = true;
   for (std::string_view o : options) {

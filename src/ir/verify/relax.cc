@@ -383,7 +383,7 @@ void RelaxVerifier::fresh_binding(const Binding* b) {
   const Type* declared = b->var->type;
   const Type* given = b->is_match_cast() ? b->cast_type : b->value->type;
   if (declared == nullptr || given == nullptr || declared == given) return;
-  // A declaration may say more than inference can prove, on a device or a mesh too; it may not contradict it.
+  // A declaration may be more precise than inference can prove, on a device or a mesh too; it may not contradict it.
   const auto is_distributed = [](const Type* t) { return t->kind == TypeKind::DTensor; };
   if (is_distributed(declared) != is_distributed(given)) return;
   if (base_check(ctx_, declared, given) == BaseCheck::FailL0 && !is_device_copy(b->value))
