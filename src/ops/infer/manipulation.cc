@@ -97,7 +97,7 @@ Result<bool> shapes_agree(ir::Context& ctx, const OpInfo& info, const std::vecto
   return known;
 }
 
-// The operators of an expression, in no order.
+// The operators of an expression, in no particular order.
 std::multiset<ir::BinaryKind> operators_of(const Expr* e) {
   std::multiset<ir::BinaryKind> out;
   ir::walk(e, [&](const ir::Node* n) {

@@ -294,7 +294,7 @@ Result<const Type*> nll_loss(ir::Context& ctx, const OpInfo& info, const ir::Cal
 
 namespace {
 
-// A dim of one argument of attention against that of another.
+// Compares dims of one argument of attention with those of another.
 struct AttentionDims {
   ir::Context& ctx;
   const OpInfo& info;

@@ -257,7 +257,7 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
       name);
 }
 
-// As `normalised`, in one pass: the variance is the mean of the squares less the square of the mean.
+// As `normalised`, in one pass: the variance is the mean of the squares minus the square of the mean.
 Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, Tensor beta,
                         const std::vector<int>& axes, double epsilon,
                         const std::function<ExprList(Indices)>& param_index) {

@@ -46,7 +46,7 @@ Tensor argsorted(Te& te, Tensor x, int axis, bool ascend, DType index) {
       te, x, {runtime_function::Argsort, "argsort_cpu", {{x->shape, index}}, {ctx.i32(axis), ctx.bool_imm(ascend)}})[0];
 }
 
-// A sort order that the packed functions do not know.
+// Refuses elements whose order the packed functions do not know.
 Result<support::Unit> can_be_ordered(const ir::Call* c, DType t) {
   if (t.lanes == 1 && (t.is_float() || t.is_integral())) return support::Unit{};
   return refuse(c, "elements of `" + to_string(t) + "` have no order");

@@ -161,7 +161,7 @@ std::string ellipsis_names(std::size_t count) {
   return names;
 }
 
-// Puts a name for each dim where terms have an ellipsis; the subscripts of the result.
+// Replaces the ellipsis in terms by a name for each of its dims; returns the subscripts of the result.
 Result<std::string> name_every_dim(const ir::Call* c, std::vector<std::string>& terms) {
   constexpr std::size_t kMaxDims = 10;  // of an ellipsis
   const OpInfo& info = *find(c->callee);

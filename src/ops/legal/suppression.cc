@@ -151,7 +151,7 @@ struct NmsRow {
   }
 };
 
-// Boxes with a score that is not negative, in front.
+// Moves boxes with non-negative scores to the front.
 Tensor valid_first(Te& te, Tensor boxes, std::int64_t score) {
   const te::Graph::OutputSpec outputs[] = {{boxes->shape, boxes->dtype}};
   const Tensor inputs[] = {boxes};
