@@ -130,7 +130,7 @@ Result<Unit> TirMachine::Impl::bind(const ir::Var* var, const ir::Expr* value) {
 
 Result<Unit> TirMachine::Impl::store_element(const ir::BufferStore* st) {
   const int lanes = lanes_of(st->value);
-  // All lanes are read before any is written: a vector statement has one time.
+  // All lanes are read before any is written: a vector statement executes as a whole.
   std::vector<Scalar> values;
   for (int lane = 0; lane < lanes; ++lane) {
     RLDB_TRY(const Scalar v, expr().eval(st->value, lane));

@@ -153,7 +153,7 @@ Result<Unit> TirMachine::Impl::enter_on_the_way(const ir::Stmt* s, const ir::Stm
   if (const auto* loop = as<ir::ForStmt>(s)) return enter_loop(loop, !inner, place);
   if (as<ir::SBlockRealize>(s) || as<ir::SBlock>(s)) return enter_block(s, inner, place);
   if (const auto* attr = as<ir::AttrStmt>(s); attr && inner) {
-    if (!attr->thread_var) return Unit{};  // it allocates for its body
+    if (!attr->thread_var) return Unit{};  // it was replaced by its body
     return enter_one_thread(attr);
   }
   if (as<ir::IfThenElse>(s) && inner) return Unit{};
