@@ -181,7 +181,7 @@ def @size[A](%t: Tree[A]) -> int32 {
 
 namespace {
 
-// Without the parts of the prelude that the text's own functions do not reach.
+// Without those parts of the prelude that the text's own functions do not reach.
 const relay::Module* without_unused(relay::Context& ctx, const relay::Module* m, const relay::Module* prelude) {
   std::unordered_set<std::string_view> used;
   std::unordered_set<const relay::Expr*> seen;

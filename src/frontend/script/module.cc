@@ -24,7 +24,7 @@ bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFun
 
 namespace {
 
-// Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to what signatures say.
+// Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to the types in signatures.
 constexpr int kMaxDemandDepth = 24;
 
 const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type* ret) {

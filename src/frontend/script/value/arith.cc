@@ -368,7 +368,7 @@ std::optional<ir::Intrinsic> intrinsic_of(Op op) {
   return std::nullopt;
 }
 
-// A Python number takes the dtype of the operand beside it.
+// A Python number takes the dtype of the other operand.
 const ir::Expr* scalar_beside(Reader& r, const Val& v, const Val& other, Node at) {
   if (!v.is_number() || !other.expr()) return to_scalar(r, v, at);
   const ir::DType t = other.expr()->dtype().element();

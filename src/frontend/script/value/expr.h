@@ -8,7 +8,7 @@ namespace rldb::frontend::script {
 
 Val eval(Reader& r, Node n);
 
-// expr_*.cc
+// expr.cc, access.cc
 Val eval_string(Reader& r, Node n);
 Val eval_attribute(Reader& r, Node n);
 Val eval_call(Reader& r, Node n);
