@@ -419,7 +419,7 @@ RegName FunctionCompiler::in_register(Arg a) {
 
 std::size_t FunctionCompiler::emit(VirtualInstruction i) {
   i.debug = debug_;
-  // The slots belong to the binding's own call, which is the last instruction that it makes; helpers before it (reading
+  // The slots belong to the binding's own call, which is the last instruction that it emits; helpers before it (reading
   // fields of an argument tuple) are rare and do not touch the heap.
   const bool touches_heap = i.op == Opcode::Call && i.callee != builtin::TupleGetItem;
   if (!touches_heap) {

@@ -1,4 +1,4 @@
-// SlotTable: names of shape-heap slots, from the lowered code and the types beside it.
+// SlotTable: names of shape-heap slots, from the lowered code and the types in it.
 #include "codegen/vm/slots.h"
 
 #include <fmt/format.h>

@@ -15,7 +15,7 @@ namespace rldb::codegen {
 class KernelCache {
  public:
   // An empty folder: nothing is kept.
-  // `limit`: bytes of the folder.
+  // `limit`: on the size of the folder in bytes.
   KernelCache(std::string folder, std::uint64_t limit);
 
   bool enabled() const { return !folder_.empty(); }

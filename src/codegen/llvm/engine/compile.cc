@@ -85,7 +85,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   passes.run(module, modules);
 }
 
-// Everything that touches LLVM for one function; errors come out as words.
+// Everything that touches LLVM for one function; errors are returned as text.
 class Compilation {
  public:
   explicit Compilation(const CompileOptions& options) : options_(options) {

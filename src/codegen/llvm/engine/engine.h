@@ -1,4 +1,4 @@
-// Engine: object code into this process (ORC, JITLink). Each kernel has its own dylib, so that entries share a name.
+// Engine: loads object code into this process (ORC, JITLink). Each kernel has its own dylib, so entries share a name.
 // Symbols come from the table of helpers alone: object code can name nothing else in the process.
 #pragma once
 

@@ -145,7 +145,7 @@ bool Lowering::may_alias(const ir::Buffer* a, const ir::Buffer* b) const {
   if (a == b || a->data == b->data) return true;
   const auto x = pointers_.find(a->data), y = pointers_.find(b->data);
   if (x == pointers_.end() || y == pointers_.end() || x->second.base == y->second.base) return true;
-  // Different allocations are apart, and from parameters.
+  // Different allocations overlap neither each other nor parameters.
   const bool both_given = llvm::isa<llvm::Argument>(x->second.base) && llvm::isa<llvm::Argument>(y->second.base);
   return both_given && !noalias_;
 }

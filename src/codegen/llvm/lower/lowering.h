@@ -256,7 +256,7 @@ class Lowering {
   llvm::Type* value_type(DType t);   // in SSA, without lanes
   llvm::Type* value_type(DType t, unsigned lanes);
   llvm::Align alignment(DType t);
-  // Where a vector is stored is aligned to the machine's vectors.
+  // Whether the address of a vector store is aligned to the machine's vectors.
   bool on_vector(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes);
 
   // ---- faults ----

@@ -41,7 +41,7 @@ bool reads_what_it_writes(const ir::BufferStore* s) {
   return reads;
 }
 
-// Writes that are not stores of the kernel itself.
+// Whether a call may write other than by a store of the kernel.
 bool may_write_elsewhere(const ir::Call* c) {
   if (ir::is_call_of(c, ir::intrin::Ret) || ir::is_call_of(c, ir::intrin::BreakLoop) ||
       ir::is_call_of(c, ir::intrin::ContinueLoop) || ir::is_call_of(c, ir::intrin::TvmStorageSync))
