@@ -149,7 +149,7 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
     constexpr std::size_t kMost = std::size_t(1) << 24;
     const std::size_t in = std::min(packed.size() - read, kMost);
     const std::size_t room = std::min(out.size() - written, kMost);
-    // zlib's interface wants a non-const pointer and does not write through it.
+    // zlib's interface takes a non-const pointer but does not write through it.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
     stream.avail_in = static_cast<uInt>(in);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);

@@ -240,7 +240,7 @@ Result<Value> kv_cache_self_attention(PackedArgs args) {
   return Value::null();
 }
 
-// Each row sees the rows that the cache had before the forward, and in a decode (one row a sequence) itself too.
+// Each row sees the rows that the cache had before the forward, and in a decode (one row per sequence) itself too.
 Result<Value> kv_cache_cross_attention(PackedArgs args) {
   const Args a(args, "cache, layer, scale, queries, out, log of sums");
   RLDB_TRY(const Layer l, layer_of(a));

@@ -62,8 +62,8 @@ class SharedMemory {
 class GuardProcess {
  public:
   using Body = std::function<void(Channel&)>;
-  // Runs `body` in the guard, which ends with it. `keep`: descriptors that a guard with a long life keeps; those that
-  // it would hold open for others (locks, pipes) are closed. Empty: a short life, nothing is closed.
+  // Runs `body` in the guard, which ends with it. `keep`: descriptors that a long-lived guard keeps; those that
+  // it would hold open for others (locks, pipes) are closed. Empty: a short-lived guard, nothing is closed.
   static Result<std::unique_ptr<GuardProcess>> start(const Body& body, std::vector<int> keep = {});
   ~GuardProcess();  // ends it
 
