@@ -242,7 +242,7 @@ class Debugger {
   session::Session::EntryRunner call_runner(std::optional<StopReport>& stop, source::Diagnostics& out);
   // When a name of the frame got its value and when its register was freed. Empty: diagnosed.
   NameHistory when(std::string_view name, int frame, source::Diagnostics& out) const;
-  // What a value was computed from: bindings and symbols with their values, `depth` levels of them. Of one element
+  // The origin of a value: the bindings and symbols behind it with their values, `depth` levels of them. Of one element
   // (`out[3, 4]`): the kernels that made it and the elements that they read, as far as these are single elements.
   std::vector<CauseStep> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
   // The bindings that began most recently before now, in order of time.
