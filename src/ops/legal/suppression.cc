@@ -271,7 +271,7 @@ const Expr* value_of(Te& te, Buffers in, const Setting& s, DType t) {
   return ir::cast_to(te.ctx, t, te.ctx.load(b, at));
 }
 
-// What a class of a batch writes for a box that it keeps: `at` boxes of this class were kept before it.
+// The statement that records a box kept by a class of a batch: `at` boxes of this class were kept before it.
 using KeepBox = std::function<const Stmt*(const Expr* row, const Expr* box, const Expr* score, const Expr* at)>;
 
 struct ClassNms {
