@@ -1,4 +1,4 @@
-// ExecutableBuilder: words and debug info appended function by function, constants found again by contents.
+// ExecutableBuilder: words and debug info appended function by function, constants deduplicated by contents.
 #include "rldb/bytecode/builder.h"
 
 #include <algorithm>

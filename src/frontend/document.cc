@@ -1,5 +1,5 @@
-// An edit: the text, tree-sitter's tree, spans, then the function that holds it, its callers, the module; else all of
-// it.
+// An edit: the text, tree-sitter's tree, spans, then the enclosing function, its callers, the module; else the whole
+// text.
 #include "rldb/frontend/document.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool is_inside(const source::Span& inner, const source::Span& outer) {
   return inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// A place after an edit. What the edit removed shrinks to where it was.
+// A position after an edit. A range that the edit removed shrinks to where it was.
 std::uint32_t moved(std::uint32_t offset, const TextEdit& edit) {
   if (offset <= edit.begin) return offset;
   if (offset >= edit.old_end) return offset + static_cast<std::uint32_t>(edit.delta());
@@ -52,8 +52,8 @@ void sort_by_place(std::vector<source::Diagnostic>& diagnostics) {
       [](const source::Diagnostic& a, const source::Diagnostic& b) { return a.span.begin < b.span.begin; });
 }
 
-// Does a piece of text that begins outside of brackets and strings, on a line of its own, end so? Comments are not
-// looked at: they count towards a limit together with those around.
+// Whether a piece of text that begins outside brackets and strings, on a line of its own, also ends so. Comments are
+// not checked: they count towards a limit together with those around.
 bool is_closed(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return false;
   const std::size_t line = text.rfind('\n');
@@ -85,7 +85,7 @@ cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
   return {at.line - 1, at.column - 1};
 }
 
-// What callers see of a member. Without a type it depends on who asks, and is never the same.
+// The parts of a member visible to callers. Without a type they depend on the caller, and are never the same.
 struct Face {
   const ir::Type* type;
   bool broken;
@@ -93,19 +93,19 @@ struct Face {
 Face face_of(const Member& m) { return {m.declared ? m.declared : m.function ? m.function->type : nullptr, m.broken}; }
 bool same_face(const Face& a, const Face& b) { return a.type && a.type == b.type && a.broken == b.broken; }
 
-// Said once for the whole of a text.
+// Reported once for the whole text.
 bool is_too_deep(const source::Diagnostics& found) {
   return std::any_of(found.all().begin(), found.all().end(),
                      [](const source::Diagnostic& d) { return d.id == diag::NestedTooDeepText; });
 }
 
-// What is remembered of a member besides what the reader keeps.
+// Facts remembered about a member besides those that the reader keeps.
 struct MemberFacts {
   std::vector<source::Diagnostic> parsing;
   std::vector<source::Diagnostic> verification;
   const ir::Expr* verified = nullptr;  // the function that `verification` is about
-  bool verified_complete = false;      // no function was missing then
-  bool is_verified = false;            // and nothing that it calls has changed since
+  bool verified_complete = false;      // no function was missing at that time
+  bool is_verified = false;            // and none of its callees has changed since
 };
 
 bool has_errors(const MemberFacts& f) {
@@ -126,18 +126,18 @@ struct Document::State {
   std::unique_ptr<source::Buffer> read_text;   // the last text that could be read, when the present one cannot be
   TextEdit refused;                            // from that text to the present one
   ParseResult read_result;                     // of that text
-  source::Diagnostics found;                   // of the reading that goes on; the reader writes here
-  std::unique_ptr<script::Reader> reader;      // of the last whole reading, and all after it
+  source::Diagnostics found;                   // of the reading in progress; the reader writes here
+  std::unique_ptr<script::Reader> reader;      // of the last whole reading, and every later one
   std::unique_ptr<source::Buffer> whole_text;  // that it read: names are views into it
   cst::Tree whole_tree;
-  script::InnerTexts::Mark whole_texts;  // what it kept
+  script::InnerTexts::Mark whole_texts;  // the texts it kept
   std::size_t whole_bytes = 0;           // of `ctx` after it
   cst::LiveTree::Place surroundings;
 
   ParseResult result;
   source::Diagnostics diagnostics;
   std::vector<MemberFacts> facts;  // by member
-  bool in_parts = false;           // may the next edit be read in part?
+  bool in_parts = false;           // whether the next edit may be read in part
   bool verify_in_parts = false;
   std::vector<bool> good_bindings;
   ReadScope scope;
@@ -147,7 +147,7 @@ struct Document::State {
   const source::Buffer& buffer() const { return sources.get(file); }
   script::ModuleState& module() { return reader->modules.front(); }
 
-  // A reading that is cancelled, or for which there is no memory, leaves nothing known of the text: the next edit reads
+  // A reading that is cancelled, or runs out of memory, leaves nothing known about the text: the next edit reads
   // all of it.
   template <class Reading>
   void all_or_nothing(Reading&& reading) {
@@ -228,7 +228,7 @@ void Document::State::read_whole() {
   result.ok = !found.has_errors();
   whole_texts = reader->texts.mark();
   divide();
-  // Without parts, what is known of the whole is enough.
+  // Without parts, the facts about the whole are enough.
   if (!in_parts) {
     if (!found.all().empty()) add_without_echoes(found.all(), functions_of(whole_tree), buffer().text(), diagnostics);
     verify_whole();
@@ -237,8 +237,8 @@ void Document::State::read_whole() {
   whole_bytes = ctx->bytes_reserved();
 }
 
-// Parts are the functions of the one class of a file. Whatever else has a meaning for them (macros, constants of the
-// file, RFC 0089's purity by what is called) makes the text one piece.
+// Parts are the functions of the only class of a file. Anything else that affects them (macros, constants of the
+// file, RFC 0089's purity, which depends on callees) makes the text one piece.
 bool Document::State::can_be_divided() {
   if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
   if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
@@ -273,7 +273,7 @@ void Document::State::divide() {
   collect_diagnostics();
 }
 
-// Rules about the module as a whole have no function to belong to: then each verification is of the whole.
+// Rules about the module as a whole belong to no function: then each verification is of the whole module.
 void Document::State::verify_whole() {
   if (!result.module) return;
   if (!in_parts) {
@@ -299,8 +299,8 @@ void Document::State::verify_whole() {
 
 // ---- a part of it ----
 
-// The text has changed. One that cannot be read (binary, or with a bracket that takes in too much) is waited out: the
-// next that can is an edit of the last that could.
+// The text has changed. One that cannot be read (binary, or with a bracket that swallows too much) is waited out: the
+// next readable one is treated as an edit of the last readable one.
 void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffer> before) {
   TextEdit edit = step;
   bool within_limits = false;
@@ -333,7 +333,7 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   if (!read) read_whole();
 }
 
-// Between two statements of which the edit touches none the limits are what they were.
+// Between two statements that the edit does not touch the limits are unchanged.
 bool Document::State::stays_within_limits(const TextEdit& edit) {
   constexpr std::uint32_t kFar = 4096;
   const Member* m = member_at(edit);
@@ -359,7 +359,7 @@ Member* Document::State::member_at(const TextEdit& edit) {
 
 bool Document::State::same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit) {
   if (place.depth != surroundings.depth || place.sibling_counts != surroundings.sibling_counts) return false;
-  // It ends where it did; an edit of its last line may end it elsewhere, with nothing but blanks behind it.
+  // It ends where it did; an edit of its last line may end it elsewhere, with only blanks after it.
   if (place.end == moved(m.span.end, edit)) return true;
   return edit.new_end > place.end && edit.old_end == m.span.end &&
          buffer().text().substr(place.end, edit.new_end - place.end).find_first_not_of(" \t\r\n") ==
@@ -379,7 +379,7 @@ void Document::State::move_all(const TextEdit& edit) {
   for (ParsedItem& item : result.items) move_span(item.span, file, edit);
 }
 
-// Reads a member from the live tree. With an edit, only what it reaches in the body; false when that does not go.
+// Reads a member from the live tree. With an edit, only the part of the body that it affects; false if that fails.
 bool Document::State::read_function(Member& m, const TextEdit* edit) {
   cst::TreeOptions copying = tree_options();
   if (edit) {
@@ -416,7 +416,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
   return true;
 }
 
-// Those who call a function whose type is another one now, and their callers. False when one would have to be read
+// Callers of a function whose type has changed, and their callers. False when one would have to be read
 // twice.
 bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) {
   for (Member& m : module().members) {
@@ -430,19 +430,19 @@ bool Document::State::read_callers(Member& changed, std::vector<Member*>& read) 
   return true;
 }
 
-// What the signature's reading said is not said again when only the body is read.
+// Diagnostics of the signature are not repeated when only the body is read.
 bool Document::State::has_header_diagnostics(const Member& m) {
   const std::vector<source::Diagnostic>& all = facts[index_of(m)].parsing;
   return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
 }
 
 bool Document::State::read_part(const TextEdit& edit, std::string_view old_text) {
-  // What edits left behind in the context is given back by a whole reading.
+  // Nodes left over by edits in the context are freed by a whole reading.
   constexpr std::size_t kSlack = std::size_t(32) << 20;
   if (!in_parts || ctx->bytes_reserved() > 2 * whole_bytes + kSlack) return false;
   Member* m = member_at(edit);
   if (!m || m->cyclic || !script::is_function(m->kind)) return false;
-  // A spelling may be completed by what is beside the edit.
+  // A spelling may be completed by the text beside the edit.
   constexpr std::uint32_t kBeside = 20;
   const std::uint32_t beside = edit.begin - std::min(edit.begin, kBeside);
   if (says_how_to_read(old_text.substr(beside, edit.old_end + kBeside - beside)) ||
@@ -450,7 +450,7 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
     return false;
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;
-  // What is reported about members that are not there depends on damage anywhere.
+  // Reports about missing members depend on damage anywhere.
   if (live.has_error() != module().damaged && reader->missed_member) return false;
   module().damaged = live.has_error();
   const bool in_body =
@@ -493,7 +493,7 @@ void Document::State::forget_good(const Member& m) {
 
 void Document::State::verify_parts(const std::vector<Member*>& read) {
   std::deque<Member>& members = module().members;
-  // A caller is checked against what it calls.
+  // A caller is checked against its callees.
   for (std::size_t i = 0; i < members.size(); ++i)
     for (const Member* callee : members[i].callees)
       if (callee != &members[i] && std::find(read.begin(), read.end(), callee) != read.end()) {
@@ -518,7 +518,7 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   }
 }
 
-// Functions with errors are left alone. What was found good while others were missing may not be.
+// Functions with errors are left alone. Functions found good while others were missing may not be.
 ir::VerifyOptions Document::State::verify_options() {
   ir::VerifyOptions options;
   options.incomplete = !result.ok;
@@ -567,7 +567,7 @@ void Document::State::collect_diagnostics() {
   take_sorted(std::move(all));
 }
 
-// ---- the door ----
+// ---- the interface ----
 
 Document::Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options)
     : state_(std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options)) {

@@ -1,4 +1,4 @@
-// Leaves out errors that follow from another one: of damage, or of a name that is missing once for all.
+// Leaves out errors that follow from another one: from damage, or from a name that is missing once and for all.
 #include "frontend/echo.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool has_one_cause(DiagId id) {
          id == diag::NoMember || id == diag::DimNotInt64 || id == diag::SymbolNotBound || id == diag::StringInBody;
 }
 
-// What cst/damage.cc says.
+// The reports of cst/damage.cc.
 bool is_damage(DiagId id) {
   return id == diag::SyntaxError || id == diag::NeverClosed || id == diag::NeverOpened ||
          id == diag::UnterminatedString || id == diag::KeywordAsName;
@@ -39,7 +39,7 @@ std::uint32_t function_at(const FunctionRanges& functions, std::uint32_t offset)
   return after == functions.begin() ? 0 : std::prev(after)->first;
 }
 
-// `def f(x: R.Tensor((2, 3)` with a bracket too few: does the header have a parameter of that name?
+// `def f(x: R.Tensor((2, 3)` with a bracket missing: whether the header has a parameter of that name.
 bool is_parameter_in(std::string_view line, std::string_view word) {
   line = line.substr(0, line.find('\n'));
   if (!line.starts_with("def ")) return false;
@@ -50,7 +50,7 @@ bool is_parameter_in(std::string_view line, std::string_view word) {
   return false;
 }
 
-// Does a damaged line of the same function begin with that name, or is it a header? Whole, it would have bound it.
+// Whether a damaged line of the same function begins with that name, or is a header. Undamaged, it would have bound it.
 bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::size_t>& damaged,
                      const FunctionRanges& functions, std::string_view text) {
   const std::string_view word = text.substr(name.begin, name.end - name.begin);
@@ -66,7 +66,7 @@ bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::siz
   });
 }
 
-// The line above is a decorator, which damage before it has taken.
+// The line above is a decorator, which was absorbed by damage before it.
 bool has_decorator_above(std::string_view text, std::size_t at) {
   const std::size_t line = text.substr(0, at).rfind('\n');
   if (line == std::string_view::npos) return false;
@@ -104,7 +104,7 @@ void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRang
   for (source::Diagnostic& d : from) {
     if (d.severity == source::Severity::Error && d.span && d.span == std::exchange(last, d.span)) continue;
     if (!is_damage(d.id) && damaged.count(line_of(text, d.span)) > 0) continue;
-    // What is missing may be in the damage.
+    // The missing name may be in the damage.
     if (d.id == diag::NoReturn && damaged_functions.count(function_at(functions, d.span.begin)) > 0) continue;
     if (d.id == diag::UndecoratedFunction && !damaged.empty() && has_decorator_above(text, d.span.begin)) continue;
     if (d.id == diag::UnknownName && was_to_be_bound(d.span, damaged, functions, text)) continue;

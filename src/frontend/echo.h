@@ -1,5 +1,5 @@
 // The diagnostics of a text in the order of the text, each mistake once: the second use of a name that is not there is
-// no second mistake, nor is what was made of a line whose syntax is damaged. Users: parse.cc, document.cc.
+// no second mistake, nor is a consequence of a line whose syntax is damaged. Users: parse.cc, document.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The door: checks of the text, the tree, the reader.
+// The entry point: checks of the text, the tree, the reader.
 #include "rldb/frontend/parse.h"
 
 #include "frontend/cst/damage.h"

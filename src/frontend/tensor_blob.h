@@ -9,7 +9,7 @@
 
 namespace rldb::frontend {
 
-// `why` says what is wrong when there is none.
+// `why` tells what is wrong when there is none.
 std::optional<runtime::Value> tensor_of_base64(std::string_view text, std::string& why);
 
 }  // namespace rldb::frontend

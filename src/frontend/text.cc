@@ -13,7 +13,7 @@ namespace rldb::frontend {
 
 namespace {
 
-// The first byte that no text has, or npos: a NUL, or bytes that are not UTF-8.
+// The first byte that is not text, or npos: a NUL, or bytes that are not UTF-8.
 std::size_t find_binary(std::string_view text, std::string_view& what) {
   const auto* s = reinterpret_cast<const unsigned char*>(text.data());
   const std::size_t n = text.size();
@@ -47,10 +47,10 @@ std::size_t find_binary(std::string_view text, std::string_view& what) {
   return std::string_view::npos;
 }
 
-// A program of 64 MiB has some 800,000 bindings and takes half a minute to read: beyond that it is no program.
+// A program of 64 MiB has some 800,000 bindings and takes half a minute to read: anything larger is not a program.
 constexpr std::size_t kMaxProgramBytes = std::size_t(64) << 20;
 
-// Mostly it is one bracket that takes in all that follows.
+// Usually it is one bracket that swallows the rest.
 void report_limit(std::string_view text, source::FileId file, std::size_t at, source::Diagnostics& out) {
   const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
   if (scan.stray == cst::Scan::kNone && scan.open.size() == 1) {
@@ -62,13 +62,13 @@ void report_limit(std::string_view text, source::FileId file, std::size_t at, so
   out.add({file, begin, begin + 1}, source::message(diag::NestedTooDeepText));
 }
 
-// The runtime recovers from a header without a block in a time that grows with their number, squarely. The first of
+// The runtime recovers from headers without a block in a time that is quadratic in their number. The first of
 // too many; npos when there are few.
 std::size_t find_headers_without_block(std::string_view text) {
   constexpr std::size_t kMost = 500;
   std::size_t count = 0;
   std::size_t first = std::string_view::npos;
-  std::size_t header = std::string_view::npos;  // indentation of the header above, when there is one
+  std::size_t header = std::string_view::npos;  // indentation of the header above, if there is one
   std::size_t colon = 0;
   for (std::size_t at = 0; at < text.size() && count <= kMost;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

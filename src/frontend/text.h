@@ -7,10 +7,10 @@
 namespace rldb::frontend {
 
 // False after a diagnostic: too large, binary, empty, or more than the tree-sitter runtime can hold (which need not be
-// looked for when `within_limits` is known).
+// checked when `within_limits` is known).
 bool check_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out,
                 bool within_limits = false);
-// The same of a Relay text.
+// The same for a Relay text.
 bool check_relay_text(const source::Buffer& buffer, source::FileId file, source::Diagnostics& out);
 
 }  // namespace rldb::frontend

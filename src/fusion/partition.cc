@@ -127,10 +127,10 @@ class Partitioner {
     std::size_t parent;  // itself at the root
     OpPattern pattern;
     std::size_t size = 1;
-    bool anchored = false;  // holds an operator that others follow: one a group
+    bool anchored = false;  // contains an operator that others follow: one per group
   };
   static constexpr int kIntoTuples = 2, kPhases = 3;
-  // May a group of this pattern stand on the way, or at its end?
+  // Whether a group of this pattern may be on the way, or at its end.
   using Allowed = std::function<bool(OpPattern, bool at_end)>;
 
   std::size_t root(std::size_t i) {
@@ -147,7 +147,7 @@ class Partitioner {
     if (pattern == kOpaque || end == kNone || root(i) == root(end)) return;
     const auto injective = [](OpPattern p, bool) { return p <= kInjective; };
     if (phase == kIntoTuples) {
-      // A tuple whose reader has taken it in, so that nobody sees it.
+      // A tuple that its reader has absorbed, so that it is not visible outside.
       const bool taken_in = groups_[end].pattern == kTuple && root(end) != end;
       if (pattern <= kInjective && taken_in && groups_[root(end)].pattern <= kInjective) fuse(i, end, injective);
       return;

@@ -1,4 +1,4 @@
-// Fields of any node as a flat list: what equality, hash, walks and free variables derive from.
+// Fields of any node as a flat list: the basis of equality, hash, walks and free variables.
 //
 // `for_each_field(n, f)` calls f(const Field&) in the order of the struct's `fields`; definitions keep their role.
 #pragma once
@@ -140,7 +140,7 @@ void for_each_field(const Node* n, F&& f) {
   visit_struct(n, [&](const auto* s) { s->fields(reader); });
 }
 
-// A map from pointers, open addressing: the side tables of one comparison or walk.
+// A map from pointers with open addressing: the side tables of one comparison or walk.
 template <class V>
 class PointerMap {
  public:
@@ -155,7 +155,7 @@ class PointerMap {
     V* v = find(key);
     return v ? *v : V{};
   }
-  // True when the key was not there before.
+  // True if the key was not there before.
   bool set(const void* key, V value) {
     if ((count_ + 1) * 2 > slots_.size()) grow();
     std::size_t i = start(key);

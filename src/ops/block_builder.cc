@@ -26,7 +26,7 @@ ir::BlockBuilder& BlockBuilder::body() {
   return *body_;
 }
 
-// What follows goes on with a variable that nothing is known of.
+// After an error: continues with a variable of unknown type.
 const ir::Var* BlockBuilder::fail(source::Message error) {
   if (!error_) error_ = std::move(error);
   return ctx_.var("unknown", ctx_.any());
@@ -65,7 +65,7 @@ void BlockBuilder::begin_function(std::string_view name, std::span<const ir::Var
 const ir::GlobalVar* BlockBuilder::end_function(const ir::Expr* result) {
   result = ir::isa<ir::Tuple>(result) ? flat(result) : leaf(result);
   const ir::SeqExpr* seq = body().end_scope(result);
-  // The caller does not see what only the body defines.
+  // The caller does not see variables that only the body defines.
   std::unordered_set<const ir::Var*> visible(params_.begin(), params_.end());
   for (const ir::Var* p : params_) {
     std::vector<const ir::Var*> vars;

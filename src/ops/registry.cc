@@ -31,7 +31,7 @@ constexpr std::string_view kNoFamily;
 // Null for a row without a body.
 LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
 
-// The rows of op.def, and behind them those that were registered.
+// The rows of op.def, followed by the registered ones.
 std::vector<Row>& rows() {
   static std::vector<Row> table = [] {
     std::vector<Row> out;

@@ -72,7 +72,7 @@ Build::S Build::seq(std::vector<S> stmts) {
 
 namespace {
 
-// Whole buffers, in order of first meeting.
+// Whole buffers, in order of first occurrence.
 struct Touched {
   std::vector<const ir::Buffer*> read, written;
 
@@ -101,7 +101,7 @@ Build::S Build::block(const ir::ForStmt* from, std::vector<const ir::Buffer*> al
   const ir::SBlock* was = as<ir::SBlockRealize>(match_nest(from)->inner)->block;
   std::vector<ir::BufferRegion> reads, writes;
   for (const ir::Buffer* b : touched.read)
-    // What the block initialises itself it does not read from outside.
+    // Buffers that the block initialises itself are not read from outside.
     if (!was->init || std::find(touched.written.begin(), touched.written.end(), b) == touched.written.end())
       reads.push_back(whole_buffer(ctx, b));
   for (const ir::Buffer* b : touched.written) writes.push_back(whole_buffer(ctx, b));

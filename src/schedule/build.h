@@ -1,5 +1,5 @@
-// What the steps build with: loops, index arithmetic in a loop's own dtype, blocks around a scheduled nest, bodies with
-// other indices and buffers. Internal to the room.
+// Building blocks of the steps: loops, index arithmetic in a loop's own dtype, blocks around a scheduled nest, bodies
+// with other indices and buffers. Internal to the room.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rldb::schedule {
 
-// One step of a nest: what is in the nest's place after it.
+// One step of a nest: what replaces the nest.
 struct Stage {
   StepId id;
   const ir::Stmt* stmt;
@@ -28,7 +28,7 @@ class Retarget : public ir::Rewriter {
   const ir::Expr* visit_expr(const ir::Expr* e) override;
 
  private:
-  LoadFn load_;  // sees a load whose indices are replaced; null: keep it
+  LoadFn load_;  // receives a load whose indices are replaced; null: keep it
 };
 
 class Build {
@@ -51,7 +51,7 @@ class Build {
   E both(E a, E b);                             // and; null is true
 
   // ---- statements ----
-  // A loop that runs once is its body. The variable has the dtype of the extent.
+  // A loop that runs once is reduced to its body. The variable has the dtype of the extent.
   S loop(std::string name, E extent, const Body& body, ir::ForKind kind = ir::ForKind::Serial,
          std::span<const ir::NamedAttr> annotations = {});
   S loop(std::string name, E like, std::int64_t extent, const Body& body, ir::ForKind kind = ir::ForKind::Serial) {
@@ -62,7 +62,7 @@ class Build {
     return ctx.store(b, value, {at.begin(), at.size()});
   }
   S seq(std::vector<S> stmts);  // null statements are left out
-  // A block without axes around a scheduled nest. `from` is the nest as it was, around a block that gives the name.
+  // A block without axes around a scheduled nest. `from` is the original nest, around a block that gives the name.
   S block(const ir::ForStmt* from, std::vector<const ir::Buffer*> allocs, S body, bool contract);
 
   ir::Context& ctx;

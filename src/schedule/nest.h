@@ -1,4 +1,4 @@
-// Loop nests as the steps see them: loops, the axes they are, the store inside. Internal to the room.
+// Loop nests as the steps see them: loops, their axes, the store inside. Internal to the room.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace rldb::schedule {
 
 // A perfect nest of plain loops from zero, outermost first, none of whose extents depends on another's variable.
-// `inner` is what is inside.
+// `inner` is its body.
 struct LoopNest {
   std::vector<const ir::ForStmt*> loops;
   const ir::Stmt* inner = nullptr;
@@ -30,7 +30,7 @@ struct ReductionNest {
 };
 
 // A nest around a block whose axes are its loops, whose init and body are one store each to the same element, indexed
-// by its spatial axes, each once; the body reads that buffer there only.
+// by its spatial axes, each once; the body reads that buffer only there.
 std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
 
 bool mentions(const ir::Node* n, const ir::Var* v);

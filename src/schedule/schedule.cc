@@ -41,7 +41,7 @@ struct Scheduled {
   std::vector<Stage> stages;
 };
 
-// The nests that get a schedule, outermost first. Of those that are `barred` only the init is hoisted.
+// The nests that get a schedule, outermost first. In those that are `barred` only the init is hoisted.
 class Finder : public ir::Rewriter {
  public:
   Finder(const Scene& scene, const BoundsFacts* facts, const std::unordered_set<const ir::ForStmt*>& barred)
@@ -113,7 +113,7 @@ const ir::PrimFunc* apply(ir::Context& ctx, const ir::PrimFunc* f, const std::ve
   return r.rewrite_prim_func(f);
 }
 
-// One function a step: nests before it are done, nests after it are as they were.
+// One function per step: nests before it are done, nests after it are unchanged.
 std::vector<Step> steps_of(ir::Context& ctx, const ir::PrimFunc* f, const std::vector<Scheduled>& nests) {
   std::vector<Step> steps;
   Replace r(ctx);
@@ -170,7 +170,7 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
   std::vector<Scheduled> nests = find();
   const ir::PrimFunc* made = apply(ctx, f, nests);
   if (options.require_proof) {
-    // A form that would have to be tested is worse than the loops as they were.
+    // A form that needs bounds tests is worse than the original loops.
     const BoundsFacts after = prove_bounds(made);
     for (const Scheduled& n : nests)
       if (n.stages.back().id != StepId::HoistInit && !after.all_proved(n.stages.back().stmt)) barred.insert(n.loop);

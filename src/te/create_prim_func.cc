@@ -1,4 +1,4 @@
-// create_prim_func: stages ordered, one block in its loops per stage, names as TVM gives them.
+// create_prim_func: stages in order, one block in its loops per stage, names as TVM assigns them.
 #include "rldb/te/create_prim_func.h"
 
 #include <unordered_map>
@@ -64,7 +64,7 @@ class Builder {
   Names block_names_;
 };
 
-// What an index reads is made before what is read there.
+// Loads inside an index come before the load that uses the index.
 void collect_inputs(const Expr* e, std::vector<Tensor>& out) {
   ir::walk(e, [&](const ir::Node* n) {
     const auto* load = ir::as<ir::ProducerLoad>(n);
@@ -88,7 +88,7 @@ void Builder::order(const Operation* op) {
   stages_.push_back(op);
   if (op->kind != OperationKind::Extern) return;
   for (Tensor t : op->outputs) memory_[t] = {op->memory.alignment, false};
-  // The last extern that reads a placeholder says.
+  // The last extern that reads a placeholder decides.
   for (Tensor t : op->inputs)
     if (t->op->kind == OperationKind::Placeholder) memory_[t] = op->memory;
 }
@@ -127,7 +127,7 @@ const Expr* Builder::lower_parts(const Expr* e, ir::Analyzer& ana) {
   if (const auto* c = ir::as<ir::Call>(e)) {
     std::vector<const Expr*> args;
     for (const Expr* a : c->args) args.push_back(a->dtype().is_integral() ? lower(a, ana) : lower_parts(a, ana));
-    // A condition that always or never holds.
+    // A condition that is always true or always false.
     if (ir::is_call_of(c, ir::intrin::IfThenElse))
       if (const auto* cond = ir::as<ir::IntImm>(args[0])) return cond->value ? args[1] : args[2];
     return ctx_.call_typed(c->callee, args, c->type, c->attrs);
@@ -149,7 +149,7 @@ std::vector<const Expr*> Builder::store_indices(const Operation* op) {
 const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name) {
   std::vector<IterVar> axes = op->axes;
   axes.insert(axes.end(), op->reduce_axes.begin(), op->reduce_axes.end());
-  // Buffers have their shapes as the operator wrote them; loops run over what those come to.
+  // Buffers have their shapes as the operator wrote them; loops use the simplified extents.
   for (IterVar& a : axes)
     if (!ir::isa<ir::IntImm>(a.dom.extent) && !ir::isa<ir::Var>(a.dom.extent))
       a.dom.extent = ir::Analyzer(ctx_).simplify(a.dom.extent);
@@ -232,7 +232,7 @@ const Stmt* Builder::extern_block(const Operation* op) {
   std::vector<const ir::Buffer*> out;
   for (Tensor t : op->inputs) in.push_back(buffer_of(t));
   for (Tensor t : op->outputs) out.push_back(buffer_of(t));
-  // As TVM makes it, the block of an extern says nothing of what it reads and writes: its body does.
+  // As in TVM, the block of an extern states no reads and writes: its body does.
   ir::SBlock fields{};
   fields.name = ctx_.str(block_names_.take(op->name));
   fields.body = op->write(in, out);

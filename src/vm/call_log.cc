@@ -1,4 +1,4 @@
-// What is kept of a call, and a call that is made again from what was kept.
+// The record of a call, and replaying a call from its record.
 #include "rldb/vm/call_log.h"
 
 #include <algorithm>
@@ -19,14 +19,14 @@ bool shares_storage(const Value& v, PackedArgs args) {
     return false;
   }
   if (v.is(ValueKind::Object) || v.is(ValueKind::Function) || v.is(ValueKind::Storage))
-    return true;  // not to be copied
+    return true;  // cannot be copied
   if (!v.is(ValueKind::Tensor)) return false;
   for (const Value& a : args)
     if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == v.as_tensor().storage()) return true;
   return false;
 }
 
-// The result is all that the call leaves: no argument can have changed.
+// Whether the result is the call's only effect: no argument can have changed.
 bool is_number(const Value& result, PackedArgs args) {
   if (!ScalarLog::holds(result)) return false;
   for (const Value& a : args)
@@ -68,7 +68,7 @@ Result<Value> CallLog::call_again(const Program& program, std::uint64_t time, co
                                   PackedArgs args) {
   if (const Entry* known = find(time)) return replay(program, *known, args);
   if (std::optional<Value> number = scalars_.find(time)) return std::move(*number);
-  // A moment before the last one that is kept could not be kept the first time.
+  // A moment before the last recorded one that could not be recorded the first time.
   return function.native(args);
 }
 
@@ -90,8 +90,8 @@ bool CallLog::keep(const Program& program, std::uint64_t time, const Value& resu
     ++not_kept_;
     return false;
   };
-  // A tuple may hold state that the call changes (a cache of keys and values). The machine's snapshots have it, and
-  // making the call again changes it again.
+  // A tuple may hold state that the call changes (a key-value cache). The machine's snapshots contain it, and
+  // repeating the call changes it again.
   const auto has_state = [](const Value& v) { return v.is(ValueKind::Tuple); };
   if (std::any_of(args.begin(), args.end(), has_state)) return not_kept();
   for (std::size_t i = 0; i < args.size(); ++i) {

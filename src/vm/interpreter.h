@@ -1,8 +1,8 @@
-// The interpreter loop, written once and instantiated for each way to watch it (policies below).
+// The interpreter loop, written once and instantiated for each way to observe it (policies below).
 //
-// A policy says at compile time what it wants to see; a run without hooks contains no trace of them. Nothing here
-// recurses: calls of bytecode push a frame. An instruction either completes (and counts) or leaves the machine as it
-// was: stops and faults come before effects.
+// A policy specifies at compile time what it observes; a run without hooks contains no trace of them. Nothing here
+// recurses: calls of bytecode push a frame. An instruction either completes (and counts) or leaves the machine
+// unchanged: stops and faults come before effects.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@ struct StopSetPolicy {
   bool before(const Machine&, Pc pc) const { return stops.test(pc); }
 };
 
-// A hook that looks at some instructions only.
+// A hook that observes only some instructions.
 struct ObservePolicy {
   static constexpr bool kBefore = true, kAfter = true, kCalls = false;
   Hook& hook;
@@ -58,7 +58,7 @@ class Interpreter {
 
   // A program of another machine (other_machine.cc).
   static Outcome run_other(Machine& m, const StopSet* stops, std::uint64_t budget);
-  // `observed`: the instructions that the hook looks at; null: all.
+  // `observed`: the instructions that the hook observes; null: all.
   static Outcome run_other(Machine& m, Hook& hook, const StopSet* stops, const StopSet* observed, std::uint64_t budget);
 
  private:
@@ -91,7 +91,7 @@ class Interpreter {
       for (std::uint32_t i = 0; i < count; ++i) scratch[i] = Value();
     }
   };
-  // Consecutive registers are an argument list as they are: a native callee cannot change them.
+  // Consecutive registers already form an argument list: a native callee cannot change them.
   bool is_direct(const Decoded& d) const { return d.first_register >= 0; }
   PackedArgs arguments(const Decoded& d, const Value* regs) {
     if (is_direct(d)) return {regs + d.first_register, d.args_count};
@@ -128,7 +128,7 @@ class Interpreter {
     return m_.executable().functions[std::size_t(d.callee)].name;
   }
 
-  // What InvokeClosure does with scratch = [vm, callable, args...].
+  // The action of InvokeClosure with scratch = [vm, callable, args...].
   struct Invocation {
     FunctionIndex bytecode = -1;  // push a frame for this, with scratch[2..count)
     Result<Value> result;         // or this is the result

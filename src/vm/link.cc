@@ -212,7 +212,7 @@ class Linker {
     d.first_register = consecutive(std::span(out_.args).subspan(d.args_begin));
   }
 
-  // Tensors for kernels that may leave elements unwritten, and for packed functions (nobody knows), are cleared when
+  // Tensors for kernels that may leave elements unwritten, and for packed functions (which may too), are cleared when
   // they are allocated.
   void clear_what_may_stay_unwritten(const FunctionEntry& f) {
     std::unordered_map<std::int32_t, Decoded*> allocated;  // register: the last call that allocated a tensor for it
@@ -283,7 +283,7 @@ class Linker {
 
 BytecodeFunction::BytecodeFunction(std::string name, FunctionIndex index, std::weak_ptr<const Program> weak)
     : runtime::Function(std::move(name), int(index)), owner(std::move(weak)) {
-  // For C++ functions that are handed this one. The captured values are among the arguments by then.
+  // For C++ functions that receive this one. The captured values are among the arguments by then.
   native = [name = this->name, index, weak_owner = owner](PackedArgs args) -> Result<Value> {
     auto program = weak_owner.lock();
     if (!program) return runtime::fail(ErrorKind::Unsupported, "the program was freed");
@@ -312,7 +312,7 @@ Ref<runtime::Function> make_closure(const runtime::Function& f, PackedArgs captu
 Result<std::shared_ptr<const Program>> link_other(std::shared_ptr<const Executable> map, Environment env,
                                                   std::shared_ptr<const InstructionSet> instructions) {
   RLDB_TRY(std::shared_ptr<const Program> program, Program::link(std::move(map), env));
-  const_cast<Program::Impl&>(program->impl()).instructions = std::move(instructions);  // nobody else has it yet
+  const_cast<Program::Impl&>(program->impl()).instructions = std::move(instructions);  // not shared yet
   return program;
 }
 

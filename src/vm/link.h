@@ -1,4 +1,4 @@
-// What linking makes of an executable: one Decoded an instruction, one Target a table entry, one flat argument pool.
+// The result of linking an executable: one Decoded per instruction, one Target per table entry, one flat argument pool.
 //
 // An argument is one int: a register number, or ~i for `literals[i]` (immediates, constants, functions, null). So the
 // interpreter gathers arguments with one test each and no decoding.
@@ -14,7 +14,7 @@ namespace rldb::vm {
 
 class InstructionSet;
 
-// Where a builtin runs: what it may ask.
+// Where a builtin runs: the services available to it.
 struct CallSite {
   const Program& program;
   FunctionIndex function = -1;  // -1: not called from bytecode
@@ -26,7 +26,7 @@ using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
   Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
 #include "rldb/bytecode/builtin.def"
 
-// AllocTensor for who may not write each element: storage that was used before has other tensors' values.
+// AllocTensor for a consumer that may not write each element: reused storage contains other tensors' values.
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args);
 
 enum class Op : std::uint8_t {

@@ -115,7 +115,7 @@ Interpreter::Invocation Interpreter::invoke(PackedArgs args) {
 Machine::Machine(std::shared_ptr<const Program> program, Limits limits)
     : program_(std::move(program)), limits_(limits) {}
 
-// Everything but the scratch buffers, which are empty between instructions.
+// Everything except the scratch buffers, which are empty between instructions.
 Machine::Machine(const Machine& o)
     : program_(o.program_),
       limits_(o.limits_),

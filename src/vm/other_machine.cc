@@ -1,4 +1,4 @@
-// A program of another machine on this one: the same ways to let it go on, with its instructions behind the door.
+// A program of another machine on this one: the same ways to advance it, with its instructions behind an interface.
 #include "rldb/vm/instruction_set.h"
 #include "vm/interpreter.h"
 
@@ -9,7 +9,7 @@ Outcome Interpreter::run_other(Machine& m, const StopSet* stops, std::uint64_t b
   return instructions_of(*m.program_)->run(state, stops, budget);
 }
 
-// An instruction at a time, so that the hook sees each that it wants to see.
+// One instruction at a time, so that the hook sees each that it observes.
 Outcome Interpreter::run_other(Machine& m, Hook& hook, const StopSet* stops, const StopSet* observed,
                                std::uint64_t budget) {
   for (; budget > 0; --budget) {

@@ -17,7 +17,7 @@ namespace {
 enum Code : std::uint8_t { kNull, kInt, kBool, kFloat };
 constexpr std::uint64_t kFar = 63;
 
-// Seven bits a byte, the lowest first.
+// Seven bits per byte, the lowest first.
 void put(std::uint8_t*& to, std::uint64_t v) {
   for (; v >= 0x80; v >>= 7) *to++ = std::uint8_t(v | 0x80);
   *to++ = std::uint8_t(v);
@@ -110,7 +110,7 @@ ScalarLog::Cursor ScalarLog::before(std::uint64_t time) const {
 
 std::optional<Value> ScalarLog::find(std::uint64_t time) {
   if (empty() || time > last_time_) return std::nullopt;
-  // Going on from where the last search ended, when that is in front of the time and in its block.
+  // Continues from where the last search ended, if that is before the time and in its block.
   const bool near = next_.block < blocks_.size() && next_.at <= blocks_[next_.block].used && next_.read > 0 &&
                     next_.time < time && !at_end(next_);
   Cursor c = near ? next_ : before(time);

@@ -1,6 +1,6 @@
 // Snapshots: a machine that shares no mutable data with the one it was made from, aliasing kept.
 //
-// Identity is kept object by object: what was one storage, tensor or tuple is one in the copy. Strings, shapes,
+// Identity is kept object by object: one storage, tensor or tuple of the original is one in the copy. Strings, shapes,
 // functions without captured values and opaque objects are immutable (or not ours) and stay shared.
 #include <unordered_map>
 
@@ -52,7 +52,7 @@ class Copier {
       RLDB_TRY(Ref<runtime::Storage> s, copy_storage(t.storage()));
       return known(v, Value(support::make_ref<runtime::Tensor>(std::move(s), t.byte_offset(), t.shape(), t.dtype())));
     }
-    // Known before its parts: a reference may be one of what it refers to.
+    // Registered before its parts: a reference may be part of what it refers to.
     if (v.is(ValueKind::Tuple)) {
       const Value made = known(v, Value::of_tuple({}));
       for (const Value& f : v.as_tuple().fields) {

@@ -16,7 +16,7 @@ namespace rldb::bytecode {
 
 class ExecutableBuilder {
  public:
-  // Index of a name in the function table; declares it when it is new. An entry once defined keeps its kind.
+  // Index of a name in the function table; declares it if it is new. Once defined, an entry keeps its kind.
   FunctionIndex function(std::string_view name, FunctionKind kind = FunctionKind::Packed);
 
   void begin_function(std::string_view name, std::vector<std::string> params, FunctionDebug debug = {});

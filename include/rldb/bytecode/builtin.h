@@ -6,14 +6,14 @@
 #include <span>
 #include <string_view>
 
-// The names as constants: builtin::MatchShape is "vm.builtin.match_shape". Lowering makes calls of them, so passes and
+// The names as constants: builtin::MatchShape is "vm.builtin.match_shape". Lowering emits calls to them, so passes and
 // the evaluator read them too; a name is written in its row and nowhere else.
 namespace rldb::builtin {
 #define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) inline constexpr std::string_view id = name;
 #define RLDB_ABSENT_BUILTIN(id, name, doc) inline constexpr std::string_view id = name;
 #include "rldb/bytecode/builtin.def"
 
-// The builtin that an operator is which has the trait Packed: RunPrint of "print". Empty: there is none.
+// The builtin behind an operator with the trait Packed: RunPrint for "print". Empty: none.
 constexpr std::string_view run_function(std::string_view short_name) {
   constexpr std::string_view kPrefix = RunPrint.substr(0, RunPrint.rfind('.') + 1);
   constexpr std::string_view kNames[] = {
@@ -29,7 +29,7 @@ constexpr std::string_view run_function(std::string_view short_name) {
 
 namespace rldb::bytecode {
 
-// What a (code, value) pair of match_shape, match_prim_value and of make_shape, make_prim_value asks for
+// Meaning of a (code, value) pair of match_shape, match_prim_value, make_shape and make_prim_value
 // (TVM: MatchShapeCode, MakeShapeCode in its VM's builtins). Written by lowering, executed by the machine.
 enum class MatchShapeCode : std::int64_t { AssertEqualToImm = 0, StoreToHeap = 1, NoOp = 2, AssertEqualToLoad = 3 };
 enum class MakeShapeCode : std::int64_t { UseImm = 0, LoadShape = 1 };

@@ -20,7 +20,7 @@ using runtime::Result;
 using runtime::Value;
 using runtime::ValueKind;
 
-// Count within the row's limits, then typed access by position.
+// Checks the count against the row's limits, then gives typed access by position.
 class BuiltinArgs {
  public:
   BuiltinArgs(BuiltinId id, PackedArgs args) : row_(bytecode::info(id)), args_(args) {}

@@ -1,6 +1,6 @@
-// DebugInfo: what the source said, for every instruction and function of an Executable.
+// DebugInfo: the source information of every instruction and function of an Executable.
 //
-// Made by codegen next to the code, carried by the executable, optional everywhere: an executable that TVM wrote has
+// Made by codegen along with the code, carried by the executable, optional everywhere: an executable that TVM wrote has
 // none. Node ids are ir node ids of the compiled module version and mean something only to the session that compiled
 // it; spans likewise. `locations` (file, line, column) survive a file: resolve_locations fills them from spans.
 // Slots are indices into the shape heap. Read by vm (shape errors), debug, ui; bytecode never interprets node ids.

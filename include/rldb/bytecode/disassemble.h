@@ -1,6 +1,6 @@
 // Text of executables: TVM's `as_text` exactly, and an annotated listing for the debugger.
 //
-// A Decorator adds what only its owner knows (markers, source lines); it is asked once a line. Used by ui, debug,
+// A Decorator adds what only its owner knows (markers, source lines); it is called once per line. Used by ui, debug,
 // `rldb disasm`, fault messages, golden tests.
 #pragma once
 

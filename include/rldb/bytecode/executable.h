@@ -1,6 +1,6 @@
 // Executable: a program for the Relax VM as data. The layout is TVM's: a function table, constants, two word arrays.
 //
-// Nothing in here is checked: whoever wants to run it passes it to `verify` (vm::Program::link does). `tensor_ir` and
+// Nothing is checked here: an executable to be run is passed to `verify` (vm::Program::link does it). `tensor_ir` and
 // `kernels` are our own sections, opaque here: the kernels as TVMScript, and their machine code. Made by
 // ExecutableBuilder (codegen, tests) and by the loader; immutable once shared.
 #pragma once
@@ -40,7 +40,7 @@ struct Executable {
   std::vector<Word> instr_offset;
   std::vector<Word> instr_data;
   DebugInfo debug;
-  // A module with the PrimFuncs that the code calls: what kernels are compiled from when the file runs. Empty: none.
+  // A module with the PrimFuncs that the code calls: kernels are compiled from it when the file runs. Empty: none.
   std::string tensor_ir;
   // Machine code by kernel name, for one CPU. Used only when the user trusts the file (session).
   std::map<std::string, std::string> kernels;
@@ -58,14 +58,14 @@ struct Executable {
 
 // Limits that the verifier enforces, far above what any program needs.
 inline constexpr std::int64_t kMaxRegisters = std::int64_t(1) << 24;
-// A function has no more registers than its arguments, the words of its code and these: a small file cannot ask for
-// a large frame.
+// A function has at most as many registers as its arguments, the words of its code and these together, so that a small
+// file cannot request a large frame.
 inline constexpr std::int64_t kSpareRegisters = 4096;
 
-// Checks all that a machine relies on: opcodes, operand counts, registers, offsets, indices, arities of direct calls,
+// Checks everything a machine relies on: opcodes, operand counts, registers, offsets, indices, arities of direct calls,
 // function ranges, argument kinds, no way to fall off a function's end; and every index in the debug info: registers,
-// ranges of instructions, slots, files. Names are text without control characters, so that a listing shows what is
-// there and nothing else. The error names the place.
+// ranges of instructions, slots, files. Names must be text without control characters, so that a listing shows exactly
+// what is there. The error names the place.
 runtime::Result<support::Unit> verify(const Executable& exe);
 
 }  // namespace rldb::bytecode

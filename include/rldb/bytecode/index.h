@@ -1,4 +1,4 @@
-// Indices of an executable's tables as types of their own: a register is no argument where a constant is asked for.
+// Indices of an executable's tables as distinct types: a register cannot be passed where a constant is expected.
 //
 // Each is a signed 64-bit number, as in TVM's files; negative values mean "none". A literal converts by itself; any
 // other number is converted explicitly, `Pc(n)`, and back, `std::size_t(pc)`. Distances (`pc - pc`) and counts are
@@ -33,7 +33,7 @@ class IndexOf {
 
   friend constexpr bool operator==(IndexOf, IndexOf) = default;
   friend constexpr auto operator<=>(IndexOf, IndexOf) = default;
-  // With a literal, also where a reference to it comes between, as in a test's CHECK.
+  // With a literal, even through a reference, as in a test's CHECK.
   friend constexpr bool operator==(IndexOf a, const std::same_as<int> auto& b) { return a.value_ == b; }
   friend constexpr auto operator<=>(IndexOf a, const std::same_as<int> auto& b) { return a.value_ <=> b; }
   constexpr IndexOf& operator++() { return ++value_, *this; }

@@ -54,7 +54,7 @@ class Arg {
   constexpr Word word() const { return word_; }
   constexpr ArgKind kind() const { return ArgKind((std::uint64_t(word_) >> 56) & 0xff); }
   constexpr Word value() const { return Word(std::uint64_t(word_) << 8) >> 8; }
-  // The value as what the kind says it is.
+  // The value, interpreted according to the kind.
   constexpr RegName reg() const { return RegName(value()); }
   constexpr ConstantIndex constant() const { return ConstantIndex(value()); }
   constexpr FunctionIndex function() const { return FunctionIndex(value()); }

@@ -15,7 +15,7 @@ namespace rldb::bytecode {
 // and is read as such.
 inline constexpr std::uint32_t kSectionsVersion = 2;
 
-// Fails on a constant that the format has no place for.
+// Fails on a constant that the format cannot represent.
 runtime::Result<std::string> serialise(const Executable& exe);
 runtime::Result<Executable> load(std::string_view bytes);
 bool is_executable_file(std::string_view first_bytes);

@@ -1,4 +1,4 @@
-// What `catch` stops at; `call`, `shape` and `slot` are followed by a name. Users: debug (catch), completion.
+// Events that `catch` stops at; `call`, `shape` and `slot` are followed by a name. Users: debug (catch), completion.
 #pragma once
 
 #include <array>

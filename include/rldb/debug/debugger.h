@@ -1,7 +1,7 @@
 // Debugger: stops, steps and questions about a running program, as data. Knows nothing about terminals.
 //
 // A run is a vm::Machine that stops at instructions; positions are translated with the executable's debug info to
-// bindings, source lines, shape-heap symbols. A breakpoint keeps what the user said and is resolved to sites (pcs)
+// bindings, source lines, shape-heap symbols. A breakpoint keeps the user's spec and is resolved to sites (pcs)
 // whenever code is rebuilt. Stepping inside a kernel switches the kernel's call to an eval::TirMachine.
 // Time is (run, instruction index): going back restores the nearest checkpoint and runs forward; breakpoints belong
 // here and checkpoints hold none. Ideas: sdb (intent and site), rr (timeline), gdb (verbs). User: ui.
@@ -24,8 +24,8 @@ namespace rldb::debug {
 using bytecode::FunctionIndex;
 using bytecode::Pc;
 
-// Where a binding becomes code: an instruction, and which binding of those that the instruction serves (0, unless they
-// were fused or merged).
+// The place where a binding becomes code: an instruction, and the binding's index among those that the instruction
+// serves (0, unless they were fused or merged).
 struct Site {
   Pc pc = -1;
   int part = 0;
@@ -36,13 +36,13 @@ struct KernelPlace;  // inside a kernel
 
 enum class PointKind : std::uint8_t { Break, Watch, Catch };
 
-// A breakpoint, watchpoint or catchpoint. What a user may say (`spec`):
+// A breakpoint, watchpoint or catchpoint. Forms of `spec`:
 //   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
 //          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee), and inside
-//          of a kernel `add1:14` (a line of its text), `add1:i` (each value of a loop variable or axis), `add1:C` (each
-//          write of a buffer, each entry of a block)
+//          a kernel `add1:14` (a line of its text), `add1:i` (each value of a loop variable or axis), `add1:C` (each
+//          write to a buffer, each entry of a block)
 //   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
-//   Catch  `nan`, `inf`, `denormal` (in what a call gave), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
+//   Catch  `nan`, `inf`, `denormal` (in a call's result), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
 //          variable gets a value), `slot 3`
 struct Breakpoint {
   int number = 0;
@@ -57,18 +57,18 @@ struct Breakpoint {
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
   std::size_t frame = 0;                         // Watch: counted from the outermost
-  std::string function;                          // Watch: of that frame; empty: the one that is run
+  std::string function;                          // Watch: the function of that frame; empty: the one that is run
   std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
   std::string place;                             // inside a kernel: what it stops at
   std::string kernel;                            // the kernel's name; empty: not inside one
-  std::string kernel_file;                       // that its lines are of; empty: of the printed kernel
+  std::string kernel_file;                       // the file of these lines; empty: the printed kernel
   std::vector<std::uint32_t> kernel_lines;       // where it stops
 };
 
 enum class StopKind : std::uint8_t {
   None,   // not running
-  Entry,  // started, nothing run
+  Entry,  // started, nothing executed yet
   Breakpoint,
   Step,
   Finished,  // the outermost function returned
@@ -77,7 +77,7 @@ enum class StopKind : std::uint8_t {
   HistoryEnd,  // reached the first instruction going backwards
 };
 
-// Where a frame is, in every language there is a name for.
+// The position of a frame, in terms of every level from the source to the VM.
 struct Position {
   std::string function;
   Pc pc = -1;
@@ -85,7 +85,7 @@ struct Position {
   std::uint32_t node = 0;  // ir node id of the binding; 0: not known
   source::Span span;       // of the binding in the text; no place when not known
   std::string written_in;  // function that the binding is written in: `function`, unless it was inlined or lifted
-  // Where one piece of code serves several bindings (fused, merged): their names, which one this is, the kernel.
+  // When one piece of code serves several bindings (fused, merged): their names, which one this is, the kernel.
   std::vector<std::string> group;
   int part = 0;
   std::string kernel;
@@ -99,20 +99,20 @@ struct StopReport {
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result
   std::optional<vm::Fault> fault;  // Fault
-  std::string returned_from;       // finish: function that returned, and what
+  std::string returned_from;       // finish: the function that returned, and its value
   runtime::Value returned;
   bool in_kernel = false;  // stopped at a TensorIR statement; see kernel_position
-  std::string note;        // what else there is to know: a condition that cannot be evaluated, no history
+  std::string note;        // further remarks: a condition that cannot be evaluated, no history
 };
 
-// A frame that the machine does not have: the function that a binding was written in, or fused into, is no call there.
-// As debuggers show inlined functions.
+// A frame that does not exist in the machine: the function that a binding was written in, or fused into, is not called
+// there. Shown as debuggers show inlined functions.
 enum class VirtualFrame : std::uint8_t { None, Fused, Inlined };
 
 struct FrameInfo {
   int number = 0;  // 0 is innermost
   Position where;
-  bool in_kernel = false;                        // the kernel that is looked at, on top of the machine's frames
+  bool in_kernel = false;                        // the kernel being inspected, on top of the machine's frames
   VirtualFrame is_virtual = VirtualFrame::None;  // its code is part of the next frame's
 };
 
@@ -138,7 +138,7 @@ class Debugger {
   ~Debugger();
 
   // ---- breakpoints ----
-  // Null and diagnosed when the spec cannot mean anything; pending when nothing matches yet.
+  // Null and diagnosed when the spec has no possible meaning; pending when nothing matches yet.
   const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
   // In a frame (0 is innermost); without a run, in the outermost frame of the next one.
   const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
@@ -152,23 +152,23 @@ class Debugger {
   bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
-  // After a change of the program. Those that had a place and have none now, with the reason.
+  // After a change of the program: the breakpoints that have lost their place, with the reason.
   std::vector<std::pair<int, std::string>> resolve_breakpoints();
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
-  // Of a build that is not the session's: an entry at the prompt.
+  // Runs a build that is not the session's: an entry at the prompt.
   StopReport start(std::shared_ptr<const session::Build> build, std::string_view function,
                    std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);
   StopReport start(std::string_view function, std::span<const runtime::Value> args, bool stop_at_entry,
                    source::Diagnostics& out);
-  // Beside a run that is stopped: a call that an entry makes there. That run waits until this one has finished or is
-  // given up; one that finishes without a stop has come back already.
+  // Nested in a stopped run: a call that an entry makes there. The stopped run waits until this one has finished or is
+  // abandoned; one that finishes without a stop has returned to it already.
   StopReport start_nested(std::shared_ptr<const session::Build> build, std::string_view function,
                           std::span<const runtime::Value> args, source::Diagnostics& out);
-  // Goes back to the run that waits, when the nested one is over. False: none waits, or it is not over.
+  // Returns to the waiting run when the nested one is over. False: no run waits, or the nested one is not over.
   bool return_to_outer();
-  // Where the run that waits is stopped; null: none does.
+  // Where the waiting run is stopped; null: no run waits.
   const StopReport* outer_stop() const;
   StopReport resume();                       // continue
   StopReport step(std::uint64_t count = 1);  // bindings, into calls
@@ -179,7 +179,7 @@ class Debugger {
   StopReport step_instruction(std::uint64_t count = 1);
   StopReport next_instruction(std::uint64_t count = 1);
   StopReport step_statement(std::uint64_t count = 1);  // TensorIR
-  // To the next new value of a loop variable or axis, the next entry of a block (`block`: of any), the next write of a
+  // To the next new value of a loop variable or axis, the next entry of a block (`block`: of any), the next write to a
   // buffer; at the kernel's end after its call.
   StopReport step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   // Backwards.
@@ -192,29 +192,29 @@ class Debugger {
       std::uint64_t count = 1);  // inside a kernel; at its first statement: before the call
   StopReport reverse_step_to_in_kernel(std::string_view what, std::uint64_t count, source::Diagnostics& out);
   StopReport go_to(std::uint64_t time);
-  // ---- changing the run; what lies ahead is forgotten, going back and forth keeps the change ----
-  // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. What was set, as one line.
+  // ---- changing the run: the recorded future is discarded; going back and forth keeps the change ----
+  // TARGET: a local of the frame, `x[0, :2]` (elements), a symbolic variable, `slot 3`. Returns one line: what was set.
   std::optional<std::string> assign(std::string_view target, std::string_view expression, int frame,
                                     source::Diagnostics& out);
-  // The calls of the present binding are not made (its memory is allocated); inside of a binding, the one instruction.
+  // Skips the calls of the current binding (its memory is allocated); inside a binding, the one instruction.
   StopReport skip(source::Diagnostics& out);
-  // Frame `frame` returns the value now, whatever is left of it; null without an expression.
+  // Makes frame `frame` return the value now, skipping the rest of it; null without an expression.
   StopReport return_from(int frame, std::string_view expression, source::Diagnostics& out);
   // The kernel's calls run `f` from now on. False: diagnosed, nothing is changed.
   bool replace_kernel(std::string_view kernel, const ir::PrimFunc* f, session::Engine engine, source::Diagnostics& out);
-  // The same with what it was when the run began.
+  // Undoes this: the kernel's calls run what they ran when the run began.
   bool revert_kernel(std::string_view kernel, source::Diagnostics& out);
-  // What the kernel runs now; null: the run has no such kernel.
+  // The function that the kernel runs now; null: the run has no such kernel.
   const ir::PrimFunc* kernel_of_run(std::string_view kernel) const;
-  // Goes back to the kernel's last call that was made, and makes it again as it is now, from the same arguments.
+  // Goes back to the kernel's last call, and repeats it with the kernel as it is now and the same arguments.
   StopReport call_again(std::string_view kernel, source::Diagnostics& out);
 
-  void kill();      // with the runs that wait
-  void kill_one();  // goes back to the run that waits, when there is one
+  void kill();      // with the waiting runs
+  void kill_one();  // returns to the waiting run, if there is one
   const StopReport& last_stop() const;
 
-  // What a verb may change, as it is now, for whoever gives one up half-way. Going back to it executes again from the
-  // checkpoint before; a kernel that was being stepped is left.
+  // A snapshot of the state that a verb may change, for callers that abandon one half-way. Restoring it runs again from
+  // the checkpoint before, and leaves a kernel that was being stepped.
   struct Snapshot;
   std::shared_ptr<Snapshot> snapshot() const;
   void restore(Snapshot& snapshot);
@@ -225,27 +225,27 @@ class Debugger {
   // The functions of the run as they were written, before any pass; null: no run, or an executable from a file.
   const ir::Module* written_module() const;
   std::vector<FrameInfo> frames() const;
-  // Which frame of the machine (0: innermost) a frame is: a kernel's and a virtual one count as their caller.
+  // The frame of the machine (0: innermost) behind a frame: a kernel's and a virtual one count as their caller.
   int machine_frame(int frame) const;
-  // Where that frame of the machine is; nothing is known: there is no such frame.
+  // The position of that frame of the machine; empty if there is no such frame.
   Position function_position(int frame) const;
   std::vector<LocalInfo> locals(int frame) const;
   std::vector<SlotInfo> heap(int frame) const;
   // Any name of the source (a local, a value that was freed since, a binding that was fused away, a symbolic variable),
-  // a session value, or an expression over them. `notes` tell how values that are not simply there were come by.
-  // `run` executes the functions of the module that it calls; one that stops gives the evaluation up.
+  // a session value, or an expression over them. `notes` tell how values that were not at hand were obtained.
+  // `run` executes the functions of the module that it calls; if one of them stops, the evaluation is abandoned.
   std::optional<runtime::Value> evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                          std::vector<std::string>* notes = nullptr,
                                          const session::Session::EntryRunner& run = {}) const;
-  // One whose calls are runs of this debugger (start_nested), for as long as there are breakpoints and an engine that
+  // A runner whose calls are runs of this debugger (start_nested), as long as there are breakpoints and an engine that
   // stops at them; else empty. `stop`: where one stopped. Both must outlive the runner.
   session::Session::EntryRunner call_runner(std::optional<StopReport>& stop, source::Diagnostics& out);
-  // When a name of the frame got its value and when its register was freed. Nothing: diagnosed.
+  // When a name of the frame got its value and when its register was freed. Empty: diagnosed.
   NameHistory when(std::string_view name, int frame, source::Diagnostics& out) const;
-  // What a value was computed from: bindings and symbols with their values, `depth` levels of them. Of one element
-  // (`out[3, 4]`): the kernels that made it and the elements that they read, down to what is no single one.
+  // The origin of a value: the bindings and symbols behind it with their values, `depth` levels of them. Of one element
+  // (`out[3, 4]`): the kernels that made it and the elements that they read, as far as these are single elements.
   std::vector<CauseStep> why(std::string_view name, int frame, int depth, source::Diagnostics& out) const;
-  // The bindings that were begun last before now, in order of time.
+  // The bindings that began most recently before now, in order of time.
   std::vector<std::pair<std::uint64_t, Position>> last_bindings(std::size_t count) const;
   // Moments of this run by name.
   void set_checkpoint(std::string name);
@@ -261,7 +261,7 @@ class Debugger {
   struct KernelAccess {
     std::string element;                   // `C[i, j]`
     std::string at;                        // `C[2, 3]`
-    std::optional<runtime::Value> before;  // none: outside of the buffer
+    std::optional<runtime::Value> before;  // none: outside the buffer
     std::optional<runtime::Value> after;   // of a write
     bool write = false;
   };
@@ -287,7 +287,7 @@ class Debugger {
   };
   std::vector<KernelLine> kernel_lines(std::size_t count, std::optional<std::uint32_t> around = {}) const;
 
-  struct Impl;  // the room's own
+  struct Impl;  // private to the room
 
  private:
   std::unique_ptr<Impl> impl_;

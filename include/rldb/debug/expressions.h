@@ -1,4 +1,4 @@
-// What the prompt asks of the expression language without evaluating: does a text belong to it, what does it know.
+// Queries of the prompt about the expression language, without evaluating: does a text belong to it, what does it know.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace rldb::debug {
 // False and diagnosed: the text can be read neither as an expression nor as TVMScript's.
 bool check_expression(std::string_view text, source::Diagnostics& out);
 
-// The same, and it is more than TVMScript: an operator's call by itself is the front end's.
+// The same, and the text is more than TVMScript: a plain call of an operator is left to the front end.
 bool is_expression(std::string_view text, source::Diagnostics& out);
 
-// What arithmetic takes, as a tensor: numbers get rank 0, shapes and lists of numbers become tensors; the rest is
+// An operand of arithmetic as a tensor: numbers get rank 0, shapes and lists of numbers become tensors; all else is
 // refused.
 runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v);
 
-// A byte of a name: letters, digits, `_`, and all of UTF-8's longer characters.
+// Whether a byte may be part of a name: letters, digits, `_`, and every byte of UTF-8's longer characters.
 bool is_name_byte(char c);
 // The names in a text, each once; not what follows a dot.
 std::vector<std::string_view> names_in(std::string_view text);
@@ -28,7 +28,7 @@ std::vector<std::string_view> names_in(std::string_view text);
 // Functions (`sum(x, axis=None)`), attributes (`.shape`) and operators, for help, completion and the docs.
 struct LanguageRow {
   std::string_view name;
-  std::string_view form;  // how it is written; empty: the name says it
+  std::string_view form;  // how it is written; empty: as its name
   std::string_view doc;
 };
 std::vector<LanguageRow> language_functions();

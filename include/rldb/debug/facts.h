@@ -1,6 +1,6 @@
-// Facts: what there is to say about the elements of a value, and about two values side by side, as data.
+// Facts: statistics of a value's elements, and of two values side by side, as data.
 //
-// Everything is computed in one or two passes that poll for ^C; memory beyond the value's own is that of one sorted
+// Everything is computed in one or two passes that poll for ^C; beyond the value's own, memory is that of one sorted
 // copy of its finite elements. Users: `:stats`, `:plot`, `:compare-value`.
 #pragma once
 
@@ -26,7 +26,7 @@ struct Statistics {
   double mean = 0, std = 0, norm = 0;
   std::vector<std::pair<double, double>> quantiles;  // part, value
   std::vector<std::int64_t> histogram;               // counts of equal bins from min to max
-  std::vector<double> edges;                         // one more
+  std::vector<double> edges;                         // one more than the bins
   std::string first_nan, first_inf;                  // indices; empty: none
 };
 // A tensor, a number, a shape or a list of numbers.
@@ -50,7 +50,7 @@ struct Differences {
 runtime::Result<Differences> differences(const runtime::Value& left, const runtime::Value& right,
                                          const runtime::Tolerance& tolerance);
 
-// `[1, 2]`: where an element is, from its place in row order.
+// `[1, 2]`: the index of an element, from its position in row order.
 std::string index_text(std::int64_t flat, const std::vector<std::int64_t>& shape);
 // One element as `print` shows it.
 std::string element_text(const runtime::Tensor& t, std::int64_t flat);

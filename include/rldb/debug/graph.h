@@ -1,7 +1,7 @@
 // A function's bindings as a graph, and what is known about one binding.
 //
-// Nodes are the bindings of the version that would run (or runs) now, in the order of the text; edges lead from what a
-// value is computed from. Costs are counted on the kernels that a binding became: arithmetic operations times the
+// Nodes are the bindings of the version that runs or would run now, in the order of the text; edges lead from inputs to
+// values computed from them. Costs are counted on the kernels that a binding became: arithmetic operations times the
 // extents of the loops around them, under the dims of the frame. Users: `:graph`, `:info NAME`.
 #pragma once
 
@@ -23,7 +23,7 @@ struct GraphNode {
   std::vector<int> users;
   int line = 0;  // 0: not known
   bool parameter = false;
-  bool result = false;     // the function returns it, or a part of what it returns
+  bool result = false;     // the function returns it, or it is part of the returned value
   bool current = false;    // the frame is at it
   std::uint32_t node = 0;  // ir node id of the binding
 };
@@ -44,7 +44,7 @@ struct BindingCost {
   std::vector<std::string> kernels;  // that compute it
   std::uint64_t operations = 0;      // of floats and integers, not of indices
   std::uint64_t bytes_read = 0, bytes_written = 0;
-  std::string unknown;  // what the count lacks: a dim without a value, a packed function
+  std::string unknown;  // what the count leaves out: a dim without a value, a packed function
 };
 // Of a binding of `function`, under `dims` (name, value). Null: nothing of it is left in the build.
 std::optional<BindingCost> cost_of_binding(session::Session& session, const session::Build& build,

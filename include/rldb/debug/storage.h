@@ -1,9 +1,9 @@
-// Memory as the program sees it: what each register holds and where that lies, and the plan of a function's storages:
-// which tensors live in which one, from when to when.
+// Memory as the program sees it: what each register holds and where that lies, and the storage plan of a function:
+// which tensors share each storage, and for how long.
 //
-// The plan is read off the instructions (storages are allocated, tensors made in them, kernels write them, registers
-// are cleared), in the order of the text; it needs no run. A register is seen at a stop. Users: `registers`, `locals`,
-// `:storage`.
+// The plan is read off the instructions (storages are allocated, tensors created in them, kernels write them, registers
+// are cleared), in the order of the text; it needs no run. Register contents are seen at a stop. Users: `registers`,
+// `locals`, `:storage`.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@
 
 namespace rldb::debug {
 
-// A tensor made in a storage.
+// A tensor created in a storage.
 struct Tenant {
   bytecode::RegName reg = -1;
   Pc made = -1;             // pc of its allocation
   Pc written = -1;          // of the first call that takes it; -1: none
-  Pc last_use = -1;         // of the last one
+  Pc last_use = -1;         // of the last such call
   Pc cleared = -1;          // of the instruction that clears or reuses its register; -1: lives to the end
-  std::int64_t offset = 0;  // bytes into the storage; -1: computed when it runs
-  std::string binding;      // that it is made for; empty: not known
-  std::string shape;        // `(n, 8)` where the text says it, else empty
+  std::int64_t offset = 0;  // bytes into the storage; -1: computed at run time
+  std::string binding;      // that it is created for; empty: not known
+  std::string shape;        // `(n, 8)` where the text gives it, else empty
 };
 
 struct PlannedStorage {
@@ -42,14 +42,14 @@ struct StoragePlan {
   std::vector<PlannedStorage> storages;
 };
 
-// Of a bytecode function of what would run now, or of the run that is stopped. Null: there is none of that name, or
-// what is loaded does not build (diagnosed by whoever builds it).
+// For a bytecode function of the code that would run now, or of the stopped run. Null: no function of that name, or
+// the loaded module does not build (diagnosed by whoever builds it).
 std::optional<StoragePlan> storage_plan(const Debugger& debugger, session::Session& session, std::string_view function);
 
 enum class Liveness : std::uint8_t {
-  NotYet,  // nothing was put in yet
-  Live,    // holds a value that is still to be used
-  Done,    // still holds a value that nothing will use
+  NotYet,  // nothing was stored yet
+  Live,    // holds a value that is still needed
+  Done,    // still holds a value that is no longer needed
   Freed,   // was cleared
 };
 std::string_view to_string(Liveness l);
@@ -68,7 +68,7 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame);
 // Names of the frame's bindings without a register of their own, each once, in the order of the code.
 struct OtherNames {
   std::vector<std::string> ahead;     // not reached yet
-  std::vector<std::string> not_kept;  // fused or merged with others, and done: the evaluator computes them
+  std::vector<std::string> not_kept;  // fused or merged with others, and executed: the evaluator computes them
 };
 OtherNames other_names(const Debugger& debugger, session::Session& session, int frame);
 // The arguments of a frame with the values that their registers hold now.

@@ -1,4 +1,4 @@
-// What a run tells of its values: when a name got one, what a value was computed from, how far back one can go.
+// The history of a run's values: when a name got one, what a value was computed from, how far back one can go.
 //
 // Data, and the lines that show it. Users: the debugger's questions, the prompt's `:when`, `:why` and `:checkpoint`.
 #pragma once
@@ -21,31 +21,31 @@ struct NameMoment {
   bool passed = false;  // it is a parameter of the frame's function
   Pc by = -1;           // the instruction that bound it; -1: passed
   std::string instruction;
-  bytecode::RegName reg = -1;              // that holds it still; -1: the register was freed
+  bytecode::RegName reg = -1;              // still holding it; -1: the register was freed
   std::optional<std::uint64_t> last_used;  // before that time; none: still held, or not known
 };
 struct NameHistory {
   std::string name;
   std::vector<NameMoment> moments;
-  std::vector<std::string> notes;  // of what is no binding of the frame: how its value is found
+  std::vector<std::string> notes;  // for a name that is no binding of the frame: how its value is found
 };
 std::vector<std::string> lines_of(const NameHistory& history);
 
-// A value, or an element, that another one was computed from. Steps are in the order of a tree that is read from its
-// root: those of depth d + 1 behind a step of depth d are what it was computed from.
+// A value, or an element, that another one was computed from. Steps are a tree in preorder: those of depth d + 1
+// after a step of depth d are what it was computed from.
 struct CauseStep {
   enum class Rest : std::uint8_t {
     None,
-    Above,  // what it was computed from is told further up
-    Deeper  // and is not told: the depth asked for is reached
+    Above,  // its inputs are listed further up
+    Deeper  // its inputs are not listed: the requested depth is reached
   };
   std::size_t depth = 0;
-  std::string name;     // of an element with its index
+  std::string name;     // for an element, with its index
   std::string binding;  // empty: a parameter, a symbol, an element
-  std::string value;    // in brief, or in parentheses why there is none
+  std::string value;    // abbreviated, or in parentheses why there is none
   std::string file;     // of the binding; empty: not known
   std::uint32_t line = 0;
-  std::vector<std::string> kernels;  // of an element: that computed it
+  std::vector<std::string> kernels;  // of an element: those that computed it
   std::string problem;               // of an element: why it is not followed further
   Rest rest = Rest::None;
 };

@@ -3,7 +3,7 @@
 //
 // TensorIR: loops, blocks (with init), stores and loads over runtime tensors; every access is bounds-checked and an
 // error names buffer, indices and loop variables. Relax: functions, bindings, ifs, tuples, closures, call_tir,
-// match_cast, packed calls; operators that have no meaning of their own here are evaluated by legalising them first
+// match_cast, packed calls; operators without a meaning of their own here are evaluated by legalising them first
 // (the caller does). State is explicit data (a stack of activities), so a run may be stopped between two statements
 // and cloned. Sources: RFC 0089 sections 3 and 4.1. Users: session (engine `eval`), debug, tests.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace rldb::eval {
 
-// What a PrimFunc asks of its callers; also used by the JIT and the executable writer.
+// The requirements of a PrimFunc on its callers; also used by the JIT and the executable writer.
 ir::Result<runtime::KernelSignature> signature_of(const ir::PrimFunc* f, std::string_view name);
 
 // A PrimFunc run by the evaluator, as a kernel of the table.
@@ -37,12 +37,12 @@ struct ScalarEnv {
 };
 runtime::Result<runtime::Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env);
 
-// A moment of a call of a PrimFunc, told by whoever was there without a TirMachine: the statement that runs next and
-// what is in scope. What the memory holds then is in the call's tensors and in `allocations`.
+// A moment in a call of a PrimFunc, recorded without a TirMachine: the statement that runs next and
+// what is in scope. The contents of memory at that moment are in the call's tensors and in `allocations`.
 struct TirPlace {
   const ir::Stmt* statement = nullptr;
   bool init_done = false;                                           // a block: its init has run, the body is next
-  std::uint64_t steps = 0;                                          // that a TirMachine makes up to here
+  std::uint64_t steps = 0;                                          // that a TirMachine makes to get here
   std::unordered_map<const ir::Var*, runtime::Value> variables;     // loop variables, axes, lets
   std::unordered_map<const ir::ForStmt*, std::int64_t> loop_ends;   // of those that depend on memory
   std::unordered_map<const ir::Node*, runtime::Value> allocations;  // tensors: by ir::Buffer, or the Var of an Allocate
@@ -64,12 +64,12 @@ class TirMachine {
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
-  // Is a loop, block or while in progress? (A loop or block that is at its beginning is not.)
+  // Whether a loop, block or while is in progress. (A loop or block at its beginning is not.)
   bool inside(const ir::Stmt* s) const;
   std::vector<const ir::Stmt*> enclosing() const;  // those in progress, outermost first
   // A scalar expression of the function, now.
   runtime::Result<runtime::Value> value_of(const ir::Expr* e) const;
-  // After `start`: as if `place.steps` steps had been made.
+  // After `start`: continues as if `place.steps` steps had been made.
   runtime::Result<support::Unit> seek(const TirPlace& place);
   std::uint64_t steps() const;
   runtime::Value result() const;  // of a PrimFunc that returns a value
@@ -79,7 +79,7 @@ class TirMachine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Sees a run of Relax as it happens: traces, and sanitizers. What gives an error ends the run with it.
+// Observes a run of Relax as it happens: traces, and sanitizers. A callback that returns an error ends the run with it.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -89,9 +89,9 @@ class Watcher {
   virtual runtime::Result<support::Unit> bound(const ir::Binding* /*b*/, const runtime::Value& /*value*/) {
     return support::Unit{};
   }
-  // The memory that an output is written to, before it is.
+  // The memory that an output is written to, before the write.
   virtual void allocated(const runtime::Value& /*tensor*/) {}
-  // A call of what is not Relax: a kernel (`f`), or an operator, builtin or packed function (`f` is null).
+  // A call to something that is not Relax: a kernel (`f`), or an operator, builtin or packed function (`f` is null).
   virtual runtime::Result<support::Unit> calling(std::string_view /*name*/, const ir::PrimFunc* /*f*/,
                                                  runtime::PackedArgs /*args*/) {
     return support::Unit{};
@@ -102,14 +102,14 @@ class Watcher {
   }
 };
 
-// Runs a PrimFunc instead of the evaluator; nullopt: the evaluator is to do it.
+// Runs a PrimFunc instead of the evaluator; nullopt: the evaluator runs it.
 using RunKernel = std::function<std::optional<runtime::Result<runtime::Value>>(
     const ir::PrimFunc* f, std::string_view name, runtime::PackedArgs args)>;
 
 // Relax, whole functions. `module` has to be legal (no operator without a meaning here): see `unsupported`.
 struct EvalEnv {
   const ir::Module* module = nullptr;
-  ir::Context* context = nullptr;  // the module's; null: operators that were not legalised cannot be handed on
+  ir::Context* context = nullptr;  // the module's; null: operators that were not legalised cannot be passed on
   const runtime::PackedRegistry* registry = nullptr;
   runtime::Output* output = nullptr;
   std::atomic<bool>* interrupt = nullptr;
@@ -119,7 +119,7 @@ struct EvalEnv {
   RunKernel run_kernel;  // empty: kernels are evaluated
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);
-// Names of operators in a function that the evaluator cannot give a meaning.
+// Names of operators in a function that the evaluator cannot interpret.
 std::vector<std::string> unsupported(const ir::Module* module, std::string_view function);
 
 }  // namespace rldb::eval

@@ -1,12 +1,12 @@
-// Document: one text that is being edited, and what it means at each moment: its module, its diagnostics.
+// Document: one text that is being edited, and its meaning at each moment: its module, its diagnostics.
 //
-// An edit is parsed through tree-sitter's edit interface and read again no further than it reaches: the statement, the
-// function, the callers of a function whose type has changed; in the end, where the surroundings of functions change or
-// something is out of the ordinary, the whole text. Whatever way was taken, module and diagnostics are those that a
+// An edit is parsed through tree-sitter's edit interface, and only what it affects is read again: the statement, the
+// function, the callers of a function whose type has changed; or, where the surroundings of functions change
+// or something is out of the ordinary, the whole text. In every case, module and diagnostics are those that a
 // fresh reading of the text gives (structural equality; the order and the wording of diagnostics).
 //
-// The IR of a document lives in a Context of its own. A whole reading starts a new Context, so that what edits leave
-// behind is given back; whoever holds `context()` keeps the modules of that time alive. Spans recorded in the Context
+// The IR of a document lives in a Context of its own. A whole reading starts a new Context, so that nodes left over by
+// edits are freed; whoever holds `context()` keeps the modules of that time alive. Spans recorded in the Context
 // follow the edits. Users: language server, editor commands, scripts/bench.
 #pragma once
 
@@ -19,9 +19,9 @@
 
 namespace rldb::frontend {
 
-// How far the last reading reached.
+// The extent of the last reading.
 struct ReadScope {
-  bool whole = true;           // all of the text
+  bool whole = true;           // the whole text
   std::size_t functions = 0;   // functions that were read again, in part or as a whole
   std::size_t statements = 0;  // statements of Relax functions among them that were
 };
@@ -34,19 +34,19 @@ class Document {
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
-  // Replaces bytes [begin, end) by `text`. False, and nothing changes, when the range is not in the text or cuts a
-  // character in two.
+  // Replaces bytes [begin, end) by `text`. False, and nothing changes, when the range is not in the text or splits a
+  // character.
   bool edit(std::uint32_t begin, std::uint32_t end, std::string_view text);
-  // The same by 1-based lines and columns, as an editor counts them.
+  // The same by 1-based lines and columns, as editors count them.
   bool edit(source::LineColumn begin, source::LineColumn end, std::string_view text,
             source::ColumnUnit unit = source::ColumnUnit::Utf16);
   void replace_all(std::string text);
 
   source::FileId file() const;
   std::string_view text() const;
-  // Of the text as it is; functions with errors are left out of the module. `module` is null when there is none.
+  // Of the current text; functions with errors are left out of the module. `module` is null when there is none.
   const ParseResult& result() const;
-  // Of parsing and, when that found no error, of verification; in the order of the text.
+  // From parsing and, if that found no error, from verification; in the order of the text.
   const source::Diagnostics& diagnostics() const;
   std::shared_ptr<ir::Context> context() const;
   ReadScope last_read() const;

@@ -1,5 +1,5 @@
 // Highlighter: `highlight` (parse.h) for a text that is being typed. It remembers the tree of the last text, so that a
-// key costs what it changed and what is looked at, not the whole text. User: the prompt.
+// keystroke costs only the changed and the visible part, not the whole text. User: the prompt.
 #pragma once
 
 #include <cstddef>

@@ -50,7 +50,7 @@ struct ParseResult {
   const ir::Module* module = nullptr;
   std::vector<ParsedItem> items;  // in the order of the text
   bool ok = true;                 // no error was added
-  // False when `module` asks with check_well_formed=False to be accepted unchecked: verifier errors become warnings.
+  // False when `module` is to be accepted unchecked (check_well_formed=False): verifier errors become warnings.
   bool check_well_formed = true;
 };
 
@@ -59,12 +59,12 @@ struct ParseResult {
 ParseResult parse(ir::Context& ctx, const source::SourceManager& sources, source::FileId file, source::Diagnostics& out,
                   const ParseOptions& options = {});
 
-// Adds what the verifier says of a file that was read with these findings, errors among them or not: functions that had
+// Adds the verifier's findings on a file that was read with these findings, errors or not: functions that had
 // errors are left alone, and what cannot be known because of them is not held against the others.
 void verify_parsed(ir::Context& ctx, const source::SourceManager& sources, const ParseResult& parsed,
                    source::Diagnostics& found);
 
-// What an entry at the prompt may refer to. Later duplicates win.
+// Names that an entry at the prompt may refer to. Later duplicates win.
 struct NamedValue {
   std::string_view name;
   const ir::Expr* value;  // a Var (usual: a value of the session, typed) or a Constant
@@ -86,17 +86,17 @@ ParseResult parse_input(ir::Context& ctx, const source::SourceManager& sources, 
 const ir::Type* parse_type(ir::Context& ctx, const source::SourceManager& sources, source::FileId file,
                            const Environment& env, std::vector<const ir::Var*>& symbols, source::Diagnostics& out);
 
-// Does the grammar take the text as it is? Nothing is read: this is tree-sitter alone.
+// Whether the grammar accepts the text. Nothing is read: this is tree-sitter alone.
 bool is_syntax(std::string_view text);
 
-// Does the parse tree of an entry say that more is to come?
+// Whether the parse tree of an entry shows that more is to come.
 enum class Completeness : std::uint8_t {
-  Complete,    // could be parsed as it is (rightly or wrongly: errors that more text cannot mend are for the parser)
+  Complete,    // can be parsed now (well or badly: errors that more text cannot fix are left to the parser)
   Incomplete,  // an open bracket or long string, a header without a body, a decorator without its def
   Open,        // a compound statement whose block may go on: complete when followed by an empty line
 };
 Completeness completeness(std::string_view text);
-// Columns of blanks that the next line of an entry would start with.
+// The indentation, in columns, that the next line of an entry would start with.
 int next_indent(std::string_view text);
 
 // Highlighting by grammar/queries/highlights.scm: non-overlapping, ascending, bytes.

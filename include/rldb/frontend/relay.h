@@ -1,7 +1,7 @@
 // Front end of Relay: text 0.0.5 -> relay::Module. Nothing is run; every mistake is reported with its place.
 //
-// Graph variables (`%0 = ...`) become sharing: the node itself stands wherever the name is used, and a definition that
-// nothing uses is not in the module. Types are what the text says; inference is relay/ops' business. Users: session,
+// Graph variables (`%0 = ...`) become sharing: each use of the name refers to the node itself, and an unused definition
+// is not in the module. Types are those in the text; inference is relay/ops' business. Users: session,
 // ui, tests.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace rldb::frontend {
 
 struct RelayOptions {
   int max_depth = 1000;                    // levels of nesting of the syntax tree
-  const relay::Module* initial = nullptr;  // its types and functions are known; the text adds to them
-  const relay::MetaTable* meta = nullptr;  // entries behind those that the text itself has
-  std::vector<std::string> externals;      // functions that are elsewhere, of types that nobody says
+  const relay::Module* initial = nullptr;  // its types and functions are visible; the text adds to them
+  const relay::MetaTable* meta = nullptr;  // entries appended to those of the text itself
+  std::vector<std::string> externals;      // functions defined elsewhere, of unknown types
 };
 
 struct RelayResult {
@@ -33,16 +33,16 @@ struct RelayResult {
 RelayResult parse_relay(relay::Context& ctx, const source::SourceManager& sources, source::FileId file,
                         source::Diagnostics& out, const RelayOptions& options = {});
 
-// Is this Relay text, by how it begins: a version line, a definition, `let %x`, `fn (`, a name with `%`? An expression
-// without any of these (`1 + 1`) is taken for Python.
+// Whether this is Relay text, judged by how it begins: a version line, a definition, `let %x`, `fn (`, a name with `%`.
+// An expression without any of these (`1 + 1`) is treated as Python.
 bool looks_like_relay(std::string_view text);
-// A file: by its name, `.relay` or `.rly`, or by its text.
+// Whether this is a Relay file: by its name, `.relay` or `.rly`, or by its text.
 bool is_relay(std::string_view name, std::string_view text);
 
-// Lists, options, trees and functions over them, as a module of TVM's names.
+// Lists, options, trees and functions over them, as a module with TVM's names.
 std::string_view relay_prelude();
-// A program that is to run: a text that does not read because it lacks what the prelude has is read on top of it, as
-// TVM's importer of the prelude does it. Its own definitions stay its own; the diagnostics are those of the text.
+// A program to be run: a text that fails to read because it lacks the prelude is read on top of it, as TVM's importer
+// of the prelude does. It keeps its own definitions; the diagnostics are those of the text.
 RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
                                 source::Diagnostics& out);
 

@@ -1,6 +1,6 @@
-// An entry that is still being typed: what it would be if its brackets were closed here. Nothing is parsed.
+// An entry that is still being typed, as if its brackets were closed here. Nothing is parsed.
 //
-// User: the prompt's hints, which infer the type of what is there so far.
+// User: the prompt's hints, which infer the type of the part typed so far.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct ClosedEntry {
   std::string text;           // with the brackets closed
   std::size_t innermost = 0;  // where the innermost open bracket is
 };
-// nullopt: no bracket is open, one too many is closed, or a long string is open.
+// nullopt: no bracket is open, there is a closing one too many, or a long string is open.
 std::optional<ClosedEntry> close_brackets(std::string_view text);
 
 }  // namespace rldb::frontend

@@ -1,6 +1,6 @@
 // Arith: the integer simplifier: canonical sums of products, proofs of equality and order, constant bounds.
 //
-// Proves n * m == m * n, (n + 1) * 4 - 4 == 4 * n, n // 4 * 4 + n % 4 == n, and bounds from what is known of
+// Proves n * m == m * n, (n + 1) * 4 - 4 == 4 * n, n // 4 * 4 + n % 4 == n, and bounds from known facts about
 // variables (shape variables are >= 0; loop variables have ranges). Sound, not complete: "cannot prove" is not "false".
 // Idea and names: TVM's arith::Analyzer. Users: type inference, verifier, passes, codegen.
 #pragma once
@@ -24,12 +24,12 @@ class Analyzer {
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  // What is known of a variable. A variable that was never bound is unbounded.
+  // Known facts about a variable. A variable that was never bound is unbounded.
   void bind(const Var* v, Bounds bounds);
   void bind_range(const Var* v, const Range& range);
   void bind_value(const Var* v, const Expr* value);  // v == value
   void mark_non_negative(const Var* v) { bind(v, {0, std::nullopt}); }
-  void assume(const Expr* condition);  // an enclosing `if`; scope by copying bounds is the caller's affair
+  void assume(const Expr* condition);  // an enclosing `if`; scoping, by copying bounds, is the caller's responsibility
 
   const Expr* simplify(const Expr* e);
   bool prove_equal(const Expr* a, const Expr* b);

@@ -1,6 +1,6 @@
 // BlockBuilder: writes Relax function bodies: names, blocks, normal form.
 //
-// `emit` gives a fresh variable of the value's type and appends a binding to the current block; names are made unique
+// `emit` returns a fresh variable of the value's type and appends a binding to the current block; names are made unique
 // within the function. `normalize` flattens nested calls into bindings (ANF). The idea is TVM's relax::BlockBuilder.
 // Users: the front end, legalisation, passes.
 #pragma once
@@ -28,9 +28,9 @@ class BlockBuilder {
   const Var* emit(const Expr* value, std::string_view hint = "lv");         // DataflowVar inside dataflow
   const Var* emit_output(const Expr* value, std::string_view hint = "gv");  // plain Var
   const Var* emit_match_cast(const Expr* value, const Type* type, std::string_view hint = "lv");
-  void append(const Binding* b);  // as it is
+  void append(const Binding* b);  // unchanged
 
-  // A leaf for the value: itself when it is one, else a new binding.
+  // A leaf for the value: the value if it is a leaf, else a new binding.
   const Expr* normalize_leaf(const Expr* e);
   std::string_view unique_name(std::string_view hint);
   void reserve_name(std::string_view name);

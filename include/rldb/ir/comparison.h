@@ -1,5 +1,5 @@
-// Comparisons: the six of the BinaryKinds, for switches that need not name the others, and the opposite and the mirror
-// image.
+// Comparisons: the six of the BinaryKinds, for switches that need not name the others, and their negations and mirror
+// images.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ constexpr BinaryKind binary_kind(Comparison c) { return BinaryKind(c); }
 constexpr std::optional<Comparison> as_comparison(BinaryKind kind) {
   return is_comparison(kind) ? std::optional(Comparison(kind)) : std::nullopt;
 }
-// Of an expression that is one; `e` may be null.
+// The comparison of an expression that is one; `e` may be null.
 inline std::optional<Comparison> comparison_of(const BinaryExpr* e) {
   return e ? as_comparison(e->op()) : std::nullopt;
 }
 
-// What holds where `c` does not; of floats only where neither operand is a NaN.
+// The comparison that holds where `c` does not; for floats only if neither operand is a NaN.
 inline Comparison opposite(Comparison c) {
   switch (c) {
     case Comparison::EQ:

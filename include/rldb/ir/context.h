@@ -1,6 +1,6 @@
 // Context: owns the nodes, types and names of a session, and is the only way to make them.
 //
-// "Builder that types as it builds": every maker sets the node's type. Calls of operators are typed by the CallTyper
+// "Builder that types as it builds": every maker sets the node's type. Calls to operators are typed by the CallTyper
 // that the operator registry installs (ops::install), because ir lies below ops. Makers that can be given bad operands
 // return Result; the others CHECK (a caller inside rldb made a mistake). Nothing is ever freed before the Context.
 // Not thread-safe.
@@ -24,7 +24,7 @@ namespace rldb::ir {
 template <class T>
 using Result = support::Result<T, source::Message>;
 
-// What a call says before it has a type.
+// The parts of a call before it has a type.
 struct CallSpec {
   const Expr* callee = nullptr;
   Span<const Expr*> args;
@@ -32,8 +32,8 @@ struct CallSpec {
   Span<const Type*> ty_args;
 };
 
-// Types of calls and facts about operators, implemented by ops. `complete_attrs` puts declared attributes in the
-// row's order with defaults; unknown operators keep what was given.
+// Typing of calls and facts about operators, implemented by ops. `complete_attrs` puts declared attributes in the
+// row's order with defaults; unknown operators keep their attributes as given.
 class CallTyper {
  public:
   virtual ~CallTyper() = default;
@@ -107,7 +107,7 @@ class Context {
   Result<const Call*> call(std::string_view op_name, std::initializer_list<const Expr*> args,
                            std::initializer_list<NamedAttr> attrs = {},
                            std::initializer_list<const Type*> ty_args = {});
-  // The type is known already (TensorIR intrinsics, packed calls, passes that keep a type).
+  // The type is already known (TensorIR intrinsics, packed calls, passes that keep a type).
   const Call* call_typed(const Expr* callee, std::span<const Expr* const> args, const Type* type,
                          std::span<const NamedAttr> attrs = {}, std::span<const Type* const> ty_args = {});
   const If* if_expr(const Expr* cond, const SeqExpr* then_branch, const SeqExpr* else_branch, const Type* type);
@@ -168,7 +168,7 @@ class Context {
                           const Expr* step = nullptr);
   const WhileStmt* while_stmt(const Expr* cond, const Stmt* body);
   const IfThenElse* if_stmt(const Expr* cond, const Stmt* then_case, const Stmt* else_case = nullptr);
-  const Stmt* seq_stmt(std::span<const Stmt* const> stmts);  // flattens; one statement stays itself
+  const Stmt* seq_stmt(std::span<const Stmt* const> stmts);  // flattens; a single statement is returned itself
   const Evaluate* evaluate(const Expr* value);
   const SBlock* sblock(const SBlock& fields);  // kind and id are filled in
   const SBlockRealize* realize(std::span<const Expr* const> iter_values, const Expr* predicate, const SBlock* block);
@@ -194,7 +194,7 @@ class Context {
   // A copy of `attrs` with one name set (or removed, when value is null).
   Span<NamedAttr> with_attr(Span<NamedAttr> attrs, std::string_view name, const Attr* value);
 
-  // ---- facts beside the nodes ----
+  // ---- facts about nodes ----
   SideTable<source::Span>& spans() { return spans_; }
   const SideTable<source::Span>& spans() const { return spans_; }
   // Provenance: the nodes that a node came from (rewriters record it); one step, follow it transitively.

@@ -1,5 +1,5 @@
 // Functions that TVM registers to derive the result type of a call: `R.Callable(derive_func="...")` names one. Those
-// listed here are known; a call of any other has the type that the text gives it. Users: ops, passes.
+// listed here are known; a call with any other has the type that the text gives it. Users: ops, passes.
 #pragma once
 
 #include <string_view>

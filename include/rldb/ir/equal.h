@@ -1,4 +1,4 @@
-// Structural equality, hash and difference: names of variables do not count, what they are bound to does
+// Structural equality, hash and difference: variables are compared by where they are bound, not by name
 // (TVM's structural equality with map_free_vars as an option). Works on any node, type, attribute or module.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace rldb::ir {
 
 struct EqualOptions {
-  bool map_free_vars = false;  // free variables correspond by order of first meeting
+  bool map_free_vars = false;  // free variables correspond by order of first occurrence
   bool compare_types = true;   // inferred types of bindings and calls
   bool ignore_module_name = true;
 };
@@ -32,7 +32,7 @@ bool attr_equal(const Attr* a, const Attr* b);  // expressions inside: by struct
 // Equal structures have equal hashes; stable within and across processes (used for the kernel cache on disk).
 std::uint64_t structural_hash(const Node* n);
 std::uint64_t structural_hash(const Module* m);
-// Scalar expressions, variables by identity: what type interning uses.
+// Scalar expressions, variables by identity: used for interning types.
 bool expr_equal(const Expr* a, const Expr* b);
 std::uint64_t expr_hash(const Expr* e);
 

@@ -91,7 +91,7 @@ struct ExternFunc : Expr {
 struct Op : Expr {
   RLDB_KIND(Op)
   std::string_view name;
-  const IntrinsicInfo* intrinsic;  // row of the intrinsic of TensorIR that it is; null for everything else
+  const IntrinsicInfo* intrinsic;  // row of the TensorIR intrinsic that this is; null for everything else
   template <class F>
   void fields(F&& f) const {
     f.data("name", name);
@@ -353,7 +353,7 @@ struct BufferLoad : Expr {
     f.use("predicate", predicate);
   }
 };
-// An element of a te::Tensor; lowered away before anything leaves the te room.
+// An element of a te::Tensor; lowered away before anything leaves te.
 struct ProducerLoad : Expr {
   RLDB_KIND(ProducerLoad)
   const void* tensor;  // const te::TensorNode*

@@ -1,5 +1,5 @@
-// Intrinsics of TensorIR: the rows of intrinsic/intrinsic.def as data. A call of one is a Call of the Op `tir.<name>`,
-// which knows its row; an Op `tir.<name>` without a row is kept as it is written. Users: every room that reads
+// Intrinsics of TensorIR: the rows of intrinsic/intrinsic.def as data. A call to one is a Call of the Op `tir.<name>`,
+// which knows its row; an Op `tir.<name>` without a row is kept as written. Users: every room that reads
 // TensorIR.
 #pragma once
 
@@ -26,13 +26,13 @@ struct IntrinsicInfo {
   int arity;              // -1: any number of arguments
   IntrinsicDType dtype;
   IntrinsicPurity purity;
-  std::string_view printed;  // as texts have it after `T.`
+  std::string_view printed;  // as written in texts after `T.`
   std::size_t index;         // in all_intrinsics(), and so in every table made from intrinsic.def
 };
 
 const IntrinsicInfo& info(Intrinsic id);
 std::span<const IntrinsicInfo> all_intrinsics();
-// By a name of texts: without `tir.`, other spellings included. Null when there is none.
+// By its name in texts: without `tir.`, other spellings included. Null when there is none.
 const IntrinsicInfo* find_intrinsic(std::string_view name);
 // Every name that `find_intrinsic` finds.
 std::span<const std::string_view> intrinsic_names();
@@ -41,7 +41,7 @@ inline constexpr std::string_view kTirPrefix = "tir.";
 bool is_tir_op(const Expr* callee);  // tir.<anything>
 // The row of the intrinsic that is called; null when `e` is another expression, or the name has no row.
 const IntrinsicInfo* called_intrinsic(const Expr* e);
-// Is `e` a call of the intrinsic, with as many arguments as its row wants?
+// Whether `e` is a call to the intrinsic, with as many arguments as its row requires.
 bool is_call_of(const Expr* e, Intrinsic id);
 
 }  // namespace rldb::ir

@@ -33,7 +33,7 @@ struct Module {
   const Expr* find(std::string_view name) const;  // null when absent
 };
 
-// `module` with those functions only that `roots` need: themselves, what they name, and what that names.
+// `module` with only those functions that `roots` need: themselves and everything that they name, transitively.
 const Module* reachable_from(Context& ctx, const Module* module, std::span<const std::string_view> roots);
 
 // Makes modules. `set` replaces a namesake.
@@ -44,7 +44,7 @@ class ModuleBuilder {
   void set(std::string_view name, const Expr* function);
   void remove(std::string_view name);
   const Expr* find(std::string_view name) const;
-  // `hint` when free, else hint1, hint2, ... (TVM's way of naming legalised PrimFuncs: add, add1, ...).
+  // `hint` when free, else hint1, hint2, ... (as TVM names legalised PrimFuncs: add, add1, ...).
   std::string_view unique_name(std::string_view hint) const;
   void set_attrs(Span<NamedAttr> attrs) { attrs_ = attrs; }
   void set_global_infos(Span<GlobalInfo> infos, Span<const VDevice*> vdevices) {

@@ -1,7 +1,7 @@
-// Node: what every IR node starts with: its kind and its dense id.
+// Node: the common beginning of every IR node: its kind and its dense id.
 //
 // Nodes live in the arena of an ir::Context, never change, are reached by `const Node*`, and are told apart by
-// `isa/as`. Facts that are not meaning (spans, provenance, breakpoints) live in tables of the Context, keyed by `id`.
+// `isa/as`. Facts that are not semantic (spans, provenance, breakpoints) live in tables of the Context, keyed by `id`.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ enum class NodeKind : std::uint8_t {
 };
 std::string_view to_string(NodeKind kind);
 
-// The same kinds by group, for switches that are complete without naming what cannot come: an operator of two operands
-// is one ExprKind, and a BinaryKind says which. Values are NodeKind's.
+// The same kinds by group, for exhaustive switches without cases that cannot occur: an operator of two operands
+// is one ExprKind, and its BinaryKind is the operator. Values are NodeKind's.
 enum class BinaryKind : std::uint8_t {
 #define RLDB_BINARY(Kind, Struct, doc) Kind = std::uint8_t(NodeKind::Kind),
 #include "rldb/ir/node.def"
@@ -50,7 +50,7 @@ struct Node {
   std::uint32_t id;
 };
 
-// A struct that holds kinds First..Last says so with RLDB_KINDS.
+// A struct that holds kinds First..Last declares them with RLDB_KINDS.
 #define RLDB_KINDS(First, Last)                                                             \
   static bool classof(const ::rldb::ir::Node* n) {                                          \
     return n->kind >= ::rldb::ir::NodeKind::First && n->kind <= ::rldb::ir::NodeKind::Last; \
@@ -72,7 +72,7 @@ const T* cast(const Node* n) {
   return static_cast<const T*>(n);
 }
 
-// Facts by node id. Grows on set; reading what was never set gives T{}.
+// Facts by node id. Grows on set; reading an entry that was never set gives T{}.
 template <class T>
 class SideTable {
  public:
@@ -83,7 +83,7 @@ class SideTable {
   void set(const Node* n, T value) { set(n->id, std::move(value)); }
   T get(std::uint32_t id) const { return id < rows_.size() ? rows_[id] : T{}; }
   T get(const Node* n) const { return get(n->id); }
-  // Every row that was made so far; for whoever moves them all.
+  // Every row set so far; for code that moves all of them.
   std::vector<T>& rows() { return rows_; }
 
  private:

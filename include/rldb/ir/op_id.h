@@ -1,5 +1,5 @@
-// The operators as numbers, for tables with a place for each: every new row builds what includes this again. Who asks
-// which operator a call is of compares names (op/<family>.h), and traits (op_traits.h).
+// The operators as numbers, for tables with an entry for each: every new row rebuilds whatever includes this. To tell
+// which operator a call is of, compare names (op/<family>.h), or query traits (op_traits.h).
 #pragma once
 
 #include "rldb/ir/op_traits.h"

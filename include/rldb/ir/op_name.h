@@ -1,25 +1,25 @@
-// What the names of operators begin with. The names are constants made from the rows of op/op.def, op::NnRelu is
+// Prefixes of the names of operators. The names are constants made from the rows of op/op.def: op::NnRelu is
 // "relax.nn.relu": each family has a header, op/nn.h. A name is written in its row and nowhere else;
-// scripts/check_names says so.
+// scripts/check_names checks it.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-// The name of a row of op/op.def as literal: with the prefix.
+// The name of a row of op/op.def as a literal: with the prefix.
 #define RLDB_OP_FULL_NAME(name) "relax." name
 
 namespace rldb::op {
 
-// What the names of Relax operators begin with; those of TensorIR intrinsics begin with "tir.".
+// Prefix of the names of Relax operators; those of TensorIR intrinsics begin with "tir.".
 inline constexpr std::string_view kPrefix = "relax.";
 
 constexpr bool is_relax(std::string_view name) { return name.starts_with(kPrefix); }
-// "nn.relu" of "relax.nn.relu", as after R.; a name without the prefix as it is.
+// "nn.relu" of "relax.nn.relu", as after R.; a name without the prefix is returned unchanged.
 constexpr std::string_view short_name(std::string_view name) {
   return is_relax(name) ? name.substr(kPrefix.size()) : name;
 }
-// "relax.nn.relu" of "nn.relu"; a name with the prefix as it is.
+// "relax.nn.relu" of "nn.relu"; a name with the prefix is returned unchanged.
 inline std::string full_name(std::string_view name) {
   return is_relax(name) ? std::string(name) : std::string(kPrefix) + std::string(name);
 }

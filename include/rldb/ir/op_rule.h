@@ -1,4 +1,4 @@
-// A column of op/rule.def as a table: what it gives for an operator.
+// A column of op/rule.def as a table: operator to entry.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class RuleTable {
       rules_[std::size_t(id)] = rule;
     }
   }
-  // By full name. Null: the operator has nothing in this column.
+  // By full name. Null: the operator has no entry in this column.
   Rule find(std::string_view name) const {
     const Row* r = op::find(name);
     return r ? rules_[std::size_t(r->id)] : nullptr;

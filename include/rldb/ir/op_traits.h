@@ -1,5 +1,5 @@
-// What a pass may ask about an operator: the column `traits` of its row. A pass that wants to know which operators
-// allocate, or are views, asks here and keeps no list of names.
+// Properties of operators for passes: the column `traits` of their rows. A pass that needs to know which operators
+// allocate, or are views, queries this and keeps no list of names.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace rldb::op {
 
-enum class Id : std::uint16_t;  // op_id.h, for tables with a place for each operator
+enum class Id : std::uint16_t;  // op_id.h, for tables with an entry for each operator
 
 enum class Trait : std::uint32_t {
   None = 0,
-  Allocates = 1 << 0,     // each call gives memory of its own: two equal calls are not one
-  Storage = 1 << 1,       // what it gives is raw storage, not a tensor
+  Allocates = 1 << 0,     // each call returns memory of its own: two equal calls are not one
+  Storage = 1 << 1,       // its result is raw storage, not a tensor
   Kills = 1 << 2,         // its argument, a variable, has no value from here on
   View = 1 << 3,          // the result may be the first argument's memory, with the same elements in order
   Identity = 1 << 4,      // the result is the first argument, on one device
-  CallTir = 1 << 5,       // calls its first argument with the tuple behind it and with memory for the outputs
-  CallsClosure = 1 << 6,  // calls its first argument, a closure, with the tuple behind it
-  CallsPacked = 1 << 7,   // calls its first argument, a packed function, with the arguments behind it
+  CallTir = 1 << 5,       // calls its first argument with the tuple after it and with memory for the outputs
+  CallsClosure = 1 << 6,  // calls its first argument, a closure, with the tuple after it
+  CallsPacked = 1 << 7,   // calls its first argument, a packed function, with the arguments after it
   PureOverride = 1 << 8,  // a promise that a call which looks impure is pure
-  Inspects = 1 << 9,      // reads the field of a tensor's header that the last part of its name says
+  Inspects = 1 << 9,      // reads the field of a tensor's header named by the last part of its name
   OutType = 1 << 10,      // the text gives the type of its result: out_ty
   ShapeTuple = 1 << 11,   // RFC 0089 writes its shape as a tuple
   Packed = 1 << 12,       // is a packed function (builtin::run_function): its arguments are the function's
-  TakesTuple = 1 << 13,   // its first argument is a function, its second the tuple of what that one is called with
+  TakesTuple = 1 << 13,   // its first argument is a function, its second the tuple of arguments for that function
   Commutative = 1 << 14,  // patterns match its two operands in either order
-  Activation = 1 << 15,   // what follows the matmuls of a layer, to CombineParallelMatmul
-  SortScan = 1 << 16,     // DispatchSortScan makes a kernel of it
+  Activation = 1 << 15,   // may follow the matmuls of a layer, for CombineParallelMatmul
+  SortScan = 1 << 16,     // DispatchSortScan turns it into a kernel
   Sampling = 1 << 17,     // DispatchSampling does
   GivenType = 1 << 18,    // the text or an operand gives the type of its result: neither dims nor sharding are inferred
 };
@@ -45,7 +45,7 @@ struct Row {
   bool has(Trait any_of) const { return (traits & any_of) != Trait::None; }
 };
 
-// By full name; null for what has no row.
+// By full name; null for operators without a row.
 const Row* find(std::string_view name);
 const Row& row(Id id);
 std::span<const Row> rows();  // by id

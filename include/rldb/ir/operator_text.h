@@ -1,6 +1,6 @@
-// A call of an operator as text with numbered operands, for operators whose code can only be made when they run: the
+// A call of an operator as text with numbered operands, for operators whose code can only be generated at run time: the
 // types of their operands are open (`R.Tensor` without rank or dtype). Written by code generation and the evaluator,
-// read by whoever registers `rldb.call_operator`.
+// read by the implementation registered as `rldb.call_operator`.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace rldb::ir {
 
-// The name that stands for operand `i` in the text.
+// The placeholder name of operand `i` in the text.
 std::string operand_name(std::size_t i);
 // `R.add(operand_0_, operand_1_)`.
 std::string operator_text(Context& ctx, const Call* call);
-// Some operand has a type that leaves rank, dims or dtype open.
+// Whether the type of some operand leaves rank, dims or dtype open.
 bool has_open_operand(const Call* call);
 
 }  // namespace rldb::ir

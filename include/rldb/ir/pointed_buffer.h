@@ -1,7 +1,7 @@
-// Which buffer a packed call is given where it names memory: `T.tvm_stack_make_array(data, shape, ...)`, or a pointer.
+// The buffer passed to a packed call that names memory: `T.tvm_stack_make_array(data, shape, ...)`, or a pointer.
 //
-// Several buffers may lie over one pointer, of other ranks: the one of the array's rank is meant, else the one that was
-// made first. Users: the evaluator, code generation.
+// Several buffers of different ranks may share one pointer: the one of the array's rank is meant, else the one that was
+// created first. Users: the evaluator, code generation.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace rldb::ir {
 class PointedBuffer {
  public:
   explicit PointedBuffer(const Expr* argument);
-  // Each buffer that there is, in any order.
+  // Each existing buffer, in any order.
   void offer(const Buffer* buffer);
-  const Buffer* found() const { return found_; }  // null: none lies over the pointer
+  const Buffer* found() const { return found_; }  // null: none uses the pointer
 
  private:
   const Var* data_ = nullptr;

@@ -2,7 +2,7 @@
 //
 // Text round-trips: parse(print(m)) is structurally equal to m. Canonical, stable, idempotent. Listing, verifier
 // errors, the debugger's gutter and pass diffs all go through the Decorator. Source: TVM's src/script/printer.
-// No text ends in a newline (as TVM's `script()`), and no line is wrapped: both are what TVM writes. docs/printer.md.
+// No text ends in a newline (as TVM's `script()`), and no line is wrapped, as in TVM. docs/printer.md.
 #pragma once
 
 #include <string>
@@ -25,9 +25,9 @@ struct PrintOptions {
   std::string module_alias = "cls";
 };
 
-// Called line by line. `node` is what the line starts: the function (decorator, `def`, `func_attr`), the binding, the
+// Called line by line. `node` is what the line begins: the function (decorator, `def`, `func_attr`), the binding, the
 // statement, the BindingBlock (`with R.dataflow()`, `R.output`), the SeqExpr (`return`, the last line of a branch);
-// null for lines that stand for nothing (header, `else:`, `n = T.int64()`, blank lines).
+// null for lines that belong to no node (header, `else:`, `n = T.int64()`, blank lines).
 class Decorator {
  public:
   virtual ~Decorator() = default;
@@ -47,7 +47,7 @@ std::string print_binding(const Binding* b, const PrintOptions& options = {});
 std::string print_type(const Type* t, const PrintOptions& options = {});  // R.Tensor((n, 4), dtype="float32")
 std::string print_attr(const Attr* a, const PrintOptions& options = {});
 std::string print_region(const BufferRegion& r, const PrintOptions& options = {});
-// What a spelling cannot say about a module; empty when it can say all of it.
+// Features of a module that a spelling cannot express; empty when it can express everything.
 std::vector<std::string> unsayable(const Module* m, Syntax syntax);
 
 }  // namespace rldb::ir

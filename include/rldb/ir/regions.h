@@ -1,8 +1,8 @@
-// Reads and writes of a block whose text or maker gives none, as TVM's script completer infers them.
+// Reads and writes of a block that states none, in its text or by its maker, as TVM's script completer infers them.
 //
-// Every buffer access below `body` and `init`, one region per buffer, in the order of first meeting; variables of loops
-// inside the block are relaxed to their ranges, an inner block counts by the regions that it states. Buffers that the
-// block allocates are left out, and what it writes is no read of it when it has an init. Users: te, the front end.
+// Every buffer access below `body` and `init`, one region per buffer, in order of first occurrence; variables of loops
+// inside the block are relaxed to their ranges, an inner block counts by its stated regions. Buffers that the
+// block allocates are left out, and its writes do not count as reads when it has an init. Users: te, the front end.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ const Expr* max_value(Context& ctx, DType dtype);
 const IntImm* as_int(const Expr* e);  // null when not an integer literal
 bool is_const(const Expr* e, std::int64_t value);
 std::optional<std::int64_t> const_int(const Expr* e);
-// The factor of T.vscale() * n, in either order; nothing for another expression.
+// The factor of T.vscale() * n, in either order; nullopt for another expression.
 std::optional<std::int64_t> vscale_factor(const Expr* e);
 // Product of dims; 1 for an empty list.
 const Expr* product(Context& ctx, std::span<const Expr* const> dims);

@@ -1,8 +1,8 @@
 // Sizes of types and of the expressions in them, and their limits.
 //
-// Types and expressions share what they have in common, so a text of a few lines can name one that is immense when it
-// is written out (`t = (t, t)` a hundred times). Printing, checking at run time, planning of memory and the file format
-// write types out, so whoever makes bindings from a text asks here first. Users: the front end, passes, session.
+// Types and expressions share common parts, so a text of a few lines can denote one that is immense when
+// written out (`t = (t, t)` a hundred times). Printing, checking at run time, memory planning and the file format
+// write types out, so whoever makes bindings from a text checks here first. Users: the front end, passes, session.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxTypeSize = 200'000;      // of one variable
 inline constexpr int kMaxTypeDepth = 200;                 // tuples and functions within each other
 inline constexpr std::size_t kMaxTypesSize = 10'000'000;  // of all bindings of a function
 
-// Operators and operands of a scalar expression, counted as often as they are written; `limit` + 1 when it is more.
+// Operators and operands of a scalar expression, counted at each occurrence; `limit` + 1 when there are more.
 std::size_t expr_size(const Expr* e, std::size_t limit = kMaxDimSize);
 // Does not fit into int64, even when each of its variables is 1: no tensor has such a dimension.
 bool overflows(const Expr* dim);
@@ -27,9 +27,9 @@ bool overflows(const Expr* dim);
 // Adds up the types of the variables of one function.
 class TypeBudget {
  public:
-  // What is too large about the type of `name`; nothing when it is within the limits.
+  // A description of what is too large in the type of `name`; nullopt when it is within the limits.
   std::optional<source::Message> add(std::string_view name, const Type* type);
-  // Operators, operands and types inside of a type, as often as they are written; no more than 2^62.
+  // Operators, operands and types inside a type, counted at each occurrence; at most 2^62.
   std::size_t size_of(const Type* type) { return extent_of(type).size; }
 
  private:
@@ -43,7 +43,7 @@ class TypeBudget {
   };
   Extent extent_of(const Type* type);
 
-  const Type* last_ = nullptr;  // neighbours often have one type
+  const Type* last_ = nullptr;  // neighbours often have the same type
   std::size_t last_size_ = 0;
   std::size_t total_ = 0;
   std::unordered_map<const Type*, Extent> extents_;  // of types that hold types

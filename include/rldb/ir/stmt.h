@@ -101,7 +101,7 @@ struct AllocBuffer : Stmt {
 struct DeclBuffer : Stmt {
   RLDB_KIND(DeclBuffer)
   const Buffer* buffer;
-  const Expr* data;  // the pointer it is declared over; null when the buffer brings its own data variable
+  const Expr* data;  // the pointer that it is declared over; null when the buffer brings its own data variable
   template <class F>
   void fields(F&& f) const {
     f.use("data", data);

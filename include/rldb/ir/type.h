@@ -22,7 +22,7 @@ enum class TypeKind : std::uint8_t { Any, Prim, Shape, Tensor, DTensor, Tuple, F
 
 struct Type {
   TypeKind kind;
-  std::uint32_t id;       // dense among the types of the Context
+  std::uint32_t id;       // dense within the Context
   bool has_vars = false;  // mentions a variable somewhere: most do not, and need no walk
 };
 
@@ -36,10 +36,10 @@ const T* as(const Type* t) {
 
 inline constexpr int kUnknownNdim = -1;
 
-// A device that a module names: I.vdevice(target, index, scope).
+// A device that a module declares: I.vdevice(target, index, scope).
 struct VDevice {
   std::string_view target_kind;  // "cuda", "llvm"
-  const Attr* target = nullptr;  // the whole target when it is more than a kind, else null
+  const Attr* target = nullptr;  // the whole target if it is more than a kind, else null
   int device_id = 0;
   std::string_view memory_scope = "global";
   int global_index = -1;  // index in I.module_global_infos({"vdevice": ...}), -1 when written in place
@@ -54,7 +54,7 @@ struct PrimType : Type {
 };
 struct ShapeType : Type {
   RLDB_TYPE_KIND(Shape)
-  int ndim;         // kUnknownNdim when not known
+  int ndim;         // kUnknownNdim if unknown
   bool has_values;  // false: only the rank is known
   Span<const Expr*> values;
 };

@@ -11,21 +11,21 @@
 
 namespace rldb::ir {
 
-// Is `base` a base of `derived`? FailL0: certainly not; FailL1: only by a checked cast (e.g. different known dims are
-// FailL0, unknown against known is FailL1 when base knows more); FailL2: shapes cannot be proved equal.
+// Whether `base` is a base of `derived`. FailL0: certainly not; FailL1: only by a checked cast (e.g. different known
+// dims are FailL0, unknown against known is FailL1 when base knows more); FailL2: shapes cannot be proved equal.
 enum class BaseCheck : std::uint8_t { FailL0, FailL1, FailL2, Pass };
 BaseCheck base_check(Context& ctx, const Type* base, const Type* derived);
 inline bool is_base_of(Context& ctx, const Type* base, const Type* derived) {
   return base_check(ctx, base, derived) == BaseCheck::Pass;
 }
-// The same device by kind, number and memory scope, and by target where both have one: what names a device
-// (`dst_vdevice="cuda:1"`) has no more of its target than the kind. Two nulls are the same.
+// Whether devices are equal by kind, number and memory scope, and by target where both have one: a device by name
+// (`dst_vdevice="cuda:1"`) has no more of its target than the kind. Two nulls are equal.
 bool same_device(const VDevice* a, const VDevice* b);
 // The most precise common base (the type of an `if`).
 const Type* join(Context& ctx, const Type* a, const Type* b);
-// The type without what depends on variables that are not visible: dims go to unknown, ndim stays.
+// The type without parts that depend on variables out of scope: dims become unknown, ndim stays.
 const Type* erase(Context& ctx, const Type* t, const std::function<bool(const Var*)>& visible);
-// The return type of a call of a function with this type: matches parameter types against arguments, substitutes
+// The return type of a call to a function of this type: matches parameter types against arguments, substitutes
 // symbolic variables, erases the rest. Messages name the argument.
 Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr*> args);
 // Type without shape values: rank and dtype only (RFC: the checked type).

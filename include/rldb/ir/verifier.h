@@ -28,14 +28,14 @@ struct ImpureCalls {
 
 struct VerifyOptions {
   bool check_types = true;  // rule 16 re-infers calls
-  // Of a text with errors: functions may be missing (their errors are not reported at their callers), and those
-  // for which `skip` says so are not looked at.
+  // For a text with errors: functions may be missing (their errors are not reported at their callers), and those
+  // that `skip` selects are not checked.
   bool incomplete = false;
   std::function<bool(const Expr* function)> skip;
-  // By node id: bindings that were found good before, with the same values under the same variables around them. They
-  // are taken to be so still, and those that are found good now are added. Null: nothing is known.
+  // By node id: bindings that passed before, with the same values under the same variables around them. They
+  // are assumed to pass still, and those that pass now are added. Null: nothing is known.
   std::vector<bool>* good_bindings = nullptr;
-  // Not null: breaches of rule 12 are counted here and are no findings (lowering makes impure calls on purpose).
+  // Not null: breaches of rule 12 are counted here and not reported (lowering makes impure calls on purpose).
   ImpureCalls* impure_calls = nullptr;
 };
 

@@ -1,7 +1,7 @@
-// ExprVisitor and ExprMutator: bases for code that looks at functions, and for code that changes them.
+// ExprVisitor and ExprMutator: bases for code that inspects functions, and for code that changes them.
 //
 // ExprVisitor has a hook for each kind of Relax expression and one for each kind of part; ExprMutator is a Rewriter
-// (walk.h) that can bind new values before the binding that it is at. Users: passes, and programs that build on rldb
+// (walk.h) that can bind new values before the current binding. Users: passes, and programs that build on rldb
 // (docs/building-on-rldb.md).
 #pragma once
 
@@ -12,12 +12,12 @@ namespace rldb::ir {
 class ExprVisitor {
  public:
   virtual ~ExprVisitor() = default;
-  // The node and everything below it, parents first, in the order of the text. Depth costs no stack.
+  // The node and everything below it, parents first, in the order of the text. Depth does not use the C stack.
   void visit(const Node* n);
 
  protected:
   // False: nothing below the node is visited.
-  virtual bool visit_var(const Var*) { return true; }  // where it is read
+  virtual bool visit_var(const Var*) { return true; }  // a use
   virtual bool visit_global_var(const GlobalVar*) { return true; }
   virtual bool visit_constant(const Constant*) { return true; }
   virtual bool visit_shape(const ShapeExpr*) { return true; }
@@ -38,33 +38,33 @@ class ExprVisitor {
   virtual bool visit_buffer(const Buffer*) { return true; }
 };
 
-// The value with leaves as its operands, as far down as it goes; `bind` gives the leaf for an operand that is none.
+// The value with leaves as its operands, recursively; `bind` returns a leaf for an operand that is not one.
 using BindOperand = std::function<const Expr*(const Expr* operand)>;
 const Expr* with_leaves(Context& ctx, const Expr* value, const BindOperand& bind);
 
 class ExprMutator : public Rewriter {
  public:
   using Rewriter::Rewriter;
-  // A block by itself, as passes on dataflow blocks get it.
+  // A block by itself, as passed to passes on dataflow blocks.
   const BindingBlock* rewrite_block(const BindingBlock* b) { return visit_block(b); }
 
  protected:
   // A variable for the value, bound before the binding (or the result of the sequence) that is being visited; a leaf is
-  // given back as it is. Hooks may also return nested calls: their operands are bound in the same way.
+  // returned unchanged. Hooks may also return nested calls: their operands are bound in the same way.
   // No hint: lv in a dataflow block, else gv.
   const Expr* emit(const Expr* value, std::string_view hint = {});
-  // What a variable is bound to, after rewriting; the expression itself when it is not bound yet (a parameter) or is no
-  // variable.
+  // The value that a variable is bound to, after rewriting; the expression itself if it is not bound yet (a parameter)
+  // or is not a variable.
   const Expr* value_of(const Expr* e) const;
 
-  // A class that overrides one of these calls it for what it does not treat itself.
+  // A class that overrides one of these calls it for cases that it does not handle itself.
   std::vector<const Binding*> visit_binding(const Binding* b) override;
   const SeqExpr* visit_seq(const SeqExpr* s) override;
 
  private:
   const Binding* normalized(const Binding* b);
 
-  std::vector<std::vector<const Binding*>> pending_;  // what was emitted, by binding that is being visited
+  std::vector<std::vector<const Binding*>> pending_;  // emitted bindings, by the binding being visited
   std::unordered_map<const Var*, const Expr*> values_;
 };
 

@@ -1,7 +1,7 @@
 // Walks and rewrites over Relax and TensorIR.
 //
 // `for_each_use` lists the direct children of a node in field order; `walk` visits all nodes below one (pre-order,
-// explicit stack, shared nodes visited at each occurrence unless asked otherwise). `Rewriter` rebuilds what changed
+// explicit stack, shared nodes visited at each occurrence unless requested otherwise). `Rewriter` rebuilds what changed
 // and shares the rest: override the hook of a kind, call the base to descend; it records provenance and re-infers
 // types of calls whose arguments changed. Types are rewritten too when a variable inside them is replaced.
 #pragma once
@@ -57,16 +57,16 @@ class Rewriter {
   virtual const SeqExpr* visit_seq(const SeqExpr* s);
 
   // Rebuild the node itself from rewritten children. default_expr calls visit_call, visit_var or visit_seq for nodes
-  // of those kinds, unless such a hook is what called it.
+  // of those kinds, unless called by that very hook.
   const Expr* default_expr(const Expr* e);
   const Stmt* default_stmt(const Stmt* s);
   std::vector<const Binding*> default_binding(const Binding* b);
   const BindingBlock* default_block(const BindingBlock* b);
   const SeqExpr* default_seq(const SeqExpr* s);
-  // A variable where it is defined: made again, and remapped, when its type changed (or is given).
+  // A variable at its definition: created anew, and remapped, when its type changed (or is given).
   const Var* define_var(const Var* v, const Type* type = nullptr);
 
-  // The binding that is being visited is part of a dataflow block.
+  // Whether the binding being visited is part of a dataflow block.
   bool in_dataflow() const { return dataflow_; }
 
   // From now on uses of `from` become `to` (also inside types).
@@ -97,7 +97,7 @@ class Rewriter {
 
   int spine_depth_ = 0;
   const Expr* in_hook_ = nullptr;                      // the node whose hook is running
-  std::unordered_map<const Expr*, const Expr*> done_;  // lower parts of a chain that is being rewritten
+  std::unordered_map<const Expr*, const Expr*> done_;  // lower parts of a chain being rewritten
 };
 
 }  // namespace rldb::ir

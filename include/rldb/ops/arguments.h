@@ -1,4 +1,4 @@
-// Arguments of `R.<op>(...)` as written, to the arguments, attributes and types of a call.
+// From the arguments of `R.<op>(...)` as written to the arguments, attributes and types of a call.
 //
 // The front end evaluates each argument to an expression or an attribute and hands them over in order; this decides
 // where each goes (TVM's Python signatures mix both), converts forms (an int to a list of one, a tuple of dims to a
@@ -22,11 +22,11 @@ struct CallArg {
 // index in `args` (Message::argument). An operator without a row: expressions become arguments, keywords attributes.
 Result<ir::CallSpec> normalize_arguments(ir::Context& ctx, std::string_view name, std::span<const CallArg> args);
 
-// Where the text says what a message of type inference is about (Message::argument of the call, Message::attribute): an
-// index in `args`, or -1 when it is not written.
+// The place in the text that a message of type inference is about (Message::argument of the call, Message::attribute):
+// an index in `args`, or -1 when it is not written.
 int written_argument(const OpInfo& info, std::span<const CallArg> args, const source::Message& m);
 
-// The literal forms of values that both worlds share.
+// The literal forms of values that exist as expressions and as attributes.
 const ir::Attr* to_attr(ir::Context& ctx, const ir::Expr* e);  // IntImm -> Int, Tuple -> List, else Attr of kind Expr
 const ir::Expr* to_expr(ir::Context& ctx,
                         const ir::Attr* a);  // Int -> int64 literal, List -> Tuple; null when it has none

@@ -1,8 +1,8 @@
 // BlockBuilder: writes whole modules from C++: functions, dataflow blocks, branches, kernels from tensor expressions.
 //
-// The names are those of TVM's relax.BlockBuilder. Values are put into normal form and typed as they are emitted. What
-// cannot be done (a call that does not type, a shape that is not known) is kept as the first error: what follows is
-// built on placeholders, and `build` gives the error. A use that makes no sense (an `emit` outside of a function) fails
+// The names are those of TVM's relax.BlockBuilder. Values are put into normal form and typed as they are emitted. A
+// failure (a call that does not type, a shape that is not known) is kept as the first error: the rest is
+// built on placeholders, and `build` returns the error. A use that makes no sense (an `emit` outside a function) fails
 // a CHECK. ir::BlockBuilder, below it, writes one body. Users: programs that build on rldb
 // (docs/building-on-rldb.md).
 #pragma once
@@ -18,15 +18,15 @@ namespace rldb::ops {
 
 class BlockBuilder {
  public:
-  // `base`: a module that the functions are added to. The context has operators (ops::install; a Session's has).
+  // `base`: a module to add the functions to. The context must have operators (ops::install; a Session's has).
   explicit BlockBuilder(ir::Context& ctx, const ir::Module* base = nullptr);
   ir::Context& context() { return ctx_; }
 
   // ---- functions ----
-  // A parameter: a variable of the type that a text gives it.
+  // A parameter: a variable whose type is given as text.
   const ir::Var* param(std::string_view name, std::initializer_list<std::int64_t> shape, ir::DType dtype);
   struct FunctionOptions {
-    bool is_private = false;  // a public function is known by its name as its global_symbol
+    bool is_private = false;  // a public function gets its name as its global_symbol
     bool pure = true;
     ir::Span<ir::NamedAttr> attrs;
   };
@@ -35,7 +35,7 @@ class BlockBuilder {
     begin_function(name, {params.begin(), params.size()}, {});
   }
   const ir::GlobalVar* end_function(const ir::Expr* result);
-  // A kernel under its name, or under name1, name2, ...; one that is equal is there once.
+  // A kernel under its name, or under name1, name2, ...; equal kernels are added once.
   const ir::GlobalVar* add_function(const ir::PrimFunc* f, std::string_view name);
 
   // ---- bindings ----
@@ -44,16 +44,16 @@ class BlockBuilder {
   const ir::Var* emit(const ir::Result<const ir::Call*>& call, std::string_view hint = {});
   const ir::Var* emit_op(std::string_view op, std::initializer_list<const ir::Expr*> args,
                          std::initializer_list<ir::NamedAttr> attrs = {}, std::string_view hint = {});
-  // A call_tir of a kernel that is made from tensor expressions over `args` (tensors or tuples of tensors).
+  // A call_tir of a kernel made from tensor expressions over `args` (tensors or tuples of tensors).
   const ir::Var* emit_te(std::string_view kernel, std::initializer_list<const ir::Expr*> args,
                          const Legalizer::Body& body, std::string_view hint = {});
   const ir::Var* match_cast(const ir::Expr* value, const ir::Type* type, std::string_view hint = {});
-  // Visible outside of the dataflow block.
+  // Visible outside the dataflow block.
   const ir::Var* emit_output(const ir::Expr* value, std::string_view hint = "gv");
 
   // ---- scopes ----
   void dataflow(const std::function<void()>& block);
-  using Branch = std::function<const ir::Expr*()>;  // emits, and gives the branch's result
+  using Branch = std::function<const ir::Expr*()>;  // emits, and returns the branch's result
   const ir::Var* emit_if(const ir::Expr* condition, const Branch& then_branch, const Branch& else_branch,
                          std::string_view hint = {});
 
@@ -71,7 +71,7 @@ class BlockBuilder {
   ir::Context& ctx_;
   ir::ModuleBuilder module_;
   Legalizer legalizer_;
-  std::optional<ir::BlockBuilder> body_;  // of the function that is being written
+  std::optional<ir::BlockBuilder> body_;  // of the function being written
   std::string_view name_;
   std::vector<const ir::Var*> params_;
   FunctionOptions options_;

@@ -1,7 +1,7 @@
-// Legalizer: an operator's call to a call_tir of a generated PrimFunc (or to simpler bindings).
+// Legalizer: turns an operator's call into a call_tir of a generated PrimFunc (or into simpler bindings).
 //
-// Bodies are tensor expressions (src/ops/legal_*.cc over topi.h). New PrimFuncs go into a ModuleBuilder under a unique
-// name (add, add1, ...); equal functions are added once. A call that cannot be legalised gives a Message that says why
+// Bodies are tensor expressions (src/ops/legal/*.cc over topi.h). New PrimFuncs go into a ModuleBuilder under a unique
+// name (add, add1, ...); equal functions are added once. A call that cannot be legalised gives a Message with a reason
 // (unknown shape, no body); the pass decides whether that is an error. Users: the LegalizeOps pass.
 #pragma once
 
@@ -16,18 +16,18 @@ namespace rldb::ops {
 
 class Legalizer {
  public:
-  // Functions that `module` holds already take part in sharing.
+  // Functions already in `module` take part in sharing.
   Legalizer(ir::Context& ctx, ir::ModuleBuilder& module);
 
   ir::Context& context() { return ctx_; }
   // The expression that replaces the call: one binding's value. Extra bindings go to `blocks` before it.
   Result<const ir::Expr*> legalize(const ir::Call* call, ir::BlockBuilder& blocks);
-  // Can legalise in principle: has a body. Says nothing about shapes.
+  // Whether it can be legalised in principle: it has a body. Independent of shapes.
   static bool has_body(const ir::Call* call);
 
-  // ---- for the bodies (src/ops/legal_*.cc) ----
+  // ---- for the bodies (src/ops/legal/*.cc) ----
   ir::BlockBuilder& blocks() { return *blocks_; }
-  // What a body works with. The function has symbolic variables of its own: every expression of the caller that goes
+  // The environment of a body. The function has symbolic variables of its own: every expression of the caller that goes
   // into it (target shapes, slice bounds, scalars) passes through `map`.
   struct Te {
     te::Graph& graph;
@@ -35,17 +35,17 @@ class Legalizer {
     std::vector<te::Tensor> in;  // the tensor arguments, tuples flattened
     std::function<const ir::Expr*(const ir::Expr*)> map;
   };
-  // Of one kernel, arguments and results: its parameters, and what a concatenation or a split looks through.
+  // The arguments and results of one kernel: its parameters, and the operands that a concatenation or a split reads.
   static constexpr std::size_t kMaxTensors = 1'000;
   using Body = std::function<std::vector<te::Tensor>(Te&)>;
-  // Runs `body` over placeholders of `args` (tensors or tuples of tensors) and makes the call_tir. Variables that no
+  // Runs `body` over placeholders of `args` (tensors or tuples of tensors) and creates the call_tir. Variables that no
   // parameter's shape binds become scalar parameters. `out`: the type of the call when its shape is known, else the
   // type comes from the tensors that `body` returns.
   Result<const ir::Expr*> call_te(std::string_view func_name, std::span<const ir::Expr* const> args,
                                   const ir::Type* out, const Body& body);
-  // Adds (or finds an equal) function; the name it has.
+  // Adds the function or finds an equal one; returns its name.
   const ir::GlobalVar* add_function(const ir::PrimFunc* f, std::string_view hint);
-  // A function of the module as it is by now; null when absent.
+  // A function of the module in its present state; null when absent.
   const ir::Expr* find_function(std::string_view name) const { return module_.find(name); }
 
  private:

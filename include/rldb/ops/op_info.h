@@ -1,4 +1,4 @@
-// The operator registry: one row per operator in ir/op/*.def says name, arguments, attributes, type inference, body,
+// The operator registry: one row per operator in ir/op/*.def has name, arguments, attributes, type inference, body,
 // purity and a doc line; everything that knows operators (front end, printer, verifier, passes, help, docs) reads it.
 //
 // A row's signature is written in the order of TVM's Python API, which may mix arguments (expressions) and attributes
@@ -26,7 +26,7 @@ enum class ArgKind : std::uint8_t {
   Prims,    // a tuple of scalars (axes=[0, 1] of strided_slice)
   String,   // R.str
   DType,    // R.dtype
-  Any,      // any expression as it is: callees, closures, objects
+  Any,      // any expression, unchanged: callees, closures, objects
 };
 enum class AttrType : std::uint8_t {
   Bool,
@@ -47,13 +47,13 @@ enum class AttrType : std::uint8_t {
   Floats,
   Scalar,   // one float literal that keeps a dtype: T.float32(0.5)
   Scalars,  // a list of them
-  Any,      // as it is
+  Any,      // unchanged
 };
 
 struct ArgInfo {
   std::string_view name;
   ArgKind kind = ArgKind::Tensor;
-  bool optional = false;  // may be left out; trailing ones that are left out are absent from the call
+  bool optional = false;  // may be omitted; omitted trailing ones are absent from the call
   bool variadic = false;  // takes all remaining positional arguments
   std::string_view default_text;
 };
@@ -109,7 +109,7 @@ std::string_view nearest_name(std::string_view name);
 // The call's operator is `name` (full).
 bool is_call_of(const ir::Expr* e, std::string_view name);
 
-// Makes the Context type calls of operators, complete their attributes and know their purity.
+// Makes the Context type calls to operators, complete their attributes and know their purity.
 void install(ir::Context& ctx);
 // Purity of any call: operators by row, functions and packed functions by the callee's type.
 bool is_pure_call(const ir::Call* call);

@@ -1,11 +1,11 @@
-// Operators of a program that builds on rldb: read, typed, printed and completed like the rows of op.def.
+// Operators of a program that builds on rldb: parsed, typed, printed and completed like the rows of op.def.
 #pragma once
 
 #include "rldb/ops/op_info.h"
 
 namespace rldb::ops {
 
-// The columns of a row of op.def. The texts are kept as they are, so they must live as long as the program.
+// The columns of a row of op.def. The texts are not copied, so they must live as long as the program.
 struct OperatorRow {
   std::string_view name;       // full: "relax.mine.scale"
   std::string_view signature;  // as in op.def: "x, factor: float = 2.0"
@@ -15,8 +15,8 @@ struct OperatorRow {
   Purity purity = Purity::Pure;
   MixedPolicy mixed = MixedPolicy::Never;
 };
-// The table is sorted when it is first read, so this comes before: before anything is parsed, built or looked up. A
-// name that is taken, a signature that cannot be read and a table that is in use already fail a CHECK.
+// The table is sorted when it is first read, so call this first: before anything is parsed, built or looked up. A
+// name that is taken, a signature that cannot be parsed and a table that is already in use fail a CHECK.
 void register_operator(const OperatorRow& row);
 
 }  // namespace rldb::ops

@@ -1,7 +1,7 @@
-// Code generators: what RunCodegen makes of functions with the attribute Codegen (RFC 0089 section 5).
+// Code generators: how RunCodegen compiles functions with the attribute Codegen (RFC 0089 section 5).
 //
-// A generator is called once for each function and gives an external module: data that the module of the program
-// carries, that an executable is saved with, and that whoever runs the program makes a packed function of
+// A generator is called once for each function and returns an external module: data that the module of the program
+// carries, that is saved with an executable, and that whoever runs the program turns into a packed function
 // (session/external.h). docs/plugins.md shows one. Users: RunCodegen, and programs that build on rldb.
 #pragma once
 
@@ -19,7 +19,7 @@ struct CodegenInput {
   std::string_view codegen;  // the generator's name
   // The packed function that the program calls from now on: the arguments, then the tensors for the results.
   std::string_view symbol;
-  // Composite functions are local functions of its body. It has no constants: they became parameters, the last ones.
+  // Composite functions are local functions of its body. It has no constants: they became its last parameters.
   const ir::Function* function;
   const PassOptions& options;  // of RunCodegen's target_options, for this generator
 };
@@ -34,7 +34,7 @@ struct CodegenInfo {
 };
 const std::vector<CodegenInfo>& all_codegens();
 const CodegenInfo* find_codegen(std::string_view name);
-// The texts are kept as they are, so they must live as long as the program. A name that is taken fails a CHECK. Not
+// The texts are not copied, so they must live as long as the program. A name that is taken fails a CHECK. Not
 // thread-safe.
 const CodegenInfo& register_codegen(CodegenInfo codegen);
 

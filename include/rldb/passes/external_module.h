@@ -8,7 +8,7 @@
 // order (the dtype of a shape is "shape"), then {"op": "kernel", "name", "composite", "inputs": [[node, output, 0],
 // ...], "call", "num_outputs"}. `call` is the operator's call as text: operand_<i>_ is its i-th input and
 // dim_<i>_ for dims[i], a symbolic variable that is a dimension of a parameter. `heads` are the results, and `outputs`
-// the dtypes and shapes that they are written to. Users: passes (written here), session (run).
+// the dtypes and shapes of the tensors for them. Users: passes (written here), session (run).
 #pragma once
 
 #include <string>
@@ -27,11 +27,11 @@ inline constexpr std::string_view kSymbols = "symbols";
 inline constexpr std::string_view kLibrary = "library";
 }  // namespace external
 
-using GraphDim = std::variant<std::int64_t, std::string>;  // the text of a symbolic one
+using GraphDim = std::variant<std::int64_t, std::string>;  // the text of a symbolic dim
 
 struct GraphTensor {
   std::string name;
-  bool is_shape = false;  // not a tensor, but a shape: R.Shape([n, 4]); only inputs are
+  bool is_shape = false;  // not a tensor but a shape: R.Shape([n, 4]); only for inputs
   ir::DType dtype;
   std::vector<GraphDim> shape;
 };
@@ -43,13 +43,13 @@ struct GraphEntry {
 
 struct GraphKernel {
   std::string name;       // of the operator, as after R.
-  std::string composite;  // of the composite function that it is of; empty: of none
+  std::string composite;  // of the composite function that it belongs to; empty: none
   std::string call;
   std::vector<GraphEntry> inputs;
   std::size_t outputs = 1;
 };
 
-// Nodes are numbered: the inputs, then the kernels, each behind what it reads.
+// Nodes are numbered: the inputs, then the kernels, each after its inputs.
 struct ExternalGraph {
   std::string symbol;
   std::vector<std::string> dims;
@@ -62,14 +62,14 @@ struct ExternalGraph {
 // The name of dims[i] in a call.
 std::string dim_name(std::size_t i);
 const ir::Attr* write_graph(ir::Context& ctx, const ExternalGraph& graph);
-// The error says what is wrong: indices are in range, kernels read what comes before them.
+// The error tells what is wrong: indices must be in range, kernels must read earlier nodes only.
 support::Result<ExternalGraph, std::string> read_graph(const ir::Attr* module);
 
-// The string under `key`; empty: there is none.
+// The string under `key`; empty: absent.
 std::string_view string_of(const ir::Attr* dict, std::string_view key);
-// What the module carries.
+// The external modules of the module.
 std::vector<const ir::Attr*> external_modules(const ir::Module* module);
-// The module with these behind those that it has.
+// The module with these appended to those that it has.
 const ir::Module* attach_external(ir::Context& ctx, const ir::Module* module,
                                   const std::vector<const ir::Attr*>& added);
 

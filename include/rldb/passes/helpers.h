@@ -1,6 +1,6 @@
-// What a pass is written with: its options, functions of a module, dataflow blocks, calls and bindings.
+// Helpers for writing a pass: its options, functions of a module, dataflow blocks, calls and bindings.
 //
-// Nodes that a pass makes take the node they come from (`origin`), so that the debugger finds the user's line.
+// Nodes created by a pass record the node they come from (`origin`), so that the debugger finds the user's line.
 // docs/building-on-rldb.md has a whole pass. Users: the passes, and programs that build on rldb.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace rldb::passes {
 
-// ---- options (checked against the row already) ----
+// ---- options (already checked against the row) ----
 // The option of that name, or the positional one at `index`; null when not given.
 const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name);
 std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback);
@@ -29,9 +29,9 @@ ir::Result<const ir::Module*> map_functions(PassEnv& env, const ir::Module* modu
 const ir::Function* with_body(ir::Context& ctx, const ir::Function* f, const ir::SeqExpr* body);
 
 // ---- dataflow blocks (RFC 0089, 4.4) ----
-// A block is pure and straight, so what is in it may be rewritten without a look at effects or branches. The rest of
-// the function sees a block by what it defines: the block that is given back defines the same variables that are
-// visible outside of it, and the same symbolic variables, or it is refused by name.
+// A block is pure and straight-line, so its contents may be rewritten regardless of effects and branches. The rest of
+// the function sees a block by its definitions: the returned block must define the same variables that are
+// visible outside it, and the same symbolic variables, or it is refused, naming them.
 using DataflowBlockFn = std::function<ir::Result<const ir::BindingBlock*>(PassEnv& env, const ir::BindingBlock* block)>;
 ir::Result<const ir::Module*> map_dataflow_blocks(PassEnv& env, const ir::Module* module, const DataflowBlockFn& f);
 
@@ -39,7 +39,7 @@ ir::Result<const ir::Module*> map_dataflow_blocks(PassEnv& env, const ir::Module
 const ir::Call* as_call_of(const ir::Expr* e, std::string_view op);  // full operator name
 // The same binding with another variable or value.
 const ir::Binding* remake_binding(ir::Context& ctx, const ir::Binding* b, const ir::Var* var, const ir::Expr* value);
-// A binding of a new variable of the value's type.
+// A binding of a new variable with the value's type.
 const ir::Binding* bind_new(ir::Context& ctx, std::string_view name, const ir::Expr* value, const ir::Node* origin);
 
 }  // namespace rldb::passes

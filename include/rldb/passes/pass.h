@@ -1,10 +1,10 @@
 // Passes: Module -> Module, under TVM's names. Rows of pass.def; textual pipelines; one runner with hooks.
 //
-// A pass reads the old version and gives a new one that shares every function it did not change. It never sees the
-// terminal, the machine or the session. The runner measures, verifies and records; what it records is History's.
+// A pass reads the old version and returns a new one that shares every function it did not change. It never sees the
+// terminal, the machine or the session. The runner measures, verifies and records; the record is History's.
 // Pipelines are text: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, or a named
-// pipeline
-// (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`. Users: session, repro, ui.
+// one (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`.
+// Users: session, repro, ui.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace rldb::passes {
 
-// The rows of pass.def by name are in pass_id.h, so that a new row rebuilds few; registered passes follow them.
+// The rows of pass.def by name are in pass_id.h, so that a new row rebuilds few files; registered passes follow them.
 enum class PassId : std::uint16_t;
 
 enum class PassKind : std::uint8_t { Module, Function, DataflowBlock, PrimFunc };
@@ -35,7 +35,7 @@ struct PassInvocation {
 };
 std::string to_string(const PassInvocation& p);
 
-// Runs PrimFuncs for passes that want values (FoldConstant): a pass knows no engine, so whoever has one lends it.
+// Runs PrimFuncs for passes that need values (FoldConstant): a pass knows no engine, so its caller provides one.
 class KernelRunner {
  public:
   virtual ~KernelRunner() = default;
@@ -44,7 +44,7 @@ class KernelRunner {
                                              runtime::PackedArgs args) = 0;
 };
 
-// What a pass may use besides the module.
+// Everything that a pass may use besides the module.
 struct PassEnv {
   ir::Context& ctx;
   source::Diagnostics& diagnostics;  // warnings and notes; an error makes the pass fail
@@ -75,17 +75,17 @@ const std::vector<PipelineInfo>& named_pipelines();
 // Unknown passes and options are diagnosed with the nearest spelling.
 ir::Result<std::vector<PassInvocation>> parse_pipeline(std::string_view text);
 
-// What happened in one application.
+// The record of one application.
 struct PassRecord {
   PassInvocation pass;
   const ir::Module* before = nullptr;
-  const ir::Module* after = nullptr;  // null when it failed
+  const ir::Module* after = nullptr;  // null if it failed
   std::uint64_t nanoseconds = 0;
   std::vector<std::string> changed;  // functions added, removed or changed
 };
 
 struct RunOptions {
-  bool verify_each = true;  // what a pass left broken is refused, with the rule that it breaks
+  bool verify_each = true;  // a pass that leaves a malformed module is refused, with the rule that it breaks
   int bisect_limit = -1;    // run only the first N passes; -1: all
   // Called around each pass; `before` may veto by returning false (the pass is skipped).
   std::function<bool(const PassInvocation&, const ir::Module*)> before;
@@ -95,7 +95,7 @@ struct RunOptions {
 ir::Result<const ir::Module*> run_pipeline(PassEnv& env, const ir::Module* module,
                                            const std::vector<PassInvocation>& pipeline, const RunOptions& options = {});
 
-// The versions of a module and how each came to be; the compile-time axis of time travel.
+// The versions of a module and how each was made; the compile-time axis of time travel.
 class History {
  public:
   void start(const ir::Module* module);      // version 0; forgets the rest

@@ -1,11 +1,11 @@
-// Dataflow patterns: what a value is made of, as a tree; TVM's relax.dpl under its names.
+// Dataflow patterns: the structure of a value, as a tree; TVM's relax.dpl under its names.
 //
 //   is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(), wildcard()) | is_op("relax.add")(wildcard(),
 //   wildcard()))
 //
-// A pattern is a value; copies are the same pattern, and a pattern that occurs twice in a tree has to match the same
-// value at both places. A variable is seen through to the value that it is bound to. `add` and `multiply` match with
-// their operands in either order. Patterns are built here or read from text (`parse_pattern`, docs/passes.md).
+// A pattern is a value; copies are the same pattern, and a pattern that occurs twice in a tree must match the same
+// value at both places. Matching looks through a variable to the value that it is bound to. `add` and `multiply` match
+// with their operands in either order. Patterns are built here or parsed from text (`parse_pattern`, docs/passes.md).
 // Users: FuseOpsByPattern, tests.
 #pragma once
 
@@ -67,7 +67,7 @@ class Pattern {
 
 struct PatternNode {
   PatternKind kind = PatternKind::Wildcard;
-  std::vector<Pattern> parts;  // Call: callee, arguments; Tuple: fields; others: what they are about
+  std::vector<Pattern> parts;  // Call: callee, arguments; Tuple: fields; others: their operands
   bool any_arguments = false;  // Call
   std::string name;            // Op, GlobalVar, ExternFunc, Var (empty: any), HasAttr
   std::string value;           // HasAttr
@@ -91,17 +91,17 @@ Pattern is_call_dps_packed(std::string_view function, std::vector<Pattern> args)
 ir::Result<Pattern> parse_pattern(std::string_view text);
 std::string to_string(const Pattern& p);
 
-// What variables are bound to, for a pattern to see through.
+// The values that variables are bound to, for a pattern to look through.
 using BoundValues = std::unordered_map<const ir::Var*, const ir::Expr*>;
 
-// What each part of a pattern matched: the value, not the variable that names it.
+// The match of each part of a pattern: the value, not the variable that names it.
 class PatternMatch {
  public:
-  const ir::Expr* operator[](const Pattern& p) const;  // null when it took no part
+  const ir::Expr* operator[](const Pattern& p) const;  // null if it was not part of the match
   struct Part {
     const PatternNode* pattern;
     const ir::Expr* value;
-    const ir::Var* var;  // through which it was reached; null when directly
+    const ir::Var* var;  // through which it was reached; null if directly
   };
   const std::vector<Part>& parts() const { return parts_; }
 
@@ -112,21 +112,21 @@ class PatternMatch {
 
 bool match(const Pattern& p, const ir::Expr* e, const BoundValues& bound, PatternMatch& out);
 
-// Patterns that are tied together by who reads whom: what a tree cannot say, as of two matmuls of one operand.
+// Patterns connected by use: for constraints that a tree cannot express, such as two matmuls of one operand.
 class PatternGraph {
  public:
-  // `producer` is an operand of the call `reader`: the one at `index`, or any. A tuple of operands counts as they do.
+  // `producer` is an operand of the call `reader`: the one at `index`, or any. Fields of a tuple operand count as well.
   void used_by(const Pattern& producer, const Pattern& reader, int index = -1) { add(producer, reader, index, false); }
-  // And nobody else reads it.
+  // And nothing else reads it.
   void only_used_by(const Pattern& producer, const Pattern& reader, int index = -1) {
     add(producer, reader, index, true);
   }
 
-  // The first match in a block, by the order of its bindings: a variable of its own for each pattern, those that the
-  // block only reads included. Empty when there is none.
+  // The first match in a block, by the order of its bindings: a distinct variable for each pattern, including those
+  // that the block only reads. Empty if there is none.
   using Match = std::unordered_map<const PatternNode*, const ir::Var*>;
   Match match(const ir::BindingBlock* block) const;
-  // All of them that have no variable of an earlier one in common: each could be replaced.
+  // All matches that share no variable with an earlier one: each could be replaced.
   std::vector<Match> all_matches(const ir::BindingBlock* block) const;
   const std::vector<Pattern>& nodes() const { return nodes_; }
 
@@ -145,9 +145,9 @@ class PatternGraph {
   std::vector<Use> uses_;
 };
 
-// What `:match` looks for. The text is a pattern, or several statements (`;` or line ends between them): `name =
-// pattern` names one for the others to use, `a >> b` (also `a.only_used_by(b)`) and `a ^ b` (`a.used_by(b, index)`) tie
-// two.
+// The query of `:match`. The text is a pattern, or several statements (`;` or line ends between them): `name =
+// pattern` names one for the others to use, `a >> b` (also `a.only_used_by(b)`) and `a ^ b` (`a.used_by(b, index)`)
+// connect two.
 struct PatternQuery {
   std::optional<Pattern> tree;  // null: the graph
   PatternGraph graph;
@@ -156,10 +156,10 @@ ir::Result<PatternQuery> parse_query(std::string_view text);
 
 struct FoundPattern {
   std::string_view function;
-  const ir::Binding* binding;  // null: what the function or a branch gives
+  const ir::Binding* binding;  // null: the result of the function or of a branch
   const ir::Expr* value;       // the match as a whole
   std::vector<const ir::Binding*>
-      made_of;  // the other bindings that it is made of, those that stand for wildcards left out
+      made_of;  // the other bindings that the match consists of, leaving out those that matched wildcards
 };
 // In every Relax function, or one; in the order of the text.
 std::vector<FoundPattern> find_pattern(const ir::Module* module, const PatternQuery& query,

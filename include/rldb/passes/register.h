@@ -5,7 +5,7 @@
 
 namespace rldb::passes {
 
-// The texts are kept as they are, so they must live as long as the program; `id` is filled in. A name that is taken
+// The texts are not copied, so they must live as long as the program; `id` is filled in. A name that is taken
 // fails a CHECK, and so does the hundredth pass. Not thread-safe.
 const PassInfo& register_pass(PassInfo pass);
 

@@ -1,8 +1,8 @@
 // Relay to Relax: a typed Relay module becomes a Relax module that everything in rldb works on.
 //
 // Functions, closures, branches and recursion are Relax's; `?` dims become symbolic variables, bound by parameters and
-// by match_cast; values of algebraic data types are objects, made and looked into by builtins (`rldb.adt.*`). Each node
-// that is made has the place of the Relay expression it comes from. What cannot be translated is an error that names
+// by match_cast; values of algebraic data types are objects, created and inspected by builtins (`rldb.adt.*`). Each new
+// node has the place of the Relay expression it comes from. A construct that cannot be translated is an error naming
 // it: references, operators without a row, operators whose types are not known. Users: session, relay code generation.
 #pragma once
 
@@ -18,7 +18,7 @@ const ir::Module* to_relax(ir::Context& ctx, const Context& relay, const Module&
                            source::Diagnostics& out);
 
 // One function without free variables, over tensors and tuples of tensors, as a Relax module: the function under
-// `name`, and the kernels of what Relax has no operator for. Parameters have types. Null after errors.
+// `name`, and the kernels of operations that Relax has no operator for. Parameters have types. Null after errors.
 const ir::Module* primitive_to_relax(ir::Context& ctx, Context& relay, const Function& function, std::string_view name,
                                      source::Diagnostics& out);
 

@@ -1,9 +1,9 @@
-// Which pass made a program wrong.
+// Finds the pass that made a program wrong.
 //
 // A dump: its stages are run on the same inputs and compared with the first one, until one differs; the stage before
-// and that stage are then compared tensor by tensor, and the storage of the wrong one is looked at. What changes the
-// meaning of the inputs or constants on the way (parameters bound, data of constants left out) starts the comparison
-// anew there, and is told.
+// and that stage are then compared tensor by tensor, and the storage of the wrong one is inspected. A change to the
+// meaning of the inputs or constants on the way (parameters bound, data of constants left out) restarts the comparison
+// there, and is reported.
 //
 // A pipeline of ours: the first pass whose result shows the symptom, then the first of the rewrites of that pass
 // (rldb/passes/rewrite_counter.h). Users: the commands.
@@ -20,7 +20,7 @@
 
 namespace rldb::repro {
 
-// Told as work goes on: `done` of `count` stages, passes or kernels; `what` is the next one.
+// Reported as work goes on: `done` of `count` stages, passes or kernels; `what` is the next one.
 using BisectProgress = std::function<void(std::size_t done, std::size_t count, std::string_view what)>;
 
 struct TraceBisection {
@@ -30,37 +30,37 @@ struct TraceBisection {
   std::size_t good = 0, bad = 0;  // Found: the last stage that agrees with the first, and the one after it that runs
   std::string function;
   std::string dims;                   // symbolic ones, as they were
-  bool large = false;                 // it shows with large numbers only, by an overflow
+  bool large = false;                 // it shows only with large numbers, through an overflow
   Comparison comparison;              // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions
-  std::vector<std::string> alone;     // functions that no two stages could be compared on, with the reason
-  std::vector<std::string> notes;     // where the comparison began anew, and why
-  std::set<std::size_t> anew;         // the stages it began anew at
-  // The first stage that is equal within the tolerance only, by more than rounding mostly is, and by how much.
+  std::vector<std::string> alone;     // functions on which no two stages could be compared, with the reason
+  std::vector<std::string> notes;     // where the comparison restarted, and why
+  std::set<std::size_t> anew;         // the stages at which it restarted
+  // The first stage that is equal only within the tolerance, by more than ordinary rounding, and by how much.
   std::optional<std::pair<std::size_t, TensorDifference>> rounding;
   std::size_t runs = 0;
 };
 
-// What of the first stage is run, and on what.
+// The parts of the first stage that are run, and their inputs.
 struct Followed {
   std::string function;             // empty: each public one
-  std::vector<std::string> inputs;  // as texts; the others are made up
+  std::vector<std::string> inputs;  // as texts; the others are generated
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
                             const Followed& what = {}, const BisectProgress& progress = {});
 
-// Two stages of one folder, the second on what the first is run on, arranged for its parameters and constants.
+// Two stages of one folder; the second runs on the first one's inputs, rearranged for its parameters and constants.
 struct StageComparison {
   Comparison comparison;
-  Program a, b;  // as they were run; their modules are null unless both did
+  Program a, b;  // as they were run; their modules are null unless both ran
 };
 StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
                                const Followed& what, const Tolerances& tolerances, bool shadow);
 
-// Folders of two pipelines of one program: each by itself, and, when both are right in themselves, one behind the
+// Folders of two pipelines of one program: each by itself, and, when both are correct in themselves, one after the
 // other.
 struct FolderBisection {
   TraceBisection first, second;
@@ -77,13 +77,13 @@ struct PassBisection {
   std::size_t index = 0, count = 0;  // of the pass, from 0, and of all passes
   passes::PassInvocation pass;
   Symptom symptom;
-  bool runs = false;      // before the first pass, or values were not asked for
+  bool runs = false;      // before the first pass, or values were not requested
   bool unstable = false;  // the pass gives another program each time
   // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
   std::vector<std::pair<std::string, std::string>> passed_by;
   const ir::Module* before = nullptr;
   const ir::Module* after = nullptr;  // null: the pass fails
-  // The rewrite that brings the symptom, from 1; 0: the pass counts none, or the symptom is there without any.
+  // The rewrite responsible for the symptom, from 1; 0: the pass counts none, or the symptom appears without any.
   std::int64_t rewrite = 0, rewrites = 0;
   std::string rewrite_text;
   const ir::Module* without = nullptr;  // with the rewrites before this one
@@ -105,8 +105,8 @@ struct KernelBisection {
   std::vector<std::string> refused;    // that the JIT does not compile
   bool alone = false;                  // it is wrong when all others are evaluated
   std::string difference;
-  // Schedule: a step of it is wrong on the evaluator. Code: the steps are right, and what is made of one is not; step
-  // 0: of the kernel as it is. Unknown: neither shows it.
+  // Schedule: a step of it is wrong on the evaluator. Code: the steps are right, and the code for one is not; step
+  // 0: for the unscheduled kernel. Unknown: neither shows it.
   enum class Part { Unknown, Schedule, Code } part = Part::Unknown;
   std::size_t step = 0;  // from 1
   std::vector<schedule::Step> steps;
@@ -114,13 +114,13 @@ struct KernelBisection {
   const ir::PrimFunc* with = nullptr;
 };
 
-// `question.passes` are applied first; what the program is asked for is its values.
+// `question.passes` are applied first; the program is checked for its values.
 KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question,
                                const BisectProgress& progress = {});
 std::string to_string(const KernelBisection& b);
 std::string to_json(const KernelBisection& b);
 
-// Several lines, without the last line's end.
+// Several lines, without the last line break.
 std::string to_string(const TraceBisection& b, std::string_view folder);
 std::string to_string(const FolderBisection& b, std::string_view first, std::string_view second);
 std::string to_json(const FolderBisection& b);

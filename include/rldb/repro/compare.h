@@ -1,10 +1,10 @@
-// Two programs on the same inputs, side by side at binding grain: which tensor is the first that differs, whether what
-// it was computed from agreed, and whether the difference reaches the result.
+// Two programs on the same inputs, side by side at binding grain: which tensor is the first that differs, whether its
+// inputs agreed, and whether the difference reaches the result.
 //
-// Tensors of the two runs are matched by what they hold, by provenance, by name, and by what computed them; names and
+// Tensors of the two runs are matched by contents, by provenance, by name, and by what computed them; names and
 // kernels may change between versions, and a tensor of one side need not exist on the other (fused, folded, inlined).
-// The search starts at the part of the result that differs and goes back along what was read, so that a temporary that
-// only one side has is not taken for a difference. Users: validate, bisect, the commands.
+// The search starts at the part of the result that differs and follows the reads backwards, so that a temporary that
+// only one side has is not mistaken for a difference. Users: validate, bisect, the commands.
 #pragma once
 
 #include "rldb/repro/tensor_difference.h"
@@ -13,7 +13,7 @@
 
 namespace rldb::repro {
 
-// One program with what runs it.
+// One program with its engine.
 struct Program {
   const ir::Module* module = nullptr;
   std::string executable;  // a file, in place of a module
@@ -21,15 +21,15 @@ struct Program {
   std::vector<runtime::Value> args;
   session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator
   std::string label;                               // "before FuseOps"
-  std::size_t outputs = 0;                         // so many of the last arguments are written to: they are the result
+  std::size_t outputs = 0;                         // this many of the last arguments are outputs: they are the result
 };
 
-// What the differing tensor was computed from.
+// An input of the differing tensor.
 struct ComparedInput {
   std::string name;
-  bool agrees = false;       // the other side holds the same
+  bool agrees = false;       // the other side has the same value
   bool shared = false;       // the call that reads it writes to its memory
-  bool overwritten = false;  // it was right when it was computed, and was written over before it was read
+  bool overwritten = false;  // it was right when computed, and was overwritten before it was read
   std::string writer;        // the tensor that was written there, and by what
   std::string writer_callee;
   std::string storage;  // of the two; empty: their own memory
@@ -51,50 +51,50 @@ struct FirstDifference {
 // Both results against a run of the first program in float64: is the difference more than another order of summing?
 struct Shadow {
   enum class Verdict { Rounding, FirstIsOff, SecondIsOff, CannotTell } verdict = Verdict::CannotTell;
-  std::string why;                  // it cannot be told
+  std::string why;                  // why it is not known
   double error_a = 0, error_b = 0;  // the largest
 };
 std::string to_string(const Shadow& s);
 
 struct Comparison {
   enum class Verdict { Equal, Differs, CannotTell } verdict = Verdict::CannotTell;
-  std::string why;                         // it cannot be told
+  std::string why;                         // why it is not known
   std::optional<TensorDifference> result;  // of the results
   std::optional<FirstDifference> first;    // may be there although the results agree
-  std::optional<Shadow> shadow;            // when it was asked for, and the results differ
-  bool results_only = false;               // a side ran on the Relay VM, which tells of no variables
+  std::optional<Shadow> shadow;            // when requested, and the results differ
+  bool results_only = false;               // a side ran on the Relay VM, which does not report variables
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 
-// Copies are made of the arguments: what a program writes to them is not seen by the other.
+// The arguments are copied: what one program writes to them is not seen by the other.
 Trace record(session::Session& session, const Program& program);
-// By a recorder of one's own.
+// With a separate recorder.
 Trace record(session::Session& session, const Program& program, Recorder& recorder);
-// What the copies of one run may take.
+// Limit on the memory of one run's copies.
 std::size_t memory_for_copies();
 // The binding-grain comparison of two runs.
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
-// `shadow`: a difference is looked at in float64.
+// `shadow`: a difference is checked in float64.
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow = false);
 
-// What both sides take. Values are made up where no text gives them.
+// The inputs of both sides. Values are generated where no text gives them.
 struct ComparedInputs {
-  std::vector<session::Argument> arguments;  // symbolic dims that nobody set have the default
-  // They differ from each other: rising in the order of the parameters, and falling. Empty: there are not two, or they
-  // cannot.
+  std::vector<session::Argument> arguments;  // symbolic dims that are not set have the default
+  // Distinct symbolic dims: rising in the order of the parameters, and falling. Empty: there are not two, or they
+  // cannot be distinct.
   std::vector<session::Argument> apart, falling;
 };
 // For a function of the session's program. `texts`: as of Session::arguments. None: diagnosed.
 std::optional<ComparedInputs> compared_inputs(session::Session& session, std::string_view function,
                                               std::span<const std::string> texts, source::Diagnostics& out);
-// On `apart`, where a dim that is taken for another shows, if `a` runs on both of these (a program whose dims have to
-// be equal without saying so would read outside of the smaller one); else on `arguments`, which in the end is what they
-// were compared on.
+// On `apart`, where confusing two dims shows, if `a` runs on both of these (a program whose dims must
+// be equal without saying so would read out of bounds of the smaller one); else on `arguments`, which in the end holds
+// what they were compared on.
 Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
                    const Tolerances& tolerances, bool shadow = false);
 
-// Several lines, without the last line's end: what a user reads. `a` and `b`: what the sides are called.
+// Several lines for the user, without the last line break. `a` and `b`: the names of the sides.
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b);
 std::string to_json(const Comparison& c);
 // `lv3` of `main`, computed by `matmul` ...: one line.

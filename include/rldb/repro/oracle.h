@@ -1,5 +1,5 @@
-// The fault of a program that goes through a pipeline, as a symptom that can be told from another: bisection
-// looks for the step that brings it, reduction keeps it.
+// The fault of a program that goes through a pipeline, as a symptom that can be told from others: bisection
+// looks for the step that causes it, reduction preserves it.
 //
 // A symptom is its kind, the pass that it shows in, and the diagnostic or error; its text (values, names) may change
 // while a program shrinks. Users: bisect, reduce, the commands.
@@ -17,8 +17,8 @@ namespace rldb::repro {
 
 std::optional<OracleKind> parse_oracle(std::string_view word);
 
-// What a run on the machine holds: the bytes of the storages and tensors that its instructions allocated and that are
-// alive at once. Arguments and constants are not counted, nor is what a kernel or a packed function takes for itself.
+// Memory held by a run on the machine: the bytes of the storages and tensors that its instructions allocated and that
+// are alive at once. Arguments and constants are not counted, nor is memory of a kernel or a packed function itself.
 struct MemoryUse {
   std::size_t bytes = 0;
   std::string place;  // the variable after which it is held, and its function
@@ -27,30 +27,30 @@ struct MemoryUse {
 std::optional<MemoryLimit> parse_memory_limit(std::string_view text);  // `64K`, `1.5x`
 std::string to_string(const MemoryLimit& limit);
 
-// Runs a command on a file with this text: its exit code. None: a signal ended it, or it could not be started.
+// Runs a command on a file with this text: its exit code. nullopt: a signal ended it, or it could not be started.
 std::optional<int> run_test_command(const std::string& command, std::string_view text);
 
 struct Question {
   OracleKind kind = OracleKind::Any;
   std::string passes;  // the pipeline
   std::string function = "main";
-  std::vector<std::string> inputs;       // as texts; the others are made up
+  std::vector<std::string> inputs;       // as texts; the others are generated
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
   MemoryLimit memory;                    // Memory
   Tolerances tolerances;
 };
 
-// Kinds of symptoms: what is wrong with the result, or with the pass that should have given it.
+// Kinds of symptoms: what is wrong with the result, or with the pass that should have produced it.
 inline constexpr std::string_view kValues = "values";
 inline constexpr std::string_view kNan = "nan";
 inline constexpr std::string_view kFails = "diagnostic";
 inline constexpr std::string_view kInternal = "internal error";
-inline constexpr std::string_view kSignal = "signal";  // of a child process that was asked
+inline constexpr std::string_view kSignal = "signal";  // of a child process that was run
 inline constexpr std::string_view kCommand = "command";
 inline constexpr std::string_view kMemory = "memory";
 
-// A message without what is about one program only: quoted names but for operators', and numbers.
+// A message without the parts specific to one program: quoted names other than operators', and numbers.
 std::string form_of(std::string_view message);
 
 struct Symptom {
@@ -58,35 +58,35 @@ struct Symptom {
   std::string pass;  // that fails
   std::string id;    // of the diagnostic or error; the place of an internal error; the signal
   std::string text;  // for the reader
-  std::string form;  // of the diagnostic or error: what it says but for the names and numbers of this program
-  std::size_t bytes = 0, limit = 0;  // kMemory: what is held, and what may be
+  std::string form;  // of the diagnostic or error: its text without the names and numbers of this program
+  std::size_t bytes = 0, limit = 0;  // kMemory: bytes held, and the limit
   bool is_failure() const { return kind == kFails || kind == kInternal || kind == kSignal; }
   friend bool operator==(const Symptom& a, const Symptom& b) {
     return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
   }
 };
 
-// One question, asked of many modules of a session. What it gives when the program before the first pass cannot be run
+// One question, asked of many modules of a session. If the program cannot be run before the first pass, the reason
 // is in `why`.
 class Oracle {
  public:
   Oracle(session::Session& session, const Question& question) : session_(session), question_(question) {}
 
-  // Of a program before its pipeline: its result, or the memory it takes, is the reference. False: there is none, for
+  // For a program before its pipeline: its result, or the memory it takes, is the reference. False: there is none, see
   // `why`.
   bool start(const ir::Module* module);
-  // Of a version of the program that was given to `start`. Nothing is seen either of what cannot be compared: `unseen`.
+  // For a version of the program that was given to `start`. A version that cannot be compared also has none: `unseen`.
   std::optional<Symptom> look(const ir::Module* version);
-  // All of it: the program, its pipeline, the result.
+  // Everything: the program, its pipeline, the result.
   std::optional<Symptom> ask(const ir::Module* module);
-  // One pass after the other; the symptom when one fails. `after` is null then.
+  // One pass after another; the symptom when one fails. `after` is null then.
   std::optional<Symptom> apply(const passes::PassInvocation& pass, const ir::Module* before, const ir::Module*& after);
 
-  // Passes that fail are looked for, too: that wants no values.
+  // Also looks for passes that fail: that needs no values.
   bool wants_failures() const { return question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic; }
   const std::string& why() const { return why_; }
-  // Why the values that `look` was asked about last could not be compared; empty: they were, or nobody asked for
-  // values.
+  // Why the values could not be compared in the last call of `look`; empty: they were, or values were not
+  // requested.
   const std::string& unseen() const { return unseen_; }
   const std::vector<runtime::Value>& arguments() const { return arguments_; }
   const Question& question() const { return question_; }
@@ -105,7 +105,7 @@ class Oracle {
   std::vector<runtime::Value> arguments_;
   std::vector<runtime::Value> reference_;  // leaves of the result
   std::size_t most_ = 0;                   // bytes that may be held
-  bool over_before_ = false;               // more are held before the first pass already
+  bool over_before_ = false;               // the limit is exceeded already before the first pass
 };
 
 }  // namespace rldb::repro

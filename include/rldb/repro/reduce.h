@@ -1,9 +1,9 @@
 // The smallest program with the same symptom.
 //
-// Moves that know the IR make candidates; each is well-formed and typed before it is tried, and is tried in a child
+// Moves that know the IR generate candidates; each is well-formed and typed before it is tried, and is tried in a child
 // process with limits of time and memory, several at once. The first of them, in their order, that shows the symptom is
-// what the next moves start from: the result is the same on every run. Big steps come before small ones (passes, cuts
-// of the body, halves of its bindings, single bindings, dims), and it ends where no move helps any more. Users: the
+// where the next moves start from: the result is the same on every run. Big steps come before small ones (passes, cuts
+// of the body, halves of its bindings, single bindings, dims), and it ends when no move helps any more. Users: the
 // commands.
 #pragma once
 
@@ -17,13 +17,13 @@ struct ProgramSize {
   std::size_t functions = 0;
   std::size_t bindings = 0;
   std::size_t statements = 0;  // of kernels
-  std::size_t constants = 0;   // elements of those that are no numbers
+  std::size_t constants = 0;   // elements of those that are not numbers
   std::size_t parameters = 0;  // of Relax functions
   std::size_t symbols = 0;     // symbolic dims of their signatures
   std::size_t nodes = 0;       // of kernels
-  std::size_t attributes = 0;  // of functions, and those of calls that are not their defaults
+  std::size_t attributes = 0;  // of functions, and non-default ones of calls
   std::size_t blocks = 0;      // dataflow blocks
-  std::size_t elements = 0;    // of the parameters' static dims, added up: what shrinking dims makes smaller
+  std::size_t elements = 0;    // of the parameters' static dims, summed: shrinking dims reduces it
 };
 ProgramSize size_of(ir::Context& ctx, const ir::Module* module);
 std::string to_string(const ProgramSize& s);
@@ -38,8 +38,8 @@ struct ReduceOptions {
 
 struct Reduction {
   const ir::Module* module = nullptr;  // null: there is no symptom to keep
-  std::string passes;                  // what is left of the pipeline
-  std::vector<std::string> inputs;     // that are simpler than what was made up, as texts
+  std::string passes;                  // the rest of the pipeline
+  std::vector<std::string> inputs;     // those simpler than the generated ones, as texts
   Symptom symptom;
   std::string why;
   ProgramSize before, after;
@@ -49,6 +49,6 @@ struct Reduction {
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
-std::string to_json(const Reduction& r);  // but for the module
+std::string to_json(const Reduction& r);  // without the module
 
 }  // namespace rldb::repro

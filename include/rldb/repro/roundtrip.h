@@ -1,4 +1,4 @@
-// Round trip: print a module, read that text again, compare. What `check --roundtrip` and the conformance runs ask.
+// Round trip: print a module, read that text again, compare. For `check --roundtrip` and the conformance runs.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rldb::repro {
 
-// Of the session's current module, constants included. Empty: parse(print(m)) equals m and prints the same bytes.
+// Of the session's current module, including constants. Empty: parse(print(m)) equals m and prints the same bytes.
 // Diagnostics of the second reading go to `out`.
 std::string roundtrip(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out);
 

@@ -1,8 +1,8 @@
-// What a run shows that no correct program does: memory read after it was given to another tensor, or before anything
-// was written there, the first NaN or infinity that came out of finite numbers, an access out of bounds, and integers
-// that do not fit into their dtype.
+// Faults that a run reveals and no correct program has: memory read after it was given to another tensor, or before
+// anything was written there, the first NaN or infinity computed from finite numbers, an access out of bounds, and
+// integers that do not fit into their dtype.
 //
-// The first three are read off a run that was written down. For the others kernels run on the evaluator, and for
+// The first three are read off a recorded run. For the others kernels run on the evaluator, and for
 // integers each is stepped through on copies first. Users: run, bisect.
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace rldb::repro {
 
-// `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the word that is none of them.
+// `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the first word that is not one of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
 std::string to_string(const Sanitizers& which);
 
 struct Finding {
-  // Storage: read after it was written over. Shared: the kernel that reads it writes to its memory.
+  // Storage: read after being overwritten. Shared: the kernel that reads it writes to its memory.
   enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow } kind{};
   std::string function;
-  std::string reader;         // the tensor that is being computed, or "return"
+  std::string reader;         // the tensor being computed, or "return"
   std::string reader_callee;  // by this
   std::string text;           // its binding
-  std::string tensor;         // what is read (Nan: what is computed)
+  std::string tensor;         // the tensor that is read (Nan: that is computed)
   std::string writer;         // Storage: the other tensor, what wrote it and the binding of that
   std::string writer_callee;
   std::string writer_text;
@@ -37,9 +37,9 @@ struct Finding {
   std::string writer_allocation;
   std::vector<std::int64_t> element;  // Nan; Overflow: that is written
   double value = 0;
-  std::string statement;  // Overflow: the expression; Bounds: what the engine says
+  std::string statement;  // Overflow: the expression; Bounds: the engine's message
   std::string dtype;      // Overflow
-  std::string number;     // Overflow: what it would have been
+  std::string number;     // Overflow: the exact value
   bool is_about_storage() const { return (kind == Kind::Storage || kind == Kind::Shared) && !storage.empty(); }
 };
 

@@ -1,5 +1,5 @@
-// What a user says about a comparison: how near is equal, which fault is looked for, what is watched for. Plain data,
-// for command lines and sessions, which need not know what works by it.
+// A user's settings for a comparison: the tolerance, the fault to look for, the checks to make. Plain data,
+// for command lines and sessions, which need not know the code that uses it.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ struct Tolerance;
 namespace rldb::repro {
 
 struct Tolerances {
-  std::optional<double> atol;  // what was given holds for each dtype
+  std::optional<double> atol;  // if given, applies to every dtype
   std::optional<double> rtol;
-  std::optional<std::uint64_t> ulp;  // so many units in the last place are equal too
-  bool exact = false;                // bit by bit, but for the bits of a NaN
-  // Of one dtype: what was given, else the dtype's own.
+  std::optional<std::uint64_t> ulp;  // this many units in the last place also count as equal
+  bool exact = false;                // bit by bit, except for the bits of a NaN
+  // For one dtype: the given value, else the dtype's own.
   runtime::Tolerance of(runtime::DType dtype) const;
 };
 
 enum class OracleKind : std::uint8_t {
   Any,         // values, or a pass that fails
-  Values,      // the result is another one than before the first pass, or than the expected one
-  Nan,         // the result holds a NaN or an infinity that it did not hold before the first pass
-  Diagnostic,  // a pass refuses the program, or what it leaves does not verify
+  Values,      // the result differs from that before the first pass, or from the expected one
+  Nan,         // the result contains a NaN or an infinity that was not there before the first pass
+  Diagnostic,  // a pass rejects the program, or its result does not verify
   Memory,      // a run holds more memory than a limit
-  Command,     // a command that is given the module's file says so by exit code 0
+  Command,     // a command that is given the module's file reports it by exit code 0
 };
 
-// Of Memory: so many bytes; or, of 0, so many times what the program holds before its first pass.
+// Of Memory: this many bytes; or, if 0, this multiple of the program's memory before its first pass.
 struct MemoryLimit {
   std::size_t bytes = 0;
   double times = 1;

@@ -1,6 +1,6 @@
 // How two values differ: the first element, how many, by how much, and where NaN and infinity are on one side only.
 //
-// The tolerance of a tensor goes by its dtype unless one was given: a float16 result of two correct programs differs by
+// A tensor's tolerance depends on its dtype unless one was given: a float16 result of two correct programs differs by
 // more than a float64 result. Integers and bools have to be equal. Users: compare, bisect, the sanitizers.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace rldb::repro {
 
-// Of a float in the last place of its dtype; infinity and NaN have none.
+// Units in the last place of a float of its dtype; infinity and NaN have none.
 std::optional<std::uint64_t> ulp_distance(double a, double b, runtime::DType dtype);
 
 struct TensorDifference {
@@ -27,13 +27,13 @@ struct TensorDifference {
   std::int64_t total = 0;
   double max_abs = 0;  // over the elements that are finite on both sides
   double max_rel = 0;
-  std::uint64_t max_ulp = 0;          // 0 for what has none
+  std::uint64_t max_ulp = 0;          // 0 if not defined
   std::int64_t nan_a = 0, nan_b = 0;  // elements that are NaN on this side only
   std::int64_t inf_a = 0, inf_b = 0;
   runtime::DType dtype;
 };
 
-// The first difference; nullopt: the values agree. `a` is the reference that the relative error is taken of.
+// The first difference; nullopt: the values agree. `a` is the reference for the relative error.
 std::optional<TensorDifference> difference(const runtime::Value& a, const runtime::Value& b, const Tolerances& t);
 // One line: `[0, 2] is 3 against 4; 5 of 12 elements differ, by at most 1 (abs), ...`. The first side comes first.
 std::string to_string(const TensorDifference& d);

@@ -1,9 +1,9 @@
-// A run written down: every tensor that was computed, when, by what, from what, and what it held then.
+// The record of a run: every tensor that was computed, when, by what, from what, and its contents then.
 //
-// An event is a tensor at the moment it was computed: a parameter, what a binding was bound to, or what a kernel wrote
-// to the tensor it was given (lowered code). Names that are given to it later (`lv = alloc`) are added to the event.
-// A read refers to an earlier event; when the memory holds something else by then, the reading says so and by whom it
-// was written over. Users: compare, the sanitizers.
+// An event is a tensor at the moment it was computed: a parameter, the value of a binding, or a kernel's output
+// in the tensor it was given (lowered code). Names that it gets later (`lv = alloc`) are added to the event.
+// A read refers to an earlier event; if the memory holds something else by then, the reading records it and who
+// overwrote it. Users: compare, the sanitizers.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ namespace rldb::repro {
 inline constexpr std::size_t kNoEvent = std::size_t(-1);
 
 struct Reading {
-  std::string name;              // of the variable, or what was written there
+  std::string name;              // of the variable, or of what was written there
   std::size_t event = kNoEvent;  // that computed it
-  bool overwritten = false;      // it held something else when it was read
+  bool overwritten = false;      // its contents had changed when it was read
   bool unwritten = false;        // nothing had been written there
   bool shared = false;           // the call that reads it writes to its memory, by another parameter that may not alias
   std::size_t writer = kNoEvent;  // the event of another tensor that was written to its memory in between
@@ -31,10 +31,10 @@ struct Event {
   std::string function;
   const ir::Binding* binding = nullptr;  // null: a parameter, or an instruction
   std::string instruction;               // of an executable, that computed it; empty: a parameter, or a binding
-  std::vector<std::string> names;        // of variables that stand for it
+  std::vector<std::string> names;        // of variables that refer to it
   std::string callee;                    // kernel, operator or function; empty: none
-  std::string storage;                   // name of the storage that it lies in; empty: its own memory
-  std::string allocation;                // the name under which its memory was allocated in it
+  std::string storage;                   // name of its storage; empty: its own memory
+  std::string allocation;                // the name of its allocation in that storage
   std::vector<Reading> inputs;
   runtime::Value value;  // a copy
   const std::string& name() const { return names.front(); }
@@ -45,19 +45,19 @@ struct Trace {
   std::vector<Event> events;     // in the order they ended in
   std::vector<Reading> results;  // the tensors of the result, in order
   runtime::Value result;         // a copy
-  std::string error;             // it did not run to its end, for this reason
+  std::string error;             // the reason why it did not run to its end
   std::string error_function;    // where
   const ir::Binding* error_binding = nullptr;
   std::string error_instruction;  // of an executable
   runtime::ErrorKind error_kind{};
-  bool results_only = false;  // of a run on the Relay VM, which tells of no variables
+  bool results_only = false;  // of a run on the Relay VM, which does not report variables
   std::string incomplete;     // why events are missing; empty: none are
 };
 
-// The evaluator tells it what happens; who runs an executable (repro/compare/executable.cc) does it by `..._named`.
+// Called by the evaluator as things happen; for an executable, repro/compare/executable.cc calls `..._named`.
 class Recorder : public eval::Watcher {
  public:
-  // Copies of more than so many bytes are not kept: the trace is incomplete from there on.
+  // Copies beyond this many bytes are not kept: the trace is incomplete from there on.
   explicit Recorder(std::size_t max_bytes);
   ~Recorder() override;
   void enter(std::string_view name, const ir::Function* f, runtime::PackedArgs args) override;
@@ -72,7 +72,7 @@ class Recorder : public eval::Watcher {
   void enter_named(std::string_view name, std::span<const std::string> parameters, runtime::PackedArgs args);
   void begin_named(std::string instruction);
   void bound_named(const std::string& variable, const runtime::Value& value);
-  // The result is what these hold: the function was given tensors to write to.
+  // The result is in these: the function was given tensors to write to.
   void results_are(runtime::PackedArgs outputs);
   Trace take();
 

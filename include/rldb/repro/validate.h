@@ -1,4 +1,4 @@
-// Validation of a pass: the module before and after, run on the same made-up inputs at boundary dims, must agree.
+// Validation of a pass: the module before and after, run on the same generated inputs at boundary dims, must agree.
 //
 // Both sides run twice: on the evaluator as they are, so that a fault of one of the lowering passes cannot hide on both
 // sides, and on the machine, lowered and (engine jit) compiled.
@@ -14,9 +14,9 @@ namespace rldb::repro {
 struct Validation {
   std::string difference;             // the first one: function, dims, where and both values; empty: none was seen
   bool over_nothing = false;          // values differ, and the tensors of the program have no elements
-  std::vector<std::string> compared;  // functions that ran to their ends on both sides, at one choice of dims at least
+  std::vector<std::string> compared;  // functions that ran to the end on both sides, for at least one choice of dims
   std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be made up)`
-  std::vector<std::string> in_part;   // of `compared`, what ran in one of the two ways only, with the reason
+  std::vector<std::string> in_part;   // of `compared`, those that ran in only one of the two ways, with the reason
 };
 
 // Runs every public Relax function of `before` that has a namesake in `after`, with symbolic dims 1, 2, 7, 16, 17 and 0

@@ -1,7 +1,7 @@
-// Packed functions of TVM's runtime: orders (`tvm.contrib.sort`), collectives (`runtime.disco`) of one worker, the
-// caches of keys and values of a decoder, the state of recurrent layers.
+// Packed functions of TVM's runtime: sorting (`tvm.contrib.sort`), collectives (`runtime.disco`) of one worker, the
+// key-value caches of a decoder, the state of recurrent layers.
 //
-// Orders are stable; NaN comes after all numbers, and in front of them in descending order. The axis may count from
+// Sorting is stable; NaN comes after all numbers, and before them in descending order. The axis may count from
 // the end. Tensors are of any number type.
 // Users: session (registers them by bytecode/runtime_function.def).
 #pragma once
@@ -14,10 +14,10 @@ namespace rldb::runtime {
 Result<Value> contrib_sort(PackedArgs args);
 // (data, out, axis, is_ascend): the indices in order, in any number type.
 Result<Value> contrib_argsort(PackedArgs args);
-// (data, valid_count, out, axis, is_ascend): only the first valid_count elements of each row are put in order; the
+// (data, valid_count, out, axis, is_ascend): only the first valid_count elements of each row are sorted; the
 // indices of the others stay as they are.
 Result<Value> contrib_argsort_nms(PackedArgs args);
-// (data, out..., k, axis, ret_type, is_ascend): ret_type says which outputs there are: "values", "indices", "both".
+// (data, out..., k, axis, ret_type, is_ascend): ret_type selects the outputs: "values", "indices", "both".
 Result<Value> contrib_topk(PackedArgs args);
 
 // The number of this worker as a shape: 0.
@@ -38,20 +38,20 @@ Result<Value> disco_send_to_next_group(PackedArgs args);
 Result<Value> disco_receive(PackedArgs args);
 Result<Value> disco_receive_from_prev_group(PackedArgs args);
 
-// A cache is a tuple: its memory, and the number of rows that are filled. (first rows, shape reserved, fill count)
+// A cache is a tuple: its memory, and the number of filled rows. (first rows, shape reserved, fill count)
 Result<Value> kv_cache_create(PackedArgs args);
-// (cache, rows): the cache. Memory doubles when it does not suffice.
+// (cache, rows): the cache. The memory is doubled when it is too small.
 Result<Value> kv_cache_append(PackedArgs args);
 Result<Value> kv_cache_update(PackedArgs args);
-// (cache, shape): a view of what is filled.
+// (cache, shape): a view of the filled rows.
 Result<Value> kv_cache_view(PackedArgs args);
 // (tuple of caches) and (tuple of caches, n)
 Result<Value> kv_cache_clear(PackedArgs args);
 Result<Value> kv_cache_pop(PackedArgs args);
 
-// The paged cache: a tuple too, of pages that sequences share (docs/runtime.md). What it cannot do is an error that
-// says so.
-// (what TVM's constructor takes; the functions for a GPU, from the 14th argument on, are not called)
+// The paged cache: also a tuple, of pages that sequences share (docs/runtime.md). Unsupported operations are errors
+// that name them.
+// (arguments as of TVM's constructor; the functions for a GPU, from the 14th argument on, are not called)
 Result<Value> paged_cache_create(PackedArgs args);
 // Sequences of a paged cache, or of the state of recurrent layers.
 Result<Value> kv_state_clear(PackedArgs args);            // (state)
@@ -76,7 +76,7 @@ Result<Value> kv_cache_cross_attention(PackedArgs args);  // (cache, layer, scal
 Result<Value> kv_cache_append_latent(PackedArgs args);    // (cache, layer, latent rows): the cache
 Result<Value> kv_cache_merge_attention(PackedArgs args);  // (cache, out, log, other out, other log): (out, log)
 
-// The state of recurrent layers, with a history that steps can be taken back in.
+// The state of recurrent layers, with a history for undoing steps.
 // (layers, sequences, steps of history, functions that read, functions that write, tuple of initial states)
 Result<Value> rnn_state_create(PackedArgs args);
 Result<Value> rnn_state_get(PackedArgs args);        // (state, layer, number, out): of the sequences of the forward

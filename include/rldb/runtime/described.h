@@ -1,5 +1,5 @@
-// Described: an object that says itself what it is, for kinds of values that this room knows nothing of.
-// `describe` and `format_value` ask it. Implemented by relay/vm (values of algebraic data types).
+// Described: an object that describes itself, for kinds of values unknown to this room.
+// Used by `describe` and `format_value`. Implemented by relay/vm (values of algebraic data types).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace rldb::runtime {
 class Described {
  public:
   virtual ~Described() = default;
-  // On one line, cut behind about `width` characters. Empty: there is nothing better than what its kind says.
+  // On one line, cut after about `width` characters. Empty: nothing more specific than the name of its kind.
   virtual std::string description(std::size_t width) const = 0;
 };
 

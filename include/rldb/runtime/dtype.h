@@ -55,7 +55,7 @@ struct DType {
   bool is_uint() const { return code == TypeCode::UInt; }
   bool is_bool() const { return code == TypeCode::Bool; }
   bool is_integral() const { return is_int() || is_uint() || is_bool(); }
-  // Any floating format, the narrow ones included.
+  // Any floating format, including the narrow ones.
   bool is_float() const {
     return code == TypeCode::Float || code == TypeCode::BFloat || is_float8() || is_narrow_float();
   }

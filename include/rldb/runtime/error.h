@@ -1,7 +1,7 @@
 // Error: why a program stopped by itself (a violated shape, a failed assert, a bad argument, no memory).
 //
-// Data, not text alone: tools ask for the kind; the fields name the symbol that a shape violation is about, so that
-// the debugger can point at the slot. The machine adds where it happened (vm::Fault); rendering is the ui's.
+// Data, not just text: tools query the kind; the fields name the symbol that a shape violation is about, so that
+// the debugger can point at the slot. The machine adds where it happened (vm::Fault); rendering is left to the ui.
 #pragma once
 
 #include <cstdint>

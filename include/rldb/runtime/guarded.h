@@ -1,5 +1,5 @@
-// Guarded storage: for code that does not test its accesses. While it is on, each new Storage lies between pages that
-// nobody may touch, its end as close to the page behind it as its alignment permits, and the bytes between hold a known
+// Guarded storage: for code that does not check its accesses. While it is on, each new Storage lies between pages that
+// nobody may touch, its end as close to the following page as its alignment permits, and the bytes between hold a known
 // pattern. A wild access is then a signal, or is found by `intact`. Used by session (on and off), codegen/llvm (intact
 // at the end of an unchecked call).
 #pragma once
@@ -11,10 +11,10 @@ namespace rldb::runtime {
 bool guarded_storage();
 void set_guarded_storage(bool on);
 
-// Nobody has written next to it. True of storage that is not guarded.
+// Whether the bytes around it are unchanged. True for storage that is not guarded.
 bool intact(const Storage& storage);
 
-// For Storage alone: zeroed memory, null when the system has no more; and the way back, false when it was not guarded.
+// Only for Storage: zeroed memory, null when the system has no more; and its release, false when it was not guarded.
 std::byte* map_guarded(std::size_t bytes);
 bool unmap_guarded(std::byte* data, std::size_t bytes);
 

@@ -2,7 +2,7 @@
 //
 // KernelSignature is what a call must satisfy: it is made once from a PrimFunc (codegen or eval), and `bind_arguments`
 // checks a call against it and computes the values of the symbolic variables. The code itself is reached through
-// KernelCode, which gets bare pointers and variable values and cannot fail on shapes any more.
+// KernelCode, which gets bare pointers and variable values and can no longer fail on shapes.
 // KernelTable is filled by the session (JIT, eval, or object code of an executable); the machine only calls.
 #pragma once
 
@@ -62,7 +62,7 @@ struct KernelParam {
   std::vector<DimExpr> shape;  // tensors only
   int variable = -1;           // scalars: the variable they define (integers), else -1
   bool opaque = false;         // a bare T.handle: passed through unchecked (its data pointer)
-  // A tensor that is written, and perhaps not at each element: where its memory was used before, it has to be cleared.
+  // A tensor that is written, but perhaps not at each element: where memory is reused, it has to be cleared first.
   bool may_leave_unwritten = false;
 };
 
@@ -82,12 +82,12 @@ union KernelWord {
   double floating;
 };
 
-// What a checked kernel says when it stops: filled by the code, turned into an Error by the caller. A kernel that
+// The report of a checked kernel that stops: filled by the code, turned into an Error by the caller. A kernel that
 // returns a scalar and ends well leaves its word in values[0]: an integer, or the bits of a double.
 struct KernelFault {
   std::int64_t code = 0;        // 0: none; index + 1 into KernelCode::fault_texts otherwise
-  std::int64_t values[8] = {};  // indices and loop variables, as the text's `{}` places want
-  std::int64_t noted = 0;       // nonzero: it wrote a number of those that it was to look for
+  std::int64_t values[8] = {};  // indices and loop variables, for the `{}` places of the text
+  std::int64_t noted = 0;       // nonzero: it wrote one of the numbers that it was to look for
 };
 // The value behind that word, null when the signature has no result.
 Value result_of(const KernelSignature& signature, const KernelFault& done);
@@ -95,24 +95,24 @@ Value result_of(const KernelSignature& signature, const KernelFault& done);
 // The bare entry. Returns nonzero when `fault` was filled.
 using KernelEntry = std::int32_t (*)(const KernelWord* params, const std::int64_t* variables, KernelFault* fault);
 
-// Numbers that catchpoints look for in what kernels write.
+// Numbers that catchpoints look for in the outputs of kernels.
 enum class NumericEvent : std::uint8_t { NaN, Inf, Denormal };
 using NumericEvents = std::uint8_t;  // a set of them
 constexpr NumericEvents bit(NumericEvent e) { return NumericEvents(1u << unsigned(e)); }
-// The least normal number of a floating-point format; what is closer to zero is denormal.
+// The least normal number of a floating-point format; anything closer to zero is denormal.
 double smallest_normal(DType t);
 
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const KernelSignature& signature() const = 0;
-  // Does now what the first run would do once (compiling); a run reports what goes wrong here.
+  // Does now what the first run would otherwise do (compiling); a run reports errors from here.
   virtual void prepare() {}
-  // Runs with arguments that bind_arguments has accepted. The scalar that it returns, null when it returns none.
+  // Runs with arguments that bind_arguments has accepted. Returns the kernel's scalar result, null if it has none.
   virtual Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) = 0;
-  // Runs from now on look for these numbers among those that they write, if the kernel can do so for (nearly) nothing.
+  // From now on, runs look for these numbers among those that they write, if the kernel can do so at (nearly) no cost.
   virtual void look_for(NumericEvents) {}
-  // False: the last run wrote none of them. True: perhaps it did. Nothing: the kernel did not look.
+  // False: the last run wrote none of them. True: perhaps it did. nullopt: the kernel did not look.
   virtual std::optional<bool> may_have_written() const { return std::nullopt; }
 };
 
@@ -120,7 +120,7 @@ class Kernel {
 // argument, the dimension, the symbol, its value and what bound it.
 Result<support::Unit> bind_arguments(const KernelSignature& signature, PackedArgs args,
                                      std::vector<std::int64_t>& variables);
-// bind_arguments + run. What the machine calls.
+// bind_arguments + run. Called by the machine.
 Result<Value> call_kernel(Kernel& kernel, PackedArgs args);
 
 class KernelTable {

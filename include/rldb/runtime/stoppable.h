@@ -1,4 +1,4 @@
-// Long loops of functions that a running program calls (orders, distinct elements): cancelled work ends them with an
+// Long loops of functions that a running program calls (sorting, distinct elements): cancellation ends them with an
 // error. An exception carries it out of the loop (a comparison within a sort has no other way) and no further: machine
 // code that calls such a function must see none. Users: runtime, vm.
 #pragma once
@@ -15,7 +15,7 @@ namespace detail {
 struct Stopped {};
 }  // namespace detail
 
-// Asked in each round of a loop; looks at the flag now and then.
+// Called in each round of a loop; checks the flag now and then.
 class Watch {
  public:
   void look() {
@@ -27,7 +27,7 @@ class Watch {
   unsigned rounds_ = 0;
 };
 
-// What `work(watch)` gives, or that it was interrupted in `what`.
+// The result of `work(watch)`, or the error that it was interrupted in `what`.
 template <class Work>
 auto stoppable(const char* what, Work&& work) -> decltype(work(std::declval<Watch&>())) {
   Watch watch;

@@ -13,11 +13,11 @@ namespace rldb::runtime {
 enum class BoolCode { Own, OneBit };
 
 void write_dtype(support::ByteWriter& out, DType dtype, BoolCode bools = BoolCode::Own);
-// Void, and a failed reader, for a dtype that has no name.
+// Void, and a failed reader, for an unknown dtype.
 DType read_dtype(support::ByteReader& in);
 
 void write_tensor(support::ByteWriter& out, const Tensor& tensor, BoolCode bools = BoolCode::Own);
-// Nothing, and a failed reader, for what is no tensor.
+// nullopt, and a failed reader, if this is not a tensor.
 std::optional<Ref<Tensor>> read_tensor(support::ByteReader& in);
 
 }  // namespace rldb::runtime

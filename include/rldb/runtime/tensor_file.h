@@ -1,7 +1,7 @@
 // Tensor files and tensor literals: .npy, .npz, .safetensors, and `2x3xf32=...` (docs/formats.md).
 //
-// Readers trust nothing: sizes are checked against the file before memory is asked for. Formats are told by the
-// magic bytes, never guessed. bfloat16 is read from and written to npy as uint16 only when the caller asks for
+// Readers trust nothing: sizes are checked against the file before memory is allocated. Formats are told by the
+// magic bytes, never guessed. bfloat16 is read from and written to npy as uint16 only when the caller requests
 // bfloat16 (`expected`); safetensors have it natively.
 #pragma once
 
@@ -35,7 +35,7 @@ Result<Value> parse_list(std::string_view text, DType dtype);
 // Uniform in [-1, 1) for floats, [0, 10) for ints, from a seeded generator; the same on every machine.
 Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::uint64_t seed);
 
-// Reinterprets an array that a file stored as uint16/uint8 as the narrow float that is wanted, when sizes agree.
+// Reinterprets an array that a file stored as uint16/uint8 as the requested narrow float, when sizes agree.
 Result<Value> reinterpret_as(const Value& tensor, DType dtype);
 
 }  // namespace rldb::runtime

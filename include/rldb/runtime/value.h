@@ -1,4 +1,4 @@
-// Values: what registers hold and what a user sees at the prompt.
+// Values: the contents of registers, and what a user sees at the prompt.
 //
 // A Value is two words: a tag and either an immediate or one reference. Objects are reference counted and immutable
 // except tensor data and tuple slots that the machine resets. Cloning machine state copies Values; tensor storage is
@@ -42,9 +42,9 @@ class Object : public support::RefCounted {};
 class Storage : public Object {
  public:
   static Result<Ref<Storage>> allocate(std::size_t bytes);
-  // What vm.builtin.alloc_storage asks for. A shape of one number is meant in bytes by those who plan memory, and in
-  // elements of the hinted dtype by TVM's allocator, which asks for more than is used. Here it is bytes, until the
-  // first tensor wants more than that and no more than TVM would have given.
+  // The storage requested by vm.builtin.alloc_storage. Memory planners give a shape of one number in bytes; TVM's
+  // allocator takes it in elements of the hinted dtype, and so allocates more than is used. Here it is bytes, until the
+  // first tensor needs more than that and no more than TVM would have given.
   static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint);
   ~Storage() override;
   std::byte* data() const { return data_; }
@@ -57,11 +57,11 @@ class Storage : public Object {
   bool grow_to(std::size_t bytes);  // false: it may not, or cannot
   std::byte* data_;
   std::size_t size_;
-  std::size_t most_ = 0;  // that it may grow to
+  std::size_t most_ = 0;  // limit to which it may grow
 };
 
-// Limit on the bytes that Storage may hold alive in all, so that a huge shape is an error and not a dead machine.
-// Of tensor storage. The limit is support's (`--max-memory`) unless a lower one is set for tensors alone.
+// Limit on the total bytes of live Storage, so that a huge shape is an error and does not exhaust the machine's memory.
+// The limit is support's (`--max-memory`) unless a lower one is set for tensors alone.
 std::size_t memory_limit();
 void set_memory_limit(std::size_t bytes);
 std::size_t memory_in_use();
@@ -126,7 +126,7 @@ class Value {
   Value(Ref<Function> f);
   Value(Ref<Storage> s) : Value(ValueKind::Storage, s.get()) {}
   static Value of_tuple(std::vector<Value> fields);
-  // Any other object that a packed function hands around; opaque to the machine.
+  // Any other object that a packed function passes around; opaque to the machine.
   static Value of_object(Ref<Object> o) { return Value(ValueKind::Object, o.get()); }
 
   Value(const Value& o) : kind_(o.kind_), bits_(o.bits_), object_(o.object_) {
@@ -174,11 +174,11 @@ class Value {
 class Tuple : public Object {
  public:
   explicit Tuple(std::vector<Value> fields) : fields(std::move(fields)) {}
-  ~Tuple() override;  // not by recursion: a loop can nest tuples as deep as it is long
+  ~Tuple() override;  // not recursive: a loop can nest tuples as deep as it is long
   std::vector<Value> fields;
 };
 
-// Something callable: a packed function, a bytecode function of an executable, or a closure over either.
+// A callable: a packed function, a bytecode function of an executable, or a closure over either.
 // A Function with no native code is called by the machine through `bytecode_index`.
 using PackedArgs = std::span<const Value>;
 using PackedFn = std::function<Result<Value>(PackedArgs)>;
@@ -201,7 +201,7 @@ struct FormatOptions {
   int line_width = 75;
 };
 std::string format_value(const Value& v, const FormatOptions& options = {});
-// On one line, cut short.
+// On one line, abbreviated.
 std::string format_brief(const Value& v);
 // `Tensor[(2, 3), "float32"]`, `shape(2, 3)`, `tuple(2)`: one line, no data.
 std::string describe(const Value& v);

@@ -1,8 +1,8 @@
-// Workers: the collectives of programs that several workers run (`runtime.disco.*`), and what they send each other.
-// Workers may be divided into groups of one size, consecutive numbers together; a collective is of one group or of all.
+// Workers: the collectives of programs that several workers run (`runtime.disco.*`), and their messages to each other.
+// Workers may be divided into equal groups of consecutive numbers; a collective involves one group or all.
 //
-// A program by itself is the only worker. Whoever runs a group of them in this process (session/group.h) says where
-// they meet; one group at a time, as there is one cancellation.
+// A program by itself is the only worker. Whoever runs several of them in this process (session/group.h) defines where
+// they meet; one group at a time, just as there is one cancellation.
 #pragma once
 
 #include "rldb/runtime/value.h"
@@ -16,7 +16,7 @@ enum class Collective : std::uint8_t {
   Scatter,
   Gather,
   Send,             // to a worker by its number
-  SendToNextGroup,  // to the worker of the same place there
+  SendToNextGroup,  // to the worker at the same place there
   Receive,          // from a worker by its number
   ReceiveFromPrevGroup
 };
@@ -24,9 +24,9 @@ enum class Collective : std::uint8_t {
 class Workers {
  public:
   virtual ~Workers() = default;
-  // Of the worker whose program is running now.
+  // The number of the worker whose program is running now.
   virtual std::int64_t id() const = 0;
-  // That worker has come to a collective with these arguments, the tensor for its result last.
+  // That worker has reached a collective with these arguments, the tensor for its result last.
   virtual Result<Value> meet(Collective what, PackedArgs args) = 0;
 };
 
@@ -34,10 +34,10 @@ class Workers {
 Workers* workers();
 void set_workers(Workers* group);
 
-// Is a collective of its worker's group only? By its arguments.
+// Whether a collective involves only its worker's group. Judged by its arguments.
 bool is_in_group(Collective what, PackedArgs args);
-// What a collective gives the worker at place `id` of those that take part, written to the last of its arguments.
-// `inputs` are the first arguments of all of them; of Receive, what was sent.
+// Computes the result of a collective for the worker at place `id` of the participants, in the last of its arguments.
+// `inputs` are the first arguments of all of them; for Receive, the message sent.
 Result<Value> run_collective(Collective what, std::span<const Value> inputs, std::size_t id, PackedArgs args);
 
 }  // namespace rldb::runtime

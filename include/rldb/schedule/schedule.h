@@ -1,8 +1,8 @@
 // The default schedule: PrimFunc -> PrimFunc, in named steps that are recorded.
 //
-// What comes out is TensorIR like any other: it verifies, prints, reads back, runs on eval and is stepped, and code
-// generation emits what it says (`T.vectorized`, `T.unroll`, local buffers, pragmas). Each step leaves every value as
-// it was, bit for bit: no reduction is reassociated. The result is marked `tirx.is_scheduled` and never scheduled
+// The result is ordinary TensorIR: it verifies, prints, reads back, runs on eval and can be stepped, and code
+// generation follows its annotations (`T.vectorized`, `T.unroll`, local buffers, pragmas). Each step leaves every value
+// unchanged, bit for bit: no reduction is reassociated. The result is marked `tirx.is_scheduled` and never scheduled
 // again. Users: passes (DefaultSchedule), codegen_llvm, session (`:schedule`).
 #pragma once
 
@@ -28,7 +28,7 @@ std::span<const StepInfo> step_table();
 const StepInfo& info_of(StepId id);
 
 struct Options {
-  unsigned vector_bytes = 0;  // of the vectors of the machine it is for; 0: this machine
+  unsigned vector_bytes = 0;  // of the target machine's vectors; 0: this machine
   // Only nests whose accesses are all proved to be in bounds are changed, and the result's are proved too.
   bool require_proof = true;
   bool record = false;  // the steps, each with the function after it
@@ -36,7 +36,7 @@ struct Options {
 
 struct Step {
   StepId id;
-  std::string_view block;  // the block, or the buffer that is written, that it is about
+  std::string_view block;  // the block concerned, or the buffer that is written
   const ir::PrimFunc* after;
 };
 
@@ -45,13 +45,13 @@ struct Result {
   std::vector<Step> steps;  // empty unless recorded; the last one's function is `func`
 };
 
-// A function that is scheduled already comes back as it is, without steps.
+// A function that is scheduled already is returned unchanged, without steps.
 Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options);
 
 // Bytes of this machine's vectors: 64, 32 or 16.
 unsigned host_vector_bytes();
 
-// ---- what functions and statements say to schedules and to code generation ----
+// ---- attributes of functions and statements for schedules and code generation ----
 // Rows IsScheduled, FpContract and Nontemporal of attr_name.def.
 bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 bool is_scheduled(const ir::PrimFunc* f);

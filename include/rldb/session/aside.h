@@ -1,7 +1,7 @@
-// AsideCompiler: machine code of PrimFuncs that are not of the program, beside a session.
+// AsideCompiler: machine code for PrimFuncs outside the program, beside a session.
 //
-// They are compiled as they are written (no schedule), with every access checked, whatever the session's options say,
-// and do not show in its lists. User: debug (kernels that stop themselves).
+// They are compiled as written (no schedule), with every access checked, whatever the session's options are,
+// and do not appear in its lists. User: debug (kernels that stop themselves).
 #pragma once
 
 #include <memory>

@@ -1,10 +1,10 @@
 // Group: a program run by several workers in this process, each on a machine of its own, so that programs with
 // collectives (`R.ccl.*`, tensor parallelism) can be run and stepped.
 //
-// The machines take turns: each runs until it comes to a collective, and there those that take part meet: all of them,
-// or one group of ranks (ranks that follow each other). A message is taken where it is waited for. Ranks that cannot
-// meet are an error that says where each of them is. One rank can be run again by whoever steps it (the
-// debugger): it then meets what the others brought when the group ran. Users: ui.
+// The machines take turns: each runs until it reaches a collective, where the participants meet: all of them,
+// or one group of consecutive ranks. A message is delivered where it is waited for. Ranks that cannot
+// meet are an error that tells where each of them is. One rank can be rerun under a debugger:
+// it then meets what the others brought when the group ran. Users: ui.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ class Group : public runtime::Workers {
   bool run(std::string_view function, const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
   // The results, by rank, of a run that went well.
   const std::vector<runtime::Value>& results() const { return results_; }
-  // A run that begins now outside of `run` is this rank's, and meets what the others brought in the last run.
+  // A run that begins outside `run` from now on is this rank's, and meets what the others brought in the last run.
   void be(std::size_t rank) {
     rank_ = rank;
     own_.clear();
@@ -45,10 +45,10 @@ class Group : public runtime::Workers {
   runtime::Result<runtime::Value> meet(runtime::Collective what, runtime::PackedArgs args) override;
 
  private:
-  // A collective that a rank came to with the others that take part.
+  // A collective that a rank reached, with the other participants.
   struct Meeting {
     runtime::Collective what{};
-    std::vector<runtime::Value> inputs;  // of those that take part
+    std::vector<runtime::Value> inputs;  // of the participants
     std::size_t place = 0;               // of the rank among them
   };
   struct Member;
@@ -67,14 +67,14 @@ class Group : public runtime::Workers {
   std::size_t group_size_;
   std::size_t rank_ = 0;
   bool together_ = false;                       // `run` is at work
-  bool meeting_ = false;                        // the rank is let through its collective
+  bool meeting_ = false;                        // the rank may pass its collective
   std::vector<std::vector<Meeting>> meetings_;  // by rank
   std::map<std::pair<std::size_t, std::size_t>, std::deque<runtime::Value>> messages_;  // from a rank to another
-  std::vector<std::uint64_t> own_;  // when the rank that runs alone came to each of them
+  std::vector<std::uint64_t> own_;  // when the rank that runs alone reached each of them
   std::vector<runtime::Value> results_;
 };
 
-// The `--input` texts of one rank: `x@1=...` is for parameter x of rank 1 alone, in place of an `x=...` for all.
+// The `--input` texts of one rank: `x@1=...` is for parameter x of rank 1 alone, instead of an `x=...` for all.
 // A rank that the group does not have is diagnosed.
 std::optional<std::vector<std::string>> inputs_of_rank(std::span<const std::string> texts, std::size_t rank,
                                                        std::size_t ranks, Diagnostics& out);

@@ -1,4 +1,4 @@
-// Options of a session: what `:set` and the common flags change. Plain data.
+// Options of a session: those changed by `:set` and the common flags. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ std::string_view to_string(Engine engine);
 
 struct Options {
   Engine engine = Engine::Jit;
-  std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels that have one of their own: Jit or Eval
+  std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
   bool fast_math = false;                                     // --fp=fast
   bool check_bounds = true;    // --no-check-bounds: wild accesses are a signal or found too late
-  bool trust_kernels = false;  // --trust-kernels: run machine code that an executable brings
+  bool trust_kernels = false;  // --trust-kernels: run machine code stored in an executable
   std::string kernels_file;    // --kernels: a module that has the kernels of an executable
   bool isolate = false;        // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;
   std::string cache_dir;  // kernels on disk; empty: memory only
   std::uint64_t seed = 0;
-  std::int64_t default_dim = 4;              // for symbolic dims that nobody gave
+  std::int64_t default_dim = 4;              // for symbolic dims that are not set
   std::map<std::string, std::int64_t> dims;  // --dim n=7
   bool verify_each = true;
-  std::uint64_t eval_statements = 0;  // limit of a run on the evaluator; 0: none
+  std::uint64_t eval_statements = 0;  // limit on a run on the evaluator; 0: none
   runtime::Tolerance tolerance;
   ir::PrintOptions print;
 };

@@ -1,8 +1,8 @@
-// Session: one program being looked at: its texts, the versions of its module, what was built from them, its values.
+// Session: one program under inspection: its texts, the versions of its module, what was built from them, its values.
 //
 // The only room that knows the order of the phases: text -> parse -> verify -> (passes) -> minimum build -> executable
-// and kernels -> run. Every step keeps what it made, so each can be asked for; a step that fails leaves the session as
-// it was (values, module, breakpoints' home). Nothing here prints: diagnostics are returned, output goes to the
+// and kernels -> run. Every step keeps its results, so that each can be queried; a step that fails leaves the session
+// unchanged (values, module, breakpoints' home). Nothing here prints: diagnostics are returned, output goes to the
 // runtime::Output given. Users: ui (batch commands and the prompt), debug (read, run), repro.
 #pragma once
 
@@ -47,7 +47,7 @@ using source::Diagnostics;
 
 struct BuildWithKernels;
 
-// What a module became on its way to the machine. Immutable; holds the session's kernel table alive by name.
+// The stages of a module on its way to the machine. Immutable; holds the session's kernel table alive by name.
 struct Build {
   const ir::Module* source = nullptr;   // the version it was built from
   const ir::Module* legal = nullptr;    // after LegalizeOps: what the evaluator runs
@@ -61,10 +61,10 @@ struct Build {
 struct NamedValue {
   std::string name;
   runtime::Value value;
-  const ir::Var* var = nullptr;  // how the front end sees it: typed by the value
+  const ir::Var* var = nullptr;  // as the front end sees it: typed by the value
 };
 
-// How a run ended, with what a user wants to read about it.
+// The outcome of a run, with the details for the user.
 struct RunResult {
   bool ok = false;
   runtime::Value value;
@@ -73,14 +73,14 @@ struct RunResult {
   std::uint64_t nanoseconds = 0;
 };
 
-// One argument that the session made up or was given, for the note that is printed.
+// One argument that the session generated or was given, for the note that is printed.
 struct Argument {
   std::string parameter;
   runtime::Value value;
   bool generated = false;
 };
 
-// What an entry at the prompt did.
+// The effects of an entry at the prompt.
 struct EntryResult {
   struct Item {
     frontend::ItemKind kind;
@@ -116,7 +116,7 @@ class Session {
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
   const std::string& program_path() const { return path_; }
-  // False: the loaded text asked with check_well_formed=False to be accepted unchecked.
+  // False: the loaded text requested with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const { return check_well_formed_; }
   // Null when no module is loaded (an executable has none).
   const ir::Module* module() const { return history_.current(); }
@@ -129,7 +129,7 @@ class Session {
   // Applies a pipeline to the current version; each pass becomes a version. False: the failing pass is diagnosed, the
   // versions before it stay.
   bool run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options = {});
-  // The module replaced by hand.
+  // Replaces the module by hand.
   void set_module(const ir::Module* module) { history_.push_edit(module); }
 
   // ---- building and running ----
@@ -143,25 +143,25 @@ class Session {
   std::optional<std::vector<Argument>> arguments(std::string_view function, std::span<const std::string> texts,
                                                  Diagnostics& out);
   RunResult run(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
-  // The same on the evaluator with somebody looking on, whatever the engine: each binding of a module as it is (its
-  // operators made kernels, nothing else). Kernels run on the option's engine.
+  // The same on the evaluator with an observer, whatever the engine: each binding of the module as written (its
+  // operators made kernels, nothing else). Kernels run on the engine of the options.
   RunResult run_watched(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
                         eval::Watcher& watcher, Diagnostics& out);
-  // A machine with the call on it, nothing run yet: what the debugger steps.
+  // A machine with the call on it, nothing run yet: for stepping by the debugger.
   std::optional<vm::Machine> start(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                                    Diagnostics& out);
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
-  // What a run now would run: the build of the current version, or of a loaded executable. Whoever keeps a machine
-  // keeps this too: it owns the kernels. An executable's kernels are read from its TensorIR the first time.
+  // The program that a run would use now: the build of the current version, or of a loaded executable. Whoever keeps a
+  // machine keeps this too: it owns the kernels. An executable's kernels are read from its TensorIR the first time.
   std::shared_ptr<const Build> runnable(Diagnostics& out);
-  // A build with one of its kernels replaced: another program for the same executable. The parameters have to be those
+  // A build with one of its kernels replaced: another program for the same executable. The parameters must match those
   // that its calls pass. Null: diagnosed.
   std::shared_ptr<const Build> with_kernel(const Build& build, std::string_view kernel, const ir::PrimFunc* f,
                                            Engine engine, Diagnostics& out);
-  // The same to be looked at only: nothing of an executable but its bytecode has been read.
+  // The same for inspection only: nothing of an executable but its bytecode has been read.
   std::shared_ptr<const Build> viewable(Diagnostics& out);
-  // While muted, what programs print is dropped: execution that only repeats what was seen already.
+  // While muted, the output of programs is dropped: for execution that only repeats what was seen already.
   void mute(bool on) { gate_->muted = on; }
 
   // ---- kernels ----
@@ -172,7 +172,7 @@ class Session {
     std::uint64_t compile_ns = 0;
   };
   std::vector<KernelState> kernel_states() const;
-  // Of a PrimFunc of the module or of what it lowers to (legalised operators, shape functions). Empty: diagnosed.
+  // For a PrimFunc of the module or of its lowered form (legalised operators, shape functions). Empty: diagnosed.
   enum class KernelText { Llvm, Assembly };
   // A PrimFunc of the module or of its build.
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
@@ -180,8 +180,8 @@ class Session {
   bool compile_kernel(std::string_view name, Diagnostics& out);
 
   // ---- values and entries at the prompt ----
-  // TVMScript bare: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.
-  // `run`: who executes an entry that calls functions of the module, in place of this session; nullopt: it stopped on
+  // Bare TVMScript: definitions replace their namesakes, bindings and expressions are evaluated; all or nothing.
+  // `run`: executes an entry that calls functions of the module, in place of this session; nullopt: it stopped on
   // the way, and nothing of the entry is kept.
   using EntryRunner = std::function<std::optional<runtime::Value>(
       std::shared_ptr<const Build>, std::string_view function, std::span<const runtime::Value> args)>;
@@ -191,20 +191,20 @@ class Session {
   void set_value(std::string name, runtime::Value value);
   const runtime::Value* find_value(std::string_view name) const;
   const std::vector<NamedValue>& values() const { return values_; }
-  // The value of one expression over more names than the session's: a debugger's locals. They hide namesakes.
-  // Nothing of the session changes.
+  // The value of one expression over more names than the session's: a debugger's locals. They hide namesakes. The
+  // session is not changed.
   std::optional<runtime::Value> evaluate_with(std::string_view text,
                                               std::span<const std::pair<std::string, runtime::Value>> scope,
                                               Diagnostics& out, const EntryRunner& run = {});
 
-  // A function that is not part of the program, on the evaluator, with what it calls taken from `module`.
+  // A function that is not part of the program, on the evaluator, with its callees taken from `module`.
   std::optional<runtime::Value> evaluate_function(const ir::Function* function, const ir::Module* module,
                                                   std::span<const runtime::Value> args, Diagnostics& out,
                                                   eval::Watcher* watcher = nullptr);
 
   // ---- going back ----
-  // What an entry may change, as it is now. Whoever gives an entry up half-way (out of memory, cancelled, a bug) goes
-  // back to it: commands change the session in several steps, and the last thing they do, telling, can fail too.
+  // A snapshot of the state that an entry may change. Whoever abandons an entry half-way (no memory, cancelled, a bug)
+  // restores it: commands change the session in several steps, and the last step, reporting, can fail too.
   struct Snapshot {
     Options options;
     std::string path;
@@ -228,7 +228,7 @@ class Session {
     void write(std::string_view text) override {
       if (!muted) to->write(text);
     }
-    runtime::Output* to;  // in a guard process: the way to this one
+    runtime::Output* to;  // in a guard process: the channel to this one
     bool muted = false;
   };
   void adopt(const ir::Module* module, std::string path);
@@ -251,7 +251,7 @@ class Session {
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);
   RunResult run_build(const Build& build, std::string_view function, std::span<const runtime::Value> args,
                       Diagnostics& out);
-  // The module with its operators as kernels, which is all that the evaluator wants; kept until the version changes.
+  // The module with its operators as kernels, sufficient for the evaluator; kept until the version changes.
   const ir::Module* evaluable(Diagnostics& out);
   const ir::Module* with_kernels(const ir::Module* module, Diagnostics& out);
   RunResult run_evaluator(const ir::Module* module, std::string_view function, std::span<const runtime::Value> args,
@@ -282,10 +282,10 @@ class Session {
   std::unique_ptr<Engines> engines_;
 };
 
-// The type that a run-time value has: static shapes, known dtypes.
+// The type of a run-time value: static shapes, known dtypes.
 const ir::Type* type_of_value(ir::Context& ctx, const runtime::Value& value);
 
-// Work that was cancelled still runs on a thread of its own: the process must end by _exit (see codegen/llvm/jit.h).
+// Whether cancelled work still runs on a thread of its own: the process must end by _exit (see codegen/llvm/jit.h).
 bool work_left_behind();
 
 }  // namespace rldb::session

@@ -1,6 +1,6 @@
 // Buffers: the texts of a session, and the map from byte offsets to lines and columns.
 //
-// A Buffer never changes; an edit makes a new one, which takes the place of the old under its FileId. SourceManager
+// A Buffer never changes; an edit makes a new one, which replaces the old under its FileId. SourceManager
 // owns them and hands out FileIds; it is owned by the session (or by a batch command). Texts over kMaxBytes are refused
 // with a diagnostic by whoever reads the file.
 #pragma once
@@ -28,8 +28,8 @@ class Buffer {
   std::string_view line(std::uint32_t line) const;
   std::uint32_t line_start(std::uint32_t line) const;
   LineColumn line_column(std::uint32_t offset, ColumnUnit unit = ColumnUnit::CodePoints) const;
-  // The other way: the offset of a 1-based line and column. A column past the end of its line means the line's end, one
-  // inside of a character (the second half of a UTF-16 pair) the character's start, a line past the last the text's
+  // The reverse: the offset of a 1-based line and column. A column past the end of its line means the line's end, one
+  // inside a character (the second half of a UTF-16 pair) the character's start, a line past the last the text's
   // end.
   std::uint32_t offset(LineColumn place, ColumnUnit unit = ColumnUnit::CodePoints) const;
 
@@ -42,8 +42,8 @@ class Buffer {
 class SourceManager {
  public:
   FileId add(std::string name, std::string text);
-  // Gives the file another text. Spans into the old text are for the caller to move. The old buffer is handed out, for
-  // those who still hold views of it.
+  // Gives the file another text. Moving spans into the old text is left to the caller. Returns the old buffer, for
+  // views of it that are still held.
   std::unique_ptr<Buffer> replace(FileId file, std::string text);
   const Buffer& get(FileId file) const;
   const Buffer* find(FileId file) const;  // null for "no file"

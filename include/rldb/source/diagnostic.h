@@ -1,10 +1,10 @@
-// Diagnostics: what went wrong, as data. Emitted where found, rendered elsewhere (terminal, JSON, tests).
+// Diagnostics: errors, warnings and notes, as data. Emitted where found, rendered elsewhere (terminal, JSON, tests).
 //
 // Every kind is a row of diagnostic_<topic>.def: id, severity, text with `{}` places, and a default hint. The rows are
-// constants, diag::<Id> of diagnostic_<topic>.h, so that a new row rebuilds those who emit on its topic, and a message
+// constants, diag::<Id> of diagnostic_<topic>.h, so that a new row rebuilds only users of its topic, and a message
 // with too few or too many arguments does not compile. diagnostic.def has them all. Wording: lower case, no full stop,
-// code in backticks; what was found, then the rule. `Message` is a diagnostic without a place: what a phase that has no
-// spans (type inference, passes, the machine) returns as its error; whoever knows the place turns it into a Diagnostic
+// code in backticks; what was found, then the rule. `Message` is a diagnostic without a place: phases without
+// spans (type inference, passes, the machine) return it as their error; whoever knows the place makes it a Diagnostic
 // with `at`.
 #pragma once
 
@@ -52,7 +52,7 @@ consteval std::size_t count_places(std::string_view text) {
   inline constexpr ::rldb::source::Diag<::rldb::source::count_places(text)> id{ \
       {#id, ::rldb::source::Severity::severity, text, hint}};
 
-// Which row: compared, stored, never made up. The default is no row, of an empty text.
+// The row: compared, stored, never made up. The default is no row, with an empty text.
 class DiagId {
  public:
   DiagId() = default;
@@ -75,8 +75,8 @@ struct Message {
   std::string text;
   std::string hint;  // replaces the row's hint when not empty
   std::vector<Note> notes;
-  int argument = -1;      // index of the guilty call argument, when the place is known that finely
-  std::string attribute;  // or the guilty attribute's name
+  int argument = -1;      // index of the offending call argument, when the place is known that precisely
+  std::string attribute;  // or the offending attribute's name
 
   Message&& with_hint(std::string h) && {
     hint = std::move(h);
@@ -118,7 +118,7 @@ struct Diagnostic {
 };
 Diagnostic at(Span span, Message message);
 
-// Collects; whoever owns it decides what to do. Stops storing after kMaxDiagnostics (the rest is counted).
+// Collects; its owner decides what to do. Stops storing after kMaxDiagnostics (the rest is counted).
 class Diagnostics {
  public:
   static constexpr std::size_t kMaxDiagnostics = 1000;

@@ -1,4 +1,4 @@
-// Spans: where in which text. Offsets are bytes into the UTF-8 text of a source::Buffer.
+// Spans: places in texts. Offsets are bytes into the UTF-8 text of a source::Buffer.
 //
 // A Span with no file is "no place" (built-in or generated things). Line and column are computed on demand by
 // LineIndex, never stored.
@@ -22,7 +22,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-// 1-based line and 1-based column, columns counted in the unit that the caller asked LineIndex for.
+// 1-based line and 1-based column, columns counted in the unit requested from LineIndex.
 struct LineColumn {
   std::uint32_t line = 0;
   std::uint32_t column = 0;

@@ -1,7 +1,7 @@
 // Arena: a bump allocator for data that lives as long as its owner (IR nodes, interned strings).
 //
 // Invariants: addresses are stable; destructors are never run, so only trivially destructible types may be made in
-// it; memory is given back all at once; asking for another block may throw
+// it; memory is freed all at once; requesting another block may throw
 // Cancelled. Used by ir::Context and by phases that build short-lived trees.
 #pragma once
 
@@ -62,12 +62,12 @@ class Arena {
     return {to, text.size()};
   }
 
-  // Bytes asked from the system so far.
+  // Bytes requested from the system so far.
   std::size_t bytes_reserved() const { return reserved_; }
 
  private:
   void grow(std::size_t at_least) {
-    poll();  // what builds a lot can be cancelled
+    poll();  // whatever builds a lot can be cancelled
     std::size_t size = blocks_.empty() ? kFirstBlock : kBlock;
     if (size < at_least) size = at_least;
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));

@@ -1,5 +1,5 @@
 // Little-endian bytes of files. ByteReader never reads past its end: after the first failure it stays failed, returns
-// zeros, and `error()` says where; callers check `ok()` at places where garbage would matter.
+// zeros, and `error()` tells where; callers check `ok()` at places where garbage would matter.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rldb::support {
 
-// A word of `size` bytes; the caller has checked that they are there.
+// A word of `size` bytes; the caller has checked that they are available.
 inline std::uint64_t read_little(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint64_t word = 0;
   for (std::size_t i = size; i-- > 0;) word = word << 8 | static_cast<unsigned char>(bytes[at + i]);
@@ -71,7 +71,7 @@ class ByteReader {
     return part;
   }
   std::string string() { return std::string(raw(u64())); }
-  // A count of things that take at least `least` bytes each: fails when they cannot all be there.
+  // A count of items that take at least `least` bytes each: fails when they cannot all fit.
   std::uint64_t count(std::uint64_t least, const char* what) {
     std::uint64_t n = u64();
     if (ok() && n > left() / least) fail(std::string("more ") + what + " than bytes left");

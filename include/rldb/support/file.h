@@ -1,5 +1,5 @@
-// Files: whole files in, whole files out. Writing replaces a file in one step, so that a failed write never loses what
-// was there. The system calls go through file_system.h. Used by session, codegen/llvm, ui, tests.
+// Files: reading and writing of whole files. Writing replaces a file in one step, so that a failed write never loses
+// the old contents. The system calls go through file_system.h. Used by session, codegen/llvm, ui, tests.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rldb::support {
 
-// $HOME; empty when it is not set or no absolute path.
+// $HOME; empty when it is not set or not an absolute path.
 std::string home_folder();
 
 struct FileError {
@@ -22,18 +22,18 @@ struct FileError {
 
 // Reads a regular file (or a pipe), at most `limit` bytes.
 Result<std::string, FileError> read_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
-// The same for what is trusted because this user wrote it: refuses a file of another user, or one that anybody may
+// The same for files trusted because this user wrote them: refuses a file of another user, or one that anybody may
 // write.
 Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
 
-// Yes: what is written is on the disk when the call returns. No: for what can be made again (a cache); after a power
-// failure the file may be empty or old. Such a file is always made anew, for this user alone.
+// Yes: the contents are on the disk when the call returns. No: for files that can be recreated (a cache); after a power
+// failure the file may be empty or old. Such a file is always created anew, for this user alone.
 enum class Durable : bool { No, Yes };
 
-// Writes to a temporary file in the same folder and renames it over `path`: whoever looks sees all of the old file or
+// Writes to a temporary file in the same folder and renames it over `path`: a reader sees all of the old file or
 // all of the new one, and when any step fails the old one is kept and the temporary removed. Permissions of an
-// existing file are kept, a symbolic link is followed, a device or pipe is written in place. What killed processes left
-// of this in the folder is removed.
+// existing file are kept, a symbolic link is followed, a device or pipe is written in place. Temporary files left over
+// from killed processes are removed from the folder.
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable = Durable::Yes);
 bool file_exists(const std::string& path);
 

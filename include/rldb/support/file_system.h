@@ -1,6 +1,6 @@
-// FileSystem: the system calls behind everything that rldb writes, as a table, so that a test can make any of them fail
-// (a full disk, a broken one, a short write) and see that nothing is lost. Used by file.cc, the journal, the history
-// and the console; tests put their own functions in with FileSystemFault.
+// FileSystem: the system calls behind all of rldb's writing, as a table, so that a test can make any of them fail
+// (a full disk, a broken one, a short write) and check that nothing is lost. Used by file.cc, the journal, the history
+// and the console; tests substitute their own functions with FileSystemFault.
 #pragma once
 
 #include <sys/types.h>
@@ -23,13 +23,13 @@ struct FileSystem {
 
 FileSystem& file_system();
 
-// Writes all of it, however many calls that takes. 0, or the errno of the call that failed.
+// Writes everything, however many calls that takes. Returns 0, or the errno of the call that failed.
 int write_all(int fd, std::string_view bytes);
-// What an errno means, as messages have it: lower case first letter.
+// The meaning of an errno, as worded in messages: lower case first letter.
 std::string error_text(int error);
 
 // While it lives, the n-th call (from 1) of one kind fails, and so do the later ones when `all` is set. A short write
-// writes half of what it was given. For tests; one at a time.
+// writes half of the data. For tests; one at a time.
 class FileSystemFault {
  public:
   enum class Call : std::uint8_t { Open, Write, Fsync, Close, Rename, ShortWrite };

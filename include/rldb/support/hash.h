@@ -1,4 +1,4 @@
-// FNV-1a, 64 bits: names of files by their contents, changes of a text. Nobody is kept out by it who means harm.
+// FNV-1a, 64 bits: names of files by their contents, changes of a text. Not a protection against malice.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace rldb::support {
 
-// `h`: what came before, for bytes in several pieces.
+// `h`: the hash so far, for bytes in several pieces.
 constexpr std::uint64_t fnv1a(std::string_view bytes, std::uint64_t h = 0xcbf29ce484222325ULL) {
   for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return h;

@@ -1,9 +1,9 @@
-// Memory: one account of what the process has asked for, and one limit over it.
+// Memory: one account of the memory that the process has requested, and one limit on it.
 //
-// Counted are C++ objects (the global operators new and delete are defined in memory.cc), tensor storage, and what C
-// libraries ask for through `counted_malloc`. An allocation over the limit fails as if the system had no more: operator
-// new throws MemoryLimitExceeded (a std::bad_alloc), Storage::allocate returns its error, a C library is given what it
-// asked for and the work in hand is cancelled. Used by runtime (storage), frontend (tree-sitter), ui (`--max-memory`).
+// Counted are C++ objects (the global operators new and delete are defined in memory.cc), tensor storage, and requests
+// of C libraries through `counted_malloc`. An allocation over the limit fails as if the system had no more: operator
+// new throws MemoryLimitExceeded (a std::bad_alloc), Storage::allocate returns its error, a C library gets its memory
+// and the current work is cancelled. Used by runtime (storage), frontend (tree-sitter), ui (`--max-memory`).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace rldb::support {
 std::size_t default_memory_limit();
 std::size_t memory_limit();
 void set_memory_limit(std::size_t bytes);
-// Approximate within 1 MiB a thread: threads tell their share in portions.
+// Approximate within 1 MiB per thread: threads report their share in portions.
 std::size_t memory_in_use();
 
 class MemoryLimitExceeded : public std::bad_alloc {
@@ -38,7 +38,7 @@ class MemoryLimitExempt {
   MemoryLimitExempt& operator=(const MemoryLimitExempt&) = delete;
 };
 
-// malloc and its kin for C libraries. They never return null for the limit's sake; over it the work is cancelled.
+// malloc and its kin for C libraries. They never return null because of the limit; beyond it the work is cancelled.
 void* counted_malloc(std::size_t size);
 void* counted_calloc(std::size_t count, std::size_t size);
 void* counted_realloc(void* block, std::size_t size);

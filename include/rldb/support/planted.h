@@ -1,5 +1,5 @@
-// Bugs that tests plant into passes, to see that they are found and made small. A build without RLDB_PLANTED_BUGS has
-// none of them: only tests/planted is built with it, together with the few files that ask here.
+// Bugs that tests plant into passes, to check that they are found and reduced. A build without RLDB_PLANTED_BUGS has
+// none of them: only tests/planted is built with it, together with the few files that query them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@ namespace rldb::support {
 
 enum class Bug : std::uint8_t {
   None,
-  EarlyRelease,     // the memory plan gives a storage away one use too early
+  EarlyRelease,     // the memory plan releases a storage one use too early
   SwappedOperands,  // fusion swaps the operands of a kernel
   SwappedGroup,     // Relay's fusion swaps the operands of a group; its kernels are made by Relax's
-  WrongSlot,        // a shape is made of the slot before its own
-  LostRest,         // a schedule drops what a split leaves over
+  WrongSlot,        // a shape is made from the slot before its own
+  LostRest,         // a schedule drops the remainder of a split
 };
 
 #ifdef RLDB_PLANTED_BUGS

@@ -1,7 +1,7 @@
-// Progress: what the work at hand is doing, in words, for whoever shows it when the work takes long.
+// Progress: the current activity, in words, for display when the work takes long.
 //
-// Who does something that may take long (compiles a kernel, compares values at one choice of dims) says so while it
-// lasts; the console asks from a thread of its own. Nobody is called, so saying it costs a lock and a copy.
+// Code that may take long (compiles a kernel, compares values at one choice of dims) describes it while it
+// lasts; the console reads that from a thread of its own. Without a callback, the cost is a lock and a copy.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Doing {
   std::uint64_t number_;
 };
 
-// The innermost one; empty: nobody has said anything.
+// The innermost one; empty: there is no description.
 std::string doing_now();
 
 }  // namespace rldb::support

@@ -1,4 +1,4 @@
-// Result<T, E>: a value or an error, the only way an error leaves a room (no exceptions across doors).
+// Result<T, E>: a value or an error, the only way an error leaves a room (no exceptions across interfaces).
 //
 // `Failure(e)` converts to any Result with error type E. `RLDB_TRY(name, expr)` unpacks or returns the error.
 // Reading the wrong side is a CHECK failure.
@@ -74,7 +74,7 @@ class [[nodiscard]] Result {
   auto tmp = (expr);                                                      \
   if (!tmp.ok()) return ::rldb::support::Failure(std::move(tmp).error()); \
   decl = std::move(tmp).value()
-// RLDB_TRY_VOID(expr);  for results whose value is not wanted.
+// RLDB_TRY_VOID(expr);  for results whose value is not needed.
 #define RLDB_TRY_VOID(expr)                                                                     \
   do {                                                                                          \
     auto rldb_try_void = (expr);                                                                \

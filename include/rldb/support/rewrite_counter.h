@@ -1,8 +1,8 @@
-// The counter that passes ask before each rewrite they make: a fused group, a merged expression, a reused storage.
+// The counter that passes query before each rewrite they make: a fused group, a merged expression, a reused storage.
 //
-// A pass that gives wrong code is narrowed down to one rewrite by running it with a limit: behind the limit it leaves
-// the program as it is (LLVM's debug counters). While nobody counts, asking is a test of a pointer. One counter at a
-// time in a process, as there is one cancellation: a pass then needs no way to hand it down to where the rewrites are
+// A pass that generates wrong code is narrowed down to one rewrite by running it with a limit, beyond which it leaves
+// the program unchanged (LLVM's debug counters). While nobody counts, a query is a test of a pointer. One counter at a
+// time in a process, just as there is one cancellation: a pass need not pass it down to where the rewrites are
 // made. Users: the passes of Relax and of Relay, repro.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace rldb::support {
 
 class RewriteCounter {
  public:
-  // Counts as long as it lives. `limit`: so many rewrites are made, the others are left out; -1: all.
+  // Counts as long as it lives. `limit`: the number of rewrites that are made, the others are left out; -1: all.
   explicit RewriteCounter(std::int64_t limit = -1);
   ~RewriteCounter();
   RewriteCounter(const RewriteCounter&) = delete;
@@ -35,8 +35,8 @@ class RewriteCounter {
   std::string last_;
 };
 
-// A pass is about to make a rewrite; false: it has to leave it. `what` gives its text, and is asked while somebody
-// counts only.
+// A pass is about to make a rewrite; false: it must not. `what` gives its description, and is only called while
+// somebody counts.
 template <class Text>
 bool may_rewrite(const Text& what) {
   RewriteCounter* counter = RewriteCounter::current();

@@ -1,13 +1,13 @@
-// A command of the shell, as `system` runs it, but a cancellation ends it. Users: the prompt (`!command`), the oracle
-// that asks a program.
+// A shell command, run as by `system`, except that a cancellation ends it. Users: the prompt (`!command`), the oracle
+// that queries a program.
 #pragma once
 
 #include <string>
 
 namespace rldb::support {
 
-// Its wait status, -1 when it could not be started. When the work is cancelled meanwhile, the command is killed, and
-// what it started too unless it has the terminal; it is the caller who polls.
+// Its wait status, -1 when it could not be started. When the work is cancelled meanwhile, the command is killed, and so
+// are its children unless it has the terminal; polling is left to the caller.
 //
 // With a terminal as standard input the command has it, and its ^C; otherwise a ^C cancels the work.
 int run_shell(const std::string& command);

@@ -1,4 +1,4 @@
-// Small things about text that every reader needs. ASCII, whatever the locale.
+// Text helpers that every reader needs. ASCII, whatever the locale.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace rldb::support {
 
-// The first line, with ` ...` where more follow; what is longer than `most` bytes ends in `...`.
+// The first line, with ` ...` if more follow; a line longer than `most` bytes ends in `...`.
 inline std::string one_line(std::string_view text, std::size_t most = std::string_view::npos) {
   const std::size_t end = text.find('\n');
   std::string line(text.substr(0, end));

@@ -1,4 +1,4 @@
-// create_prim_func: a Graph of tensors to one schedulable TensorIR function, as TVM's pass of that name writes it.
+// create_prim_func: from a Graph of tensors to one schedulable TensorIR function, as TVM's pass of that name writes it.
 //
 // Each compute and reduction becomes a loop nest around one block (axes, reads, writes, init), stages in order of use
 // (inputs before users), tensors that are not parameters are allocated in the root block. Parameters come in the given

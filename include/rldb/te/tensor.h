@@ -1,8 +1,8 @@
-// Tensor expressions: what a tensor holds, said element by element.
+// Tensor expressions: the contents of a tensor, defined element by element.
 //
 // A Graph owns tensors: placeholders, computes (one expression per element), reductions (a commutative reducer over
 // reduce axes) and externs (a statement written over whole buffers). A body reads other tensors with `load`, so stages
-// chain. Shapes may be symbolic. Everything is int64-indexed, as what Relax legalises to is. The idea is TVM's te.
+// chain. Shapes may be symbolic. All indices are int64, as in the output of Relax legalisation. The idea is TVM's te.
 // Users: operator legalisation; create_prim_func.h turns a Graph into a TensorIR function.
 #pragma once
 
@@ -36,7 +36,7 @@ using Tensor = const TensorNode*;
 enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern };
 
 using Indices = std::span<const ir::Var* const>;
-// What is declared about the memory of an extern's outputs and inputs; 0: as any buffer.
+// Declarations about the memory of an extern's outputs and inputs; 0: as any buffer.
 struct ExternMemory {
   int alignment = 0;        // in bytes, of its outputs, and of its inputs that are placeholders
   bool any_offset = false;  // its inputs that are placeholders may begin anywhere in their memory
@@ -52,12 +52,12 @@ struct Operation {
   std::vector<ir::IterVar> axes;         // spatial
   std::vector<ir::IterVar> reduce_axes;  // Reduce
   std::vector<const Expr*> bodies;       // one per output; Reduce: the sources
-  std::vector<const Expr*> place;        // Compute: where an element goes, in terms of the axes; empty: there
+  std::vector<const Expr*> place;        // Compute: where an element goes, in terms of the axes; empty: at its axes
   const ir::CommReducer* reducer = nullptr;
-  const Expr* condition = nullptr;   // Reduce: elements for which it is false do not take part; null: all
+  const Expr* condition = nullptr;   // Reduce: elements for which it is false are skipped; null: none
   std::vector<ir::NamedAttr> attrs;  // become block annotations
   Tensor layout_free = nullptr;      // an input whose layout may be chosen: annotation layout_free_placeholders
-  std::vector<Tensor> inputs;        // Extern; the others' inputs are what their bodies load
+  std::vector<Tensor> inputs;        // Extern; for others, the tensors that their bodies load
   ExternBody write;                  // Extern
   ExternMemory memory;               // Extern
 };
@@ -70,10 +70,10 @@ class Graph {
   ir::Context& context() { return ctx_; }
 
   Tensor placeholder(std::span<const Expr* const> shape, DType dtype, std::string_view name);
-  // `body` gets one int64 variable an axis.
+  // `body` gets one int64 variable per axis.
   Tensor compute(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& body,
                  std::string_view name = "compute", std::span<const ir::NamedAttr> attrs = {});
-  // A tensor of `shape` that is written element by element of `domain`: each goes to `place` of its axes.
+  // A tensor of `shape` that is written element by element over `domain`: each goes to `place` of its axes.
   Tensor scatter(std::span<const Expr* const> shape, std::span<const Expr* const> domain,
                  const std::function<const Expr*(Indices)>& body,
                  const std::function<std::vector<const Expr*>(Indices)>& place, std::string_view name);
@@ -88,7 +88,7 @@ class Graph {
                                    const std::function<std::vector<const Expr*>(Indices)>& sources,
                                    std::span<const ir::IterVar> reduce_axes, const ir::CommReducer* reducer,
                                    std::span<const std::string_view> names);
-  // Says that a schedule may choose the layout of `input`, which `t` reads.
+  // Declares that a schedule may choose the layout of `input`, which `t` reads.
   void mark_layout_free(Tensor t, Tensor input);
   struct OutputSpec {
     Span<const Expr*> shape;

@@ -1,11 +1,11 @@
-// CallLog: what the packed functions of one run gave, by time, so that executing a moment again does not call them
+// CallLog: the results of one run's packed functions, by time, so that re-executing a moment does not call them
 // again.
 //
-// A packed function may write files, draw random numbers, or keep state: what it did the first time is what happened.
-// Kept are its result and what it left in its tensor arguments. A call with a tuple (its fields may change), one whose
-// result shares memory with an argument without being it, and one that is larger than the limit are made again. A run
-// may make millions of calls that give a number: these take a few bytes each (scalar_log.h). Shared by the copies of a
-// machine; made by whoever wants to go back (debug). Idea: rr's recording of system calls.
+// A packed function may write files, draw random numbers, or keep state: its effects at the first call are what counts.
+// Recorded are its result and the final contents of its tensor arguments. A call with a tuple (its fields may change),
+// one whose result shares memory with an argument without being it, and one over the limit are made again. A run
+// may make millions of calls that return a number: these take a few bytes each (scalar_log.h). Shared by the copies of
+// a machine; created by whoever needs to go back (debug). Idea: rr's recording of system calls.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ class CallLog {
   static constexpr std::size_t kLimit = std::size_t(64) << 20;  // bytes
   explicit CallLog(std::size_t limit = kLimit) : limit_(limit) {}
 
-  // The call that is made at `time`: from the log, or really, and then it is kept.
+  // The call that is made at `time`: from the log, or really, in which case it is recorded.
   Result<Value> call(const Program& program, std::uint64_t time, const runtime::Function& function, PackedArgs args);
-  // What happened at `time` or later happened in another way, or never.
+  // Whatever happened at `time` or later did so differently, or never.
   void forget_from(std::uint64_t time);
   std::size_t kept() const { return entries_.size() + scalars_.count(); }
   std::uint64_t not_kept() const { return not_kept_; }
 
  private:
-  // What a call left in its tensor arguments, by their index.
+  // The final contents of a call's tensor arguments, by their index.
   using Written = std::vector<std::pair<std::size_t, Value>>;
   struct Entry {
     std::uint64_t time = 0;
@@ -47,7 +47,7 @@ class CallLog {
 
   std::vector<Entry> entries_;  // ascending times
   ScalarLog scalars_;
-  std::uint64_t end_ = 0;  // behind the last call that is kept
+  std::uint64_t end_ = 0;  // after the last recorded call
   std::size_t limit_;
   std::size_t bytes_ = 0;  // of values; the entries themselves count too
   std::uint64_t not_kept_ = 0;

@@ -1,10 +1,10 @@
-// InstructionSet: the door through which a machine runs another machine's program.
+// InstructionSet: the interface through which a machine runs another machine's program.
 //
-// The state of a run (frames, registers, time, fault) is vm::Machine's whatever it executes, so whoever steps, goes
-// back or looks (debug) knows one machine. A Program that is linked with an instruction set has an executable that is a
+// The state of a run (frames, registers, time, fault) is vm::Machine's whatever it executes, so that a debugger, which
+// steps and inspects, knows one machine. A Program that is linked with an instruction set has an executable that is a
 // map of the code: its functions, one instruction for each of the other machine's at the same pc, the registers that it
-// reads and writes, debug info, and the text of each instruction (bytecode::text_note). What an instruction does is
-// asked here. Implemented by relay/vm; used by vm::Machine.
+// reads and writes, debug info, and the text of each instruction (bytecode::text_note). The effect of an instruction is
+// defined here. Implemented by relay/vm; used by vm::Machine.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct MachineState {
 class InstructionSet {
  public:
   virtual ~InstructionSet() = default;
-  // At most `budget` instructions, to the next one of `stops` (may be null). Frames and pcs are those of the
+  // Runs at most `budget` instructions, to the next one of `stops` (may be null). Frames and pcs are those of the
   // executable.
   virtual Outcome run(MachineState state, const StopSet* stops, std::uint64_t budget) const = 0;
-  // Replaces the values by copies that share nothing mutable with them; aliases stay aliases.
+  // Replaces the values by copies that share no mutable state with them; aliases stay aliases.
   virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
   // Bytes of tensor data that `copy` would copy.
   virtual std::size_t copied_bytes(std::span<const Value> values) const = 0;

@@ -1,9 +1,9 @@
-// Machine: the state of one run as plain data, and the ways to let it go on.
+// Machine: the state of one run as plain data, and the operations that advance it.
 //
 // Copying a Machine clones the run: frames, registers, instruction counter (objects that registers refer to are
 // shared; `snapshot` copies tensor data too). The innermost frame's pc is the next instruction; an outer frame's pc is
 // its Call in progress. Frames are data: a call in the program costs no C++ stack. Time is (run, instructions()).
-// After a fault the machine stays at the guilty instruction, to be looked at; it cannot go on.
+// After a fault the machine stays at the faulting instruction, for inspection; it cannot go on.
 // Used by session (run to the end), debug (stepping, time travel), tests.
 #pragma once
 
@@ -46,8 +46,8 @@ struct Fault {
 };
 
 enum class StopReason : std::uint8_t {
-  Hook,         // a hook or breakpoint asked for it; the instruction at pc has not run
-  Stepped,      // the number of instructions asked for has run
+  Hook,         // a hook or breakpoint requested it; the instruction at pc has not run
+  Stepped,      // the requested number of instructions has run
   Interrupted,  // the interrupt flag was seen
 };
 
@@ -62,7 +62,7 @@ struct Outcome {
   bool faulted() const { return kind == Kind::Faulted; }
 };
 
-// What a call gets that would go over the limits.
+// The error of a call that would exceed the limits.
 runtime::Error stack_overflow(std::size_t depth, std::string_view callee, const Limits& limits);
 
 class Machine;
@@ -71,17 +71,17 @@ class Machine;
 struct CallEvent {
   Pc pc = 0;
   FunctionIndex callee = 0;
-  PackedArgs args;  // as the callee gets them
+  PackedArgs args;  // as the callee receives them
 };
 enum class CallAction : std::uint8_t { Run, Skip };  // Skip: not called, dst is not written, no after_call
 
-// What a debugger hangs into a run. Every method may look at the machine; none may change it.
+// A debugger's hook into a run. Every method may inspect the machine; none may change it.
 class Hook {
  public:
   virtual ~Hook() = default;
   // Before the instruction at the innermost pc. True: stop there.
   virtual bool before_instruction(const Machine& machine) { return (void)machine, false; }
-  // After an instruction: `frame_depth` (index into frames() at that time) and `pc` say which one ran; registers show
+  // After an instruction: `frame_depth` (index into frames() at that time) and `pc` tell which one ran; registers show
   // its effect. A Call of bytecode has run when its frame is there; a Ret when its frame is popped. Not called for the
   // Ret of the outermost frame. True: stop before the next one.
   virtual bool after_instruction(const Machine& machine, std::size_t frame_depth, Pc pc) {
@@ -96,7 +96,7 @@ class Hook {
   }
 };
 
-// One flag per instruction: the cheap way to stop at a pc. A run with an empty set costs what a run without one costs.
+// One flag per instruction: the cheap way to stop at a pc. A run with an empty set is as fast as a run without one.
 class StopSet {
  public:
   explicit StopSet(std::int64_t instruction_count = 0) : bits_(std::size_t(instruction_count), 0) {}
@@ -122,7 +122,7 @@ class Machine {
   Result<support::Unit> start(std::string_view function, PackedArgs args);
   Result<support::Unit> start(const Value& callable, PackedArgs args);
 
-  // Runs until finished, stopped or faulted. After a stop any of these goes on; a StopSet or Hook is not asked about
+  // Runs until finished, stopped or faulted. After a stop any of these goes on; a StopSet or Hook is not queried for
   // the very instruction that the machine is stopped at (so that "continue" leaves a breakpoint).
   Outcome run();
   Outcome run(const StopSet& stops);
@@ -131,11 +131,11 @@ class Machine {
   // Runs `count` instructions.
   Outcome step(std::uint64_t count = 1);
   Outcome step(std::uint64_t count, Hook& hook);
-  // At most `count` instructions, to the next one of the set (which is asked about the first one too after a stop that
-  // no set or hook made). The set has to be one for this executable.
+  // At most `count` instructions, to the next one of the set (which is queried for the first one too after a stop that
+  // no set or hook caused). The set must be one for this executable.
   Outcome step(std::uint64_t count, const StopSet& stops);
-  // The same, and the hook looks before and after each instruction of `observed` (its calls are not announced). An
-  // instruction that is not in it costs what it costs with a stop set alone.
+  // The same, and the hook is called before and after each instruction of `observed` (calls are not announced). Other
+  // instructions cost no more than with a stop set alone.
   Outcome step(std::uint64_t count, const StopSet& stops, Hook& hook, const StopSet& observed);
 
   const Program& program() const { return *program_; }
@@ -154,24 +154,24 @@ class Machine {
   const Value* read_register(std::size_t frame, RegName reg) const;  // null: no such register
   // For `set` in the debugger and for watches.
   bool write_register(std::size_t frame, RegName reg, Value value);
-  // ---- what a debugger changes; each counts as an instruction, so that time goes on ----
-  // The Call at pc is not made and its destination stays as it is. False: it is no Call, or nothing is running.
+  // ---- changes by a debugger; each counts as an instruction, so that time goes on ----
+  // The Call at pc is not made and its destination is left unchanged. False: it is not a Call, or nothing is running.
   bool skip();
-  // The innermost frame returns this value, whatever is left of it, a fault too. An outcome: it was the outermost.
+  // The innermost frame returns this value, skipping the rest of it, even a fault. An outcome: it was the outermost.
   std::optional<Outcome> return_value(Value value);
   bool write_slot(std::size_t frame, std::size_t slot, std::int64_t value);  // no instruction; false: no such slot
   // Goes on with another program of the same executable (other kernels): no instruction.
   void set_program(std::shared_ptr<const Program> program);
-  // What packed functions gave is kept there, and taken from there when they are called again at the same time.
+  // Results of packed functions are recorded there, and taken from there when they are called again at the same time.
   void set_call_log(std::shared_ptr<CallLog> log) { log_ = std::move(log); }
   CallLog* call_log() const { return log_.get(); }
 
-  // The frame's shape heap from debug info; empty: none, or not made yet.
+  // The frame's shape heap from debug info; empty: none, or not created yet.
   std::span<const std::int64_t> shape_heap(std::size_t frame) const;
   const std::optional<Fault>& fault() const { return fault_; }
 
-  // A copy that shares no tensor data with this machine except the executable's constants: what time travel keeps.
-  // Aliases stay aliases: two tensors over one storage are that in the copy too.
+  // A copy that shares no tensor data with this machine except the executable's constants: kept by time travel.
+  // Aliases stay aliases: two tensors over one storage share it in the copy too.
   Result<Machine> snapshot() const;
   // Bytes of tensor data that a snapshot would copy.
   std::size_t snapshot_bytes() const;
@@ -188,14 +188,14 @@ class Machine {
   Value native_;  // started with a callable that is not bytecode
   std::vector<Value> native_args_;
   std::optional<Fault> fault_;
-  bool at_stop_ = false;  // do not ask about the instruction at pc again
+  bool at_stop_ = false;  // skip the query for the instruction at pc
   std::shared_ptr<CallLog> log_;
   // Of the call in progress; empty between instructions, kept for their capacity.
   std::vector<Value> scratch_;
   std::vector<std::int64_t> kernel_variables_;
 };
 
-// Start and run to the end on a machine of its own.
+// Starts and runs to the end on a machine of its own.
 Outcome call(const std::shared_ptr<const Program>& program, std::string_view function, PackedArgs args,
              Limits limits = {});
 

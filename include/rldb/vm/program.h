@@ -1,7 +1,7 @@
 // Program: an executable made ready to run. Verified, decoded, every callee resolved once; immutable and shared.
 //
 // A name in the function table resolves to: bytecode of this executable; else a kernel; else a builtin; else a
-// registered packed function. What resolves to nothing links too (the debugger wants to look at it) and faults when
+// registered packed function. A name that resolves to nothing links too (for the debugger's sake) and faults when
 // it is called; `unresolved()` lists it. The kernel table, registry, output and interrupt flag of the Environment
 // belong to the session and must outlive the Program. Made by session and tests; run by Machine.
 #pragma once
@@ -54,7 +54,7 @@ class Program : public std::enable_shared_from_this<Program> {
   const Value& function_value(FunctionIndex function) const;
   // A function of the program or environment by name, as a value; null when there is none.
   Value find_function(std::string_view name) const;
-  // Runs a callable value to its end on a machine of its own. For packed functions that get functions.
+  // Runs a callable value to its end on a machine of its own. For packed functions that take functions.
   Result<Value> invoke(const Value& callable, PackedArgs args) const;
 
   struct Impl;  // src/vm/link.h: decoded instructions and call targets

@@ -19,14 +19,14 @@ class ScalarLog {
            v.is(runtime::ValueKind::Float);
   }
 
-  // `time` is later than all that are there.
+  // `time` is later than all recorded so far.
   void add(std::uint64_t time, const runtime::Value& value);
   std::optional<runtime::Value> find(std::uint64_t time);
   void forget_from(std::uint64_t time);
   std::size_t count() const { return count_; }
   std::size_t bytes() const { return blocks_.size() * kBlock; }
   bool empty() const { return count_ == 0; }
-  std::uint64_t last_time() const { return last_time_; }  // of a log that is not empty
+  std::uint64_t last_time() const { return last_time_; }  // for a log that is not empty
 
  private:
   static constexpr std::size_t kBlock = 16 << 10;
@@ -36,7 +36,7 @@ class ScalarLog {
     std::size_t used = 0, count = 0;
     std::unique_ptr<std::uint8_t[]> data;
   };
-  // A place between records.
+  // A position between records.
   struct Cursor {
     std::size_t block = 0, at = 0, read = 0;
     std::uint64_t time = 0;  // of the record before
@@ -47,7 +47,7 @@ class ScalarLog {
   };
   Record read(Cursor& c) const;
   bool at_end(const Cursor& c) const { return c.at == blocks_[c.block].used; }
-  Cursor before(std::uint64_t time) const;  // in front of the first record at `time` or later in its block
+  Cursor before(std::uint64_t time) const;  // before the first record at `time` or later in its block
 
   std::vector<Block> blocks_;
   Cursor next_;  // where the last search ended

@@ -1,4 +1,4 @@
-// Reading `.rlvm` files: every count is bounded by the bytes that are left, and the result is verified.
+// Reading `.rlvm` files: every count is bounded by the remaining bytes, and the result is verified.
 #include <fmt/format.h>
 
 #include "bytecode/file/format.h"
@@ -17,7 +17,7 @@ using runtime::DType;
 using runtime::ErrorKind;
 using runtime::Value;
 
-// Which enumeration the tags of constants are from: files do not say.
+// The enumeration used for the tags of constants: files do not specify it.
 enum class TagStyle { Ffi, Old };
 
 class Loader {
@@ -43,7 +43,7 @@ class Loader {
     return std::move(exe_);
   }
 
-  // How far the reading came: tells which of two attempts to report.
+  // How far the reading got: decides which of two attempts to report.
   std::size_t reached() const { return in_.at(); }
 
  private:
@@ -160,7 +160,7 @@ class Loader {
           break;
         case format::Section::Metadata:
           read_map(part, exe_.metadata);
-          // What instructions are called is never a file's to say.
+          // The texts of instructions are never taken from a file.
           std::erase_if(exe_.metadata, [](const auto& note) { return note.first.starts_with(kTextNotes); });
           break;
         case format::Section::TensorIR:

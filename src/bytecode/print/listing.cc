@@ -27,7 +27,7 @@ class Lister {
   void header() {
     const FunctionEntry& f = exe_.functions[std::size_t(function_)];
     out_ += "@" + f.name + "(";
-    // A file may claim millions of parameters that it has no names for.
+    // A file may claim millions of parameters without names.
     const std::int64_t shown = std::max(std::int64_t(f.param_names.size()), std::min(f.num_args, kUnnamedShown));
     for (RegName i = 0; i < RegName(shown); ++i) {
       if (i > 0) out_ += ", ";

@@ -1,4 +1,4 @@
-// Debug info is read by the debugger's every view without a second look, so a file's is checked here like its code.
+// Every view of the debugger reads debug info without further checks, so a file's is checked here like its code.
 #include "bytecode/verify/verify_debug.h"
 
 #include <fmt/format.h>
@@ -85,7 +85,7 @@ class DebugVerifier {
     return bad_debug_info(fmt::format("`{}`: file {} of {}", f.name, l.file, debug_.files.size()));
   }
 
-  // Only bytecode has registers; the other entries of the table leave these fields as the file has them.
+  // Only bytecode has registers; for other entries of the table these fields are ignored.
   static std::int64_t registers(const FunctionEntry& f) {
     return f.kind == FunctionKind::Bytecode ? f.register_file_size : 0;
   }

@@ -29,7 +29,7 @@ bool is_void(const Type* type) {
   return t && t->fields.empty();
 }
 
-// A text for a diagnostic: one line, not too long.
+// An excerpt for a diagnostic: one line, not too long.
 std::string brief(const Expr* e) {
   std::string text = print_expr(e);
   if (std::size_t line = text.find('\n'); line != std::string::npos) text = text.substr(0, line) + " ...";
@@ -38,7 +38,7 @@ std::string brief(const Expr* e) {
   return "`" + text + "`";
 }
 
-// For whoever looks at a register; a type can be longer than the program.
+// For display of a register; a type can be longer than the program.
 std::string shown(const Type* t) {
   constexpr std::size_t kWidth = 2'000;
   std::string text = print_type(t);
@@ -93,8 +93,8 @@ void FunctionCompiler::binding(const Binding* b) {
   if (!debug_.span) debug_.span = ctx_.span_of(b->var);
   slots_.see(b, debug_);
   Arg result = value(b->value);
-  // A variable that is another's value gets a register of its own: killing one must not kill the other. A match_cast
-  // is a name only; its checks are code already.
+  // A variable that aliases another gets a register of its own: killing one must not kill the other. A match_cast
+  // only gives a name; its checks are already code.
   if (!b->is_match_cast() && !isa<Call>(b->value) && !isa<If>(b->value) && !isa<Tuple>(b->value) &&
       !isa<TupleGetItem>(b->value) && !isa<SeqExpr>(b->value))
     result = emit_call(builtin::Copy, {result}, b->value->type);
@@ -253,7 +253,7 @@ Arg FunctionCompiler::conditional(const If* e) {
     Arg result = sequence(body);
     debug_ = outer;
     if (merge != kVoidRegister) emit_call_to(builtin::Copy, {result}, merge);
-    // Names of a branch end with it.
+    // Names in a branch end with it.
     for (std::size_t v = first; v < code_.variables.size(); ++v)
       code_.variables[v].end = std::min(code_.variables[v].end, position());
   };
@@ -315,7 +315,7 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
   return without_code(c);
 }
 
-// An operator that legalisation left.
+// An operator left by legalisation.
 Arg FunctionCompiler::without_code(const Call* c) {
   std::string refusal = why_not_lowered(c);
   if (!refusal.empty() && has_open_operand(c)) return at_run_time(c);
@@ -331,7 +331,7 @@ Arg FunctionCompiler::with_tuple(const Call* c, std::string_view builtin, std::v
   return emit_call(builtin, std::move(args), c->type);
 }
 
-// The operands' types are known when it runs: then the operator gets its code.
+// The operands' types are known at run time: the operator gets its code then.
 Arg FunctionCompiler::at_run_time(const Call* c) {
   at_run_time_.push_back(c);
   std::vector<Arg> args{builder_.constant(Value::of_string(operator_text(ctx_, c)))};
@@ -339,7 +339,7 @@ Arg FunctionCompiler::at_run_time(const Call* c) {
   return emit_call(builtin::CallOperator, std::move(args), c->type);
 }
 
-// What legalisation has against a call that is still an operator; empty when it has nothing against it.
+// Why legalisation rejects a call that is still an operator; empty when it does not.
 std::string FunctionCompiler::why_not_lowered(const Call* c) {
   if (!ops::Legalizer::has_body(c)) return {};
   ir::ModuleBuilder scratch(ctx_);
@@ -367,7 +367,7 @@ Arg FunctionCompiler::alloc_storage(const Call* c) {
   return emit_call(builtin::AllocStorage, std::move(args), c->type);
 }
 
-// Operands: storage, offset, shape, dtype, and the index of a device whose memory scope goes along.
+// Operands: storage, offset, shape, dtype, and the index of a device that gives the memory scope.
 Arg FunctionCompiler::alloc_tensor(const Call* c) {
   if (c->args.size() != 5)
     return fail(c, brief(c), "it needs a storage, an offset, a shape, a dtype and a device index");
@@ -419,7 +419,7 @@ RegName FunctionCompiler::in_register(Arg a) {
 
 std::size_t FunctionCompiler::emit(VirtualInstruction i) {
   i.debug = debug_;
-  // The slots belong to the binding's own call, which is the last instruction that it makes; helpers before it (reading
+  // The slots belong to the binding's own call, which is the last instruction that it emits; helpers before it (reading
   // fields of an argument tuple) are rare and do not touch the heap.
   const bool touches_heap = i.op == Opcode::Call && i.callee != builtin::TupleGetItem;
   if (!touches_heap) {

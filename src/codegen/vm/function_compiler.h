@@ -1,7 +1,7 @@
 // FunctionCompiler: one lowered Relax function -> VirtualCode (TVM: src/relax/backend/vm, CodeGenVM).
 //
 // Bindings in order; every value becomes an argument word: a virtual register, an immediate, a constant, a function.
-// Faults are diagnosed at the guilty expression and compilation goes on, so that all of a module are reported.
+// Faults are diagnosed at the offending expression and compilation goes on, so that all of a module are reported.
 #pragma once
 
 #include <unordered_map>
@@ -14,17 +14,17 @@ namespace rldb::codegen {
 
 class FunctionCompiler {
  public:
-  // `builder` gets the constants and the table entries that the code mentions; the code itself is emitted later.
+  // `builder` gets the constants and the table entries that the code refers to; the code itself is emitted later.
   FunctionCompiler(ir::Context& ctx, const ir::Module* module, bytecode::ExecutableBuilder& builder,
                    source::Diagnostics& out)
       : ctx_(ctx), module_(module), builder_(builder), out_(out), slots_(module, nullptr) {}
 
   VirtualCode compile(std::string_view name, const ir::Function* f);
-  // Operators so far whose code is made when they run.
+  // Number of operators so far whose code is generated at run time.
   const std::vector<const ir::Call*>& operators_at_run_time() const { return at_run_time_; }
 
  private:
-  // What a binding's instructions say in debug info.
+  // The debug info of a binding's instructions.
   struct Place {
     const ir::Node* node = nullptr;
     const ir::Var* var = nullptr;
@@ -38,7 +38,7 @@ class FunctionCompiler {
   Arg call_operator(const ir::Call* call, std::string_view op);
   Arg without_code(const ir::Call* call);
   Arg with_tuple(const ir::Call* call, std::string_view builtin, std::vector<Arg> args);
-  // What the rows RLDB_OP_CODE of rule.def name.
+  // Functions of the rows RLDB_OP_CODE in rule.def.
   Arg call_with_context(const ir::Call* call);
   Arg alloc_storage(const ir::Call* call);
   Arg alloc_tensor(const ir::Call* call);

@@ -1,4 +1,4 @@
-// SlotTable: names of shape-heap slots, from the lowered code and the types beside it.
+// SlotTable: names of shape-heap slots, from the lowered code and the types in it.
 #include "codegen/vm/slots.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ Span<const Expr*> dims_of(const Type* type) {
   return {};
 }
 
-// An expression of a computing PrimFunc, with heap loads replaced by what their slots stand for.
+// An expression of a computing PrimFunc, with heap loads replaced by the expressions of their slots.
 class TextOf {
  public:
   TextOf(const Buffer* heap, const std::vector<bytecode::SlotDebug>& slots) : heap_(heap), slots_(slots) {}
@@ -57,7 +57,7 @@ class TextOf {
     return t.find(' ') == std::string::npos ? t : "(" + t + ")";
   }
   static const char* infix(BinaryKind kind) {
-    // Only arithmetic is in shapes; anything else is printed as it is.
+    // Shapes contain only arithmetic; anything else is printed unchanged.
     if (kind == BinaryKind::Add) return "+";
     if (kind == BinaryKind::Sub) return "-";
     if (kind == BinaryKind::Mul) return "*";
@@ -76,7 +76,7 @@ bytecode::SlotDebug* SlotTable::slot(std::int64_t index) {
   return &slots_[std::size_t(index)];
 }
 
-// A program may say a slot that its heap does not have: the machine faults, and there is nothing to tell about it.
+// A program may name a slot that its heap does not have: the machine faults, and there is nothing to record.
 void SlotTable::add_slot(std::vector<std::int32_t>& list, std::int64_t index) const {
   if (index < 0 || std::size_t(index) >= slots_.size()) return;
   const auto s = std::int32_t(index);
@@ -103,7 +103,7 @@ bool SlotTable::is_parameter(const Expr* e) const {
   return std::find(params.begin(), params.end(), e) != params.end();
 }
 
-// The tuple that `e` is a field of, or a field of a field; itself when it is none.
+// The tuple that `e` is a field of, or a field of a field; `e` itself if it is neither.
 const Expr* SlotTable::root_of(const Expr* e) const {
   for (auto field = fields_.find(e); field != fields_.end(); field = fields_.find(e)) e = field->second.first;
   return e;
@@ -183,14 +183,14 @@ void SlotTable::see_match(const Call* call, bytecode::InstructionDebug& debug) {
     if (MatchShapeCode(*code) != MatchShapeCode::StoreToHeap) continue;
     add_slot(debug.slots_written, *index);
     const Expr* symbol = d < dims.size() ? dims[d] : nullptr;
-    // Each symbol has one slot. A value that brings none, or one that has its slot, gets another from a match_cast.
+    // Each symbol has one slot. A value without a symbol, or one that has its slot, gets another from a match_cast.
     const bool from_cast = !symbol || named_.contains(symbol);
     if (from_cast) pending_.push_back({call->args[0], d, *index});
     store(*index, from_cast ? nullptr : symbol, place(call->args[0], d));
   }
 }
 
-// The type of `part` when `of` has the type: itself, a field of it, a field of a field. Null when it is no part of it.
+// The type of `part` when `of` has the type: itself, a field of it, a field of a field. Null when it is none of these.
 const Type* SlotTable::type_inside(const Type* type, const Expr* of, const Expr* part) const {
   std::vector<std::int64_t> path;
   constexpr std::size_t kMaxPath = 100;

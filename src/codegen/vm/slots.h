@@ -1,10 +1,10 @@
-// SlotTable: what the slots of a function's shape heap stand for, found from lowered code.
+// SlotTable: the meaning of the slots of a function's shape heap, derived from lowered code.
 //
 // VMShapeLower leaves numbers; the types beside them still have the symbols. A store by match_shape names its dimension
-// through the type of what is matched (or of the match_cast that follows), a make_shape through its result type, a
+// through the type of the matched value (or of the match_cast that follows), a make_shape through its result type, a
 // computing PrimFunc through its body. Also tells which slots a call reads and writes.
-// Why not a table that VMShapeLower writes: a module that was read lowered, or lowered by TVM, has none, and two ways
-// of knowing the same would have to agree.
+// Why not a table that VMShapeLower writes: a module that was read lowered, or lowered by TVM, has none, and two
+// sources of the same facts would have to agree.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class SlotTable {
 
   // Every binding of the function in order. Fills slots_read and slots_written of the call's instruction.
   void see(const ir::Binding* binding, bytecode::InstructionDebug& debug);
-  // Slots whose text was never found are "slot N".
+  // Slots whose text was never found are named "slot N".
   std::vector<bytecode::SlotDebug> finish();
 
  private:

@@ -132,7 +132,7 @@ class Emitter {
     }
   }
 
-  // Where each real register is written, so that a name ends there.
+  // Where each real register is written: a name ends there.
   void add_variables() {
     std::vector<std::vector<std::size_t>> writes(std::size_t(registers_.register_count));
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {

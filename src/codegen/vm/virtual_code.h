@@ -48,7 +48,7 @@ struct VirtualCode {
   bytecode::FunctionDebug debug;
 };
 
-// Virtual -> real. A register is taken over after the last use of its value, never by the very instruction that uses
+// Virtual -> real. A register is reused after the last use of its value, never by the very instruction that uses
 // it (a debugger that stops after a call still finds the arguments). Parameters and the shape heap keep theirs.
 struct Assignment {
   std::vector<RegName> real;  // by virtual register; -1: never written or read

@@ -40,7 +40,7 @@ Result<Value> alloc_shape_heap(const Args& a) {
   return Value(std::move(heap));
 }
 
-// One (code, value) pair against what is there.
+// One (code, value) pair against the actual value.
 Result<Unit> match_one(const Args& a, const Value& heap, std::size_t pair, std::int64_t actual, std::string_view what) {
   RLDB_TRY(const std::int64_t code, a.integer(pair));
   RLDB_TRY(const std::int64_t v, a.integer(pair + 1));
@@ -381,7 +381,7 @@ std::optional<Result<Value>> call_lowered(BuiltinId id, PackedArgs args) {
   const Body body = body_of(id);
   if (!body) return std::nullopt;
   const Args a(id, args);
-  // The row counts the machine.
+  // The row counts the machine argument.
   const bytecode::BuiltinInfo& row = bytecode::info(id);
   const int machine = row.takes_vm() ? 1 : 0;
   const int given = int(args.size()) + machine;

@@ -1,5 +1,5 @@
-// The `vm.builtin.*` functions that a lowered program calls, as the evaluator understands them: written apart from the
-// machine's, so that the two can be compared. Those that call back into the program are the evaluator's core
+// The `vm.builtin.*` functions that a lowered program calls, as the evaluator implements them: independently of the
+// machine's, so that the two can be compared. Those that call back into the program are in the evaluator's core
 // (relax.cc).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rldb::eval {
 
-// nullopt: it needs the program, or is one of `relax.run.*` (relax_op.h). Builtins that take the machine are given
+// nullopt: it needs the program, or is one of `relax.run.*` (relax_op.h). Builtins that take the machine get
 // their arguments without it, as call_builtin_with_ctx writes them.
 std::optional<runtime::Result<runtime::Value>> call_lowered(bytecode::BuiltinId id, runtime::PackedArgs args);
 

@@ -71,7 +71,7 @@ Result<Value> ref_write(const Args& a) {
   return Value(support::make_ref<runtime::Tuple>(std::vector<Value>{}));
 }
 
-// Axis by axis from the right: all that are not 1 are one number.
+// Axis by axis from the right: all that are not 1 must be equal.
 Result<Value> broadcast_shape(const Args& a) {
   std::size_t rank = 0;
   for (std::size_t k = 0; k < a.size(); ++k) {

@@ -37,12 +37,12 @@ using support::Unit;
 
 namespace {
 
-// Reserved, and touched as far as it is used: some 5 KB per Relax call, more under sanitizers.
+// Reserved, and touched only as far as it is used: some 5 KB per Relax call, more under sanitizers.
 constexpr std::size_t kStackBytes = std::size_t(1) << 30;
-// For what is called from here and does not recurse: expressions, kernels, packed functions.
+// For callees that do not recurse: expressions, kernels, packed functions.
 constexpr std::size_t kStackReserve = 4 << 20;
 
-// Operators that are calls, and kills: what they do needs the scope, so they are written here; the others have a
+// Operators that are calls, and kills: they need the scope, so they are implemented here; the others have a
 // function.
 bool has_meaning(const op::Row& row) {
   constexpr op::Trait kCore = op::Trait::CallTir | op::Trait::TakesTuple | op::Trait::CallsPacked | op::Trait::Kills;
@@ -55,7 +55,7 @@ bool has_meaning(std::string_view name) {
 
 struct Scope {
   std::unordered_map<const ir::Var*, Value> values;
-  // Symbolic variables and who bound them.
+  // Symbolic variables and what bound them.
   struct Symbol {
     std::int64_t value;
     std::string bound_by;
@@ -63,13 +63,13 @@ struct Scope {
   std::unordered_map<const ir::Var*, Symbol> symbols;
 };
 
-// A local function with what it captured.
+// A local function with its captured values.
 class Closure : public runtime::Function {
  public:
   Closure(const ir::Function* f, const ir::Var* self, std::shared_ptr<const Scope> scope)
       : runtime::Function("<local>", runtime::PackedFn()), f(f), self(self), scope(std::move(scope)) {}
   const ir::Function* f;
-  const ir::Var* self;  // what it is bound to, by which it may call itself; null: nothing
+  const ir::Var* self;  // the variable it is bound to, by which it may call itself; null: none
   std::shared_ptr<const Scope> scope;
 };
 
@@ -98,7 +98,7 @@ class RelaxEval {
     Scope scope;
     if (outer) scope = *outer;
     for (std::size_t i = 0; i < args.size(); ++i) scope.values[f->params[i]] = args[i];
-    // Two rounds: a compound dimension may come before the variables it is made of.
+    // Two rounds: a compound dimension may come before the variables it contains.
     for (const bool compound : {false, true})
       for (std::size_t i = 0; i < args.size(); ++i) {
         const std::string who = fmt::format("parameter `{}` of `{}`", f->params[i]->name, name);
@@ -110,7 +110,7 @@ class RelaxEval {
     if (env_.watcher && result.ok()) env_.watcher->leave(*result);
     --depth_;
     if (!result.ok()) return result;
-    // As on the machine: what the types prove is not asked of the value, which a kill may have taken.
+    // As on the machine: facts proved by the types are not checked on the value, which a kill may have taken.
     if (f->body->type == f->ret_type && holds_null(*result)) return result;
     for (const bool compound : {false, true})
       RLDB_TRY_VOID(match(f->ret_type, *result, scope, fmt::format("the result of `{}`", name), compound));
@@ -130,7 +130,7 @@ class RelaxEval {
                 fmt::format("`{}` takes {} argument(s) ({}) but {} were given", name, f->params.size(), names, given));
   }
 
-  // A call that the watcher sees before and after.
+  // A call that is reported to the watcher before and after.
   template <class Run>
   Result<Value> watched(std::string_view name, const ir::PrimFunc* f, PackedArgs args, Run run) {
     if (!env_.watcher) return run();
@@ -180,7 +180,7 @@ class RelaxEval {
       if (auto own = call_lowered(*id, args)) return std::move(*own);
       if (auto own = call_back(*id, args)) return std::move(*own);
     }
-    // They call functions of the program, which are no native ones here.
+    // They call functions of the program, which are not native here.
     if (name == runtime_function::CudaGraphRun && args.size() >= 2 && args[1].is(ValueKind::Tuple))
       return call_value(args[0], args[1].as_tuple().fields);
     if (name == runtime_function::CudaGraphAlloc && !args.empty()) return call_value(args[0], {});
@@ -189,7 +189,7 @@ class RelaxEval {
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
   }
 
-  // Builtins of lowered programs that call or make functions; without the machine that they are given there.
+  // Builtins of lowered programs that call or make functions; without the machine argument that they have there.
   std::optional<Result<Value>> call_back(bytecode::BuiltinId id, PackedArgs args) {
     if (id == bytecode::BuiltinId::InvokeClosure && !args.empty())
       return call_value(args[0], {args.begin() + 1, args.end()});
@@ -250,7 +250,7 @@ class RelaxEval {
   }
 
   static runtime::Error at_binding(runtime::Error error, const ir::Binding* b) {
-    // The innermost binding is the one to name.
+    // The innermost binding is the one to report.
     if (error.notes.empty() || error.notes.back().find("while computing") == std::string::npos)
       error.notes.push_back(fmt::format("while computing `{}`", b->var->name));
     return error;
@@ -305,7 +305,7 @@ class RelaxEval {
   Result<Value> conditional(const ir::If* e, Scope& scope) {
     RLDB_TRY(const Value c, eval(e->cond, scope));
     RLDB_TRY(const bool taken, condition_of(c));
-    Scope inner = scope;  // what a branch binds is not seen outside; what it kills is dead
+    Scope inner = scope;  // bindings in a branch are not visible outside; variables it kills are dead
     Result<Value> result = sequence(taken ? e->then_branch : e->else_branch, inner);
     for (auto& [var, value] : scope.values)
       if (inner.values[var].is_null()) value = Value::null();
@@ -383,7 +383,7 @@ class RelaxEval {
     return fail(ErrorKind::Unsupported, fmt::format("the output {} has no shape to allocate", ir::print_type(type)));
   }
 
-  // Allocates every output of the call's type, runs, and gives what was allocated.
+  // Allocates every output of the call's type, runs, and returns the outputs.
   template <class Run>
   Result<Value> destination_passing(const ir::Call* c, std::vector<Value> args, Scope& scope, Run run) {
     RLDB_TRY(Value output, allocate_output(c->ty_args.empty() ? c->type : c->ty_args[0], args, scope));
@@ -468,7 +468,7 @@ class RelaxEval {
     return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output}); });
   }
 
-  // An operator that was not legalised because its operands' types are open gets its code now, if somebody makes it.
+  // An operator that was not legalised because its operands' types are open gets its code now, if there is a maker.
   Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
     if (!f || !env_.context || !ir::has_open_operand(c))
@@ -505,7 +505,7 @@ class RelaxEval {
   }
 
   Result<Value> call_packed_op(const ir::Call* c, bool with_machine, Scope& scope) {
-    // call_builtin_with_ctx has its arguments in a tuple; the machine comes before them there.
+    // call_builtin_with_ctx has its arguments in a tuple; the machine precedes them there.
     const auto* tuple = with_machine && c->args.size() == 2 ? as<ir::Tuple>(c->args[1]) : nullptr;
     RLDB_TRY(std::vector<Value> args, values(tuple ? tuple->items : c->args.subspan(1), scope));
     if (const auto* x = as<ir::ExternFunc>(c->args[0])) return call_packed(x->symbol, args);
@@ -513,7 +513,7 @@ class RelaxEval {
     return call_value(callee, std::move(args));
   }
 
-  // The variable holds null from here on; other names of the object keep it.
+  // The variable holds null from here on; aliases of the object keep it.
   static Result<Value> kill(const ir::Call* c, Scope& scope) {
     const auto* v = c->args.size() == 1 ? as<ir::Var>(c->args[0]) : nullptr;
     if (!v) return fail(ErrorKind::Unsupported, fmt::format("only a variable can be killed: `{}`", ir::print_expr(c)));
@@ -523,7 +523,7 @@ class RelaxEval {
 
   // ---- types against values ----
 
-  // Checks `value` against a type and binds symbolic variables that are alone; with `compound` the other dims too.
+  // Checks `value` against a type and binds symbolic variables that occur alone; with `compound` the other dims too.
   Result<Unit> match(const ir::Type* type, const Value& value, Scope& scope, const std::string& who, bool compound) {
     if (const auto* t = as<ir::TensorType>(type)) return match_tensor(t, value, scope, who, compound);
     if (const auto* t = as<ir::ShapeType>(type)) {
@@ -589,7 +589,7 @@ class RelaxEval {
 
   const EvalEnv& env_;
   std::size_t depth_ = 0;
-  std::uint64_t statements_ = 0;  // of kernels so far
+  std::uint64_t statements_ = 0;  // of kernels executed so far
 };
 
 }  // namespace

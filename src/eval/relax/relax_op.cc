@@ -1,4 +1,4 @@
-// What the operators compute that no legalisation gives a body: shapes as values, memory by hand, printing.
+// Operators that no legalisation gives a body: shapes as values, explicit memory, printing.
 #include "eval/relax/relax_op.h"
 
 #include <fmt/format.h>
@@ -154,7 +154,7 @@ Result<Value> assert_op(PackedArgs args) {
   return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
 }
 
-// view(data, shape, dtype, byte offset): the same bytes read otherwise; the last three may be missing.
+// view(data, shape, dtype, byte offset): the same bytes, reinterpreted; the last three may be missing.
 Result<Value> view(const std::vector<Value>& args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "view"));
   std::vector<std::int64_t> shape = t->shape();
@@ -193,7 +193,7 @@ Result<Value> field(const OpCall& c, std::int64_t (*of)(const Tensor& t)) {
   return Value::of_int(of(*t));
 }
 
-// Memory that a lowered program allocates by hand. The operands' order differs among the operators, their kinds do not.
+// Memory that a lowered program allocates explicitly. Operators differ in the operands' order, not in their kinds.
 Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op) {
   for (const Value& v : args)
     if (v.is(ValueKind::DType)) return v.as_dtype();

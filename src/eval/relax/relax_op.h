@@ -1,4 +1,4 @@
-// Relax operators that the evaluator knows by itself: those that no legalisation gives a body (data-dependent shapes,
+// Relax operators that the evaluator implements itself: those without a body by legalisation (data-dependent shapes,
 // printing, shapes as values), and the `relax.run.*` functions that legalised programs call instead.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace rldb::eval {
 
-// A call of an operator whose arguments have values.
+// A call of an operator whose arguments are evaluated.
 struct OpCall {
   std::string_view op;  // full name
   const std::vector<runtime::Value>& args;
@@ -20,8 +20,8 @@ struct OpCall {
 };
 using OpFn = runtime::Result<runtime::Value> (*)(const OpCall& call);
 
-// What a call of the operator computes; null when it has no meaning here. Operators that are calls themselves, and
-// kills, are the evaluator's core (relax.cc).
+// The function that computes a call of the operator; null when it has no meaning here. Operators that are calls
+// themselves, and kills, are in the evaluator's core (relax.cc).
 OpFn find_relax_op(op::Id id);
 runtime::Result<runtime::Value> unique(runtime::PackedArgs args);  // relax_unique.cc
 // An argument as a flag; false when it is not given.

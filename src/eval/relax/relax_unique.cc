@@ -1,5 +1,5 @@
-// NumPy's unique, as R.unique has it: arguments are the tensor, sorted, return_index, return_inverse, return_counts,
-// and maybe an axis.
+// NumPy's unique, as used for R.unique: arguments are the tensor, sorted, return_index, return_inverse, return_counts,
+// and optionally an axis.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Items {
   std::int64_t element(std::int64_t item, std::int64_t k) const {
     return ((k / inner) * count + item) * inner + k % inner;
   }
-  // Numbers ascending, NaN behind them.
+  // Numbers ascending, NaN after them.
   bool less_element(std::int64_t a, std::int64_t b) const {
     const runtime::DType t = tensor.dtype();
     if (t.is_float()) {
@@ -95,7 +95,7 @@ Result<Value> unique(PackedArgs args) {
   for (std::int64_t i = 0; i < items.count; ++i) by_value[i].push_back(i);
   std::vector<const std::vector<std::int64_t>*> groups;
   for (const auto& [first, members] : by_value) groups.push_back(&members);
-  // Not sorted: in the order in which the items were first met.
+  // Not sorted: in the order of first occurrence.
   if (!flag_arg(args, 1))
     std::sort(groups.begin(), groups.end(), [](const auto* a, const auto* b) { return a->front() < b->front(); });
 

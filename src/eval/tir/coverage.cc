@@ -1,4 +1,4 @@
-// Coverage: an abstract run of a PrimFunc that finds the outputs of which every element is surely written.
+// Coverage: an abstract run of a PrimFunc that finds the outputs whose elements are all certainly written.
 #include "rldb/eval/coverage.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class Coverage {
     find_aliases(f->body);
   }
 
-  // `always`: nothing above decides whether this statement runs.
+  // `always`: the statement runs unconditionally.
   void visit(const ir::Stmt* s, bool always) {
     if (!s) return;
     if (const auto* seq = as<ir::SeqStmt>(s)) {
@@ -74,7 +74,7 @@ class Coverage {
     }
   }
 
-  // Statements that hold others and that nothing is proved about.
+  // Statements with nested statements, about which nothing is proved.
   void visit_rest(const ir::Stmt* s) {
     ir::for_each_use(s, [&](const ir::Node* n) {
       if (const auto* inner = as<ir::Stmt>(n)) visit(inner, false);
@@ -86,7 +86,7 @@ class Coverage {
     for (std::size_t i = 0; i < block->iter_vars.size() && i < realize->iter_values.size(); ++i)
       axes_[block->iter_vars[i].var] = realize->iter_values[i];
     const bool runs = always && is_true(realize->predicate);
-    // The first step of the reduction writes; that there is one, `covers` asks of the loops.
+    // The first step of the reduction writes; whether there is one, `covers` checks on the loops.
     visit(block->init, runs);
     visit(block->body, runs);
   }
@@ -126,7 +126,7 @@ class Coverage {
     });
   }
 
-  // Buffers that something else may write: their pointer is used, or a block makes a view of them.
+  // Buffers that may be written in other ways: their pointer is used, or a block makes a view of them.
   void find_aliases(const ir::Stmt* body) {
     ir::walk(body, [&](const ir::Node* n) {
       if (const auto* v = as<ir::Var>(n))
@@ -139,7 +139,7 @@ class Coverage {
 
   std::vector<const ir::ForStmt*> loops_;
   std::unordered_map<const ir::Var*, const ir::Expr*> axes_;        // axis of a block: its value
-  std::unordered_map<const ir::Var*, const ir::Buffer*> pointers_;  // of the buffers that are asked about
+  std::unordered_map<const ir::Var*, const ir::Buffer*> pointers_;  // of the buffers in question
   std::unordered_set<const ir::Buffer*> stored_;
   std::unordered_set<const ir::Buffer*> whole_;
   std::unordered_set<const ir::Buffer*> aliased_;

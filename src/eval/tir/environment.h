@@ -18,10 +18,10 @@ namespace rldb::eval {
 struct BufferValue {
   const ir::Buffer* buffer = nullptr;
   runtime::Ref<runtime::Storage> storage;  // null: zero elements
-  std::size_t byte_offset = 0;             // of the storage, where the window's element 0 is
+  std::size_t byte_offset = 0;             // of the storage, where the element 0 of the window is
   std::size_t end = 0;                     // of the storage, where the memory that the window may touch ends
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;  // one a dimension
+  std::vector<std::int64_t> strides;  // one per dimension
   DType dtype;
   std::int64_t offset = 0;                 // elem_offset inside the window
   bool holds(std::int64_t element) const;  // of the window, at this flat index: it lies inside its memory
@@ -29,11 +29,11 @@ struct BufferValue {
   runtime::Value as_value() const;         // elements outside the memory are zero
 };
 
-// A pointer: what a handle variable or a buffer's data holds.
+// A pointer: the value of a handle variable or of a buffer's data.
 struct Pointer {
   runtime::Ref<runtime::Storage> storage;
   std::size_t byte_offset = 0;
-  std::size_t end = 0;  // what it points to ends here; a storage may hold other tensors behind it
+  std::size_t end = 0;  // the end of its memory; a storage may hold other tensors after it
   static Pointer to(const runtime::Tensor& t) {
     return {t.storage(), t.byte_offset(), t.byte_offset() + t.byte_size()};
   }
@@ -87,7 +87,7 @@ struct Environment {
   std::unordered_map<const ir::Buffer*, BufferValue> buffers;
   std::unordered_map<const ir::Var*, Pointer> pointers;
   std::unordered_map<const ir::Var*, Records> records;
-  std::unordered_map<const ir::Call*, Scalar> exchanged;  // of the statement in progress: what other threads gave
+  std::unordered_map<const ir::Call*, Scalar> exchanged;  // of the statement in progress: values from other threads
 };
 
 }  // namespace rldb::eval

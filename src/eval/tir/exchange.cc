@@ -1,6 +1,6 @@
-// What threads of a kernel give each other without memory: lanes of a warp by shuffles, threads of a block by
-// T.tvm_thread_allreduce. A statement with such calls is done in two parts: each thread brings its operands and waits;
-// when those that have to be there are, each gets its value, and the statement runs with it.
+// Values that threads of a kernel exchange without memory: lanes of a warp by shuffles, threads of a block by
+// T.tvm_thread_allreduce. A statement with such calls runs in two steps: each thread brings its operands and waits;
+// once all required threads are there, each gets its value, and the statement runs with it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using support::Unit;
 
 namespace {
 
-// Calls whose value other threads give, the outer before the inner. What an expression may leave out is not visited.
+// Calls whose value comes from other threads, the outer before the inner. Operands that an expression may skip are not
 void collect_exchanges(const ir::Expr* e, std::vector<const ir::Call*>& out) {
   ir::walk(e, [&](const ir::Node* n) {
     const auto* part = as<ir::Expr>(n);
@@ -41,7 +41,7 @@ void collect_exchanges(const ir::Expr* e, std::vector<const ir::Call*>& out) {
   });
 }
 
-// The lane whose value a lane gets; its own one where the group of lanes ends.
+// The lane whose value a lane gets; itself where the group of lanes ends.
 std::int64_t source_lane(Intrinsic id, std::int64_t lane, std::int64_t operand, std::int64_t width) {
   const std::int64_t begin = lane / width * width;
   if (id == ir::intrin::TvmWarpShuffle) return begin + (operand & (width - 1));
@@ -66,7 +66,7 @@ const std::vector<const ir::Call*>& TirMachine::Impl::exchanges_of(const ir::Stm
   return it->second;
 }
 
-// True: the thread waits for a value that the statement takes.
+// True: the thread waits for a value that the statement needs.
 Result<bool> TirMachine::Impl::exchange_first(const ir::Stmt* s) {
   for (const ir::Call* c : exchanges_of(s)) {
     if (env.exchanged.contains(c)) continue;
@@ -76,7 +76,7 @@ Result<bool> TirMachine::Impl::exchange_first(const ir::Stmt* s) {
   return false;
 }
 
-// ---- what a thread brings ----
+// ---- operands brought by a thread ----
 
 Result<Wait> TirMachine::Impl::offer(const ir::Stmt* s, const ir::Call* c) const {
   Wait wait;
@@ -92,7 +92,7 @@ Result<Wait> TirMachine::Impl::offer(const ir::Stmt* s, const ir::Call* c) const
   return wait;
 }
 
-// args: mask, value, lane or distance, width, size of a warp
+// args: mask, value, lane or distance, width, warp size
 Result<Unit> TirMachine::Impl::offer_shuffle(Wait& wait) const {
   const auto args = wait.call->args;
   if (args.size() != 5 || lanes_of(wait.call) > 1)
@@ -115,7 +115,7 @@ Result<Unit> TirMachine::Impl::offer_shuffle(Wait& wait) const {
   return Unit{};
 }
 
-// args: how many values, the values, whether they count, the places of the results, the variables of the threads
+// args: number of values, the values, whether they count, the places of the results, the variables of the threads
 Result<Unit> TirMachine::Impl::offer_values(Wait& wait) const {
   const auto args = wait.call->args;
   const auto count = args.empty() ? std::nullopt : ir::const_int(args[0]);
@@ -161,12 +161,12 @@ Result<std::size_t> TirMachine::Impl::axis_of(const ir::Var* var) const {
   return fail(ErrorKind::Unsupported, fmt::format("`{}` is no variable of the threads of a block", var->name));
 }
 
-// ---- what it gets ----
+// ---- values received ----
 
 void TirMachine::Impl::go_on(std::size_t thread, Scalar value) {
   Thread& t = grid->running[thread];
   t.env.exchanged[t.waits.call] = value;
-  t.waits.at = nullptr;  // what an AllReduce gave is taken by its statement
+  t.waits.at = nullptr;  // an AllReduce's result is taken by its statement
 }
 
 // The lanes of a warp whose shuffle or mask is complete.
@@ -183,7 +183,7 @@ Result<bool> TirMachine::Impl::release_lanes(const std::vector<std::size_t>& lan
   return !ready.empty();
 }
 
-// Lanes that are done, and those that the warp does not have, need not come.
+// Lanes that are done, and those that the warp lacks, need not arrive.
 bool TirMachine::Impl::lanes_came(const std::vector<std::size_t>& lanes, const Wait& wait) const {
   return std::all_of(lanes.begin(), lanes.end(), [&](std::size_t i) {
     const Thread& t = grid->running[i];
@@ -191,7 +191,7 @@ bool TirMachine::Impl::lanes_came(const std::vector<std::size_t>& lanes, const W
   });
 }
 
-// Of a lane that is not there the value is undefined; here it is the lane's own one.
+// The value of a missing lane is undefined; here it is the lane's own value.
 Scalar TirMachine::Impl::shuffled(const std::vector<std::size_t>& lanes, std::size_t thread) const {
   const Wait& wait = grid->running[thread].waits;
   const Intrinsic id = ir::called_intrinsic(wait.call)->id;
@@ -208,8 +208,8 @@ std::uint64_t TirMachine::Impl::active_lanes(const std::vector<std::size_t>& lan
   return mask;
 }
 
-// Threads that reduce together: those that differ in the reduced axes only. A group inside of one warp needs no other
-// thread; a larger one goes through memory of the block, which all its threads have to come to.
+// Threads that reduce together: those that differ in the reduced axes only. A group inside one warp needs no other
+// thread; a larger one goes through memory of the block, which all its threads must reach.
 Result<bool> TirMachine::Impl::release_groups(bool whole_block) {
   std::map<std::pair<const ir::Call*, std::size_t>, std::vector<std::size_t>> groups;
   std::map<const ir::Call*, const Wait*> calls;
@@ -264,7 +264,7 @@ Result<Unit> TirMachine::Impl::reduce_group(const std::vector<std::size_t>& memb
   return Unit{};
 }
 
-// The statement itself: every thread stores what its group reduced to.
+// The statement itself: every thread stores the result of its group.
 Result<Unit> TirMachine::Impl::store_reduced(const ir::Call* c) {
   if (!grid) return support::Failure(expr().eval(c).error());
   const std::vector<Scalar> values = grid->running[grid->current].waits.given;

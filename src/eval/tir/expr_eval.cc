@@ -22,7 +22,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// Expressions nest no deeper than the front end reads them (frontend::ParseOptions::max_depth).
+// Expressions nest no deeper than the front end reads (frontend::ParseOptions::max_depth).
 constexpr int kMaxDepth = 1'200;
 
 struct DepthGuard {
@@ -162,7 +162,7 @@ Result<Scalar> ExprEval::eval(const ir::Expr* e, int lane) const {
     return convert(x, c->value->dtype().element(), c->dtype().element());
   }
   if (const auto* s = ir::as<ir::SelectExpr>(e)) {
-    // Only the side that is wanted: the other may load from outside of its buffer (TVM: RewriteUnsafeSelect).
+    // Only the side that is needed: the other may load from outside its buffer (TVM: RewriteUnsafeSelect).
     RLDB_TRY(const Scalar c, eval(s->cond, lane));
     return eval(c.i ? s->true_value : s->false_value, lane);
   }
@@ -256,7 +256,7 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
   if (row && ir::meeting_of(row->id) != ir::Meeting::None) return exchanged(c);
   if (is_call_of<ir::intrin::Isnullptr>(c) && c->args.size() == 1) return is_null(c->args[0]);
-  // The workspace is the evaluator's own memory, which goes when nothing refers to it.
+  // The workspace is the evaluator's own memory, which is freed when nothing refers to it.
   if (is_call_of<ir::intrin::TVMBackendFreeWorkspace>(c)) return of_int(0);
   const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(*row) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
@@ -270,7 +270,7 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);
 }
 
-// What other threads gave: the machine has it before the statement is done.
+// Values from other threads: the machine has them before the statement is executed.
 Result<Scalar> ExprEval::exchanged(const ir::Call* c) const {
   if (const auto it = env_.exchanged.find(c); it != env_.exchanged.end()) return it->second;
   return fail(ErrorKind::Unsupported,

@@ -10,7 +10,7 @@ namespace rldb::eval {
 class ExprEval {
  public:
   ExprEval(const Environment& env, const runtime::PackedRegistry* registry) : env_(env), registry_(registry) {}
-  // For expressions outside a function (`print n * 2` at a stop): asked when the environment has no value.
+  // For expressions outside a function (`print n * 2` at a stop): called when the environment has no value.
   void set_outer(const ScalarEnv* outer) { outer_ = outer; }
 
   runtime::Result<Scalar> eval(const ir::Expr* e, int lane = 0) const;
@@ -18,7 +18,7 @@ class ExprEval {
   // Address of an element, checked against the buffer's shape. The error names buffer, index and dimension.
   runtime::Result<std::byte*> address(const ir::Buffer* buffer, ir::Span<const ir::Expr*> indices, int lane) const;
   runtime::Result<BufferValue> buffer(const ir::Buffer* b) const;
-  // A value for a packed call: a tensor for a buffer's data, a number, a string.
+  // An argument of a packed call: a tensor for a buffer's data, a number, a string.
   runtime::Result<runtime::Value> as_value(const ir::Expr* e) const;
   runtime::Result<runtime::Value> call_packed(const ir::Call* call) const;
   runtime::Result<Scalar> is_null(const ir::Expr* pointer) const;
@@ -36,7 +36,7 @@ class ExprEval {
 };
 
 int lanes_of(const ir::Expr* e);
-// A call of a registered packed function.
+// Calls a registered packed function.
 bool is_packed_call(const ir::Expr* e);
 
 }  // namespace rldb::eval

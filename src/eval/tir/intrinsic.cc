@@ -1,4 +1,4 @@
-// What the intrinsics of TensorIR compute, by the rows of intrinsic.def.
+// The functions of TensorIR intrinsics, by the rows of intrinsic.def.
 #include "eval/tir/intrinsic.h"
 
 #include <bit>
@@ -29,7 +29,7 @@ double rsqrt_d(double v) { return 1.0 / std::sqrt(v); }
 float sigmoid_f(float v) { return 1.0f / (1.0f + std::exp(-v)); }
 double sigmoid_d(double v) { return 1.0 / (1.0 + std::exp(-v)); }
 
-// A body of kind Own that takes floats only: calls with other operands are refused by whoever asks `wants_floats`.
+// A body of kind Own that takes floats only: calls with other operands are refused by callers of `wants_floats`.
 struct OfFloats {
   IntrinsicFn f;
 };

@@ -1,5 +1,5 @@
 // TensorIR intrinsics that are functions of their argument values: tir.exp, tir.floor, tir.popcount, ...
-// Lazy ones (if_then_else) and ones with effects are the expression evaluator's.
+// Lazy ones (if_then_else) and ones with effects are left to the expression evaluator.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace rldb::eval {
 using IntrinsicFn = Scalar (*)(std::span<const Scalar> args, DType arg_type, DType result_type);
 // Null for those that the evaluator computes in another way, or not at all.
 IntrinsicFn body_of(const ir::IntrinsicInfo& row);
-// Its body reads floats: operands of other dtypes are to be refused.
+// Whether its body reads floats: operands of other dtypes must be refused.
 bool wants_floats(const ir::IntrinsicInfo& row);
 
 }  // namespace rldb::eval

@@ -1,4 +1,4 @@
-// Calls of packed functions as LowerTVMBuiltin writes them: arguments set field by field in records on a stack, tensors
+// Calls of packed functions as written by LowerTVMBuiltin: arguments set field by field in records on a stack, tensors
 // in records of their own, and memory from the device's workspace.
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using support::Unit;
 
 namespace {
 
-// Fields by number, as TVM's code generators count them.
+// Fields by number, as in TVM's code generators.
 constexpr std::int64_t kAddress = 0, kData = 1, kShape = 2, kNdim = 4, kCode = 5, kBits = 6, kLanes = 7,
                        kByteOffset = 8, kArgument = 15;
 constexpr std::int64_t kMaxDims = 1'000, kMaxLanes = 1'024;
@@ -37,7 +37,7 @@ const ir::Call* call_of(const ir::Expr* e, std::size_t arguments) {
 
 }  // namespace
 
-// A pointer's value: a variable, or the place of an element.
+// A pointer's value: a variable, or the address of an element.
 Result<Pointer> TirMachine::Impl::pointer_of(const ir::Expr* e) const {
   if (const auto* v = as<ir::Var>(e))
     if (const auto it = env.pointers.find(v); it != env.pointers.end()) return it->second;
@@ -50,7 +50,7 @@ Result<Pointer> TirMachine::Impl::pointer_of(const ir::Expr* e) const {
   return Pointer{b.storage, std::size_t(at - b.storage->data()), b.end};
 }
 
-// The value of a pointer variable that a call gives; false: another kind of value.
+// The value of a pointer variable that is bound to a call; false: another kind of value.
 Result<bool> TirMachine::Impl::bind_call(const ir::Var* var, const ir::Expr* value) {
   if (const auto* c = call_of<ir::intrin::TvmStackAlloca>(value, 2)) {
     const auto* what = as<ir::StringImm>(c->args[0]);
@@ -137,7 +137,7 @@ Result<Value> TirMachine::Impl::tensor_of(const ir::Var* record, std::int64_t in
   return Value(std::move(tensor));
 }
 
-// args: the name, the stack, the first argument, the result behind the last
+// args: the name, the stack, the first argument, the result after the last
 Result<Unit> TirMachine::Impl::call_lowered(const ir::Call* c) {
   const auto* name = c->args.size() == 4 ? as<ir::StringImm>(c->args[0]) : nullptr;
   if (!name || !is_record(env, c->args[1]))

@@ -1,5 +1,5 @@
-// Intrinsics that are a part of the evaluator itself: `Form` and `Eval` in the last column of intrinsic.def. Code that
-// asks for another one does not compile.
+// Intrinsics implemented by the evaluator itself: `Form` and `Eval` in the last column of intrinsic.def. Code that
+// names any other does not compile.
 #pragma once
 
 #include "rldb/ir/expr.h"

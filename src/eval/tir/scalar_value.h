@@ -13,7 +13,7 @@ namespace rldb::eval {
 
 using runtime::DType;
 
-// Integers, bools and pointers in `i`, floats in `f`; which one holds is the dtype's affair.
+// Integers, bools and pointers in `i`, floats in `f`; the dtype decides which one is valid.
 struct Scalar {
   std::int64_t i = 0;
   double f = 0;

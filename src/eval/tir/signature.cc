@@ -1,4 +1,4 @@
-// What a PrimFunc asks of its callers, as data (runtime::KernelSignature).
+// The requirements of a PrimFunc on its callers, as data (runtime::KernelSignature).
 #include <fmt/format.h>
 
 #include <unordered_map>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kBlock = "blockIdx.", kThread = "threadIdx.", kVirtual = "vthread", kWarp = "warp";
 
-// x inside of y inside of z, and all inside of virtual threads.
+// x inside y inside z, and all inside virtual threads.
 int order(std::string_view tag) { return tag.starts_with(kThread) || tag.starts_with(kBlock) ? tag.back() : 'z' + 1; }
 
 std::int64_t product(const std::vector<ThreadAxis>& axes) {
@@ -47,7 +47,7 @@ std::string_view sync_scope(const ir::Expr* e) {
 
 bool is_warp_barrier(const Wait& w) { return w.meeting == ir::Meeting::Barrier && sync_scope(w.call) == kWarp; }
 
-// The warp's size that the shuffles of a kernel are written for.
+// The warp size that the shuffles of a kernel are written for.
 Result<std::int64_t> warp_size_of(const ir::Stmt* root) {
   std::optional<std::int64_t> found;
   bool agree = true;
@@ -110,7 +110,7 @@ std::string Grid::name_of(std::size_t thread) {
 
 // ---- entering ----
 
-// A thread-bound loop or a launch: a loop over the threads, or the place of the thread that runs.
+// A thread-bound loop or a launch: a loop over the threads, or the index of the current thread.
 Result<Unit> TirMachine::Impl::enter_threads(const ir::Stmt* s, Activity& top) {
   const auto* loop = as<ir::ForStmt>(s);
   const auto* attr = as<ir::AttrStmt>(s);
@@ -146,7 +146,7 @@ bool TirMachine::Impl::waits_inside(const ir::Stmt* s) {
   return it->second;
 }
 
-// The rest of the innermost thread is left out.
+// The rest of the innermost thread is skipped.
 void TirMachine::Impl::leave_thread() {
   if (grid) return stack.resize(grid->depth());
   while (!stack.empty() && ir::thread_tag(stack.back().stmt).empty()) stack.pop_back();
@@ -171,7 +171,7 @@ Result<Unit> TirMachine::Impl::place_of_thread(const ir::Stmt* s, const ir::Var*
   return Unit{};
 }
 
-// The threads of a kernel are known where it begins: how many there are cannot depend on what it computes.
+// The threads of a kernel are determined at its beginning: their number cannot depend on its results.
 Result<Unit> TirMachine::Impl::find_axes(const ir::Stmt* root, Grid& made) const {
   std::vector<const ir::Stmt*> all;
   ir::walk(root, [&](const ir::Node* n) {
@@ -181,7 +181,7 @@ Result<Unit> TirMachine::Impl::find_axes(const ir::Stmt* root, Grid& made) const
   });
   for (const ir::Stmt* s : all) {
     const std::string_view tag = ir::thread_tag(s);
-    if (made.axis(tag)) continue;  // another extent is found where it is entered
+    if (made.axis(tag)) continue;  // another extent is detected at its entry
     const auto* loop = as<ir::ForStmt>(s);
     auto extent = expr().integer(loop ? loop->extent : as<ir::AttrStmt>(s)->value);
     if (!extent.ok() || *extent < 1)
@@ -234,7 +234,7 @@ Result<Unit> TirMachine::Impl::start_block() {
   return Unit{};
 }
 
-// Memory of scope "local" that was allocated before the threads began: each has its own.
+// Memory of scope "local" that was allocated before the threads began: each has its own copy.
 Result<Unit> TirMachine::Impl::copy_own_memory(Environment& own) const {
   for (auto& [buffer, value] : own.buffers) {
     if (buffer->scope != "local" || !value.storage) continue;
@@ -290,7 +290,7 @@ Result<Unit> TirMachine::Impl::take_turns() {
   return Unit{};
 }
 
-// Nobody can go on: everybody who waits where all that have to be there are. False: all are done.
+// No thread can go on: releases everybody waiting where all required threads have arrived. False: all are done.
 Result<bool> TirMachine::Impl::release() {
   std::vector<Thread>& all = grid->running;
   const auto first = std::find_if(all.begin(), all.end(), [](const Thread& t) { return !t.done; });
@@ -335,7 +335,7 @@ Result<Unit> TirMachine::Impl::next_block() {
 }
 
 Result<Unit> TirMachine::Impl::wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier) {
-  if (!grid) return pop_after(Unit{});  // one thread: nothing to wait for
+  if (!grid) return pop_after(Unit{});  // one thread: no waiting
   if (sync_scope(barrier) == "global")
     return fail(ErrorKind::Unsupported, "the evaluator runs blocks one after another: they cannot wait for each other");
   Wait& wait = grid->running[grid->current].waits;
@@ -348,7 +348,7 @@ Result<Unit> TirMachine::Impl::wait_at_barrier(const ir::Stmt* s, const ir::Expr
 
 // ---- memory ----
 
-// What several threads share is made by the first that comes; null: memory of the thread alone.
+// Memory shared by several threads is created by the first to arrive; null: memory of the thread alone.
 Pointer* TirMachine::Impl::shared_memory(const ir::Node* of, std::string_view scope) {
   if (!grid || scope == "local") return nullptr;
   const std::int64_t group = scope == kWarp ? grid->warp_of(grid->current) + 1 : 0;

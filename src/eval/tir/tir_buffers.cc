@@ -148,7 +148,7 @@ Result<Unit> TirMachine::Impl::match_region(const ir::MatchBufferRegion& m) {
     v.offset += min * source.strides[i];
     extents.push_back(extent);
   }
-  // Leading dimensions of extent 1 may be left out of the target.
+  // Leading dimensions of extent 1 may be omitted in the target.
   const std::size_t skipped = extents.size() - std::min(extents.size(), m.buffer->shape.size());
   for (std::size_t i = 0; i < m.buffer->shape.size(); ++i) {
     const std::int64_t extent = extents[skipped + i];

@@ -47,7 +47,7 @@ void TirMachine::Impl::settle() {
   }
 }
 
-// A statement with exchanges is done when the other threads have given what it takes.
+// A statement with exchanges is executed once the other threads have supplied its operands.
 Result<Unit> TirMachine::Impl::advance() {
   if (!grid) return advance_statement();
   RLDB_TRY(const bool waits, exchange_first(stack.back().stmt));
@@ -130,7 +130,7 @@ Result<Unit> TirMachine::Impl::bind(const ir::Var* var, const ir::Expr* value) {
 
 Result<Unit> TirMachine::Impl::store_element(const ir::BufferStore* st) {
   const int lanes = lanes_of(st->value);
-  // All lanes are read before any is written: a vector statement has one time.
+  // All lanes are read before any is written: a vector statement executes as a whole.
   std::vector<Scalar> values;
   for (int lane = 0; lane < lanes; ++lane) {
     RLDB_TRY(const Scalar v, expr().eval(st->value, lane));
@@ -204,7 +204,7 @@ Result<Unit> TirMachine::Impl::advance_block(const ir::SBlock* block, const ir::
 
 Result<Unit> TirMachine::Impl::open_block_buffers(const ir::SBlock* block) {
   for (const ir::Buffer* b : block->alloc_buffers) {
-    // An allocation stays what it is when its block is entered again: enclosing loops share it.
+    // An allocation is kept when its block is entered again: enclosing loops share it.
     if (env.buffers.contains(b)) continue;
     if (auto done = allocate_buffer(b); !done.ok()) return done;
   }
@@ -243,7 +243,7 @@ Result<Unit> TirMachine::Impl::allocate_pointer(const ir::AllocateStmt* st) {
 
 Result<Unit> TirMachine::Impl::enter_attr(const ir::AttrStmt* st, Activity& top) {
   if (st->thread_var) return enter_threads(st, top);
-  // A reduction over threads asks for its reducer; other attributes mean nothing here.
+  // A reduction over threads needs its reducer; other attributes have no meaning here.
   if (st->key == ir::kReduceScope)
     top.started = true;
   else

@@ -1,4 +1,4 @@
-// TirMachine's state and the parts it is made of: a stack of activities, one a statement in progress. Room-private.
+// TirMachine's state and its parts: a stack of activities, one per statement in progress. Room-private.
 #pragma once
 
 #include <unordered_set>
@@ -38,11 +38,11 @@ struct TirMachine::Impl {
   Result<Unit> map_buffer(const ir::Buffer* b, Pointer at);
   Result<Unit> allocate_buffer(const ir::Buffer* b);
 
-  // The product of these many elements holds a buffer: its shape, or what its offset and strides span (rows as long as
-  // the outermost stride, the last one too).
+  // The product of these is the number of elements in a buffer: its shape, or the span of its offset and strides (rows
+  // as long as the outermost stride, the last one too).
   Result<std::vector<std::int64_t>> storage_extents(const ir::Buffer* b, const std::vector<std::int64_t>& shape) const;
   Result<Pointer> allocate(const std::vector<std::int64_t>& shape, DType dtype, std::string_view name);
-  // The same, or what another thread allocated there.
+  // The same, or the allocation that another thread made there.
   Result<Pointer> allocate_shared(const ir::Node* of, std::string_view scope, const std::vector<std::int64_t>& shape,
                                   DType dtype, std::string_view name);
 
@@ -52,7 +52,7 @@ struct TirMachine::Impl {
   // A variable that a match_buffer defines is defined anew each time its block is entered.
   void note_matched(const ir::Expr* e);
 
-  // A dimension that is a fresh variable is defined; anything else has to agree.
+  // A dimension that is a fresh variable is defined; anything else must agree.
   Result<Unit> bind_dim(const ir::Expr* e, std::int64_t value, std::string_view buffer, std::size_t dim);
 
   // ---- starting (tir_buffers.cc) ----
@@ -63,7 +63,7 @@ struct TirMachine::Impl {
   void push(const ir::Stmt* s);
   Result<Unit> step();
 
-  // Passes over what a user would not call a statement: sequences, and loops and blocks that are only waiting to end.
+  // Passes over activities that a user would not call statements: sequences, and loops and blocks that are only to end.
   void settle();
   Result<Unit> advance();
   Result<Unit> advance_statement();
@@ -83,7 +83,7 @@ struct TirMachine::Impl {
   Result<Unit> evaluate(const ir::Expr* e);
   Result<Unit> leave_loop(bool for_good);
 
-  // Names the loop variables that an error happened under.
+  // Names the loop variables under which an error happened.
   runtime::Error annotate(runtime::Error error) const;
 
   // ---- lowered calls (packed_records.cc) ----
@@ -113,7 +113,7 @@ struct TirMachine::Impl {
   Result<Unit> wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier);
   Pointer* shared_memory(const ir::Node* of, std::string_view scope);
 
-  // ---- what threads give each other (exchange.cc) ----
+  // ---- exchanges between threads (exchange.cc) ----
   const std::vector<const ir::Call*>& exchanges_of(const ir::Stmt* s);
   Result<bool> exchange_first(const ir::Stmt* s);
   Result<Wait> offer(const ir::Stmt* s, const ir::Call* c) const;
@@ -134,7 +134,7 @@ struct TirMachine::Impl {
   bool inside(const ir::Stmt* s) const;
   std::vector<std::pair<const ir::Var*, Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, Value>> buffers() const;
-  // After `start`: the stack as it is at a place, from the root to its statement.
+  // After `start`: the stack at a place, from the root to its statement.
   Result<Unit> seek(const TirPlace& place);
   Result<Unit> enter_on_the_way(const ir::Stmt* s, const ir::Stmt* inner, const TirPlace& place);
   Result<Unit> enter_one_thread(const ir::AttrStmt* s);

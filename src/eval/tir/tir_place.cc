@@ -1,4 +1,4 @@
-// Places of a TirMachine: what is in scope, and the way to a place without its statements.
+// Places of a TirMachine: the variables in scope, and the way to a place without running its statements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using support::Unit;
 
 namespace {
 
-// The statements that are right inside of one, each the way to what is below.
+// The statements directly inside one, each on the way to those below.
 std::vector<const ir::Stmt*> inner_statements(const ir::Stmt* s) {
   std::vector<const ir::Stmt*> inner;
   const auto add = [&](const ir::Stmt* part) {
@@ -75,7 +75,7 @@ support::Failure<runtime::Error> not_told(std::string_view what) {
 
 }  // namespace
 
-// ---- what is in scope ----
+// ---- the scope ----
 
 bool TirMachine::Impl::inside(const ir::Stmt* s) const {
   return std::any_of(stack.begin(), stack.end(),
@@ -153,7 +153,7 @@ Result<Unit> TirMachine::Impl::enter_on_the_way(const ir::Stmt* s, const ir::Stm
   if (const auto* loop = as<ir::ForStmt>(s)) return enter_loop(loop, !inner, place);
   if (as<ir::SBlockRealize>(s) || as<ir::SBlock>(s)) return enter_block(s, inner, place);
   if (const auto* attr = as<ir::AttrStmt>(s); attr && inner) {
-    if (!attr->thread_var) return Unit{};  // it makes room for its body
+    if (!attr->thread_var) return Unit{};  // it was replaced by its body
     return enter_one_thread(attr);
   }
   if (as<ir::IfThenElse>(s) && inner) return Unit{};
@@ -161,7 +161,7 @@ Result<Unit> TirMachine::Impl::enter_on_the_way(const ir::Stmt* s, const ir::Stm
   return Unit{};
 }
 
-// Compiled code, which tells places, launches one thread at most.
+// Compiled code, which reports places, launches at most one thread.
 Result<Unit> TirMachine::Impl::enter_one_thread(const ir::AttrStmt* s) {
   RLDB_TRY(const std::int64_t extent, expr().integer(s->value));
   if (extent != 1) return not_told(s->thread_var->name);
@@ -187,7 +187,7 @@ Result<Unit> TirMachine::Impl::enter_loop(const ir::ForStmt* loop, bool at_head,
   if (loop->step) {
     RLDB_TRY(a.step, expr().integer(loop->step));
   }
-  // At its head a loop has the iteration before behind it.
+  // At its head a loop has completed the previous iteration.
   const std::int64_t now = value->second.as_int();
   a.started = !at_head || now != min;
   a.at = at_head ? now : now + a.step;
@@ -216,7 +216,7 @@ Result<Unit> TirMachine::Impl::enter_block(const ir::Stmt* s, const ir::Stmt* in
   return Unit{};
 }
 
-// What the statements before the one at `end` declare for it.
+// Declarations in the statements before the one at `end`.
 Result<Unit> TirMachine::Impl::declare_before(const ir::SeqStmt* seq, std::size_t end, const TirPlace& place) {
   const auto memory_of = [&](const ir::Node* n) {
     const auto it = place.allocations.find(n);

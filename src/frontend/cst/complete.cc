@@ -1,4 +1,4 @@
-// Is an entry at the prompt complete, and where would its next line start?
+// Whether an entry at the prompt is complete, and where its next line would start.
 #include "frontend/cst/parser.h"
 #include "frontend/cst/query.h"
 #include "frontend/cst/scan.h"
@@ -64,7 +64,7 @@ bool is_compound(Kind k) {
   return false;
 }
 
-// Does the text end in an empty line?
+// Whether the text ends in an empty line.
 bool ends_in_empty_line(std::string_view text) {
   const std::string_view rest = text.substr(trim_right(text).size());
   std::size_t breaks = 0;

@@ -1,4 +1,4 @@
-// Errors of syntax: walks the damaged parts of a tree and words one report per place.
+// Syntax errors: walks the damaged parts of a tree and words one report per place.
 #include "frontend/cst/damage.h"
 
 #include <fmt/format.h>
@@ -30,12 +30,12 @@ class Reporter {
 
   bool run() {
     if (tree_.rows.empty()) return false;
-    // Rows are in pre-order: a linear pass, jumping over what a report has covered.
+    // Rows are in pre-order: a linear pass, skipping what a report has covered.
     const std::uint32_t count = static_cast<std::uint32_t>(tree_.rows.size());
     std::uint32_t opaque_end = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       const NodeRow& row = tree_.rows[i];
-      // The body of a Python function is kept as text and not judged.
+      // The body of a Python function is kept as text and not checked.
       if (row.kind == Kind::PythonFunction && !row.damaged) opaque_end = std::max(opaque_end, row.next);
       if (i < opaque_end) continue;
       if (visit(Node(&tree_, i))) i = std::max(i, row.next - 1);
@@ -44,7 +44,7 @@ class Reporter {
   }
 
  private:
-  // True when the node's inside is covered by what was said.
+  // True when the node's inside is covered by that report.
   bool visit(Node n) {
     if (n.is(Kind::Error)) return report_error(n), true;
     if (n.is(Kind::Missing)) return report_missing(n), true;
@@ -67,7 +67,7 @@ class Reporter {
     return false;
   }
 
-  // `x inf`: the grammar takes `in` for an operator wherever one may stand, whatever follows it.
+  // `x inf`: the grammar takes `in` for an operator wherever one is allowed, whatever follows it.
   bool begins_inside_word(Node n) const {
     const std::size_t at = n.row().begin;
     return at > 0 && at < tree_.text.size() && n.row().end > at && !n.is(Kind::Block) && is_word_byte(tree_.text[at]) &&
@@ -108,7 +108,7 @@ class Reporter {
     return {};
   }
 
-  // The header ends where its last character is; the mark is behind it.
+  // The header ends at its last character; the mark is after it.
   void report_missing_colon(Node n) {
     const std::size_t line = line_start(n.row().begin);
     const std::size_t at = line + code_of(tree_.text.substr(line, n.row().begin - line)).size();
@@ -117,7 +117,7 @@ class Reporter {
 
   void say(source::Span span, source::Message m) {
     reported_ = true;
-    // Two reports on one line are echoes of one mistake.
+    // Two reports on one line are echoes of the same mistake.
     const std::uint32_t offset = tree_.mapped ? span.begin - tree_.text_offset : 0;
     const std::size_t line = line_start(offset);
     if (line == last_line_) return;
@@ -141,7 +141,7 @@ class Reporter {
     say(span_of(at, at), source::message(diag::SyntaxError, "something is missing here"));
   }
 
-  // An unbalanced bracket explains most damage best; in a line that is balanced, two values side by side within
+  // An unbalanced bracket best explains most damage; in a line that is balanced, two values side by side within
   // brackets.
   bool report_bracket(std::size_t begin, std::size_t end) {
     const std::size_t line_end = std::min(tree_.text.find('\n', begin), tree_.text.size());
@@ -208,7 +208,7 @@ class Reporter {
     say(span_of(begin, begin + text.size()), std::move(m));
   }
 
-  // Does the start of a line lead to a condition?
+  // Whether the start of a line leads to a condition.
   static bool is_condition(std::string_view line) {
     line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
     for (const std::string_view word : {"if ", "elif ", "while ", "assert "})

@@ -1,4 +1,4 @@
-// Errors of syntax: what is wrong with a tree, said once per place, in the words of the language.
+// Syntax errors: what is wrong with a tree, reported once per place, in the words of the language.
 #pragma once
 
 #include "frontend/cst/tree.h"

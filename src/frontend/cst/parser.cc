@@ -1,4 +1,4 @@
-// tree-sitter behind its door: limits, kinds and fields by table, parsing, reparsing after an edit.
+// The interface to tree-sitter: limits, kinds and fields by table, parsing, reparsing after an edit.
 #include "frontend/cst/parser.h"
 
 #include <tree_sitter/api.h>
@@ -140,11 +140,11 @@ ParserPtr make_parser(Grammar grammar = Grammar::TvmScript) {
 }
 
 TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript) {
-  // What the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
+  // Text that the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
   if (!within_limits(text, nullptr, grammar)) text = {};
   TreePtr tree(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
   if (!tree) {
-    ts_parser_reset(parser);  // else it would go on with this text at the next call
+    ts_parser_reset(parser);  // else it would continue with this text at the next call
     support::poll();
     RLDB_UNREACHABLE("tree-sitter gave no tree and was not cancelled");
   }
@@ -152,13 +152,13 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
   return tree;
 }
 
-// To the child that holds the byte. The runtime takes a child that ends there (a line end's token) to hold it: it is
-// asked for the next byte.
+// To the child that holds the byte. The runtime counts a child that ends there (a line end's token) as holding it: it
+// is queried for the next byte.
 bool goto_child(TSTreeCursor* cursor, std::uint32_t begin) {
   return ts_tree_cursor_goto_first_child_for_byte(cursor, begin + 1) >= 0;
 }
 
-// Copies what the script room reads into rows, with a cursor.
+// Copies what the script room reads into rows, using a cursor.
 class Copier {
  public:
   Copier(TSNode root, const TreeOptions& options, std::vector<NodeRow>& rows)
@@ -173,7 +173,7 @@ class Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  // False when the tree is not what the known statements say.
+  // False when the tree does not match the known statements.
   bool run() {
     const std::size_t bytes = ts_node_end_byte(root_) - ts_node_start_byte(root_);
     rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
@@ -195,7 +195,7 @@ class Copier {
  private:
   static constexpr std::uint32_t kSkipped = ~std::uint32_t(0);
 
-  // Kinds that are one token, or whose inside is not wanted.
+  // Kinds that are one token, or whose inside is not needed.
   static bool has_children(Kind kind) {
     return kind != Kind::Token && kind != Kind::Identifier && kind != Kind::Integer && kind != Kind::Float &&
            kind != Kind::String && kind != Kind::TooDeep && kind != Kind::Kept;
@@ -210,7 +210,7 @@ class Copier {
     }
     return true;
   }
-  // The statements that are known to follow have their rows without being visited.
+  // The statements that are known to follow get their rows without being visited.
   bool advance_behind_known() {
     KnownStatements::Statement s{};
     bool any = false;
@@ -240,7 +240,7 @@ class Copier {
     const TSSymbol symbol = ts_node_symbol(node);
     Kind kind = language_.kind_of(symbol);
     if (kind == Kind::Comment) return kSkipped;
-    // Half of all nodes: the cursor is not asked about them.
+    // Half of all nodes: the cursor is not queried for them.
     if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
     const bool damaged = check_damage_ && ts_node_has_error(node);
     if (damaged && ts_node_is_missing(node)) kind = Kind::Missing;
@@ -253,7 +253,7 @@ class Copier {
     rows_.push_back({kind, field, damaged, begin, end, 0});
     return static_cast<std::uint32_t>(rows_.size() - 1);
   }
-  // At the top of the body of the node that is copied, or of a dataflow block there.
+  // At the top of the body of the copied node, or of a dataflow block there.
   bool in_body() const {
     const auto is = [&](std::size_t depth, Kind kind) {
       return open_[depth] != kSkipped && rows_[open_[depth]].kind == kind;
@@ -327,7 +327,7 @@ void LiveTree::reset(std::string_view text) {
 
 void LiveTree::edit(const Edit& edit, std::string_view text) {
   TSInputEdit e{};
-  // On a copy (which shares everything): a cancelled reading leaves the tree that fits the text.
+  // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
   const TreePtr edited(ts_tree_copy(impl_->tree.get()));
   e.start_byte = edit.begin;
   e.old_end_byte = edit.old_end;
@@ -336,9 +336,9 @@ void LiveTree::edit(const Edit& edit, std::string_view text) {
   e.old_end_point = {edit.old_end_point.row, edit.old_end_point.column};
   e.new_end_point = {edit.new_end_point.row, edit.new_end_point.column};
   ts_tree_edit(edited.get(), &e);
-  // (ts_tree_get_changed_ranges would say where the syntax differs, in a time that grows with the text.)
+  // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
   TreePtr made = parse_text(impl_->parser.get(), edited.get(), text);
-  // How the runtime recovers from an error depends on what it could reuse; what is reported about a text may not.
+  // How the runtime recovers from an error depends on what it could reuse; error reports must not.
   if (ts_node_has_error(ts_tree_root_node(made.get()))) made = parse_text(impl_->parser.get(), nullptr, text);
   impl_->tree = std::move(made);
   impl_->text = text;

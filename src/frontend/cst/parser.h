@@ -1,5 +1,5 @@
-// The tree-sitter parser behind one door: text -> cst::Tree. `Parser` may be kept and used again; `parse_tree` uses one
-// for the thread. A `LiveTree` keeps tree-sitter's own tree, so that an edit reparses only what it touched.
+// The interface to the tree-sitter parser: text -> cst::Tree. `Parser` may be kept and reused; `parse_tree` uses one
+// for the thread. A `LiveTree` keeps tree-sitter's own tree, so that an edit reparses only the affected part.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace rldb::frontend::cst {
 
-// Statements that the reader of a function knows from before.
+// Statements that the reader of a function already knows.
 class KnownStatements {
  public:
   struct Statement {
@@ -18,10 +18,10 @@ class KnownStatements {
     std::uint32_t begin, end;
   };
   virtual ~KnownStatements() = default;
-  // Asked for each whole statement of the body and of the dataflow blocks there, in the order of the text: true leaves
+  // Called for each whole statement of the body and of the dataflow blocks there, in the order of the text: true leaves
   // the inside out (Kind::Kept).
   virtual bool keeps(const Statement& statement) = 0;
-  // After that: the statement that is known to be right behind the last one that was kept, with nothing in between,
+  // After that: the statement that is known to come directly after the last one that was kept, with nothing in between,
   // if that one is kept as well.
   virtual bool next(Statement& statement) = 0;
 };
@@ -34,7 +34,7 @@ struct TreeOptions {
   KnownStatements* known = nullptr;
 };
 
-// May the text be given to the tree-sitter runtime at all (limits.h of the grammar)? Else `offset` is where it is not.
+// Whether tree-sitter's runtime may read the text at all (limits.h of the grammar). Else `offset` is where it may not.
 bool within_limits(std::string_view text, std::size_t* offset = nullptr, Grammar grammar = Grammar::TvmScript);
 
 // `text` must outlive the tree. Never fails: bad text gives Error and Missing nodes.
@@ -56,13 +56,13 @@ class LiveTree {
     Point begin_point, old_end_point, new_end_point;
   };
   void reset(std::string_view text);
-  // `text` is the text after the edit; the old one may be gone.
+  // `text` is the text after the edit; the old one may have been freed.
   void edit(const Edit& edit, std::string_view text);
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
 
   bool has_error() const;
 
-  // A node, and what can be said of its surroundings at once: they are the same as long as these numbers are.
+  // A node, and a fingerprint of its surroundings: they are the same as long as these numbers are.
   struct Place {
     Kind kind = Kind::Other;
     std::uint32_t begin = 0;
@@ -72,7 +72,7 @@ class LiveTree {
   };
   // The outermost node of that kind that begins there.
   std::optional<Place> find(Kind kind, std::uint32_t begin) const;
-  // The subtree of that node alone; empty when there is none, or when statements that are known are not where they
+  // The subtree of that node alone; empty when there is none, or when known statements are not where they
   // were.
   Tree copy_node(source::FileId file, Kind kind, std::uint32_t begin, const TreeOptions& options = {}) const;
 

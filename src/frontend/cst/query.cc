@@ -1,4 +1,4 @@
-// Highlighting by grammar/queries/highlights.scm, which is linked in as it is.
+// Highlighting by grammar/queries/highlights.scm, which is linked in verbatim.
 #include "frontend/cst/query.h"
 
 #include <tree_sitter/api.h>
@@ -40,7 +40,7 @@ struct Predicate {
   std::regex pattern;
 
   bool holds(std::string_view text) const {
-    // std::regex recurses once a character.
+    // std::regex recurses once per character.
     if (kind == Kind::Match) return text.size() < 1000 && std::regex_search(text.begin(), text.end(), pattern);
     return std::find(words.begin(), words.end(), text) != words.end();
   }
@@ -54,7 +54,7 @@ class HighlightQuery {
     TSQueryError error = TSQueryErrorNone;
     query_.reset(ts_query_new(tree_sitter_tvmscript(), source.data(), static_cast<std::uint32_t>(source.size()),
                               &offset, &error));
-    if (!query_) return;  // a query that names what the grammar lacks: no highlighting (a test guards it)
+    if (!query_) return;  // a query naming something the grammar lacks: no highlighting (a test guards it)
     predicates_.resize(ts_query_pattern_count(query_.get()));
     for (std::uint32_t p = 0; p < predicates_.size(); ++p) read_predicates(p);
     for (std::uint32_t c = 0; c < ts_query_capture_count(query_.get()); ++c) {
@@ -128,7 +128,7 @@ TSPoint point_at(std::string_view text, std::size_t at) {
           static_cast<std::uint32_t>(line == std::string_view::npos ? at : at - line - 1)};
 }
 
-// The one change that makes `after` of `before`.
+// The one change that turns the other text into `after`.
 TSInputEdit difference(std::string_view before, std::string_view after) {
   const std::size_t shorter = std::min(before.size(), after.size());
   std::size_t same = 0;
@@ -174,7 +174,7 @@ namespace rldb::frontend {
 struct Highlighter::State {
   std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser{cst::new_parser(), ts_parser_delete};
   std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree{nullptr, ts_tree_delete};
-  std::string text;  // that `tree` is of
+  std::string text;  // that `tree` belongs to
 };
 
 Highlighter::Highlighter() : state_(std::make_unique<State>()) {}
@@ -186,7 +186,7 @@ std::vector<Highlight> Highlighter::highlight(std::string_view text, std::size_t
   State& s = *state_;
   if (!query.get() || begin >= end || !cst::within_limits(text)) return {};
   if (!s.tree || s.text != text) {
-    // Whatever happens on the way, the tree is of the text that is named or there is none.
+    // In any event, the tree belongs to the named text or there is none.
     auto old = std::move(s.tree);
     if (old) {
       const TSInputEdit edit = cst::difference(s.text, text);

@@ -1,5 +1,5 @@
-// What a prompt asks of the tree while it is typed: whether the entry is complete. Highlighting is in query.cc too,
-// behind its door Highlighter.
+// Queries of the prompt on the tree of an entry: whether it is complete. Highlighting is in query.cc too,
+// behind its class Highlighter.
 #pragma once
 
 #include "rldb/frontend/parse.h"

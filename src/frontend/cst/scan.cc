@@ -62,13 +62,13 @@ namespace {
 
 bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
-// Of r"..." and the like: the letters are the string's.
+// For r"..." and the like: the letters belong to the string.
 bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end) {
   const std::size_t quote = text.find_first_not_of("bBfFrRuU", i);
   return quote != i && quote < end && quote - i <= 2 && (text[quote] == '"' || text[quote] == '\'');
 }
 
-// Words that stand between values.
+// Words that occur between values.
 bool joins_values(std::string_view word) {
   static constexpr std::array<std::string_view, 11> kWords = {"and", "as", "await",  "else", "for", "if",
                                                               "in",  "is", "lambda", "not",  "or"};

@@ -1,4 +1,4 @@
-// A look at text below the level of the grammar: brackets, strings and comments. For errors and for the prompt.
+// A scan of text below the level of the grammar: brackets, strings and comments. For errors and for the prompt.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@ namespace rldb::frontend::cst {
 
 struct Scan {
   static constexpr std::size_t kNone = std::string_view::npos;
-  std::vector<std::size_t> open;    // brackets that are open at the end, outermost first
-  std::size_t stray = kNone;        // a closing bracket that nothing opened; the scan stops there
-  std::size_t long_string = kNone;  // a triple-quoted string that is open at the end
+  std::vector<std::size_t> open;    // brackets open at the end, outermost first
+  std::size_t stray = kNone;        // a closing bracket without an opening one; the scan stops there
+  std::size_t long_string = kNone;  // a triple-quoted string that is still open at the end
 };
 Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
 
-// `f(x y)`: where `y` begins, in a range whose brackets are balanced. kNone: no two values are side by side in
+// `f(x y)`: where `y` begins, in a range whose brackets are balanced. kNone: no two values are adjacent in
 // brackets.
 std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end);
 

@@ -1,9 +1,9 @@
 // Syntax tree: tree-sitter's tree, copied once into a flat array that is cheap to read.
 //
-// Nodes stand in pre-order: the first child of node i is i + 1, its next sibling is `next`. Kept are named nodes,
+// Nodes are in pre-order: the first child of node i is i + 1, its next sibling is `next`. Kept are named nodes,
 // errors, and tokens that fill a field (operators); comments, brackets and keywords are dropped. The copy is made with
 // a cursor, never by recursion, and no node lies deeper than `max_depth`: a deeper one becomes Kind::TooDeep without
-// children. A statement that the caller knows already may be left out (Kind::Kept). Users: the script room. parser.cc
+// children. A statement that the caller already knows may be left out (Kind::Kept). Users: the script room. parser.cc
 // is the only file besides query.cc that includes tree_sitter/api.h.
 #pragma once
 
@@ -19,15 +19,15 @@ enum class Kind : std::uint8_t {
 #define RLDB_CST(K, name) K,
 #include "frontend/cst/node_kinds.def"
   Token,    // an anonymous token in a field
-  Error,    // text that fits nowhere
-  Missing,  // a token that had to be there (width zero)
+  Error,    // text that fits no rule
+  Missing,  // a token that is required there (width zero)
   TooDeep,
-  Kept,  // a statement that is known already: its inside was left out
+  Kept,  // a statement already known: its inside was left out
   Other,
 };
 std::string_view to_string(Kind kind);
 
-// The same kinds by group, for switches that are complete.
+// The same kinds by group, for exhaustive switches.
 enum class StatementKind : std::uint8_t {
 #define RLDB_CST_STATEMENT(K, name) K = std::uint8_t(Kind::K),
 #include "frontend/cst/node_kinds.def"

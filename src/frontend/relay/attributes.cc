@@ -1,4 +1,4 @@
-// Attributes: values as text has them, fitted to what the operator's row says.
+// Attributes: values from the text, fitted to the operator's row.
 #include <charconv>
 
 #include "frontend/relay/reader.h"
@@ -44,7 +44,7 @@ bool fits_kind(const AttrValue& v, FieldKind kind) {
   return false;
 }
 
-// What TVM's attribute holds after it was given this: `axis=True` is 1, `a_min=0` is 0.0.
+// The value of TVM's attribute after this was assigned: `axis=True` is 1, `a_min=0` is 0.0.
 AttrValue converted(AttrValue v, FieldKind kind) {
   if (kind == FieldKind::Int) v.kind = AttrKind::Int, v.bits = 32;
   if (kind == FieldKind::Bool) v.kind = AttrKind::Bool;

@@ -1,4 +1,4 @@
-// Errors of syntax: what does not fit, in the order of the text, one for each line.
+// Syntax errors: text that does not fit, in the order of the text, one per line.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +21,7 @@ class Reporter {
     bool damaged = false;
     for (const cst::NodeRow& row : tree_.rows)
       damaged = damaged || row.kind == Kind::Error || row.kind == Kind::Missing;
-    // An open bracket makes everything behind it wrong: it alone is named.
+    // An open bracket makes everything after it wrong: only the bracket is reported.
     if (damaged && report_brackets()) return false;
     for (std::uint32_t i = 0; i < tree_.rows.size(); ++i)
       if (visit(Node(&tree_, i))) i = std::max(i, tree_.rows[i].next - 1);
@@ -29,7 +29,7 @@ class Reporter {
   }
 
  private:
-  // True when the node's inside is covered by what was said.
+  // True when the node's inside is covered by that report.
   bool visit(Node n) {
     if (n.is(Kind::Error)) return report_error(n), true;
     if (n.is(Kind::Missing)) return report_missing(n), true;
@@ -49,7 +49,7 @@ class Reporter {
     out_.add(span, std::move(m));
   }
 
-  // Begins where the first token of what does not fit begins, and ends with it.
+  // Begins where the first unfitting token begins, and ends with it.
   void report_error(Node n) {
     std::uint32_t begin = n.row().begin;
     const std::string_view text = tree_.text;
@@ -79,7 +79,7 @@ class Reporter {
     const std::string_view token = missing_token(n);
     say(n.span(), source::message(diag::RelayMissing, token));
   }
-  // A missing node has no text; what it would be follows from its kind, or from what is open.
+  // A missing node has no text; its name follows from its kind, or from what is open.
   static std::string_view missing_token(Node n) {
     static constexpr std::array<std::pair<Kind, std::string_view>, 4> kNames = {
         {{Kind::Local, "the name of a variable"},

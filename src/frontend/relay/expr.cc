@@ -24,7 +24,7 @@ relay::OpId op_of(std::string_view symbol) {
   return symbol == "==" ? relay::op::Equal : relay::op::NotEqual;
 }
 
-// The minus sign belongs to the number behind it when the two touch: `5 -3` are two numbers.
+// The minus sign belongs to the number after it when the two touch: `5 -3` are two numbers.
 bool is_glued_minus(Node n) {
   const Node op = n.child(Field::Operator);
   if (op.text() != "-") return false;
@@ -50,7 +50,7 @@ std::string_view word_for(Node n) {
 const relay::Expr* Reader::placed(const relay::Expr* e, Node n) {
   ctx_.set_span(e, n.span());
   if (e->nesting > relay::kMaxNesting) {
-    // Once is enough: whatever holds it is too deep as well.
+    // Once is enough: anything that contains it is too deep as well.
     if (!too_deep_) error(n, diag::NestedTooDeepText);
     too_deep_ = true;
     return broken(n);
@@ -66,7 +66,7 @@ const relay::Expr* Reader::broken(Node n) {
 
 const relay::Expr* Reader::expr(Node n, Place place) {
   support::poll();
-  // These are what they stand for: they have a place of their own already.
+  // These evaluate to other nodes, which have places of their own already.
   if (n.is(Kind::Local)) return local(n);
   if (n.is(Kind::Graph)) return graph(n);
   if (n.is(Kind::Meta)) return meta_expr(n);
@@ -287,7 +287,7 @@ const relay::Expr* Reader::call(Node n) {
   std::vector<relay::NamedAttr> attrs = attributes(attr_nodes);
   const bool keyed = std::any_of(attrs.begin(), attrs.end(), [](const auto& a) { return a.name == "attrs_type_key"; });
   if (const auto* op = relay::as<relay::Op>(callee)) {
-    // One that takes none may be given those of any type.
+    // One without attributes may be given those of any type.
     const bool any = keyed && op->info->attributes == relay::AttributesId::None;
     if (!attrs_object && !any) attrs = fitted(*op->info, n, attrs, attr_nodes);
   } else if (!attrs.empty() && !keyed) {

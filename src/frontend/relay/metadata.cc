@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Fields that are text although they may look like the index of a node.
+// Fields that are text although they may look like a node index.
 bool is_plain(std::string_view type_key, std::string_view field) {
   return field == "dtype" || field == "device_type_int" || field == "virtual_device_id" ||
          (field == "value" && (type_key == "IntImm" || type_key == "FloatImm"));

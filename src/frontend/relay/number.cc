@@ -83,7 +83,7 @@ bool read_int(Node n, const Parts& parts, Number& number, source::Diagnostics& o
     return false;
   }
   const bool too_large = error == std::errc::result_out_of_range;
-  // Without a suffix an integer takes the room that it needs.
+  // Without a suffix an integer takes the width that it needs.
   if (parts.suffix == 0 && !too_large && !fits(number.integer, 32)) number.bits = 64;
   return (!too_large && fits(number.integer, number.bits)) || report_range(n, 'i', too_large ? 64 : number.bits, out);
 }

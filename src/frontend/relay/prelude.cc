@@ -1,4 +1,4 @@
-// The prelude: lists, options, trees, and functions over them, under the names that TVM's has.
+// The prelude: lists, options, trees, and functions over them, under the same names as in TVM.
 #include <algorithm>
 #include <unordered_set>
 
@@ -181,7 +181,7 @@ def @size[A](%t: Tree[A]) -> int32 {
 
 namespace {
 
-// Without what the prelude brought and the text's own functions do not reach.
+// Without those parts of the prelude that the text's own functions do not reach.
 const relay::Module* without_unused(relay::Context& ctx, const relay::Module* m, const relay::Module* prelude) {
   std::unordered_set<std::string_view> used;
   std::unordered_set<const relay::Expr*> seen;
@@ -212,7 +212,7 @@ bool has(const source::Diagnostics& found, const source::Diagnostic& d) {
                      [&](const source::Diagnostic& other) { return other.id == d.id && other.message == d.message; });
 }
 
-// Does the text want the prelude? Then something is missing without it, and nothing is there twice with it.
+// Whether the text needs the prelude: then something is missing without it, and nothing is defined twice with it.
 bool wants_prelude(const source::Diagnostics& alone, const source::Diagnostics& on_top) {
   const auto twice = [](const source::Diagnostic& d) {
     return d.id == source::DiagId(diag::RelayTypeTwice) || d.id == source::DiagId(diag::RelayConstructorTwice);
@@ -239,7 +239,7 @@ RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sour
       result.module = without_unused(ctx, with_prelude.module, options.initial);
       alone = std::move(on_top);
     } else if (options.initial && wants_prelude(alone, on_top)) {
-      alone = std::move(on_top);  // what is wrong besides
+      alone = std::move(on_top);  // the other mistakes
     }
   }
   for (const source::Diagnostic& d : alone.all()) out.add(d);

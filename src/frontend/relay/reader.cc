@@ -1,4 +1,4 @@
-// Files: version, definitions, the lone expression; and the doors.
+// Files: version, definitions, the lone expression; and the entry points.
 #include "frontend/relay/reader.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ bool Reader::read_version(Node file) {
   const Node first = file.first();
   const bool is_module = first.is(Kind::FunctionDefinition) || first.is(Kind::TypeDefinition);
   if (!version && is_module) {
-    // Where the line would stand.
+    // Where the line would be.
     source::Span begin = first.span();
     begin.end = begin.begin + 3;
     out_.add(begin, source::message(diag::RelayNoVersion));
@@ -206,7 +206,7 @@ RelayResult parse_relay(relay::Context& ctx, const source::SourceManager& source
   source::Diagnostics mine;
   RelayResult result;
   const bool old = cst::Node(&tree, 0).child(cst::Field::Version).is(cst::Kind::OldVersion);
-  // What an old text has is no use to anybody: its version is what is wrong.
+  // The contents of an old text do not matter: its version is the error.
   if (old || relay_text::report_damage(tree, mine)) result = relay_text::Reader(ctx, mine, options).read(tree);
   if (mine.has_errors()) result.module = nullptr;
   add_in_order(mine, out);

@@ -1,7 +1,7 @@
 // The reader of Relay text: syntax tree -> graph.
 //
-// Scopes, as TVM has them: branches, arms, blocks and functions open one; in a chain of lets each let opens one for
-// what follows it, but the first binds in the scope around it. In one scope the first binding of a name stays. Graph
+// Scopes, as TVM has them: branches, arms, blocks and functions open one; in a chain of lets each let opens one for the
+// rest of the chain, but the first binds in the enclosing scope. In one scope the first binding of a name wins. Graph
 // variables are global to the text.
 #pragma once
 
@@ -33,7 +33,7 @@ class Scopes {
     }
     marks_.pop_back();
   }
-  // False when this scope has the name already.
+  // False when this scope already has the name.
   bool bind(std::string_view name, T value) {
     auto& bindings = names_[name];
     if (!bindings.empty() && bindings.back().second == marks_.size()) return false;
@@ -58,9 +58,9 @@ class Scopes {
   std::vector<std::size_t> marks_;
 };
 
-// What `meta[key][i]` finds.
+// The referent of `meta[key][i]`.
 using MetaSections = std::unordered_map<std::string, std::vector<relay::MetaEntry>>;
-// Reads `#[metadata]` and the JSON behind it. False after a diagnostic.
+// Reads `#[metadata]` and the JSON after it. False after a diagnostic.
 bool read_metadata(relay::Context& ctx, Node section, MetaSections& sections, source::Diagnostics& out);
 
 struct Number {
@@ -72,7 +72,7 @@ struct Number {
 // False after a diagnostic.
 bool read_number(Node n, Number& number, source::Diagnostics& out);
 
-// Errors of syntax. False when there is one.
+// Syntax errors. False when there is one.
 bool report_damage(const cst::Tree& tree, source::Diagnostics& out);
 
 class Reader {
@@ -83,7 +83,7 @@ class Reader {
   RelayResult read(const cst::Tree& tree);
 
  private:
-  // Whether a `match` or a block may stand bare: where a whole expression is wanted, but not among operators.
+  // Whether a `match` or a block may be bare: where a whole expression is expected, but not among operators.
   enum class Place { Item, Operand };
 
   // ---- definitions (reader.cc) ----
@@ -115,7 +115,7 @@ class Reader {
   const relay::Expr* match(Node n);
   const relay::Pattern* pattern(Node n);
   const relay::Expr* tuple(Node n);
-  const relay::Expr* broken(Node n);  // stands for what was reported
+  const relay::Expr* broken(Node n);  // a placeholder for an expression whose error was reported
   void bind(Node name, const relay::Var* v);
 
   // ---- types (types.cc) ----
@@ -146,7 +146,7 @@ class Reader {
 
   Scopes<const relay::Var*> locals_;
   std::unordered_map<std::string_view, const relay::Var*> free_;
-  std::unordered_set<const relay::Var*> being_defined_;  // by a let whose value is no function
+  std::unordered_set<const relay::Var*> being_defined_;  // by a let whose value is not a function
   std::unordered_map<std::string_view, const relay::Expr*> graphs_;
   Scopes<const relay::TypeVar*> type_vars_;
   std::unordered_map<std::string_view, const relay::Constructor*> constructors_;
@@ -159,7 +159,7 @@ class Reader {
   bool too_deep_ = false;
 };
 
-// A dotted name without the blanks that may stand around its dots.
+// A dotted name without the blanks that are allowed around its dots.
 std::string plain_name(std::string_view text);
 
 }  // namespace rldb::frontend::relay_text

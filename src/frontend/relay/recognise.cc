@@ -1,4 +1,4 @@
-// Is a text Relay? Told by how it begins, before any grammar is asked.
+// Whether a text is Relay. Judged by how it begins, before any grammar is used.
 #include <algorithm>
 
 #include "rldb/frontend/relay.h"
@@ -25,7 +25,7 @@ std::string_view without_comments(std::string_view text) {
   }
 }
 
-// A decorator precedes a `def` or a `class`; a global is alone.
+// A decorator precedes a `def` or a `class`; a global is on its own.
 bool is_decorator(std::string_view text) {
   return text.find("\ndef ") != std::string_view::npos || text.find("\nclass ") != std::string_view::npos ||
          text.find("\nasync ") != std::string_view::npos || text.find('.') < text.find('(');

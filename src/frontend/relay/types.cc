@@ -7,18 +7,18 @@ namespace rldb::frontend::relay_text {
 
 namespace {
 
-// The kinds of nodes that a type is written with.
+// The kinds of nodes that types consist of.
 bool is_type(Kind kind) {
   return kind == Kind::TensorType || kind == Kind::TupleType || kind == Kind::FunctionType ||
          kind == Kind::ReferenceType || kind == Kind::IncompleteType || kind == Kind::NamedType;
 }
 
-// TVM takes every word that begins so for a dtype.
+// TVM takes every word with this beginning for a dtype.
 bool begins_as_dtype(std::string_view word) {
   return word.starts_with("int") || word.starts_with("uint") || word.starts_with("float") || word.starts_with("bool");
 }
 
-// `int`, `uint` and `float` are of 32 bits.
+// `int`, `uint` and `float` have 32 bits.
 std::optional<runtime::DType> dtype_of(std::string_view word) {
   if (word == "int" || word == "uint" || word == "float") return runtime::parse_dtype(std::string(word) + "32");
   return runtime::parse_dtype(word);

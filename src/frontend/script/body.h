@@ -18,13 +18,13 @@ class Body {
     top().dataflow = true;
   }
   void end_dataflow() {
-    // An empty dataflow block is kept out: it says nothing.
+    // An empty dataflow block is dropped: it has no meaning.
     flush();
     top().dataflow = false;
   }
   bool in_dataflow() const { return scopes_.back().dataflow; }
   void begin_branch() { scopes_.emplace_back(); }
-  // Bindings of the branch that are not closed yet; the last may be taken back.
+  // Bindings of the branch that are not closed yet; the last may be removed again.
   std::vector<const ir::Binding*>& current() { return top().current; }
   bool branch_is_empty() const { return scopes_.back().current.empty() && scopes_.back().blocks.empty(); }
   // The last binding of an ordinary variable in the last closed block, or null.
@@ -44,7 +44,7 @@ class Body {
     flush();
     return ctx_.seq(top().blocks, result);
   }
-  // Bindings so far, those of outer scopes not counted.
+  // Bindings so far, excluding those of outer scopes.
   std::size_t size() const {
     std::size_t n = scopes_.back().current.size();
     for (const auto* b : scopes_.back().blocks) n += b->bindings.size();

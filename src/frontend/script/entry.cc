@@ -147,7 +147,7 @@ class EntryReader {
     });
   }
 
-  // An item for every variable that the text names; what comes before it is its computation.
+  // An item for every variable that the text names; the bindings before it are its computation.
   void add_bindings(Node s, const ir::SeqExpr* all, bool broken) {
     std::vector<Node> targets;
     const Node target = s.child(Field::Target);

@@ -1,5 +1,5 @@
-// Limits on what names stand for while a text is read. Names share their values, so that a few lines can make one that
-// is immense when it is used: `t = (t, t)` at file level, macros that hand `e + e` on to each other.
+// Limits on the values behind names while a text is read. Names share their values, so that a few lines can make one
+// that is immense when it is used: `t = (t, t)` at file level, macros that pass `e + e` on to each other.
 #pragma once
 
 #include "frontend/script/reader.h"
@@ -7,9 +7,9 @@
 
 namespace rldb::frontend::script {
 
-// False after a report: the value is to be taken as broken.
+// False after a report: the value is to be treated as broken.
 bool within_limits(Reader& r, const Val& value, std::string_view name, Node at);
-// The same of the syntax that calls of macros and lambdas read, all of them together.
+// The same for the syntax read by calls of macros and lambdas, all of them together.
 bool may_expand(Reader& r, Node body, std::string_view name, Node at);
 
 }  // namespace rldb::frontend::script

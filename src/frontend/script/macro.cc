@@ -1,5 +1,5 @@
 // @T.macro, T.inline and plain helper functions: their bodies are read at the place of the call, with the parameters
-// bound; nothing of them remains.
+// bound; nothing else of them remains.
 #include "frontend/script/limits.h"
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"

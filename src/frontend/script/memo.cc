@@ -1,4 +1,4 @@
-// BodyMemo: which statements of a function need not be read again after an edit.
+// BodyMemo: finds the statements of a function that need not be read again after an edit.
 #include "frontend/script/memo.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ bool BodyMemo::next(cst::KnownStatements::Statement& statement) {
   const Statement& before = statements_[next_match_ - 1];
   const Statement& s = statements_[next_match_];
   if (!s.adjacent || s.touched || s.fresh) return false;
-  // The edit is not between the two, nor right behind them.
+  // The edit is not between the two, nor directly after them.
   if (before.begin <= edit_.new_end && s.end + 1 >= edit_.begin) return false;
   statement = {s.kind, s.begin, s.end};
   kept_.push_back(static_cast<std::uint32_t>(next_match_++));
@@ -108,7 +108,7 @@ void BodyMemo::finish(const std::vector<source::Span>& places) {
   compact();
 }
 
-// Pools hold what statements of earlier readings left behind.
+// Pools contain leftovers of statements of earlier readings.
 void BodyMemo::compact() {
   std::size_t live = 0;
   for (const Statement& s : statements_) live += s.use_count + s.definition_count + s.binding_count;
@@ -172,7 +172,7 @@ bool BodyMemo::is_output(Scope::Slot slot) const {
 void BodyMemo::give_up_variables(const Statement& s) {
   for (std::uint32_t i = 0; i < s.definition_count; ++i) {
     const auto* v = ir::as<ir::Var>(definitions_[s.definitions + i].value);
-    // A variable that stands for a tuple is looked through (call_tir's arguments): its users must see a new one.
+    // A variable bound to a tuple is looked through (call_tir's arguments): its users must see a new one.
     if (v && !function_->tuples.count(v)) spare_.emplace(v->name, v);
   }
 }

@@ -1,15 +1,15 @@
-// BodyMemo: what reading each statement of a Relax function took from its surroundings and gave to them, so that after
-// an edit only the statements are read again that the edit touched or that see another value under a name.
+// BodyMemo: the effects that reading each statement of a Relax function had on its surroundings and vice versa, so that
+// after an edit only those statements are read again that the edit touched or that see another value under a name.
 //
-// Remembered are the statements at the top of the body and of its dataflow blocks: the names each looked up with what
-// it found, the names it defined, the bindings it made. A statement is kept when its text is the same, is in the
-// same kind of block, and finds the same values; what it made is then put in place again without reading it. A new
+// Remembered are the statements at the top of the body and of its dataflow blocks: the names each looked up and their
+// values, the names it defined, the bindings it made. A statement is kept when its text is the same, is in the
+// same kind of block, and finds the same values; its results are then restored without reading it. A new
 // binding takes over the variable of the old one when name and type are the same, so that its users are kept as well.
 //
 // Not kept ("fresh"): statements with a diagnostic, those next to damage, and those that define something other than a
-// value. An attempt is given up (`abandoned`) when the edit changes what statements far from it mean: outputs of a
+// value. An attempt is abandoned (`abandoned`) when the edit changes the meaning of distant statements: outputs of a
 // dataflow block, dtypes of symbolic variables. The function is then read as a whole.
-// Used by relax/body.cc while reading, filled and asked by document.cc.
+// Used by relax/body.cc while reading, filled and queried by document.cc.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class BodyMemo final : public cst::KnownStatements {
 
   // ---- around a reading of the body ----
 
-  // Remembers the scope as the signature left it; call once, when the signature has been read.
+  // Remembers the scope after the signature; call once, when the signature has been read.
   void start();
   // Before the body is read again: ranges follow the edit, statements that it touched are marked.
   void apply(const TextEdit& edit);
@@ -48,13 +48,13 @@ class BodyMemo final : public cst::KnownStatements {
   bool next(cst::KnownStatements::Statement& statement) override;
   // Begins a reading of the body; `whole`: nothing is kept.
   void begin(bool whole);
-  // After it. Statements that hold one of these places had a diagnostic.
+  // After it. Statements that contain one of these places had a diagnostic.
   void finish(const std::vector<source::Span>& places);
   bool abandoned() const { return abandoned_; }
-  // The begins of the statement that holds or precedes an edit and of the one behind it, before `apply`; both are
-  // outside of brackets and strings. 0 when there is none.
+  // The begins of the statement that holds or precedes an edit and of the one after it, before `apply`; both are
+  // outside brackets and strings. 0 when there is none.
   std::pair<std::uint32_t, std::uint32_t> around(const TextEdit& edit) const;
-  // Reads the inside of a statement that was left out after all.
+  // Reads the inside of a statement that was left out, after all.
   std::function<cst::Node(cst::Kind, std::uint32_t begin, std::uint32_t end)> reload;
   // Bindings that were kept by the last reading.
   const std::vector<const ir::Binding*>& kept_bindings() const { return kept_bindings_; }
@@ -65,11 +65,11 @@ class BodyMemo final : public cst::KnownStatements {
 
   const FunctionState* function() const { return function_; }
   bool is_open() const { return open_; }
-  // A Kept node: puts back what it made. False: it has to be read after all, and `at` is now the node with its inside.
-  // `makes_output`: does the statement now bind an output of that name?
+  // A Kept node: restores its results. False: it has to be read after all, and `at` is now the node with its inside.
+  // `makes_output`: whether the statement now binds an output of that name.
   bool replay(Reader& r, cst::Node& at, Body& body, bool adjacent,
               const std::function<bool(std::string_view)>& makes_output);
-  // `adjacent`: the statement read or put back just before is right in front of it.
+  // `adjacent`: the statement read or restored just before is directly before it.
   void open(cst::Node at, Body& body, bool adjacent);
   void close(Body& body, bool beside_damage);
   // A name was looked up in the function's scope.
@@ -101,7 +101,7 @@ class BodyMemo final : public cst::KnownStatements {
     cst::Kind kind;
     bool fresh;
     bool touched;   // by the last edit
-    bool adjacent;  // is right behind the one before
+    bool adjacent;  // directly follows the one before
     bool dataflow;
     bool output;    // binds an output of its block
     bool declares;  // n = T.int64()
@@ -112,7 +112,7 @@ class BodyMemo final : public cst::KnownStatements {
   };
   static bool same(const Val* v, const Use& use);
   std::string_view name_of(Scope::Slot slot) const;
-  // Values that mean the same after the text has gone: IR, and the module (`cls = Module`).
+  // Values that mean the same after the text has been freed: IR, and the module (`cls = Module`).
   static bool is_value(const Val& v) { return (v.is(ValKind::Expr) || v.is(ValKind::Module)) && !v.fresh; }
   const Statement& record_of(cst::Node kept) const;
   bool finds_the_same(const Statement& s) const;
@@ -131,7 +131,7 @@ class BodyMemo final : public cst::KnownStatements {
 
   std::vector<std::vector<std::string>> outputs_;  // by dataflow block
 
-  // Of the reading that goes on.
+  // Of the reading in progress.
   std::vector<Statement> made_;
   std::vector<std::uint32_t> kept_;  // statements that the tree left out, in order
   std::size_t next_match_ = 0;

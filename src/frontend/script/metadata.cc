@@ -15,7 +15,7 @@
 
 namespace rldb::frontend::script {
 
-// The graph of nodes that TVM's JSON is: values refer to each other by index.
+// The graph of nodes in TVM's JSON: values refer to each other by index.
 struct Metadata {
   Node text;  // the string in the file
   bool decoded = false;

@@ -7,7 +7,7 @@
 
 namespace rldb::frontend::script {
 
-// Looks at a file-level `metadata = ...`; decoded when first asked for.
+// Inspects a file-level `metadata = ...`; decoded at its first use.
 void note_metadata(Reader& r, Node value);
 Val metadata_constant(Reader& r, Node key, Node index, Node at);
 

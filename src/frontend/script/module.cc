@@ -24,7 +24,7 @@ bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFun
 
 namespace {
 
-// Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to what signatures say.
+// Reading a callee on behalf of a caller nests C++ calls; a longer chain falls back to the types in signatures.
 constexpr int kMaxDemandDepth = 24;
 
 const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type* ret) {
@@ -63,7 +63,7 @@ void read_relax_member(Reader& r, Member& m) {
   const ErrorsSince errors = r.errors();
   const ir::Function* f = read_member_body(r, m);
   const bool clean = !errors.any();
-  // A cycle of functions without return annotations: its first reading took the result to be anything.
+  // A cycle of functions without return annotations: its first reading assumed the result to be anything.
   if (m.recursive && !m.declared && f && clean && f->ret_type != r.ctx.any()) {
     const ir::Type* learnt = f->ret_type;
     m.memo.reset();
@@ -138,14 +138,14 @@ void read_member(Reader& r, Member& m) {
   m.state = m.function ? Member::State::Done : Member::State::Failed;
 }
 
-// A cycle: whoever takes part in it keeps its declared result, so that the order of reading does not matter.
+// A cycle: each participant keeps its declared result, so that the order of reading does not matter.
 void keep_declared(Reader& r, Member& m) {
   const auto first = std::find(r.module->reading.begin(), r.module->reading.end(), &m);
   for (auto it = first; it != r.module->reading.end(); ++it)
     if ((*it)->signature) (*it)->signature->may_refine = false;
 }
 
-// What is reported about a member that cannot be read now depends on who asked first: after an edit, all is read again.
+// Reports about a member that cannot be read now depend on who requested it first: after an edit, all is read again.
 void note_order(Reader& r, Member& m) {
   if (m.state != Member::State::Reading && r.module->reading_depth < kMaxDemandDepth) return;
   m.cyclic = true;
@@ -159,7 +159,7 @@ const ir::GlobalVar* member_var(Reader& r, Member& m) {
   }
   note_order(r, m);
   if (m.var) return m.var;
-  // Its own signature mentions it: there is no type to know yet (and no place for a function in a type).
+  // Its own signature mentions it: there is no type yet (and no place for a function in a type).
   if (m.in_signature) return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
   if (m.state == Member::State::Done) {
     m.var = r.ctx.global_var(m.name, m.declared ? m.declared : m.function->type);
@@ -167,7 +167,7 @@ const ir::GlobalVar* member_var(Reader& r, Member& m) {
   }
   if (m.kind == Kind::RelaxFunction) {
     ensure_signature(r, m);
-    // Read first even when annotated: the body may say more than the annotation, and callers see that.
+    // Read first even when annotated: the body may be more precise than the annotation, and callers see that.
     if (m.state == Member::State::Waiting && r.module->reading_depth < kMaxDemandDepth) {
       read_member(r, m);
       if (m.state == Member::State::Done) return member_var(r, m);
@@ -526,7 +526,7 @@ void read_comment_header(Reader& r) {
   if (head.find("import tir as T") != std::string_view::npos) r.imports.note_tir();
 }
 
-// A value of a Python line at file level that is plain enough to read; anything else is left alone.
+// A value of a Python line at file level that is simple enough to read; anything else is left alone.
 bool is_plain_value(Reader& r, Node n) {
   static constexpr Kind kLiterals[] = {Kind::Integer, Kind::Float, Kind::String, Kind::ConcatenatedString,
                                        Kind::Boolean, Kind::None};
@@ -570,7 +570,7 @@ std::vector<Node> statements_of(const cst::Tree& tree) {
   return out;
 }
 
-// Imports, TypeVars and metadata say how to read the rest, wherever they stand.
+// Imports, TypeVars and metadata determine how to read the rest, wherever they occur.
 void read_preamble(Reader& r, const std::vector<Node>& statements) {
   set_default_spaces(r);
   read_comment_header(r);

@@ -1,4 +1,4 @@
-// What files (module.cc) and entries at the prompt (entry.cc) share: members, the preamble, items.
+// Code shared by files (module.cc) and entries at the prompt (entry.cc): members, the preamble, items.
 #pragma once
 
 #include "frontend/script/module.h"
@@ -9,7 +9,7 @@ namespace rldb::frontend::script {
 std::vector<Node> statements_of(const cst::Tree& tree);
 // R, T, I, tvm and their long names, without any import.
 void set_default_spaces(Reader& r);
-// Imports, TypeVars and metadata say how to read the rest, wherever they stand.
+// Imports, TypeVars and metadata determine how to read the rest, wherever they occur.
 void read_preamble(Reader& r, const std::vector<Node>& statements);
 bool is_call_to(Reader& r, Node n, Space space, std::string_view name);
 // n = TypeVar("n")
@@ -18,7 +18,7 @@ bool is_type_var(Node s);
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node);
 // A class.
 ParsedItem read_module(Reader& r, Node n);
-// Reads functions that are in no class; each is an item.
+// Reads functions outside classes; each is an item.
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out);
 // In the order of the text.
 void sort_items(ParseResult& out);

@@ -1,4 +1,4 @@
-// Reader: what every family of the script room shares while one text is read: context, diagnostics, the module's
+// Reader: state shared by all families of the script room while one text is read: context, diagnostics, the module's
 // signatures, the function being read. The families are free functions over a Reader:
 //   expr.h      expressions -> Val            convert.h  Val -> expression, attribute, type, dims, ...
 //   types.h     annotations                   symbols.h  symbolic variables, strings as expressions
@@ -52,13 +52,13 @@ struct FunctionState {
   std::unordered_map<std::string_view, ir::DType> symbol_dtypes;  // from `n = T.int32()` lines of the body
   Body* body = nullptr;                                           // Relax: where bindings go
   TirFunction* tir = nullptr;                                     // TensorIR
-  // Tuples by the variable they are bound to: call_tir wants its arguments in line.
+  // Tuples by the variable they are bound to: call_tir needs its arguments in line.
   std::unordered_map<const ir::Var*, const ir::Tuple*> tuples;
   bool in_signature = false;  // strings declare symbolic variables
   bool declare_bare = false;  // so do bare names: R.Tensor[(n, m), ...] and match_shape
   std::vector<ir::NamedAttr> attrs;
   bool saw_func_attr = false;
-  int second_readings = 0;  // of local functions around this one that are being read again, to learn their results
+  int second_readings = 0;  // of enclosing local functions that are being read again, to learn their results
 };
 
 // A member of the module being read (or a lone function).
@@ -76,11 +76,11 @@ struct Member {
   const ir::FuncType* declared = nullptr;  // from the signature, when it has a return annotation
   std::unique_ptr<Signature> signature;    // of a Relax function
   const ir::GlobalVar* var = nullptr;      // as soon as its type is known
-  bool recursive = false;                  // was asked for while it was being read
+  bool recursive = false;                  // was requested while it was being read
   bool cyclic = false;                     // takes part in a cycle of calls
-  std::vector<Member*> callees;            // members whose type was asked for while it was read
+  std::vector<Member*> callees;            // members whose type was requested while it was read
   std::unique_ptr<BodyMemo> memo;          // of a Relax function, when edits are to follow
-  bool keep_statements = false;            // what the memo knows of the body is still true
+  bool keep_statements = false;            // the memo's facts about the body are still valid
   bool in_signature = false;               // its signature is being read
   bool broken = false;
 };
@@ -88,9 +88,9 @@ struct Member {
 struct ModuleState {
   std::string_view name;
   Node node;
-  bool damaged = false;  // its text has errors of syntax
+  bool damaged = false;  // its text has syntax errors
   bool s_tir = false;
-  bool check_well_formed = true;  // False: TVM takes the module as it is, contradictions included
+  bool check_well_formed = true;  // False: TVM accepts the module unchecked, including contradictions
   std::deque<Member> members;
   std::unordered_map<std::string_view, Member*> by_name;
   std::vector<ir::NamedAttr> attrs;
@@ -113,7 +113,7 @@ struct Reader {
         text(manager.get(id).text()),
         env(environment) {}
 
-  // ---- what is read, and where it goes ----
+  // ---- the input, and its destination ----
   ir::Context& ctx;
   const source::SourceManager& sources;
   const source::FileId file;
@@ -130,15 +130,15 @@ struct Reader {
   std::deque<ModuleState> modules;     // its classes: module.cc
   bool remember = false;               // fill memos: edits are to follow
 
-  // ---- where reading is: module.cc, and the readers of functions ----
+  // ---- the current position: module.cc, and the readers of functions ----
   ModuleState* module = nullptr;
   FunctionState* fn = nullptr;
   BodyMemo* memo = nullptr;                        // of the function whose body is being read
   std::unordered_set<std::string_view> noted_ops;  // unknown operators already noted in this function
-  bool missed_member = false;                      // a member was asked for that is not there
+  bool missed_member = false;                      // a missing member was requested
   Expected expected;
   Nesting nesting;
-  std::size_t expanded = 0;  // rows of the tree that were read in calls of macros: limits.cc
+  std::size_t expanded = 0;  // rows of the tree read so far in calls of macros: limits.cc
 
   // ---- reporting ----
   void report(source::Span span, source::Message m) { out.add(span, std::move(m)); }
@@ -165,12 +165,12 @@ struct Reader {
   ir::DType default_int() const { return fn && fn->dialect == Dialect::Tir ? ir::DType::Int(32) : ir::DType::Int(64); }
   bool in_tir() const { return fn && fn->dialect == Dialect::Tir; }
   bool rfc_spelling();
-  // Where a name is defined that is given a value here.
+  // Where a name that gets a value here is defined.
   Scope& scope() { return fn ? fn->scope : names.scope; }
   ErrorsSince errors() const { return ErrorsSince(out); }
 
  private:
-  std::optional<bool> rfc_;  // does the file use RFC 0089's spelling
+  std::optional<bool> rfc_;  // whether the file uses RFC 0089's spelling
 };
 
 }  // namespace rldb::frontend::script

@@ -1,4 +1,4 @@
-// The parts of a Reader that have state of their own, each with the few ways in which it changes.
+// The parts of a Reader with state of their own, each with the few operations that change it.
 #pragma once
 
 #include <deque>
@@ -16,14 +16,14 @@
 
 namespace rldb::frontend::script {
 
-// What is read is given back its text and its list of values for as long as the reader lives.
+// Texts and lists of values that are kept for the lifetime of the reader.
 class InnerTexts {
  public:
   std::span<const Val> keep(const std::vector<Val>& items) { return scratch_.copy(items); }
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
   cst::Tree& keep(cst::Tree tree) { return trees_.emplace_back(std::move(tree)); }
 
-  // What was kept since a mark is given back: a document reads its functions again and again.
+  // Frees everything kept since a mark: a document reads its functions again and again.
   struct Mark {
     std::size_t trees = 0, texts = 0;
   };
@@ -39,7 +39,7 @@ class InnerTexts {
   std::deque<std::string> texts_;  // unescaped
 };
 
-// What the names of modules stand for (R, T, I, relax, ...), and of which time the file is by its import lines.
+// The meaning of module names (R, T, I, relax, ...), and the age of the file, judged by its import lines.
 class Imports {
  public:
   void add(std::string_view name, Space space) { spaces_[name] = space; }
@@ -89,10 +89,10 @@ class Nesting {
 // The annotation of the binding whose value is being read.
 class Expected {
  public:
-  // Of that value itself, not of what is inside it; null when there is none.
+  // Only for that value itself, not for its parts; null when there is none.
   const ir::Type* at(cst::Node value) const { return type_ && index_ == value.index() ? type_ : nullptr; }
 
-  // While it lives, the expectation is this one, or none: what is read on the way belongs to something else.
+  // While it lives, the expectation is this one, or none: values read on the way belong to something else.
   class Scope {
    public:
     explicit Scope(Expected& expected) : Scope(expected, nullptr, 0) {}
@@ -120,7 +120,7 @@ class Expected {
   std::uint32_t index_ = 0;  // of the value's node
 };
 
-// Errors that were reported since it was made.
+// Errors reported since its construction.
 class ErrorsSince {
  public:
   explicit ErrorsSince(const source::Diagnostics& out) : out_(out), before_(out.error_count()) {}

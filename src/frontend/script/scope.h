@@ -1,7 +1,7 @@
-// Scope: names that are visible at a place of the text, with shadowing; and what became of those that no longer are.
+// Scope: names that are visible at a place of the text, with shadowing; and the fate of those that no longer are.
 //
-// Every name that was ever looked for or defined has a slot; a slot knows its innermost live entry. Entries are never
-// removed, only unlinked, so that a failed lookup can say "was defined there, but ...". Names are kept by the scope, so
+// Every name that was ever looked up or defined has a slot; a slot knows its innermost live entry. Entries are never
+// removed, only unlinked, so that a failed lookup can tell "was defined there, but ...". The scope keeps the names, so
 // that it may outlive the text. BodyMemo looks up and defines by slot.
 #pragma once
 
@@ -100,11 +100,11 @@ class Scope {
     log_ = log;
     log_depth_ = marks_.size();
   }
-  // How many entries there are: an entry with a higher index is younger.
+  // The number of entries: an entry with a higher index is younger.
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   bool is_younger(const Entry* e, std::uint32_t size) const { return e - entries_.data() >= std::ptrdiff_t(size); }
   std::vector<Entry> entries() const { return entries_; }
-  // Back to what `entries()` said, with no inner scope open. Slots stay.
+  // Back to the state in which `entries()` had this value, with no inner scope open. Slots stay.
   void rewind(const std::vector<Entry>& entries) {
     entries_ = entries;
     marks_.clear();

@@ -78,7 +78,7 @@ const ir::Expr* symbol_expr(Reader& r, const Val& string, Node at, ir::DType int
   if (is_identifier(name)) {
     if (const Val* v = find_name(r, name); v && v->expr() && is_scalar_expr(v->expr())) return v->expr();
     if (r.fn->in_signature) return declare_symbol(r, name, at);
-    // A string in a body: legal only in signatures in TVM; the meaning is plain when the variable exists.
+    // A string in a body: legal only in signatures in TVM; the meaning is clear if the variable exists.
     string_in_body(r, at, name);
     return nullptr;
   }
@@ -88,7 +88,7 @@ const ir::Expr* symbol_expr(Reader& r, const Val& string, Node at, ir::DType int
 
 namespace {
 
-// Names in dim positions of an annotation. Strings: identifiers only, compound ones use what others declare.
+// Names in dim positions of an annotation. Strings: identifiers only, compound ones use variables declared elsewhere.
 void collect(Reader& r, Node n, bool bare) {
   if (n.is(Kind::String)) {
     const cst::StringLiteral s = cst::split_string(n.text());
@@ -107,7 +107,7 @@ void collect(Reader& r, Node n, bool bare) {
   }
   if (n.is(Kind::KeywordArgument)) {
     const std::string_view name = n.child(Field::Name).text();
-    // Names elsewhere than in shapes are not variables.
+    // Names outside shapes are not variables.
     if (name != "shape" && name != "values" && name != "value" && name != "params" && name != "ret" &&
         name != "strides" && name != "elem_offset" && name != "fields")
       return;

@@ -1,14 +1,14 @@
 // Symbolic variables: strings in annotations ("n", "n * 2"), `n = T.int64()` lines, TypeVars, PEP 695 parameters.
 //
-// A signature declares its variables first (all parameters are looked through before any type is made), so the order
-// of parameters does not matter. A variable has function scope and dtype int64 unless a line of the body says else.
+// A signature declares its variables first (all parameters are scanned before any type is made), so the order
+// of parameters does not matter. A variable has function scope and dtype int64 unless a line of the body overrides it.
 #pragma once
 
 #include "frontend/script/reader.h"
 
 namespace rldb::frontend::script {
 
-// The variable of that name of the current signature; made when it is not there.
+// The variable of that name of the current signature; created if missing.
 const ir::Var* declare_symbol(Reader& r, std::string_view name, Node at);
 // A string in a dim position: an identifier names (or declares) a variable, anything else is an expression.
 const ir::Expr* symbol_expr(Reader& r, const Val& string, Node at, ir::DType ints);

@@ -78,7 +78,7 @@ class Simplifier final : public Rewriter {
         return ctx_.bool_imm(b->kind == BinaryKind::Or);
     }
     auto made = make_binary(ctx_, b->op(), b->a, b->b);
-    // A fresh copy of the same operator says nothing new.
+    // A fresh copy of the same operator adds nothing.
     return made.ok() && (*made)->kind != b->kind ? *made : b;
   }
 
@@ -102,9 +102,9 @@ const Expr* Canonicaliser::simplify(const Expr* e) {
   return Simplifier(ctx_, *this).rewrite(e);
 }
 
-// ---- what is known ----
+// ---- known facts ----
 
-// Canonical forms depend on bounds: they are made again.
+// Canonical forms depend on bounds: they are recomputed.
 void Canonicaliser::forget() {
   polys_.clear();
   atom_bounds_.clear();
@@ -201,7 +201,7 @@ void Canonicaliser::assume(const Expr* condition) {
 
 // ---- proofs ----
 
-// By bounds, or by bounds of what is left after a few facts (i < n and n <= m give i < m).
+// By bounds, or by bounds of the remainder after a few facts (i < n and n <= m give i < m).
 bool Canonicaliser::non_negative(const Poly& p) {
   const int chain = facts_.size() <= 8 ? 3 : facts_.size() <= 24 ? 2 : 1;
   return non_negative_with(p, 0, chain);
@@ -217,7 +217,7 @@ bool Canonicaliser::non_negative_with(const Poly& p, std::size_t first_fact, int
   return false;
 }
 
-// Is d == 0? Unknown when neither can be shown.
+// Whether d == 0; unknown when neither can be shown.
 std::optional<bool> Canonicaliser::decide_zero(const Poly& d) {
   if (d.overflow) return std::nullopt;
   if (d.is_const()) return d.constant == 0;
@@ -304,7 +304,7 @@ Bounds Canonicaliser::bounds(const Expr* e) {
 
 }  // namespace arith
 
-// What is known goes to both forms; the one of text is made when something is to be written.
+// Facts go to both forms; the text form is created when something is to be written.
 struct Analyzer::Impl {
   explicit Impl(Context& ctx) : proofs(ctx, arith::Form::Proof), ctx_(ctx) {}
 

@@ -1,10 +1,10 @@
-// Canonicaliser: what Analyzer is made of. Expressions of int32 and int64 go to Poly and back; everything else is
+// Canonicaliser: the implementation of Analyzer. Expressions of int32 and int64 go to Poly and back; everything else is
 // rewritten child by child.
 //
-// Two forms: the one of proofs multiplies sums out and sorts what they are of, so that equal sums are equal nodes; the
-// one of text leaves products of sums alone and keeps the order of the program, as TVM's simplifier writes them.
+// Two forms: the one for proofs multiplies sums out and sorts their terms, so that equal sums are equal nodes; the
+// one for text leaves products of sums alone and keeps the order of the program, as TVM's simplifier writes them.
 //
-// As in TVM, arithmetic of int32 and int64 is taken not to overflow, and divisors not to be zero.
+// As in TVM, arithmetic of int32 and int64 is assumed not to overflow, and divisors not to be zero.
 #pragma once
 
 #include <unordered_map>
@@ -23,7 +23,7 @@ enum class Form : std::uint8_t { Proof, Text };
 
 class Canonicaliser {
  public:
-  // `prover`: who decides comparisons for the form of text.
+  // `prover`: decides comparisons for the text form.
   Canonicaliser(Context& ctx, Form form, Canonicaliser* prover = nullptr) : ctx_(ctx), form_(form), prover_(prover) {}
 
   void bind(const Var* v, Bounds b);
@@ -39,7 +39,7 @@ class Canonicaliser {
 
  private:
   friend class Simplifier;
-  // Nesting beyond this stays as it is: an atom. (Chains of + - * with a literal do not nest.)
+  // Nesting beyond this is left as it is: an atom. (Chains of + - * with a literal do not nest.)
   static constexpr int kMaxDepth = 150;
   static constexpr std::size_t kMaxFacts = 64;
 
@@ -94,7 +94,7 @@ class Canonicaliser {
   Form form_;
   Canonicaliser* prover_;
   std::vector<const Expr*> atoms_;
-  std::vector<std::size_t> atom_sizes_;  // as they are written out
+  std::vector<std::size_t> atom_sizes_;  // as written out
   InternTable<Expr> atom_table_;
   std::unordered_map<const Expr*, std::uint32_t> atom_ids_;
   std::unordered_map<const Var*, Bounds> var_bounds_;
@@ -109,7 +109,7 @@ class Canonicaliser {
 
 // int32 or int64, one lane.
 bool is_index(const Expr* e);
-// No calls but those of intrinsics that give the same value for the same arguments.
+// No calls except those of intrinsics that give the same value for the same arguments.
 bool is_pure(const Expr* e);
 
 }  // namespace rldb::ir::arith

@@ -33,7 +33,7 @@ bool at_most(const Bounds& b, std::int64_t v) { return b.max && *b.max <= v; }
 bool is_zero(const Bounds& b) { return at_least(b, 0) && at_most(b, 0); }
 
 Bounds multiplied(const Bounds& a, const Bounds& b) {
-  // Zero is its own negation: below it would be turned around for ever.
+  // Zero is its own negation: otherwise it would be negated for ever below.
   if (is_zero(a) || is_zero(b)) return {0, 0};
   if (a.min && a.max && b.min && b.max) {
     const Wide ends[] = {Wide(*a.min) * *b.min, Wide(*a.min) * *b.max, Wide(*a.max) * *b.min, Wide(*a.max) * *b.max};
@@ -64,7 +64,7 @@ Bounds met(const Bounds& a, const Bounds& b) {
   return out;
 }
 
-// What any value of the dtype obeys; int64 and unknown dtypes: nothing.
+// The range of the dtype; int64 and unknown dtypes: unbounded.
 Bounds range_of(DType t) {
   if (t.is_bool()) return {0, 1};
   if (t.is_int() && t.bits < 64) return {-(std::int64_t(1) << (t.bits - 1)), (std::int64_t(1) << (t.bits - 1)) - 1};
@@ -78,7 +78,7 @@ Bounds floor_div_bounds(const Bounds& x, const Bounds& d) {
             x.max ? End(ir::floor_div(*x.max, *d.min)) : std::nullopt};
   }
   if (!at_least(d, 1)) return {};
-  // Towards zero from either side, never over it; a negative numerator stays at -1 or below.
+  // Towards zero from either side, never past it; a negative numerator stays at -1 or below.
   return {x.min ? End(std::min<std::int64_t>(*x.min, 0)) : std::nullopt,
           x.max ? End(std::max<std::int64_t>(*x.max, -1)) : std::nullopt};
 }
@@ -95,7 +95,7 @@ Bounds floor_mod_bounds(const Bounds& x, const Bounds& d) {
 Bounds Canonicaliser::bounds_of(const Poly& p) {
   if (p.overflow) return {};
   const Bounds out = bounds_of_terms(p);
-  // c * (e // c) is e - e % c, and what e cancels against makes the ends closer: n // 4 * 4 - n is in [-3, 0].
+  // c * (e // c) is e - e % c, and terms that e cancels make the ends tighter: n // 4 * 4 - n is in [-3, 0].
   Poly rest = Poly::of(p.constant);
   Bounds remainders{0, 0};
   for (const Term& t : p.terms) {
@@ -181,7 +181,7 @@ Bounds Canonicaliser::compute_atom_bounds(const Expr* e) {
       if (!c->value->dtype().is_integral() || !c->value->dtype().is_scalar()) return {};
       const Bounds inner = met(bounds(c->value), range_of(c->value->dtype()));
       const Bounds limit = range_of(e->dtype());
-      // What does not fit wraps, and then nothing is known.
+      // A value that does not fit wraps, and then nothing is known.
       if (limit.min && !(inner.min && *inner.min >= *limit.min)) return {};
       if (limit.max && !(inner.max && *inner.max <= *limit.max)) return {};
       if (e->dtype().is_uint() && !at_least(inner, 0)) return {};
@@ -208,7 +208,7 @@ Bounds Canonicaliser::compute_atom_bounds(const Expr* e) {
     case BinaryKind::FloorMod:
       return floor_mod_bounds(x, y);
     case BinaryKind::Div:
-      // Towards zero: no further from it than the numerator, on the same side.
+      // Towards zero: no further from it than the numerator, with the same sign.
       if (!at_least(y, 1)) return {};
       return {x.min ? End(std::min<std::int64_t>(*x.min, 0)) : std::nullopt,
               x.max ? End(std::max<std::int64_t>(*x.max, 0)) : std::nullopt};
@@ -229,7 +229,7 @@ Bounds Canonicaliser::compute_atom_bounds(const Expr* e) {
     case BinaryKind::GE:
     case BinaryKind::And:
     case BinaryKind::Or:
-      break;  // sums were met before; comparisons are bool: the range of the dtype
+      break;  // sums were handled before; comparisons are bool: the range of the dtype
   }
   return {};
 }

@@ -52,7 +52,7 @@ bool is_pure(const Expr* e) {
 }
 
 Poly Canonicaliser::atom(const Expr* e) {
-  // What is an atom already, and shared, is known to be pure: it is not walked again.
+  // A shared node that is already an atom is known to be pure: it is not walked again.
   const bool shared = isa<Var>(e) || is_pure_beyond(e, [this](const Node* n) {
                         return atom_ids_.count(static_cast<const Expr*>(n)) > 0;
                       });
@@ -70,7 +70,7 @@ Poly Canonicaliser::atom(const Expr* e) {
   return remember(e, atom_poly(id));
 }
 
-// What is made of canonical parts is canonical: asked again (for bounds, say), it must not be taken apart again.
+// A node made from canonical parts is canonical: when queried again (for bounds, say), it must not be taken apart.
 Poly Canonicaliser::remember(const Expr* e, Poly p) {
   if (!isa<Var>(e) && !isa<IntImm>(e)) polys_.emplace(e, p);
   return p;
@@ -86,7 +86,7 @@ Poly Canonicaliser::to_poly(const Expr* e) {
   if (const auto found = polys_.find(e); found != polys_.end()) return found->second;
   if (depth_ > kMaxDepth) {
     Poly p = atom(e);
-    // Nor are its bounds looked for later, from a place less deep: that would walk the whole nest again and again.
+    // Nor are its bounds computed later, from a shallower place: that would walk the whole nest again and again.
     atom_bounds_.try_emplace(p.terms[0].atoms[0], Bounds{});
     return p;
   }
@@ -150,7 +150,7 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   if (!b) return other();
   switch (b->op()) {
     case BinaryKind::Mul: {
-      // In this order: it is the one in which atoms are met and written.
+      // In this order: atoms are met and written in it.
       const Poly left = factor(b->a);
       Poly p = expanded(left, factor(b->b));
       if (!p.overflow) return p;
@@ -179,7 +179,7 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   return other();
 }
 
-// A sum that is multiplied by what is not a literal stays a sum in text.
+// A sum multiplied by a non-literal stays a sum in text.
 Poly Canonicaliser::factor(const Expr* e) {
   Poly p = to_poly(e);
   if (form_ == Form::Proof || p.overflow || p.terms.empty()) return p;
@@ -195,8 +195,8 @@ std::size_t Canonicaliser::written_size(const Poly& p) {
   return n;
 }
 
-// Each term of a product repeats the atoms of both factors. What would become too long stays a product: sums of
-// products of such sums would be as long as the text is deep in the exponent.
+// Each term of a product repeats the atoms of both factors. A product that would get too long is kept: sums of
+// products of such sums would grow exponentially with the depth of the text.
 Poly Canonicaliser::expanded(const Poly& a, const Poly& b) {
   const std::size_t size = written_size(a) * (b.terms.size() + 1) + written_size(b) * (a.terms.size() + 1);
   if (size <= kMaxWritten || a.is_const() || b.is_const()) return product(a, b);
@@ -334,7 +334,7 @@ Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
   return rest_mod(std::move(r), b, t);
 }
 
-// r // b, when nothing more can be taken out of r.
+// r // b, when nothing more can be divided out of r.
 Poly Canonicaliser::rest_div(Poly r, const Poly& b, DType t) {
   if (r.overflow || b.overflow) {
     r.overflow = true;
@@ -437,7 +437,7 @@ Poly Canonicaliser::min_max(const BinaryExpr* e) {
   if (non_negative(scaled(difference, -1))) return is_min ? a : b;
   const DType t = e->dtype();
   const Expr *x = to_expr(a, t), *y = to_expr(b, t);
-  // One order for both ways to write it: that in which the atoms were met, so that a text read twice says the same.
+  // One order for both ways to write it: that in which the atoms were met, so that a text read twice is the same.
   if (comes_before(b, a) && !isa<IntImm>(y)) std::swap(x, y);
   if (isa<IntImm>(x)) std::swap(x, y);
   return atom(ctx_.binary(e->op(), x, y));
@@ -470,7 +470,7 @@ Poly Canonicaliser::merge_div_mod(Poly p, DType t) {
   return p;
 }
 
-// x % d written as x - x // d * d everywhere: what equality compares.
+// x % d written as x - x // d * d everywhere: the form used for equality.
 Poly Canonicaliser::expand_mods(const Poly& p, DType t, int depth) {
   if (depth > 8 || p.overflow) return p;
   for (const Term& term : p.terms) {
@@ -502,7 +502,7 @@ const Expr* Canonicaliser::to_expr(const Poly& p, DType t) {
   return out;
 }
 
-// Larger coefficients first, then what is divided by more, then what is a remainder of more.
+// Larger coefficients first, then atoms divided by more, then remainders by more.
 Poly Canonicaliser::in_text_order(Poly p) {
   struct Key {
     std::int64_t coef, divisor, modulus;
@@ -520,7 +520,7 @@ Poly Canonicaliser::in_text_order(Poly p) {
   return p;
 }
 
-// Positive terms and literals first, then what is subtracted.
+// Positive terms and literals first, then subtracted ones.
 const Expr* Canonicaliser::built(const Poly& p, DType t) {
   const Expr* out = nullptr;
   for (const Term& x : p.terms)
@@ -560,8 +560,8 @@ void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
 
 }  // namespace
 
-// As TVM writes it: `<` and `<=`, literals on one side and not negative where both sides have more than a literal.
-// Null: as it is written.
+// As TVM writes it: `<` and `<=`, literals on one side and not negative if both sides have more than a literal.
+// Null: unchanged.
 const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* b) {
   if (form_ == Form::Proof) return nullptr;
   Poly left = to_poly(a), right = to_poly(b);

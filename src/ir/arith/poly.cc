@@ -40,7 +40,7 @@ void append_scaled(Poly& into, const Poly& p, std::int64_t k) {
 
 namespace {
 
-// Equal products become the first of them.
+// Equal products are merged into the first of them.
 void merge_in_order(Poly& p) {
   std::vector<std::size_t> order(p.terms.size());
   std::iota(order.begin(), order.end(), std::size_t(0));

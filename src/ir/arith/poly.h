@@ -1,8 +1,8 @@
 // Poly: a sum of products of atoms with integer coefficients, the canonical form of index arithmetic.
 //
-// An atom is an expression that the canonical form does not look into (a variable, n // 4, max(a, b), ...), numbered
-// by the Canonicaliser. Terms are sorted by their atoms, or stand in the order of meeting them (`in_order`); none has
-// coefficient 0. Coefficients never wrap: what would is marked `overflow`, and then says nothing.
+// An atom is an expression opaque to the canonical form (a variable, n // 4, max(a, b), ...), numbered
+// by the Canonicaliser. Terms are sorted by their atoms, or in the order of first occurrence (`in_order`); none has
+// coefficient 0. Coefficients never wrap: a sum that would is marked `overflow`, and then has no meaning.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Poly {
 
 bool operator==(const Poly& a, const Poly& b);
 
-// into += p * k, terms appended: call `normalise` when all are there.
+// into += p * k, terms appended: call `normalise` at the end.
 void append_scaled(Poly& into, const Poly& p, std::int64_t k);
 void normalise(Poly& p);
 Poly sum(const Poly& a, const Poly& b, std::int64_t scale_b = 1);

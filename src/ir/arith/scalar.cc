@@ -18,7 +18,7 @@ namespace {
 
 bool is_scalar(const Expr* e) { return e->type->kind == TypeKind::Prim && !e->dtype().is_void(); }
 
-// The dtype that both operands become, lanes apart. TVM: a float wins over integers, the wider float over the
+// The dtype that both operands become, disregarding lanes. TVM: a float wins over integers, the wider float over the
 // narrower; of two integers the wider wins, and the signed one when the widths are equal.
 std::optional<DType> common_element(DType a, DType b) {
   if (a == b) return a;
@@ -61,7 +61,7 @@ const Expr* fold_literals(Context& ctx, BinaryKind kind, const Expr* a, const Ex
   }
   if (const auto* x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
     if (const auto op = as_comparison(kind)) return ctx.bool_imm(fold_float_compare(*op, x->value, y->value));
-    // Folding rounds once in double; only formats that double contains exactly enough of are folded.
+    // Folding rounds once in double; only formats for which double is precise enough are folded.
     if (const auto v = fold_float(kind, x->value, y->value); v && t.bits >= 32)
       return ctx.float_imm(t, t.bits == 32 ? double(float(*v)) : *v);
   }
@@ -210,7 +210,7 @@ const Expr* cast_to(Context& ctx, DType dtype, const Expr* e) {
   }
   if (const auto* f = as<FloatImm>(e)) {
     if (dtype.is_float()) return ctx.float_imm(dtype, f->value);
-    // What an out-of-range conversion gives is the machine's affair: left to it.
+    // The result of an out-of-range conversion is machine-dependent: left to it.
     if (dtype.is_integral() && std::fabs(f->value) < 9.0e18)
       return ctx.int_imm(dtype, dtype.is_bool() ? f->value != 0 : std::int64_t(f->value));
   }

@@ -47,7 +47,7 @@ std::int64_t wrap_to(DType t, std::int64_t v) {
 
 std::optional<std::int64_t> fold_int(BinaryKind kind, DType t, std::int64_t a, std::int64_t b) {
   const auto fit = [t](std::int64_t v) { return std::optional<std::int64_t>(wrap_to(t, v)); };
-  // int64 is what dimensions are counted in, where a wrapped value would be a wrong answer: it stays as it is written.
+  // Dimensions are int64, and a wrapped value would be a wrong answer for them: left unfolded.
   const bool exact = t.is_int() && t.bits == 64;
   std::int64_t whole = 0;
   switch (kind) {

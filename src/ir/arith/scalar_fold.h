@@ -13,7 +13,7 @@ using runtime::DType;
 
 // The value of the literal, wrapped to the dtype (comparisons give 0 or 1); nullopt: division by zero.
 std::optional<std::int64_t> fold_int(BinaryKind kind, DType t, std::int64_t a, std::int64_t b);
-// nullopt when the operator is not one of floats, or divides by zero.
+// nullopt if the operator is not defined on floats, or divides by zero.
 std::optional<double> fold_float(BinaryKind kind, double a, double b);
 bool fold_float_compare(Comparison op, double a, double b);
 std::int64_t floor_div(std::int64_t a, std::int64_t b);  // b != 0; INT64_MIN / -1 wraps

@@ -1,4 +1,4 @@
-// Context: memory, names, attributes and the facts beside the nodes. Makers of expressions: context_relax.cc and
+// Context: memory, names, attributes and the side tables of nodes. Makers of expressions: context_relax.cc and
 // context_scalar.cc; of statements: context_stmt.cc; types: type_intern.cc.
 #include "rldb/ir/context.h"
 
@@ -93,7 +93,7 @@ Span<NamedAttr> Context::with_attr(Span<NamedAttr> attrs, std::string_view name,
   return list(out);
 }
 
-// ---- facts beside the nodes ----
+// ---- facts about nodes ----
 
 void Context::set_origin(const Node* made, const Node* from) {
   if (made == nullptr || from == nullptr || made == from) return;

@@ -90,7 +90,7 @@ Result<const TupleGetItem*> Context::tuple_get(const Expr* tuple, std::int64_t i
 
 namespace {
 
-// What a call of something with an unknown signature gives: what the text says, else what the callee's type says.
+// The result type of a call with an unknown signature: the one in the text, else that of the callee's type.
 const Type* opaque_result(Context& ctx, Span<const Type*> ty_args, const Type* otherwise) {
   if (ty_args.empty()) return otherwise;
   return ty_args.size() == 1 ? ty_args[0] : ctx.tuple_type(ty_args);
@@ -171,7 +171,7 @@ const PrimFunc* Context::prim_func(std::span<const PrimParam> params, const Type
                                    std::span<const NamedAttr> attrs, bool s_tir) {
   RLDB_CHECK(body != nullptr, "a PrimFunc needs a body");
   if (!ret_type) ret_type = void_type();
-  // Typed from the same fields as relax_type_of reads.
+  // Typed from the same fields that relax_type_of reads.
   PrimFunc fields{{{NodeKind::PrimFunc, 0}, any_}, params, ret_type, body, attrs, s_tir};
   const FuncType* type = relax_type_of(&fields);
   return make_expr<PrimFunc>(NodeKind::PrimFunc, type, list(params), ret_type, body, list(attrs), s_tir);
@@ -183,7 +183,7 @@ const OpaqueFunc* Context::opaque_func(std::string_view name, std::string_view t
 
 namespace {
 
-// Does the body leave alone what it did not allocate itself? A kernel that writes into its arguments does not.
+// Whether the body leaves memory alone that it did not allocate itself. A kernel that writes to its arguments does not.
 bool is_pure_body(const Stmt* body) {
   std::unordered_set<const Var*> own;
   bool pure = true;

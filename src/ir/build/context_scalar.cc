@@ -19,7 +19,7 @@ DType scalar_dtype(const Expr* e) {
 
 bool is_vscale(const Expr* e) { return is_call_of(e, intrin::Vscale); }
 
-// Lanes of a vector made of `lanes` copies: a literal, or a multiple of vscale (negative in DType).
+// Lanes of a vector of `lanes` copies: a literal, or a multiple of vscale (negative in DType).
 int vector_lanes(const Expr* lanes) {
   if (const auto n = const_int(lanes)) return int(*n);
   if (const auto n = vscale_factor(lanes)) return -int(*n);

@@ -58,7 +58,7 @@ const IfThenElse* Context::if_stmt(const Expr* cond, const Stmt* then_case, cons
   return make<IfThenElse>(NodeKind::IfThenElse, cond, then_case, else_case);
 }
 
-// No statement at all is the evaluation of 0, as in TVM.
+// An empty sequence becomes an evaluation of 0, as in TVM.
 static bool is_nothing(const Stmt* s) {
   const auto* e = as<Evaluate>(s);
   const auto* zero = e ? as<IntImm>(e->value) : nullptr;
@@ -77,7 +77,7 @@ const Stmt* Context::seq_stmt(std::span<const Stmt* const> stmts) {
     }
   }
   if (flat.empty()) return evaluate(i32(0));
-  // T.evaluate(0) says that there is nothing, so beside others it is left out, as TVM leaves it out.
+  // T.evaluate(0) is an empty statement, so beside others it is left out, as in TVM.
   const Stmt* first = flat[0];
   if (flat.size() > 1) std::erase_if(flat, is_nothing);
   if (flat.empty()) return first;

@@ -48,7 +48,7 @@ class InternTable {
     slots_[i] = {hash, item};
   }
   void grow() {
-    // Asking for memory may throw: the table is as it was until the new one is there.
+    // Allocation may throw: the old table is kept until the new one exists.
     std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2, Slot{});
     old.swap(slots_);
     for (const Slot& s : old)
@@ -65,7 +65,7 @@ struct Context::Tables {
   InternTable<GlobalVar> globals;
   InternTable<VDevice> vdevices;
   std::unordered_map<std::string_view, const Op*> ops;
-  std::deque<runtime::Value> values;  // constants: addresses stay
+  std::deque<runtime::Value> values;  // constants: addresses are stable
   const Attr* none = nullptr;
   const Attr* bools[2] = {};
 };

@@ -1,4 +1,4 @@
-// The entries of a module, in the order of their names; what is private.
+// The entries of a module, in the order of their names; visibility.
 #include "rldb/ir/module.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// infer_regions: what a block reads and writes, from its accesses: intervals of the indices while loops run, their
+// infer_regions: the reads and writes of a block, from its accesses: intervals of the indices while loops run, their
 // union per buffer.
 #include "rldb/ir/regions.h"
 
@@ -12,7 +12,7 @@
 namespace rldb::ir {
 namespace {
 
-// Inclusive; null: nothing is known of that end.
+// Inclusive; null: that end is unknown.
 struct Interval {
   const Expr* min = nullptr;
   const Expr* max = nullptr;
@@ -67,7 +67,7 @@ bool Detector::mentions_loop(const Expr* e) {
   return std::any_of(vars.begin(), vars.end(), [&](const Var* v) { return loops_.count(v) != 0; });
 }
 
-// Holds a part of whose value nothing is assumed: a call, or a number made of a float.
+// Whether it has a part whose value is unknown: a call, or a number converted from a float.
 bool has_opaque_part(const Expr* e) {
   bool found = false;
   walk(e, [&](const Node* n) {
@@ -79,7 +79,7 @@ bool has_opaque_part(const Expr* e) {
   return found;
 }
 
-// Holds an element of a buffer that lives in the block: outside of it there is no such element.
+// Whether it reads an element of a buffer that lives in the block: outside it there is no such element.
 bool Detector::reads_local(const Expr* e) {
   if (local_.empty()) return false;
   bool found = false;
@@ -145,7 +145,7 @@ Interval Detector::join(const Interval& a, const Interval& b) {
   return {pick(a.min, b.min, BinaryKind::Min), pick(a.max, b.max, BinaryKind::Max)};
 }
 
-// Of the buffer that a sub-region was taken from, for an access of the sub-region's buffer.
+// The buffer that a sub-region was taken from, for an access to the sub-region's buffer.
 std::vector<Interval> Detector::in_source(const MatchBufferRegion& m, const std::vector<Interval>& dims) {
   std::vector<Interval> out;
   const std::size_t rank = m.source.region.size();
@@ -194,7 +194,7 @@ void Detector::touch_point(std::vector<Access>& where, const Buffer* b, std::spa
   touch(where, b, std::move(dims));
 }
 
-// The regions of an inner block count; its body is not looked into.
+// The regions of an inner block count; its body is not inspected.
 void Detector::touch_block(const SBlock* b, const VarMap& map) {
   auto note = [&](std::vector<Access>& where, const BufferRegion& region) {
     if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), region.buffer) != b->alloc_buffers.end()) return;
@@ -225,7 +225,7 @@ void Detector::touch_realize(const SBlockRealize* r) {
 }
 
 void Detector::expr(const Expr* e) {
-  // The load before what its indices load.
+  // The load before the loads in its indices.
   walk(e, [&](const Node* n) {
     if (const auto* load = as<BufferLoad>(n)) touch_point(reads, load->buffer, load->indices);
     return true;
@@ -289,7 +289,7 @@ BufferRegion Detector::region(const Access& a) {
     if (d.is_point()) {
       ranges.push_back({d.min, ctx_.int_imm(d.min->dtype(), 1)});
     } else if (d.min && d.max) {
-      // The literal 0 of one index and the int64 of another: the text has one dtype for both ends.
+      // One index has the literal 0, another an int64 one: the text has one dtype for both ends.
       const DType t = d.min->dtype().bits < d.max->dtype().bits ? d.max->dtype() : d.min->dtype();
       const Expr* min = ana_.simplify(cast_to(ctx_, t, d.min));
       const Expr* extent = ana_.simplify(add(ctx_, sub(ctx_, d.max, d.min), ctx_.int_imm(d.max->dtype(), 1)));
@@ -310,7 +310,7 @@ Regions infer_regions(Context& ctx, const BlockParts& block) {
   Regions out;
   for (const Access& a : d.writes) out.writes.push_back(d.region(a));
   for (const Access& a : d.reads) {
-    // What a reduction updates is not an input of it.
+    // The target that a reduction updates is not an input of it.
     bool updated = block.init &&
                    std::any_of(d.writes.begin(), d.writes.end(), [&](const Access& w) { return w.buffer == a.buffer; });
     if (!updated) out.reads.push_back(d.region(a));

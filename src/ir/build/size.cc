@@ -14,8 +14,8 @@ constexpr std::size_t kHuge = std::size_t(1) << 62;
 
 std::size_t sum(std::size_t a, std::size_t b) { return std::min(kHuge, a + b); }
 
-// The value of a dimension with 1 for every variable, or nothing when it goes out of int64 on the way or is made of
-// something else than integer arithmetic. `wide` tells the two apart.
+// The value of a dimension with 1 for every variable, or nullopt when it overflows int64 on the way or contains
+// anything but integer arithmetic. `wide` tells the two apart.
 class AtOnes {
  public:
   std::optional<std::int64_t> value(const Expr* e) {
@@ -51,7 +51,7 @@ class AtOnes {
     } else if (kind == BinaryKind::FloorDiv && y > 0) {
       out = x / y - (x % y < 0 ? 1 : 0);
     } else {
-      return std::nullopt;  // a remainder, say: it is no larger than what it is taken of
+      return std::nullopt;  // a remainder, say: it is no larger than its operand
     }
     wide_ = wide_ || overflow;
     return overflow ? std::nullopt : std::optional(out);
@@ -126,7 +126,7 @@ TypeBudget::Extent TypeBudget::extent_of(const Type* t) {
 std::optional<source::Message> TypeBudget::check_dims(std::string_view name, Span<const Expr*> dims) {
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (isa<IntImm>(dims[i]) || isa<Var>(dims[i])) continue;
-    // First: what overflows stays unsimplified, and is long for that reason.
+    // First: an overflowing dim stays unsimplified, and is long for that reason.
     if (overflows(dims[i])) return source::message(diag::DimOverflow, i, name);
     if (expr_size(dims[i]) > kMaxDimSize) return source::message(diag::DimTooLarge, i, name, kMaxDimSize);
   }

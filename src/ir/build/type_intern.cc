@@ -1,4 +1,4 @@
-// Types of a Context. One structural hash and one comparison over all kinds; a type that is found is never made twice.
+// Types of a Context. One structural hash and one comparison over all kinds; an existing type is never made twice.
 #include "ir/build/context_tables.h"
 
 namespace rldb::ir {
@@ -7,7 +7,7 @@ namespace {
 
 std::uint64_t pointer_bits(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-// Types inside are interned already and names are interned strings: pointers stand for them.
+// Nested types and names are already interned: pointers represent them.
 struct Hasher {
   std::uint64_t h;
   void add(std::uint64_t v) { h = mix(h, v); }
@@ -131,7 +131,7 @@ bool has_vars(std::span<const Type* const> types) {
 
 }  // namespace
 
-// Looks up before it copies: `candidate` may point into memory of the caller.
+// Looks up before copying: `candidate` may point into memory of the caller.
 template <class T>
 const T* Context::intern_type(T candidate) {
   const std::uint64_t hash = type_hash(&candidate);
@@ -172,7 +172,7 @@ const ShapeType* Context::shape_type(std::span<const Expr* const> values) {
   return intern_type(ShapeType{{TypeKind::Shape, 0, has_vars(values)}, int(values.size()), true, values});
 }
 const ShapeType* Context::shape_type_ndim(int ndim) {
-  if (ndim == 0) return shape_type({});  // no value is unknown
+  if (ndim == 0) return shape_type({});  // all dims are known: there are none
   return intern_type(ShapeType{{TypeKind::Shape, 0}, ndim < 0 ? kUnknownNdim : ndim, false, {}});
 }
 

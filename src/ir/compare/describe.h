@@ -1,4 +1,4 @@
-// Short one-line words for messages and differences. Bounded in length, never recursive: the printer is for the rest.
+// Short one-line descriptions for messages and differences. Bounded in length, never recursive, unlike the printer.
 #pragma once
 
 #include <string>

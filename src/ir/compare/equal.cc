@@ -1,6 +1,6 @@
 // Structural equality: both sides are walked in step with an explicit stack, so depth costs memory and not C stack.
 //
-// Whether they are equal is found without paths; only when they differ the walk is repeated with them.
+// Equality is first decided without paths; only if the sides differ is the walk repeated with them.
 #include "rldb/ir/equal.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ enum class ItemKind : std::uint8_t { Node, Type, Attr, DefVar, DefBuffer, Value 
 
 struct Item {
   ItemKind kind;
-  bool defines;  // unknown variables met inside are defined here
+  bool defines;  // unknown variables in it are defined here
   std::uint32_t path;
   const void* a;
   const void* b;
@@ -105,7 +105,7 @@ class Comparison {
 
   EqualOptions options_;
   bool with_paths_;
-  bool identity_ = true;  // every pair mapped so far is of one thing with itself
+  bool identity_ = true;  // every pair mapped so far is of a node with itself
   PointerMap<const Node*> left_;
   PointerMap<const Node*> right_;
   std::vector<Item> stack_;
@@ -195,7 +195,7 @@ bool Comparison::compare_field(const Item& item, const Node* owner_a, const Node
       const bool defines = item.defines || x.role == FieldRole::DefShape;
       const std::size_t common = std::min(x.n, y.n);
       if (with_paths_) {
-        // The first item that differs says more than the counts do.
+        // The first item that differs is more telling than the counts.
         for (std::size_t i = 0; i < common; ++i) push(ItemKind::Node, x.node(i), y.node(i), at(i), defines);
         if (x.n > y.n) push(ItemKind::Node, x.node(common), nullptr, at(common));
         if (x.n < y.n) push(ItemKind::Node, nullptr, y.node(common), at(common));
@@ -210,7 +210,7 @@ bool Comparison::compare_field(const Item& item, const Node* owner_a, const Node
       const bool inferred = owner_a->kind == NodeKind::Call || owner_a->kind == NodeKind::ExternFunc;
       const auto* t = static_cast<const Type*>(x.p);
       if (!options_.compare_types && inferred && t && t->kind != TypeKind::Prim) return true;
-      // A variable that only the return type knows is met for the first time here.
+      // A variable that occurs only in the return type is first met here.
       const bool is_ret = isa<Function>(owner_a) || isa<PrimFunc>(owner_a);
       push(ItemKind::Type, x.p, y.p, here(), item.defines || is_ret);
       return true;
@@ -313,7 +313,7 @@ bool Comparison::map(const Node* a, const Node* b) {
   return true;
 }
 
-// A use: the definitions must correspond. Without a definition: the same variable, or a fresh pair where allowed.
+// A use: the definitions must correspond. Without a definition: the same variable, or a fresh pair if allowed.
 bool Comparison::compare_var(const Item& item, const Var* a, const Var* b) {
   const Node* to = left_.get(a);
   const Node* from = right_.get(b);
@@ -345,7 +345,7 @@ bool Comparison::define_var(const Item& item, const Var* a, const Var* b) {
 bool Comparison::define_buffer(const Item& item, const Buffer* a, const Buffer* b) {
   if (!a || !b) return a == b ? true : differ(item, a, b);
   if (a == b && identity_ && !options_.map_free_vars) return true;
-  // The data variable is brought by the buffer, unless it is that of a parameter or another buffer.
+  // The buffer brings the data variable, unless it is that of a parameter or of another buffer.
   if (left_.find(a->data) || right_.find(b->data)) {
     push(ItemKind::Node, a->data, b->data, step(item.path, "data"));
   } else {
@@ -484,7 +484,7 @@ bool Comparison::compare_attr(const Item& item, const Attr* a, const Attr* b) {
   return compare_attrs(item.path, {}, a->fields, b->fields);
 }
 
-// Attributes correspond by name, whatever their order.
+// Attributes correspond by name, in any order.
 bool Comparison::compare_attrs(std::uint32_t path, std::string_view name, Span<NamedAttr> a, Span<NamedAttr> b) {
   if (a.data() == b.data() && a.size() == b.size() && identity_ && !options_.map_free_vars) return true;
   const std::uint32_t inside = name.empty() ? path : step(path, name);
@@ -518,7 +518,7 @@ bool Comparison::run(const Module* a, const Module* b) {
     ++i;
     ++j;
   }
-  // Functions first, then what belongs to the whole.
+  // Functions first, then the attributes of the whole.
   if (!drain() || !compare_attrs(kNoPath, "attrs", a->attrs, b->attrs)) return false;
   const std::uint32_t path = step(kNoPath, "global_infos");
   if (!compare_sizes(path, a->global_infos.size(), b->global_infos.size())) return false;

@@ -1,4 +1,4 @@
-// Equality and hash of scalar expressions with variables by identity: what type interning asks for every dim.
+// Equality and hash of scalar expressions with variables by identity: used by type interning for every dim.
 //
 // Both walk with an explicit stack: chains of additions are as deep as they are long.
 #include <bit>
@@ -59,7 +59,7 @@ bool scalar_children(const Expr* e, F&& f) {
   return isa<IntImm>(e) || isa<FloatImm>(e) || isa<StringImm>(e) || isa<DTypeImm>(e);
 }
 
-// What a node says besides its children.
+// The data of a node other than its children.
 bool same_data(const Expr* a, const Expr* b) {
   switch (a->expr_kind()) {
     case ExprKind::IntImm:
@@ -116,7 +116,7 @@ bool same_data(const Expr* a, const Expr* b) {
     case ExprKind::Function:
     case ExprKind::PrimFunc:
     case ExprKind::OpaqueFunc:
-      return true;  // compared by identity before
+      return true;  // already compared by identity
   }
   RLDB_UNREACHABLE("every kind of expression has its case");
 }
@@ -164,7 +164,7 @@ std::uint64_t data_hash(const Expr* e) {
     case ExprKind::Function:
     case ExprKind::PrimFunc:
     case ExprKind::OpaqueFunc:
-      break;  // the children tell them apart, or their identity
+      break;  // distinguished by the children, or by identity
   }
   return 0;
 }

@@ -1,6 +1,6 @@
-// Structural hash: the pre-order sequence of what a structure says, variables by the order in which they are met.
+// Structural hash: over the pre-order sequence of a structure's parts, variables by the order of first occurrence.
 //
-// Nothing of the process gets in (no pointers, no std::hash): the kernel cache keeps hashes on disk.
+// Independent of the process (no pointers, no std::hash): the kernel cache keeps hashes on disk.
 #include <bit>
 #include <cstring>
 
@@ -40,7 +40,7 @@ class Hash {
   void visit_type(const Type* t);
   void visit_attr(const Attr* a);
   void push_region(const BufferRegion& r);
-  // The number of a variable or buffer; the first meeting gives it one and returns true.
+  // The number of a variable or buffer; the first occurrence assigns it and returns true.
   bool number(const Node* n);
 
   std::uint64_t h_ = 0x52'4c'44'42'00'01ull;  // changes with the format of the hash

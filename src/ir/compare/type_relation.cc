@@ -1,4 +1,4 @@
-// Is one type a base of another: dims compared with an Analyzer, structure member by member.
+// Whether one type is a base of another: dims compared with an Analyzer, structure member by member.
 #include "rldb/ir/type_relation.h"
 
 #include "ir/compare/describe.h"
@@ -16,8 +16,8 @@ BaseCheck worse(BaseCheck a, BaseCheck b) { return a < b ? a : b; }
 
 bool same_attr(const Attr* a, const Attr* b) { return a == b || (a && b && attr_equal(a, b)); }
 
-// Checks a base against a derived type. With `binds`, variables of the base (a parameter's type) take what is in
-// their place in the derived one (an argument's type); types of function parameters bind nothing.
+// Checks a base against a derived type. With `binds`, variables of the base (a parameter's type) are bound to what is
+// in their place in the derived one (an argument's type); types of function parameters bind nothing.
 class Relation {
  public:
   explicit Relation(Context& ctx, bool binds = false) : ctx_(ctx), binds_(binds) {}
@@ -84,7 +84,7 @@ BaseCheck Relation::check_device(const VDevice* base, const VDevice* derived) {
   return same_device(base, derived) ? BaseCheck::Pass : BaseCheck::FailL0;
 }
 
-// The dims of a tensor type, be they its own or those of the variable that holds its shape.
+// The dims of a tensor type, either its own or those of the variable that holds its shape.
 std::optional<Span<const Expr*>> known_dims(const TensorType* t) {
   if (t->has_shape) return t->shape;
   const auto* s = t->shape_var ? as<ShapeType>(t->shape_var->type) : nullptr;
@@ -128,7 +128,7 @@ BaseCheck Relation::check_func(const FuncType* base, const FuncType* derived) {
     return BaseCheck::Pass;
   const bool binds = std::exchange(binds_, false);
   BaseCheck params = check_all(base->params, derived->params);
-  // What a function wants is checked the best we can: less knowledge is not an error.
+  // A function's requirement is checked as well as possible: less knowledge is not an error.
   if (params == BaseCheck::FailL1) params = BaseCheck::FailL2;
   binds_ = binds;
   return worse(params, check(base->ret, derived->ret));
@@ -145,7 +145,7 @@ BaseCheck Relation::check(const Type* base, const Type* derived) {
       return BaseCheck::Pass;
     case TypeKind::Prim:
     case TypeKind::Pointer:
-      return BaseCheck::FailL0;  // interned: other pointers are other types
+      return BaseCheck::FailL0;  // interned: different pointers are different types
     case TypeKind::Shape:
       return check_shape(as<ShapeType>(base), as<ShapeType>(derived));
     case TypeKind::Tensor:
@@ -198,7 +198,7 @@ const Type* join_funcs(Context& ctx, const FuncType* a, const FuncType* b) {
     if (a->derive_func != b->derive_func) return ctx.opaque_func_type(nullptr, pure);
     return ctx.opaque_func_type(join(ctx, a->ret, b->ret), pure, a->derive_func);
   }
-  // Two signatures have a common one only when their parameters agree up to names.
+  // Two signatures have a common base only if their parameters agree up to names.
   const Var* x = ctx.var("x", ctx.func_type(a->params, ctx.any(), pure));
   const Var* y = ctx.var("y", ctx.func_type(b->params, ctx.any(), pure));
   if (x->type != y->type && !structural_equal(x, y, {.map_free_vars = true}))
@@ -254,7 +254,7 @@ class Eraser {
   std::vector<const Var*> found_;
 };
 
-// Substitution leaves sums of what arguments brought; a type keeps their simplest form.
+// Substitution leaves sums of argument dims; a type keeps their simplest form.
 class DimSimplifier {
  public:
   explicit DimSimplifier(Context& ctx) : ctx_(ctx), analyzer_(ctx) {}
@@ -332,13 +332,13 @@ Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr
   if (f->opaque) return f->ret;
   if (f->params.size() != args.size())
     return Failure(source::message(diag::CallArgumentCount, f->params.size(), args.size()));
-  // What is called for its effect on its arguments, as kernels are in lowered code, checks them itself when it runs.
+  // A callee that works on its arguments, like kernels in lowered code, checks them itself at run time.
   const auto* nothing = as<TupleType>(f->ret);
   const bool checks_itself = !f->pure && nothing != nullptr && nothing->fields.empty();
   Relation relation(ctx, true);
   for (std::size_t i = 0; i < args.size(); ++i) {
     const BaseCheck result = relation.check(f->params[i], args[i]->type);
-    // Shapes that cannot be proved are checked when the program runs.
+    // Shapes that cannot be proved are checked at run time.
     if (result == BaseCheck::FailL0 || (result == BaseCheck::FailL1 && !checks_itself))
       return Failure(source::message(diag::CallArgumentType, i, describe(args[i]->type), describe(f->params[i]))
                          .with_argument(int(i)));

@@ -1,11 +1,11 @@
-// Blocks of TensorIR: axes, regions, what comes before the body; the root block.
+// Blocks of TensorIR: axes, regions, the lines before the body; the root block.
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir::print_detail {
 
-// TVM writes the root block as a comment when it says nothing itself.
+// TVM writes the root block as a comment when it adds nothing.
 bool Printer::has_implicit_root(const PrimFunc* f) const {
   const auto* root = as<SBlockRealize>(f->body);
   if (root == nullptr || !root->iter_values.empty()) return false;

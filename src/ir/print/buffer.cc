@@ -16,7 +16,7 @@ std::vector<const Var*> buffer_vars(const Buffer* b) {
 
 // ---- variables of declarations ----
 
-// T.int64(), T.handle("float32", "global"): what declares a variable.
+// T.int64(), T.handle("float32", "global"): the declaration of a variable.
 void Printer::var_creation(const Var* v) {
   const auto* p = as<PointerType>(v->type);
   if (p != nullptr) return pointer_type(p, true);
@@ -47,7 +47,7 @@ void Printer::variable_lines(const std::vector<const Var*>& fresh) {
   }
 }
 
-// Symbolic variables of a declaration that nothing defined yet are declared on a line of their own.
+// Symbolic variables of a declaration that are not defined yet are declared on a line of their own.
 void Printer::declare_fresh(const Buffer* b) {
   std::vector<const Var*> fresh;
   for (const Var* v : buffer_vars(b)) {
@@ -266,7 +266,7 @@ void Printer::allocate_const_stmt(const AllocateConstStmt* s) {
 
 // ---- uses ----
 
-// A buffer that nothing declares is declared at the start of the function, its data with it.
+// A buffer that is declared nowhere is declared at the start of the function, together with its data.
 void Printer::declare_undefined(const Buffer* b) {
   std::string text = captured([&] {
     t("Buffer(");
@@ -301,7 +301,7 @@ void Printer::indices(Span<const Expr*> items) {
     const auto* ramp = as<Ramp>(e);
     const auto* stride = ramp != nullptr ? as<IntImm>(ramp->stride) : nullptr;
     const auto* lanes = ramp != nullptr ? as<IntImm>(ramp->lanes) : nullptr;
-    // A slice that runs backwards is no text that reads back.
+    // A slice that runs backwards would not read back.
     if (stride == nullptr || lanes == nullptr || stride->value <= 0) {
       expr(e);
       continue;

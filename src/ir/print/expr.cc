@@ -53,7 +53,7 @@ void Printer::tuple(Span<const Expr*> items) {
   out_ += items.size() == 1 ? ",)" : ")";
 }
 
-// Would a text of before 2026 hold a scalar expression here, which was no Relax expression by itself?
+// Whether a text of before 2026 would have a scalar expression here, which was no Relax expression by itself.
 bool Printer::is_bare_scalar(const Expr* e) const {
   if (const auto* v = as<Var>(e)) return as<PrimType>(v->type) != nullptr && (symbols_.count(v) != 0 || !names_.has(v));
   if (const auto* c = as<Call>(e)) {
@@ -158,7 +158,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       break;
     case ExprKind::TupleGetItem: {
       const auto* g = as<ir::TupleGetItem>(e);
-      if (isa<ir::Tuple>(g->tuple)) {  // written as an index, the parser would take the field itself
+      if (isa<ir::Tuple>(g->tuple)) {  // written as an index, the parser would return the field itself
         r("TupleGetItem(");
         expr(g->tuple);
         out_ += ", " + std::to_string(g->index) + ')';
@@ -168,7 +168,7 @@ void Printer::expr(const Expr* e, int min_precedence) {
       out_ += '[' + std::to_string(g->index) + ']';
       break;
     }
-    // These are not values in text; only an ill-formed tree has them here.
+    // These are not values in text; only an ill-formed tree contains them here.
     case ExprKind::If:
       out_ += "<if>";
       break;

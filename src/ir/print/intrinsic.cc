@@ -1,4 +1,4 @@
-// Calls in TensorIR: intrinsics by name, with the result's dtype where their text has it; functions of the module.
+// Calls in TensorIR: intrinsics by name, with the result's dtype if their text has it; functions of the module.
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/intrinsic/host.h"
 

@@ -38,7 +38,7 @@ void Printer::string_literal(std::string_view text) {
 }
 
 // As TVM writes them: a whole number in full with one decimal (1e30 has 31 digits), anything else with 17 digits in the
-// shorter of the two notations; what has no number in Python is a string.
+// shorter of the two notations; a value without a number in Python is a string.
 void Printer::float_literal(double v) {
   if (std::isnan(v)) {
     out_ += std::signbit(v) ? "\"-nan\"" : "\"nan\"";
@@ -211,7 +211,7 @@ void Printer::constant(const Constant* c) {
   metadata_reference("relax.expr.Constant", constants_.index_of(c));
 }
 
-// An attribute is a tensor by itself, whatever its rank: not an expression with a type.
+// An attribute is a plain tensor, whatever its rank: not an expression with a type.
 void Printer::tensor_reference(const Constant* c) { metadata_reference("ffi.Tensor", attr_tensors_.index_of(c)); }
 
 void Printer::metadata_reference(std::string_view key, std::int64_t index) {

@@ -7,12 +7,12 @@ namespace {
 
 bool trivial_step(const ForStmt* s) { return s->step == nullptr || is_int(s->step, 1); }
 
-// A serial loop from zero that says nothing else.
+// A serial loop from zero with no other properties.
 bool fits_grid(const ForStmt* s) {
   return s->for_kind == ForKind::Serial && is_int(s->min, 0) && s->annotations.empty() && trivial_step(s);
 }
 
-// The loops that one T.grid stands for: nested, none with an extent that depends on another.
+// The loops merged into one T.grid: nested, none with an extent that depends on another.
 std::vector<const ForStmt*> grid_of(const ForStmt* s) {
   std::vector<const ForStmt*> loops;
   std::unordered_set<const Node*> vars;
@@ -27,7 +27,7 @@ std::vector<const ForStmt*> grid_of(const ForStmt* s) {
   return loops;
 }
 
-// What comes after `T.`; a serial loop without annotations is Python's own range.
+// The part after `T.`; a serial loop without annotations is Python's own range.
 std::string_view loop_name(ForKind k) {
   switch (k) {
     case ForKind::Serial:

@@ -1,9 +1,9 @@
-// The metadata block of a module: TVM's JSON graph of the values that its text cannot hold.
+// The metadata block of a module: TVM's JSON graph of the values that its text cannot represent.
 //
 // A text refers to them as `metadata["relax.expr.Constant"][i]` and, in attributes, `metadata["ffi.Tensor"][i]`; the
-// block is in front of it. The JSON is tvm-ffi's (type, data, references by index; tensors are base64 of the
-// NDArray dump: magic, device, ndim, dtype, shape, byte size, bytes). Nodes are numbered as TVM numbers them, source
-// spans aside: those name files of whoever made the constants, and the reader drops them. Used by the printer only.
+// block precedes it. The JSON is tvm-ffi's (type, data, references by index; tensors are base64 of the
+// NDArray dump: magic, device, ndim, dtype, shape, byte size, bytes). Nodes are numbered as in TVM, except for source
+// spans: those name files of whoever made the constants, and the reader drops them. Used by the printer only.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace rldb::ir::print_detail {
 
-// The values under one key, in the order of their first mention.
+// The values under one key, in the order of their first occurrence.
 class MetaList {
  public:
   std::int64_t index_of(const Constant* c) {

@@ -1,4 +1,4 @@
-// Operators: Python's signs and precedence, as few parentheses as it allows; the node form where a sign would fold.
+// Operators: Python's signs and precedence, as few parentheses as possible; the node form where a sign would fold.
 #include "ir/print/printer_impl.h"
 
 namespace rldb::ir::print_detail {
@@ -31,7 +31,7 @@ int operator_precedence(BinaryKind k) {
   return k == And ? kAnd : kOr;
 }
 
-// The function that stands for a node whose operator would fold or means something else.
+// The function for a node whose operator would fold or means something else.
 std::string_view node_name(BinaryKind k) {
   if (k == BinaryKind::Min) return "min";
   if (k == BinaryKind::Max) return "max";
@@ -45,7 +45,7 @@ bool is_value(const Expr* e, double v) {
   return false;
 }
 
-// Would reading `a op b` fold it? TVM's operators fold two constants and the neutral elements.
+// Whether reading `a op b` would fold it: TVM's operators fold two constants and the neutral elements.
 bool would_fold(const BinaryExpr* e) {
   using enum BinaryKind;
   const Expr* a = e->a;
@@ -118,7 +118,7 @@ void Printer::scalar_literal(DType dtype, double v) {
   out_ += ')';
 }
 
-// Bare when it has the dtype that a bare number has in this place; so is a bool in Relax.
+// Bare if its dtype is the default of a bare number in this place; so is a bool in Relax.
 void Printer::int_literal(DType dtype, std::int64_t v) {
   std::string text = dtype.is_bool()   ? (v != 0 ? "True" : "False")
                      : dtype.is_uint() ? std::to_string(static_cast<std::uint64_t>(v))

@@ -1,4 +1,4 @@
-// PrimFuncs: decorator, parameters of today and of before, what is at the start of the body.
+// PrimFuncs: decorator, parameters in the present and the earlier form, the lines at the start of the body.
 #include <algorithm>
 
 #include "ir/print/printer_impl.h"
@@ -15,7 +15,7 @@ bool is_simple(const Buffer* b) {
          b->axis_separators.empty();
 }
 
-// An offset that nobody asks for, of a type that a symbol of the signature cannot have: offset_factor says it.
+// An unused offset, of a type that a symbol of the signature cannot have: offset_factor implies it.
 bool is_open_offset(const PrimFunc* f, const Buffer* b) {
   const auto* v = as<Var>(b->elem_offset);
   if (v == nullptr || v->dtype() == DType::Int(64)) return false;
@@ -47,7 +47,7 @@ void Printer::prim_return_type(const PrimFunc* f) {
   out_ += ':';
 }
 
-// Today's form: parameters are buffers.
+// The present form: parameters are buffers.
 void Printer::prim_params(const PrimFunc* f, Signature& sig) {
   std::unordered_set<const Node*> scalars;
   for (const PrimParam& p : f->params)
@@ -140,7 +140,7 @@ void Printer::match_parameter(const MatchedParam& matched) {
   define_buffer(b);
 }
 
-// Thread variables that several statements launch are declared once, in front of all.
+// Thread variables that several statements launch are declared once, before all of them.
 void Printer::collect_env_threads(const PrimFunc* f) {
   std::unordered_map<const Node*, int> launches;
   walk(f->body, [&launches](const Node* n) {

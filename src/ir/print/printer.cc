@@ -1,4 +1,4 @@
-// Whole modules and lone functions: header, class, members; decoration; the doors of ir/printer.h.
+// Whole modules and lone functions: header, class, members; decoration; the entry points of ir/printer.h.
 #include "rldb/ir/printer.h"
 
 #include <algorithm>
@@ -178,7 +178,7 @@ void Printer::module_members() {
   }
 }
 
-// What the text itself refers to by name.
+// Names that the text itself refers to.
 void Printer::reserve_names() {
   for (std::string_view n : {"R", "T", "I", "metadata"}) names_.reserve(n);
 }
@@ -234,7 +234,7 @@ std::string Printer::print_lone_function(std::string_view name, const Expr* f) {
   return {};
 }
 
-// The metadata block is in front of everything, as in TVM's output; without it a comment at the end says so.
+// The metadata block precedes everything, as in TVM's output; without it a comment at the end mentions it.
 void Printer::metadata_trailer() {
   if (constants_.empty() && attr_tensors_.empty()) return;
   if (opt_.show_meta) {
@@ -319,7 +319,7 @@ std::string print_binding(const Binding* b, const PrintOptions& options) {
   return p.take();
 }
 
-// A type by itself is printed for somebody to read (or for a message at run time): nobody reads on here, and a message
+// A type by itself is printed for a reader (or for a message at run time): it is not parsed again, and a message
 // about each binding must not write out an immense type each time. Modules are printed whole.
 constexpr std::size_t kMaxTypeText = 100'000;
 

@@ -1,7 +1,7 @@
 // Printer: the one writer behind every function of ir/printer.h.
 //
-// Appends to one string, line by line; a line remembers the node it starts. Lines that turn out to be needed above
-// what is already written (`n = T.int64()`, `cls = Module`, header comments) are inserted once per function, so the
+// Appends to one string, line by line; a line remembers the node it begins with. Lines that turn out to be needed above
+// the text already written (`n = T.int64()`, `cls = Module`, header comments) are inserted once per function, so the
 // whole is linear. Layout follows TVM's own output (its src/script/printer). Split over the files of this folder by
 // subject.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace rldb::ir::print_detail {
 
-// Python's precedences, the ones that occur.
+// Python's precedences that occur here.
 enum Precedence : int { kAny = 0, kLambda = 1, kOr, kAnd, kNot, kCompare, kAdd, kMul, kAtom };
 
 struct LineRecord {
@@ -28,14 +28,14 @@ struct LineRecord {
   const Node* node;
 };
 
-// A place to insert lines at later: after the last line written so far.
+// A place for inserting lines later: after the last line written so far.
 struct Mark {
   std::size_t text;
   std::size_t line;
   int indent;
 };
 
-// The name that a variable or buffer asks for.
+// The name that a variable or buffer requests.
 inline std::string_view wanted(const Var* v) { return v->name.empty() ? std::string_view("v") : v->name; }
 inline std::string_view wanted(const Buffer* b) { return b->name.empty() ? std::string_view("buffer") : b->name; }
 
@@ -54,9 +54,9 @@ class Printer {
   std::string finish(Decorator* decorator);
   std::string take() { return std::move(out_); }
   bool was_cut() const { return cut_; }
-  // No type begins beyond this many characters: `...` stands for the rest.
+  // Beyond this many characters no type begins: `...` replaces the rest.
   void limit(std::size_t characters) { limit_ = characters; }
-  // Fragments print names that nothing defines as they are.
+  // Fragments print names that are not defined in them unchanged.
   void begin_fragment(bool in_tir) {
     fragment_ = true;
     in_tir_ = in_tir;
@@ -67,7 +67,7 @@ class Printer {
   Mark mark() const { return {out_.size(), lines_.size(), indent_}; }
   void insert_lines(const Mark& at, const std::vector<std::string>& lines, bool pad_empty = false);
   void blank_line();
-  // What `write` appends, taken off the output again: for what is written before, or in quotes, or twice.
+  // The text that `write` appends, removed from the output: for text that is written earlier, or in quotes, or twice.
   template <class Write>
   std::string captured(Write&& write) {
     std::size_t at = out_.size();
@@ -115,7 +115,7 @@ class Printer {
   void block(const BindingBlock* b);
   void binding(const Binding* b);
   void binding_value(const Binding* b);
-  void value(const Expr* e);  // an expression that stands for a Relax value
+  void value(const Expr* e);  // an expression that is a Relax value
   void values(Span<const Expr*> items);
   void if_binding(const Binding* b, const If* e);
   void branch(const SeqExpr* s, std::string_view name, const Binding* b);
@@ -279,7 +279,7 @@ class Printer {
   int indent_ = 0;
   int depth_ = 0;
   std::size_t limit_ = ~std::size_t(0);
-  bool cut_ = false;  // something was nested too deep to print
+  bool cut_ = false;  // something was nested too deeply to print
   Names names_;
   FunctionState* outer_ = nullptr;  // the outermost function being printed
   bool fragment_ = false;
@@ -297,7 +297,7 @@ class Printer {
   std::unordered_set<const Node*> later_params_;  // scalar parameters that the signature has not reached
   std::unordered_set<const Node*> named_voids_;   // void variables that are read, or leave a dataflow block
   std::unordered_set<const Node*> met_;           // PrimFunc: variables that the signature has named so far
-  std::unordered_set<const Node*> open_offsets_;  // PrimFunc: of parameters, said by offset_factor alone
+  std::unordered_set<const Node*> open_offsets_;  // PrimFunc: of parameters, implied by offset_factor alone
   std::unordered_set<const Node*> env_threads_;   // thread variables used by several launches
   std::unordered_map<const Var*, const ForStmt*> loops_;
   std::vector<std::string> module_type_vars_;
@@ -311,10 +311,10 @@ inline bool is_number(const Expr* e) { return isa<IntImm>(e) || isa<FloatImm>(e)
 // The symbolic variables of a buffer's shape, strides and offset.
 std::vector<const Var*> buffer_vars(const Buffer* b);
 
-// A match_cast that RFC 0089 can say: it asserts a shape, and nothing else that the value's type does not say.
+// Whether RFC 0089 can express this match_cast: it asserts a shape, and nothing more that the value's type lacks.
 bool matches_shape_only(const Binding* b);
 
-// Has the type that a packed function has by default, so that its name says all.
+// Whether its type is a packed function's default, so that its name suffices.
 bool is_plain_extern(const ExternFunc* f);
 
 inline constexpr int kMaxDepth = 1000;  // of nested expressions, types, statements

@@ -24,8 +24,8 @@ bool is_untyped_packed(const Expr* e) {
   return c != nullptr && isa<ExternFunc>(c->callee) && c->ty_args.empty();
 }
 
-// RFC 0089 has no purity flag: a reader finds the purity of a function in what it calls. Where that might say something
-// else the decorator says it.
+// RFC 0089 has no purity flag: a reader infers the purity of a function from its calls. Where that might give a
+// different result the decorator states it.
 bool looks_impure(const Function* f) {
   bool found = false;
   walk(f->body, [&found](const Node* n) {
@@ -112,7 +112,7 @@ void Printer::function_decorator(const Function* f, bool global) {
   decorator_options({purity, global && f->is_private() ? "private=True" : ""});
 }
 
-// `(private=True, s_tir=True)`, or nothing; the empty ones do not hold.
+// `(private=True, s_tir=True)`, or nothing; empty options are skipped.
 void Printer::decorator_options(std::initializer_list<std::string_view> options) {
   bool first = true;
   for (std::string_view o : options) {
@@ -124,7 +124,7 @@ void Printer::decorator_options(std::initializer_list<std::string_view> options)
   if (!first) out_ += ')';
 }
 
-// The symbol of a global function is what its name says already.
+// The symbol of a global function is usually implied by its name.
 void Printer::func_attr(const Node* f, std::string_view name, Span<NamedAttr> attrs) {
   const Attr* symbol = find_attr(attrs, attr_name::GlobalSymbol);
   bool hide = symbol != nullptr && symbol->is(AttrKind::String) && symbol->string == name;
@@ -311,7 +311,7 @@ bool matches_shape_only(const Binding* b) {
   return to != nullptr && from != nullptr && to->has_shape && to->dtype == from->dtype && to->vdevice == from->vdevice;
 }
 
-// RFC 0089 matches shapes only; what it cannot say is written as today.
+// RFC 0089 matches shapes only; other casts are written in the present form.
 void Printer::match_cast(const Binding* b) {
   if (rfc()) {
     if (matches_shape_only(b)) {
@@ -355,7 +355,7 @@ void Printer::binding(const Binding* b) {
     }
   }
   line(b);
-  // The variable is named only after the value is written: that may mention a namesake which it shadows.
+  // The variable is named only after the value is written: the value may mention a namesake that it shadows.
   std::string value = captured([&] { binding_value(b); });
   std::string annotation;
   if (annotation_shown(b)) {

@@ -136,7 +136,7 @@ void Printer::define_env_thread(const AttrStmt* s) {
   prelude(std::move(text));
 }
 
-// T.launch_thread(...) or T.attr(...); `defined` becomes the thread variable that the statement itself defines.
+// T.launch_thread(...) or T.attr(...); `defined` receives the thread variable that the statement itself defines.
 void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
   bool launch = s->key == "thread_extent" || s->key == "virtual_thread";
   bool of_iter_var = launch && s->node != nullptr && s->node->is(AttrKind::Expr);

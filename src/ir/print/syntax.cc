@@ -1,4 +1,4 @@
-// What a spelling cannot say: the printer still writes something readable there, but it does not read back the same.
+// Features that a spelling cannot express: the printer still writes readable text, but it does not read back the same.
 #include <fmt/format.h>
 
 #include <set>
@@ -58,7 +58,7 @@ class Finder {
     });
   }
 
-  // What TensorIR could not say before 2026.
+  // Features that TensorIR lacked before 2026.
   void old_statement(const Node* n) {
     if (const auto* a = as<AssertStmt>(n)) {
       if (a->error_kind != "RuntimeError") add(where_, fmt::format("the error kind {} of an assert", a->error_kind));
@@ -98,7 +98,7 @@ class Finder {
       if (!matches_shape_only(b)) add(where_, "match_cast to anything but a shape");
       return;
     }
-    // The annotation is what such a call returns.
+    // The annotation is the result type of such a call.
     const auto* c = as<Call>(b->value);
     if (c == nullptr || !isa<ExternFunc>(c->callee) || c->ty_args.empty()) return;
     typed_calls_.insert(c);
@@ -147,7 +147,7 @@ class Finder {
   std::string_view where_;
   std::vector<std::string> out_;
   std::set<std::string> seen_;
-  std::unordered_set<const Call*> typed_calls_;  // calls of packed functions whose type the binding's annotation says
+  std::unordered_set<const Call*> typed_calls_;  // calls of packed functions whose type is in the binding's annotation
 };
 
 }  // namespace

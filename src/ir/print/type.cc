@@ -25,8 +25,8 @@ void Printer::vdevice(const VDevice* v) {
   out_ += '"';
 }
 
-// In a signature a dimension is bare when Python can evaluate it there: a number, a type variable, what computes with
-// parameters in front of it. Everything that computes with type variables is a string.
+// In a signature a dimension is bare when Python can evaluate it there: a number, a type variable, arithmetic on
+// parameters before it. All arithmetic on type variables is a string.
 void Printer::dim(const Expr* e) {
   if (!in_signature_ || isa<IntImm>(e)) return expr(e);
   bool quote = false;
@@ -44,7 +44,7 @@ void Printer::dim(const Expr* e) {
   quoted(e, quote);
 }
 
-// A scalar expression, in a string where `quote` says so.
+// A scalar expression, in a string if `quote` is set.
 void Printer::quoted(const Expr* e, bool quote) {
   if (!quote) return expr(e);
   string_literal(captured([&] { expr(e); }));

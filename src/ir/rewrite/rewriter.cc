@@ -14,7 +14,7 @@ namespace {
 // Chains of left operands longer than this are cut into pieces that are rewritten from the bottom up.
 constexpr int kSpinePiece = 64;
 
-// An operator over operands that changed: folded, because substitution is what makes literals meet.
+// An operator over operands that changed: folded, because substitution brings literals together.
 const Expr* remade_binary(Context& ctx, const BinaryExpr* b, const Expr* x, const Expr* y) {
   auto made = make_binary(ctx, b->op(), x, y);
   if (made.ok()) return *made;
@@ -29,7 +29,7 @@ const Expr* Rewriter::lookup(const Var* v) const {
   return found == vars_.end() ? v : found->second;
 }
 
-// Only nodes made meanwhile come from `from`: a variable that a use was mapped to does not.
+// Only nodes made in the meantime come from `from`: a variable that a use was mapped to does not.
 void Rewriter::record(const Node* made, const Node* from, std::uint32_t first_new) {
   if (made == nullptr || made == from || made->id < first_new) return;
   ctx_.set_origin(made, from);
@@ -118,7 +118,7 @@ const Expr* Rewriter::rebuild_call(const Call* call) {
   const Type* type = rewrite_type(call->type);
   const bool attrs_changed = attrs.data() != call->attrs.data();
   if (!args_changed && !types_changed && !attrs_changed && callee == call->callee && type == call->type) return call;
-  // Intrinsics keep their dtype. A variable in place of another of the same type changes no type; anything else may
+  // Intrinsics keep their dtype. Replacing a variable by another of the same type changes no type; anything else may
   // (the value of a shape or a literal is part of some results).
   bool infer = callee != call->callee || types_changed || attrs_changed;
   for (std::size_t i = 0; i < args.size() && !infer; ++i)
@@ -261,7 +261,7 @@ const Var* Rewriter::define_var(const Var* v, const Type* type) {
   return made;
 }
 
-// A variable that has its value's type follows the value; one with a type of its own keeps that.
+// A variable that has its value's type follows the value; one with a type of its own keeps it.
 std::vector<const Binding*> Rewriter::default_binding(const Binding* b) {
   const Expr* value = rewrite(b->value);
   if (b->is_match_cast()) {
@@ -293,7 +293,7 @@ const BindingBlock* Rewriter::default_block(const BindingBlock* b) {
   return changed ? ctx_.block(out, b->is_dataflow()) : b;
 }
 
-// A block that lost all its bindings goes away.
+// A block that lost all its bindings is dropped.
 const SeqExpr* Rewriter::default_seq(const SeqExpr* s) {
   std::vector<const BindingBlock*> blocks;
   blocks.reserve(s->blocks.size());

@@ -203,7 +203,7 @@ const Stmt* Rewriter::default_stmt(const Stmt* stmt) {
   RLDB_UNREACHABLE("not a statement: " + std::string(to_string(stmt->kind)));
 }
 
-// A buffer whose shape, place or data changed becomes a new one, once; its accesses follow.
+// A buffer whose shape, offset or data changed becomes a new one, once; its accesses follow.
 const Buffer* Rewriter::visit_buffer(const Buffer* b) {
   if (b == nullptr) return nullptr;
   if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
@@ -213,7 +213,7 @@ const Buffer* Rewriter::visit_buffer(const Buffer* b) {
   changed = type_dims(b->axis_separators, separators) || changed;
   const Expr* offset = b->elem_offset ? type_expr(b->elem_offset) : nullptr;
   const auto* data = as<Var>(visit_var(b->data));
-  if (data == nullptr) data = b->data;  // a pointer expression in its place is the business of who put it there
+  if (data == nullptr) data = b->data;  // a pointer expression in its place is left to whoever put it there
   if (!changed && offset == b->elem_offset && data == b->data) return b;
   Buffer made = *b;
   made.shape = shape;

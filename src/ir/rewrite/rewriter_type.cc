@@ -3,7 +3,7 @@
 
 namespace rldb::ir {
 
-// Dims go through visit_var only: hooks of expressions are about the program, not about what is known of it.
+// Dims go through visit_var only: hooks of expressions are about the program, not about its types.
 class DimRewriter final : public Rewriter {
  public:
   DimRewriter(Context& ctx, const std::function<const Expr*(const Var*)>& var) : Rewriter(ctx), var_(var) {}

@@ -146,7 +146,7 @@ std::vector<const Binding*> ExprMutator::visit_binding(const Binding* b) {
   return out;
 }
 
-// What the result needs is bound in a block of its own, after the others.
+// Operands of the result are bound in a block of their own, after the others.
 const SeqExpr* ExprMutator::visit_seq(const SeqExpr* s) {
   const bool outer = std::exchange(dataflow_, false);
   pending_.emplace_back();

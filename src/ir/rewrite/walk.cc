@@ -208,7 +208,7 @@ class Variables {
   PointerMap<bool> buffers_;
 };
 
-// Variables in the order of their first meeting; a set once many are asked for and there are many.
+// Variables in order of first occurrence; a set once there are many and many queries.
 class Collected {
  public:
   explicit Collected(std::vector<const Var*>& out) : out_(out) {}
@@ -249,7 +249,7 @@ void collect(const Expr* e, Collected& out) {
   }
 }
 
-// A type that is in several places of a type says nothing new the second time.
+// A type that occurs at several places within a type adds nothing the second time.
 using SeenTypes = std::unordered_set<const Type*>;
 
 void collect(const Type* t, Collected& out, SeenTypes& seen) {

@@ -24,14 +24,14 @@ std::string callee_name(const Call* c) {
   return "a function";
 }
 
-// Do two dims differ for certain? Only literals are compared.
+// Whether two dims differ for certain; only literals are compared.
 bool differ(const Expr* a, const Expr* b) {
   const auto* x = as<IntImm>(a);
   const auto* y = as<IntImm>(b);
   return x != nullptr && y != nullptr && x->value != y->value;
 }
 
-// Can a tensor for certain not be what a buffer parameter expects?
+// Whether a tensor certainly cannot be what a buffer parameter expects.
 bool mismatch(const Type* given, const Buffer* b) {
   const auto* t = as<TensorType>(given);
   if (t == nullptr) return false;
@@ -100,7 +100,7 @@ void RelaxVerifier::call_type(const Call* c) {
   if (typer == nullptr || op == nullptr || c->type == nullptr) return;
   if (!op::is_relax(op->name) || !typer->is_known(op->name)) return;
   for (const Expr* a : c->args)
-    if (a->type == nullptr) return;  // rule 1 has said so
+    if (a->type == nullptr) return;  // already reported by rule 1
   auto inferred = typer->infer(ctx_, {c->callee, c->args, c->attrs, c->ty_args});
   if (!inferred.ok()) {
     source::Message m = source::message(diag::VerifyInferFailed, callee_name(c), inferred.error().text);
@@ -145,7 +145,7 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
   const auto* g = as<GlobalVar>(c->args[0]);
   if (g == nullptr) return wrong("the function must be a function of the module");
   const Expr* f = module_ != nullptr ? module_->find(g->name) : nullptr;
-  if (f == nullptr) return;  // rule 2 has said so
+  if (f == nullptr) return;  // already reported by rule 2
   const auto* prim = as<PrimFunc>(f);
   if (prim == nullptr) {
     if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
@@ -154,7 +154,7 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
   call_tir_operands(c, op, g->name, prim);
 }
 
-// `x: R.Tensor((n,), dtype="float32"), n: T.int64`; of many the first.
+// `x: R.Tensor((n,), dtype="float32"), n: T.int64`; if there are many, the first.
 static std::string parameters_of(Context& ctx, const PrimFunc* f) {
   constexpr std::size_t kShown = 8;
   const Span<const Type*> types = ctx.relax_type_of(f)->params;
@@ -167,7 +167,7 @@ static std::string parameters_of(Context& ctx, const PrimFunc* f) {
   return f->params.size() > kShown ? text + ", ..." : text;
 }
 
-// The signature of a kernel that was called with `tir_vars`: inputs, outputs, scalars. Null: it is another one.
+// The signature of a kernel called with `tir_vars`: inputs, outputs, scalars. Null: it does not have this form.
 static const Buffer* output_before_scalars(const PrimFunc* f, std::size_t inputs) {
   std::size_t scalars = 0;
   while (scalars < f->params.size() && f->params[f->params.size() - 1 - scalars].buffer == nullptr) ++scalars;

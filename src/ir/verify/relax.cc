@@ -13,7 +13,7 @@ namespace rldb::ir::verify_detail {
 
 namespace {
 
-// What may be an operand without a binding of its own.
+// Expressions that may be operands without a binding of their own.
 bool is_operand(const Expr* e) {
   switch (e->expr_kind()) {
     case ExprKind::Call: {
@@ -66,7 +66,7 @@ std::string describe_kind(const Expr* e) {
   return std::string(to_string(e->kind));
 }
 
-// Inference does not see the module's devices: the declaration says which one a copy goes to.
+// Inference does not see the module's devices: the declaration tells which one a copy goes to.
 bool is_device_copy(const Expr* e) {
   const auto* call = as<Call>(e);
   const auto* op = call != nullptr ? as<Op>(call->callee) : nullptr;
@@ -188,7 +188,7 @@ void RelaxVerifier::bind_symbols(const Type* t) {
   --depth_;
 }
 
-// Variables of a scalar expression; chains to the left are walked with a loop.
+// Variables of a scalar expression; left-deep chains are walked with a loop.
 void RelaxVerifier::scalar(const Expr* e) {
   if (e == nullptr || deep()) return;
   ++depth_;
@@ -255,7 +255,7 @@ void RelaxVerifier::check_type(const Type* t) {
       for (const Type* p : f->params) check_type(p);
       check_type(f->ret);
       close_scope();
-      // A callable's own symbols are forgotten: another callable type may bring them again.
+      // A callable's own symbols go out of scope: another callable type may reuse them.
       for (std::size_t k = before; k < touched_.size(); ++k) scope_of_[touched_[k]] = 0;
       touched_.resize(before);
       break;
@@ -315,7 +315,7 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
     seq(f->body);
     report_.at(f->body);
     leaf(f->body->body, "the result of `" + std::string(name) + "`");
-    // A declared result is taken at its word, as in TVM: code generation checks at run time what is not proved.
+    // A declared result is trusted, as in TVM: code generation checks at run time what is not proved.
   }
   close_scope();
   dataflow_depth_ = dataflow;
@@ -383,7 +383,7 @@ void RelaxVerifier::fresh_binding(const Binding* b) {
   const Type* declared = b->var->type;
   const Type* given = b->is_match_cast() ? b->cast_type : b->value->type;
   if (declared == nullptr || given == nullptr || declared == given) return;
-  // A declaration may say more than inference can prove, on a device or a mesh too; it may not contradict it.
+  // A declaration may be more precise than inference can prove, on a device or a mesh too; it may not contradict it.
   const auto is_distributed = [](const Type* t) { return t->kind == TypeKind::DTensor; };
   if (is_distributed(declared) != is_distributed(given)) return;
   if (base_check(ctx_, declared, given) == BaseCheck::FailL0 && !is_device_copy(b->value))

@@ -70,7 +70,7 @@ void TirVerifier::expr(const Expr* e) {
   support::poll();
   if (e == nullptr || deep()) return;
   ++depth_;
-  while (const auto* b = as<BinaryExpr>(e)) {  // chains to the left are the deep ones
+  while (const auto* b = as<BinaryExpr>(e)) {  // left-deep chains are the deep ones
     expr(b->b);
     e = b->a;
   }

@@ -1,4 +1,4 @@
-// The doors of ir/verifier.h and the rules about the module as a whole (2, 3).
+// The entry points of ir/verifier.h and the rules about the module as a whole (2, 3).
 #include "rldb/ir/verifier.h"
 
 #include "ir/verify/verifier_impl.h"
@@ -16,7 +16,7 @@ void module_names(Reporter& report, const Module* m) {
       report.add(m->entries[k].function, diag::VerifyDuplicateGlobal, m->entries[k].name);
 }
 
-// TVM asks it of Relax functions only: a PrimFunc may be exported under another name.
+// TVM requires it of Relax functions only: a PrimFunc may be exported under another name.
 void global_symbol(Reporter& report, const ModuleEntry& e) {
   const auto* f = as<Function>(e.function);
   if (f == nullptr) return;

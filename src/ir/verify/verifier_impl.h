@@ -1,8 +1,8 @@
 // Verifier: the state of one run over a module; the rules are in ir/verifier.h.
 //
 // One pass over every function. A scope is a function, a dataflow block, a branch or a callable's signature; a
-// definition remembers its scope, so "visible" means "its scope is open" and an escape can say which scope was left.
-// Tables are keyed by node id and cleared by what was touched: linear in what is verified.
+// definition remembers its scope, so "visible" means "its scope is open" and an escape can name the scope it left.
+// Tables are keyed by node id and cleared entry by entry: linear in the size of the input.
 #pragma once
 
 #include <set>
@@ -21,7 +21,7 @@ namespace rldb::ir::verify_detail {
 
 inline constexpr int kMaxDepth = 1000;
 
-// What both halves share: where we are, and how a finding is reported.
+// State shared by both halves: where we are, and how a finding is reported.
 class Reporter {
  public:
   Reporter(Context& ctx, source::Diagnostics& out) : ctx_(ctx), out_(out) {}
@@ -29,7 +29,7 @@ class Reporter {
   bool clean() const { return count_ == 0; }
   std::size_t count() const { return count_; }
 
-  // The node that findings are about when they have no better place.
+  // The node for findings without a better place.
   void at(const Node* n) { here_ = n; }
   const Node* here() const { return here_; }
   source::Span span(const Node* n) const {

@@ -21,11 +21,11 @@ using ir::Expr;
 using source::message;
 using support::Failure;
 
-// Python numbers given as tensors wait until the dtype of the others is known.
+// Python numbers given for tensors wait until the dtype of the others is known.
 struct Bound {
   const OpInfo* info;
   std::vector<const CallArg*> by_param;  // null: not given
-  std::vector<const CallArg*> rest;      // what a variadic parameter took
+  std::vector<const CallArg*> rest;      // taken by a variadic parameter
 };
 
 std::string known_names(const OpInfo& info, std::string_view wrong) {
@@ -80,7 +80,7 @@ bool is_number(const CallArg* a) {
 
 const Attr* attr_of(ir::Context& ctx, const CallArg& a) {
   if (a.attr) return a.attr;
-  // A float literal keeps its dtype for the attributes that want one.
+  // A float literal keeps its dtype for the attributes that need one.
   return to_attr(ctx, a.expr);
 }
 
@@ -88,7 +88,7 @@ const Attr* attr_of(ir::Context& ctx, const CallArg& a) {
 ir::DType tensor_dtype(const Bound& b) {
   for (std::size_t p = 0; p < b.by_param.size(); ++p) {
     const CallArg* a = b.by_param[p];
-    // A condition says nothing of the values.
+    // A condition does not determine the dtype of the values.
     if (!a || !a->expr || b.info->params[p].name == "condition") continue;
     if (const auto* t = ir::as<ir::TensorType>(a->expr->type)) return t->dtype;
     if (const auto* d = ir::as<ir::DTensorType>(a->expr->type)) return d->tensor->dtype;
@@ -118,12 +118,12 @@ const Attr* number_of(ir::Context& ctx, const Expr* e) {
   return f && f->dtype() == ir::DType::Float(32) ? ctx.attr(f->value) : nullptr;
 }
 
-// A Python number where a tensor is wanted: a scalar when its own dtype fits, else a constant of the others' dtype.
+// A Python number where a tensor is expected: a scalar if its own dtype fits, else a constant of the others' dtype.
 const Expr* number_as_tensor(ir::Context& ctx, ir::DType context, const Attr* number) {
   if (context.is_void())
     return number->is(AttrKind::Float) ? scalar_constant(ctx, ir::DType::Float(32), number) : to_expr(ctx, number);
   if (number->is(AttrKind::Int) && context == ir::DType::Int(64)) return ctx.i64(number->integer);
-  // Nothing is cut off: inference says that the dtypes differ.
+  // Nothing is truncated: inference reports that the dtypes differ.
   if (number->is(AttrKind::Float) && !context.is_float()) context = ir::DType::Float(32);
   return scalar_constant(ctx, context, number);
 }
@@ -193,7 +193,7 @@ const Expr* convert_arg(ir::Context& ctx, ArgKind kind, const CallArg& a, ir::DT
   return nullptr;
 }
 
-// The value of an argument that was left out but has a default, or null.
+// The value of an omitted argument with a default, or null.
 const Expr* default_arg(ir::Context& ctx, const ArgInfo& arg) {
   if (arg.default_text.empty()) return nullptr;
   AttrInfo as_attr{arg.name, AttrType::Any, true, false, arg.default_text};
@@ -236,7 +236,7 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
   return out;
 }
 
-// Optional arguments that were left out: absent at the end, an empty tuple in the middle.
+// Optional arguments that were omitted: absent at the end, an empty tuple in the middle.
 void fill_gaps(ir::Context& ctx, std::vector<const Expr*>& args) {
   while (!args.empty() && !args.back()) args.pop_back();
   for (const Expr*& e : args)
@@ -251,7 +251,7 @@ Result<std::vector<ir::NamedAttr>> bound_attrs(ir::Context& ctx, const Bound& b,
     const AttrInfo& attr = info.attrs[std::size_t(info.params[p].index)];
     const CallArg* given = b.by_param[p];
     const Attr* v = nullptr;
-    // None asks for the default of an attribute that has one and cannot be None.
+    // None selects the default of an attribute that has one and cannot be None.
     if (!given || (is_none(given) && !attr.nullable && !attr.required)) {
       if (attr.required) return Failure(message(diag::OpMissingArgument, info.short_name(), attr.name));
       v = default_value(ctx, attr);

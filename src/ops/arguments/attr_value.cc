@@ -1,4 +1,4 @@
-// Conversions of attributes and expressions to what a parameter of a row declares.
+// Conversions of attributes and expressions to the declared kind of a row's parameter.
 #include "ops/arguments/attr_value.h"
 
 #include <charconv>
@@ -64,7 +64,7 @@ const Attr* convert_dims(ir::Context& ctx, const Attr* value, std::size_t want) 
   return dims.size() == want ? ctx.attr_list(dims) : nullptr;
 }
 
-// One int: every side; one an axis: begin and end alike; two an axis: all begins, then all ends.
+// One int: every side; one per axis: begin and end alike; two per axis: all begins, then all ends.
 const Attr* convert_pads(ir::Context& ctx, const Attr* value, std::size_t axes) {
   std::vector<std::int64_t> ints;
   for (const Attr* item : items_of(value)) {

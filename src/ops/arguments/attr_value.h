@@ -1,4 +1,4 @@
-// Conversion of values to what a row declares: attributes to an AttrType, expressions to an ArgKind.
+// Conversion of values to a row's declared kinds: attributes to an AttrType, expressions to an ArgKind.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ std::string describe(const ir::Attr* a);
 std::string describe(const ir::Expr* e);
 std::optional<std::int64_t> int_of(const ir::Attr* a);
 std::optional<double> float_of(const ir::Attr* a);
-// Attributes that TVM derives from others when they are left out (out_layout from data_layout).
+// Attributes that TVM derives from others when they are omitted (out_layout from data_layout).
 void derive_attrs(const OpInfo& info, std::vector<ir::NamedAttr>& attrs);
 
 }  // namespace rldb::ops

@@ -18,7 +18,7 @@ using support::Failure;
 
 const Expr* expr_of(ir::Context& ctx, const CallArg& a) { return a.attr ? to_expr(ctx, a.attr) : a.expr; }
 
-// What such a call says, taken apart by keyword.
+// The parts of such a call, taken apart by keyword.
 struct Parts {
   std::vector<const CallArg*> positional;
   std::vector<const CallArg*> keywords;
@@ -74,7 +74,7 @@ const Expr* as_tuple(ir::Context& ctx, const Expr* e) {
   return ctx.tuple(one);
 }
 
-// OLD texts give the scalars of call_tir as a shape of their own; they are ordinary arguments since 2026.
+// OLD texts pass the scalars of call_tir as a shape of their own; they are ordinary arguments since 2026.
 const Expr* append_tir_vars(ir::Context& ctx, const Expr* args, const Expr* vars) {
   const auto* t = ir::as<ir::Tuple>(args);
   const auto* s = ir::as<ir::ShapeExpr>(vars);
@@ -180,7 +180,7 @@ Result<ir::CallSpec> with_tuple(ir::Context& ctx, std::string_view name, std::sp
       ctx.op(op::full_name(name)), ctx.list<const Expr*>({func, as_tuple(ctx, args)}), {}, ctx.list(p.types)};
 }
 
-// A format and the values for it, behind `args`. The text has the format last.
+// A format and the values for it, after `args`. The text has the format last.
 Result<ir::CallSpec> with_format(ir::Context& ctx, std::string_view name, std::span<const CallArg> all, Parts& p,
                                  std::vector<const Expr*> args, std::string_view values_keyword) {
   const std::size_t first = args.size();
@@ -195,7 +195,7 @@ Result<ir::CallSpec> with_format(ir::Context& ctx, std::string_view name, std::s
     if (const Expr* e = expr_of(ctx, *values)) rest.push_back(e);
   for (const Expr* e : rest) {
     const auto* t = ir::as<ir::Tuple>(e);
-    // A Python list of values is spread.
+    // A Python list of values is flattened.
     if (t && rest.size() == 1)
       args.insert(args.end(), t->items.begin(), t->items.end());
     else
@@ -215,7 +215,7 @@ Result<ir::CallSpec> call_dps(ir::Context& ctx, std::string_view name, std::span
 Result<ir::CallSpec> call_dps_by_name(ir::Context& ctx, std::string_view name, std::span<const CallArg> all) {
   return destination_passing(ctx, name, all, true);
 }
-// The operator is call_tir; what makes it distributed is its output type.
+// The operator is call_tir; its output type makes it distributed.
 Result<ir::CallSpec> dist_call_tir(ir::Context& ctx, std::string_view, std::span<const CallArg> all) {
   return destination_passing(ctx, short_op::CallTir, all, true);
 }

@@ -8,10 +8,10 @@ namespace rldb::ops {
 using CallForm = Result<ir::CallSpec> (*)(ir::Context&, std::string_view name, std::span<const CallArg>);
 // Null: the operator has an ordinary signature.
 CallForm find_call_form(std::string_view full_name);
-// A function after R. that is not an operator: the outermost call that it makes, the others as its arguments. Null for
+// A function after R. that is not an operator: its outermost call, with the others as arguments. Null for
 // every other name.
 CallForm find_function(std::string_view short_name);
-// True when the argument is one of the keywords that bring types (out_ty, ty_args, ...); they are appended.
+// True for a keyword argument that gives types (out_ty, ty_args, ...); they are appended.
 bool take_types(ir::Context& ctx, const CallArg& a, std::vector<const ir::Type*>& out);
 
 namespace form {

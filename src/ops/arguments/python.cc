@@ -48,8 +48,8 @@ void form::complete_eye(ir::Context&, std::vector<CallArg>& args) {
     args[std::size_t(m)] = {args[std::size_t(m)].keyword, rows.expr, rows.attr};
 }
 
-// attention_var_len(q, k, v, seqstart_q, max_seqlen_q): the keys' sequences are the queries'. The Python function takes
-// max_seqlen_q before seqstart_k; seven values without names are in the order of the call, as texts print it.
+// attention_var_len(q, k, v, seqstart_q, max_seqlen_q): the keys' sequences default to the queries'. In Python,
+// max_seqlen_q comes before seqstart_k; seven values without names are in the order of the call, as texts print it.
 void form::complete_var_len(ir::Context&, std::vector<CallArg>& args) {
   const auto positional = std::count_if(args.begin(), args.end(), [](const CallArg& a) { return a.keyword.empty(); });
   if (positional == 5 || positional == 6) {
@@ -74,7 +74,7 @@ void form::complete_var_len(ir::Context&, std::vector<CallArg>& args) {
   }
 }
 
-// A lone index tensor is a tuple of one.
+// A lone index tensor becomes a tuple of one.
 void form::wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
   const int i = find_given(args, "indices", 1);
   if (i < 0 || !args[std::size_t(i)].expr || !ir::as<ir::TensorType>(args[std::size_t(i)].expr->type)) return;
@@ -82,7 +82,7 @@ void form::wrap_indices(ir::Context& ctx, std::vector<CallArg>& args) {
   args[std::size_t(i)].expr = ctx.tuple(one);
 }
 
-// Separators are a part of TVM's attributes that says nothing when they are empty, and is not printed.
+// Separators are part of TVM's attributes; empty ones have no meaning and are not printed.
 void form::drop_empty_separators(ir::Context&, std::vector<CallArg>& args) {
   std::erase_if(args, [](const CallArg& a) {
     const bool named = a.keyword == "axis_separators" || a.keyword == "input_axis_separators";
@@ -110,7 +110,7 @@ const TensorType* tensor_of(const Expr* e) {
 
 }  // namespace
 
-// In a target, 0 stands for the input's own dim and -1 for what is left of the elements.
+// In a target, 0 denotes the input's own dim and -1 the rest of the elements.
 Result<support::Unit> form::complete_target(ir::Context& ctx, BoundCall& call) {
   std::vector<const Expr*>& values = call.values;
   const auto* s = values.size() > 1 ? ir::as<ir::ShapeExpr>(values[1]) : nullptr;
@@ -130,9 +130,9 @@ Result<support::Unit> form::complete_target(ir::Context& ctx, BoundCall& call) {
   }
   if (open < 0 && !copies) return support::Unit{};
   const TensorType* x = tensor_of(values[0]);
-  if (!x) return support::Unit{};  // inference says that the data is no tensor
+  if (!x) return support::Unit{};  // inference reports that the data is no tensor
   const auto have = known_dims(x);
-  // A 0 that is meant: the data has no elements, or the shape of the data is not known.
+  // A real 0: the data has no elements, or the shape of the data is not known.
   if (!have && open < 0) return support::Unit{};
   if (!have) return fail("expects the input tensor to have known shape when there is some dimension length to infer");
   Dims others;
@@ -167,8 +167,8 @@ Result<support::Unit> form::cubic_size(ir::Context& ctx, BoundCall& call) {
   return support::Unit{};
 }
 
-// memory.view(data, shape, dtype, offset): a view without a dtype says so by R.null_value(), as TVM's has it; what else
-// is left out is an empty tuple, at the end too. A list of dims is a shape; the row takes any value there, because a
+// memory.view(data, shape, dtype, offset): a view without a dtype has R.null_value() for it, as in TVM; any other
+// omitted argument is an empty tuple, even at the end. A list of dims is a shape; the row takes any value there, as a
 // shape may also be absent: R.memory.view(x, [128]).
 Result<support::Unit> form::complete_view(ir::Context& ctx, BoundCall& call) {
   constexpr std::size_t kDType = 2;
@@ -187,7 +187,7 @@ Result<support::Unit> form::complete_view(ir::Context& ctx, BoundCall& call) {
   return support::Unit{};
 }
 
-// With a bias, attention is an operator of its own.
+// With a bias, attention is a separate operator.
 Result<support::Unit> form::with_bias(ir::Context&, BoundCall& call) {
   if (call.values.size() == 4 && call.values[3]) call.op = op::NnAttentionBias;
   return support::Unit{};
@@ -203,7 +203,7 @@ Result<const Expr*> make_call(ir::Context& ctx, std::string_view name, std::vect
   return static_cast<const Expr*>(call);
 }
 
-// The values of parameters by name or position; the first `required` of them must be there.
+// The values of parameters by name or position; the first `required` of them must be given.
 Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const CallArg> args,
                                          std::initializer_list<std::string_view> names, std::size_t required) {
   std::vector<const CallArg*> out(names.size(), nullptr);

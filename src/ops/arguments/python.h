@@ -1,4 +1,4 @@
-// What TVM's Python functions do with their arguments besides binding them to names: the rows ADAPT and FINISH of
+// How TVM's Python functions process their arguments besides binding them to names: the rows ADAPT and FINISH of
 // op/rule.def.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace rldb::ops {
 
-// Before binding: arguments that are left out because another one says them, and those in a shorter form.
+// Before binding: arguments that are omitted because another one implies them, and those in a shorter form.
 std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view full_name, std::span<const CallArg> args);
 
-// A call whose arguments are bound; a value is null where an optional argument is left out.
+// A call whose arguments are bound; a value is null if an optional argument is omitted.
 struct BoundCall {
   const OpInfo& info;
   std::span<const CallArg> args;  // as written

@@ -10,7 +10,7 @@
 
 namespace rldb::ops::infer {
 
-// The types that the call brings along; Any when it brings none.
+// The types given by the call; Any when it gives none.
 Result<const Type*> ty_args(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   const bool dps = op::has(info.name, op::Trait::CallTir) || info.name == op::DistCallTirLocalView;
   if (dps && call.ty_args.size() != 1)
@@ -115,13 +115,13 @@ bool exceeds(ir::Context& ctx, const Expr* want, const Expr* have) {
   return least && *least > 0;
 }
 
-// What a view leaves out is an empty tuple or, of any type, R.null_value().
+// An omitted argument of a view is an empty tuple or, of any type, R.null_value().
 bool is_given(const ir::CallSpec& call, std::size_t i) {
   if (call.args.size() <= i || ir::as<ir::TupleType>(call.args[i]->type)) return false;
   return ir::isa<ir::DTypeImm>(call.args[i]) || call.args[i]->type->kind != ir::TypeKind::Any;
 }
 
-// The end of the view behind the end of the data, in words; empty when the view may fit.
+// How far the view's end lies beyond the end of the data, in words; empty when the view may fit.
 std::string view_overrun(ir::Context& ctx, const ir::CallSpec& call, const TensorType* data, const TensorType* view) {
   const auto from = known_dims(data), to = known_dims(view);
   const std::int64_t old_size = element_bytes(data->dtype), new_size = element_bytes(view->dtype);
@@ -174,7 +174,7 @@ Result<const Type*> memory_view(ir::Context& ctx, const OpInfo& info, const ir::
 }
 
 namespace {
-// Absent parts keep what the data has.
+// Absent parts are those of the data.
 Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   DType dtype = x->dtype;
@@ -190,7 +190,7 @@ Result<const Type*> view_type(ir::Context& ctx, const OpInfo& info, const ir::Ca
     return static_cast<const Type*>(make_ndim(ctx, s->ndim, dtype, x));
   }
   if (!dtype_known || x->dtype.is_void()) return static_cast<const Type*>(make_ndim(ctx, x->ndim, dtype, x));
-  // Without a shape of its own the view has the data's, whatever the size of its elements.
+  // Without a shape of its own the view has that of the data, whatever the size of its elements.
   return static_cast<const Type*>(with_dtype(ctx, x, dtype));
 }
 }  // namespace
@@ -244,7 +244,7 @@ Result<const Type*> redistribute(ir::Context& ctx, const OpInfo& info, const ir:
       ctx.dtensor(d->tensor, ir::find_attr(call.attrs, op_attr::DeviceMesh), placement->string));
 }
 
-// Of a local tensor each worker's part; a distributed one stays whole and is divided along the axis.
+// For a local tensor each worker's part; a distributed one stays whole and is divided along the axis.
 Result<const Type*> replica_to_shard(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const Type* part, scatter_from_worker0(ctx, info, call));
   const auto* d = ir::as<ir::DTensorType>(call.args[0]->type);

@@ -11,7 +11,7 @@ namespace rldb::ops::infer {
 
 namespace {
 
-// A tensor of the shape that an argument says.
+// A tensor of the shape given by an argument.
 Result<const Type*> of_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call, std::size_t index,
                              DType out, const ir::VDevice* vdevice = nullptr) {
   RLDB_TRY_VOID(shape_arg(info, call, index));
@@ -180,7 +180,7 @@ Result<const Type*> shape_of(ir::Context& ctx, const OpInfo& info, const ir::Cal
   return static_cast<const Type*>(ctx.shape_type_ndim(x->ndim));
 }
 
-// More than any library has; each dimension is a loop of a kernel.
+// More than any library supports; each dimension is a loop of a kernel.
 constexpr std::int64_t kMaxRank = 1'000;
 
 Result<const Type*> tensor_to_shape(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {

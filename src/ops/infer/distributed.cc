@@ -1,4 +1,4 @@
-// Types of operators of distributed tensors: the local type, and how the result is sharded. Which rule holds for an
+// Types of operators on distributed tensors: the local type, and how the result is sharded. The rule for an
 // operator is a column of its row.
 #include "ops/infer/distributed.h"
 
@@ -49,7 +49,7 @@ std::vector<int> kept_axes(int ndim) {
   return out;
 }
 
-// Aligned at the last axis; an axis of one element that is repeated has no part in the sharding.
+// Aligned at the last axis; a broadcast axis of one element has no part in the sharding.
 std::vector<int> broadcast_axes(const TensorType* in, int out_ndim) {
   std::vector<int> out;
   for (int i = 0; i < in->ndim; ++i)
@@ -92,7 +92,7 @@ std::vector<int> permuted_axes(const ir::CallSpec& call, int ndim) {
   return out;
 }
 
-// An axis goes to the first axis of the group of axes that it is split into or joined with.
+// An axis is mapped to the first axis of the group that it is split into or joined with.
 std::vector<int> reshaped_axes(ir::Context& ctx, const TensorType* in, const TensorType* out) {
   std::vector<int> map(std::size_t(in->ndim), kReplica);
   if (!in->has_shape || !out->has_shape) return map;
@@ -171,7 +171,7 @@ Result<Inputs> distributed_inputs(const OpInfo& info, const ir::CallSpec& call) 
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     const Type* t = call.args[i]->type;
     if (ir::as<TensorType>(t)) {
-      // A constant has no place of its own.
+      // A constant has no placement of its own.
       if (ir::isa<ir::Constant>(call.args[i])) continue;
       return type_error(info, "a distributed operator must take DTensor instead of Tensor as input", int(i));
     }
@@ -212,7 +212,7 @@ bool is_distributed(const ir::CallSpec& call) {
 Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const Inputs in, distributed_inputs(info, call));
   RLDB_TRY(const Type* local, info.infer(ctx, info, call));
-  // Operators that say the distributed type themselves, and those without a value.
+  // Operators that define the distributed type themselves, and those without a value.
   const auto* out = ir::as<TensorType>(local);
   if (!out) return local;
   const bool ranked =

@@ -73,7 +73,7 @@ Result<DType> operand_dtype(const OpInfo& info, const ir::CallSpec& call, const 
   return unknown ? DType::Void() : out;
 }
 
-// Scalars alone are taken where `scalars` says so: what they give is a scalar too.
+// Scalars alone are accepted if `scalars` is set: their result is a scalar too.
 Result<std::vector<const TensorType*>> operands(const OpInfo& info, const ir::CallSpec& call, bool scalars = false) {
   std::vector<const TensorType*> types;
   bool any_tensor = false;
@@ -180,7 +180,7 @@ Result<const Type*> identity(ir::Context& ctx, const OpInfo& info, const ir::Cal
   return call.args[0]->type;
 }
 
-// The mark of a checkpoint is at a variable: a value that is computed in place has no name to go back to.
+// A checkpoint is marked on a variable: a value that is computed in place has no name to refer to.
 Result<const Type*> checkpoint(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   (void)ctx;
   if (!ir::isa<ir::Var>(call.args[0])) return type_error(info, "the argument should be a Var", 0);

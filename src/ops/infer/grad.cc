@@ -1,4 +1,4 @@
-// Type inference: gradients of losses, pooling and take. Each has the type of what the gradient is of; what comes in
+// Type inference: gradients of losses, pooling and take. Each has the type of the value differentiated; the inputs
 // must fit it, or no kernel could be made.
 #include "ops/infer/util.h"
 #include "ops/layout.h"
@@ -37,7 +37,7 @@ Result<support::Unit> integers(const OpInfo& info, const TensorType* t, std::siz
                     int(argument));
 }
 
-// The shape that the argument has to have, where both are known; `broadcast`: dims may be 1 or missing in front.
+// The shape required of the argument, where both are known; `broadcast`: dims may be 1 or missing in front.
 Result<support::Unit> shape_is(ir::Context& ctx, const OpInfo& info, const TensorType* t, const Dims& want,
                                std::size_t argument, bool broadcast) {
   if (!t->has_shape) return support::Unit{};

@@ -27,7 +27,7 @@ Result<support::Unit> one_of(const OpInfo& info, const ir::CallSpec& call, std::
                     std::string(attribute) + " must be one of " + names + ", it is \"" + std::string(value) + "\"");
 }
 
-// Data and what is put into it have the same dtype.
+// Data and the values put into it have the same dtype.
 Result<support::Unit> same_dtype(const OpInfo& info, const TensorType* data, const TensorType* other,
                                  std::size_t index) {
   if (data->dtype.is_void() || other->dtype.is_void() || data->dtype == other->dtype) return support::Unit{};
@@ -195,7 +195,7 @@ Result<const Type*> gather_nd(ir::Context& ctx, const OpInfo& info, const ir::Ca
 
 namespace {
 
-// The index tensors of NumPy's advanced indexing: integers, at most one an axis.
+// The index tensors of NumPy's advanced indexing: integers, at most one per axis.
 Result<std::vector<const TensorType*>> index_tensors(const OpInfo& info, const ir::CallSpec& call, int data_ndim) {
   RLDB_TRY(auto indices, tensors_arg(info, call, 1));
   if (indices.empty()) return type_error(info, "expects a non-empty tuple of index tensors", 1);

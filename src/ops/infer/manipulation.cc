@@ -38,7 +38,7 @@ Result<const Type*> broadcast_to(ir::Context& ctx, const OpInfo& info, const ir:
 
 namespace {
 
-// What tensors that are joined have in common.
+// Common properties of tensors that are joined.
 struct Joined {
   DType dtype;
   int ndim = ir::kUnknownNdim;
@@ -77,7 +77,7 @@ Result<Joined> joined(const OpInfo& info, const std::vector<const TensorType*>& 
   return out;
 }
 
-// Do the shapes agree, the axis (when not negative) aside? False when that cannot be told.
+// Whether the shapes agree, ignoring the axis (unless negative). False if that cannot be told.
 Result<bool> shapes_agree(ir::Context& ctx, const OpInfo& info, const std::vector<Dims>& shapes, int axis) {
   bool known = true;
   for (std::size_t k = 1; k < shapes.size(); ++k)
@@ -97,7 +97,7 @@ Result<bool> shapes_agree(ir::Context& ctx, const OpInfo& info, const std::vecto
   return known;
 }
 
-// The operators of an expression, in no order.
+// The operators of an expression, in no particular order.
 std::multiset<ir::BinaryKind> operators_of(const Expr* e) {
   std::multiset<ir::BinaryKind> out;
   ir::walk(e, [&](const ir::Node* n) {
@@ -127,7 +127,7 @@ Result<const Type*> concat(ir::Context& ctx, const OpInfo& info, const ir::CallS
   const Expr*& joined_dim = out[std::size_t(axis)];
   for (std::size_t k = 1; k < j.shapes.size(); ++k)
     joined_dim = ir::add(ctx, joined_dim, j.shapes[k][std::size_t(axis)]);
-  // In the order of the tensors, as TVM has it (640 + m), unless simplifying does more than to change that.
+  // In the order of the tensors, as in TVM (640 + m), unless simplification does more than reorder.
   if (const Expr* simpler = simplify(ctx, joined_dim); operators_of(simpler) != operators_of(joined_dim))
     joined_dim = simpler;
   return typed(make_tensor(ctx, out, j.dtype, j.like));
@@ -234,7 +234,7 @@ namespace {
 
 const Type* tuple_of(ir::Context& ctx, const std::vector<const Type*>& fields) { return ctx.tuple_type(fields); }
 
-// Each section is a type of its own.
+// Each section has a type of its own.
 constexpr std::int64_t kMaxSections = 1 << 16;
 
 // Pieces between the indices, which are clipped to the axis.
@@ -267,7 +267,7 @@ const Type* split_into(ir::Context& ctx, const TensorType* x, int axis, std::int
   const Expr* piece = simplify(ctx, ir::floor_div(ctx, ir::add(ctx, extent, ctx.i64(n - 1)), ctx.i64(n)));
   dims[std::size_t(axis)] = piece;
   std::vector<const Type*> out(std::size_t(n - 1), make_tensor(ctx, dims, x->dtype, x));
-  // The last one is what is left.
+  // The last one is the rest.
   dims[std::size_t(axis)] = simplify(ctx, ir::sub(ctx, extent, ir::mul(ctx, piece, ctx.i64(n - 1))));
   out.push_back(make_tensor(ctx, dims, x->dtype, x));
   return tuple_of(ctx, out);
@@ -325,7 +325,7 @@ Result<const Type*> squeeze(ir::Context& ctx, const OpInfo& info, const ir::Call
   } else {
     if (!shape) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
     for (std::size_t i = 0; i < gone.size(); ++i) {
-      // A symbolic dim may be 1 or not: then nothing is known of the rank.
+      // A symbolic dim may be 1 or not: then the rank is unknown.
       if (!ir::const_int((*shape)[i])) return typed(make_ndim(ctx, ir::kUnknownNdim, x->dtype, x));
       gone[i] = is_one((*shape)[i]);
     }
@@ -339,7 +339,7 @@ Result<const Type*> squeeze(ir::Context& ctx, const OpInfo& info, const ir::Call
 
 namespace {
 
-// From the right, each dim of the target is the data's or 1; what is left of the data is summed.
+// From the right, each dim of the target is the data's or 1; the remaining dims of the data are summed.
 Result<support::Unit> can_collapse(ir::Context& ctx, const OpInfo& info, const TensorType* x,
                                    const std::optional<Dims>& target) {
   const auto data = known_dims(x);
@@ -424,7 +424,7 @@ Result<const Type*> tile(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
 }
 
 namespace {
-// A Python number takes the dtype of the data (void here), T.float32(0) has its own.
+// A Python number takes the dtype of the data (void here); T.float32(0) has its own.
 DType pad_dtype(const ir::Attr* pad) {
   if (!pad || !pad->is(ir::AttrKind::Expr)) return DType::Void();
   const auto* e = static_cast<const Expr*>(pad->node);

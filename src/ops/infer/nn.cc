@@ -213,7 +213,7 @@ Result<const Type*> cross_entropy(ir::Context& ctx, const OpInfo& info, const ir
 
 namespace {
 
-// (N, C, d1, ..., dk) or (C,): what is left without the classes, C apart.
+// (N, C, d1, ..., dk) or (C,): the shape without the classes, and C separately.
 struct Predictions {
   const Expr* classes = nullptr;
   Dims rest;
@@ -294,7 +294,7 @@ Result<const Type*> nll_loss(ir::Context& ctx, const OpInfo& info, const ir::Cal
 
 namespace {
 
-// A dim of one argument of attention against that of another.
+// Compares dims of one argument of attention with those of another.
 struct AttentionDims {
   ir::Context& ctx;
   const OpInfo& info;

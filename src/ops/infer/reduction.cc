@@ -48,7 +48,7 @@ Result<const Type*> argreduce(ir::Context& ctx, const OpInfo& info, const ir::Ca
   return reduced(ctx, info, x, attr_ints(call, op_attr::Axis), attr_bool(call, op_attr::Keepdims), DType::Int(64));
 }
 
-// With one axis also the index of the median.
+// With one axis also returns the index of the median.
 Result<const Type*> median(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const TensorType* x, tensor_arg(info, call, 0));
   auto axes = attr_ints(call, op_attr::Axis);

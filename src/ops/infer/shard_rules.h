@@ -1,4 +1,4 @@
-// Declares the rules of sharding that the rows of op.def name; nullopt when sharding is not known through the operator.
+// Declares the sharding rules that the rows of op.def name; nullopt when sharding is not known through the operator.
 #pragma once
 
 #include "ops/infer/distributed.h"

@@ -6,7 +6,7 @@
 namespace rldb::ops::infer {
 
 // "ij,jk->ik" taken apart. A term is its letters with one '.' for an ellipsis. A result that is not written is
-// there all the same: the broadcast dims, then the letters that occur once, in order.
+// filled in: the broadcast dims, then the letters that occur once, in order.
 struct Subscripts {
   std::vector<std::string> terms;
   std::string result;

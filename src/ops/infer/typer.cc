@@ -64,7 +64,7 @@ Result<support::Unit> check_count(const OpInfo& info, std::size_t count) {
   return Failure(message(diag::OpArgumentCount, info.short_name(), want, count));
 }
 
-// A parameter that is a scalar in the row takes no tensor: no kernel could be made of it.
+// A parameter that is a scalar in the row accepts no tensor: no kernel could be made of it.
 Result<support::Unit> check_scalars(const OpInfo& info, const ir::CallSpec& call) {
   for (std::size_t i = 0; i < call.args.size() && i < info.args.size(); ++i) {
     if (info.args[i].kind != ArgKind::Prim || info.args[i].variadic) continue;
@@ -93,14 +93,14 @@ const ir::Expr* negative_dim(const ir::Type* type) {
   return nullptr;
 }
 
-// A packed function that gives a view of its first argument, and says so.
+// A packed function that declares that it returns a view of its first argument.
 bool derives_view(const ir::CallSpec& call) {
   const auto* f = ir::as<ir::FuncType>(call.callee->type);
   return f && !call.args.empty() &&
          (f->derive_func == ir::derive_func::kInferView || f->derive_func == ir::derive_func::kInferViewOld);
 }
 
-// Where nothing can be said, the function is called all the same.
+// If nothing is known, the function is called all the same.
 const ir::Type* view_of(ir::Context& ctx, const ir::CallSpec& call) {
   const OpInfo* info = find(op::MemoryView);
   const Result<const ir::Type*> type = info->infer(ctx, *info, call);
@@ -117,7 +117,7 @@ class Typer final : public ir::CallTyper {
     return complete(ctx, *info, call.attrs);
   }
 
-  // An operator without a row has the type that the text gives it, else Any.
+  // An operator without a row has the type given in the text, else Any.
   Result<const ir::Type*> infer(ir::Context& ctx, const ir::CallSpec& call) const override {
     const OpInfo* info = find(call.callee);
     if (!info && derives_view(call)) return view_of(ctx, call);
@@ -146,7 +146,7 @@ bool is_pure_call(const ir::Call* call) {
   if (const auto* op = ir::as<ir::Op>(call->callee)) {
     if (ir::is_tir_op(op)) return true;
     const OpInfo* info = find(op->name);
-    // Nothing is known of an operator without a row; taking it as pure keeps dataflow blocks readable.
+    // Nothing is known about an operator without a row; treating it as pure keeps dataflow blocks readable.
     return !info || info->purity == Purity::Pure;
   }
   const auto* f = ir::as<ir::FuncType>(call->callee->type);

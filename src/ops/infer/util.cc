@@ -168,7 +168,7 @@ bool different_dim(ir::Context& ctx, const Expr* a, const Expr* b) {
   auto ca = ir::const_int(a);
   auto cb = ir::const_int(b);
   if (ca && cb) return *ca != *cb;
-  // A variable may be any number, or what another one is.
+  // A variable may be any number, or equal to another one.
   const bool plain_a = ca || ir::isa<ir::Var>(a), plain_b = cb || ir::isa<ir::Var>(b);
   if (a == b || (plain_a && plain_b)) return false;
   return ir::Analyzer(ctx).prove_different(a, b);
@@ -300,7 +300,7 @@ Result<std::optional<Dims>> broadcast_dims(ir::Context& ctx, const OpInfo& info,
 
 namespace {
 
-// What is proved of an index against an extent, with shape variables >= 0.
+// Proved relations of an index to an extent, with shape variables >= 0.
 struct Prover {
   ir::Context& ctx;
   ir::Analyzer ana;

@@ -143,7 +143,7 @@ Result<const Type*> roi_align(ir::Context& ctx, const OpInfo& info, const ir::Ca
 
 namespace {
 
-// Two dims of the inputs that belong together.
+// Two dims of the inputs that correspond.
 Result<support::Unit> agree(ir::Context& ctx, const OpInfo& info, const Expr* have, const Expr* want,
                             std::string_view rule, int argument) {
   if (!different_dim(ctx, have, want)) return support::Unit{};

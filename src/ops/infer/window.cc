@@ -27,7 +27,7 @@ const Expr* window_count(ir::Context& ctx, const Expr* in, std::int64_t pad_begi
       ir::sub(ctx, ir::add(ctx, in, ctx.i64(pad_begin + pad_end - 1 + (ceil_mode ? stride - 1 : 0))), reach);
   const Expr* steps = stride == 1 ? span : ir::floor_div(ctx, simplify(ctx, span), ctx.i64(stride));
   const Expr* count = simplify(ctx, ir::add(ctx, steps, ctx.i64(1)));
-  // A last window that would start behind the data is left out.
+  // A last window that would start beyond the data is left out.
   auto n = ir::const_int(count);
   auto extent = ir::const_int(in);
   if (ceil_mode && n && extent && *n > 1 && (*n - 1) * stride >= *extent + pad_begin) return ctx.i64(*n - 1);

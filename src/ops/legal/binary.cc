@@ -1,4 +1,4 @@
-// Legalisation: the operators of op/binary.def, one function per row. A body says what one element of the result is,
+// Legalisation: the operators of op/binary.def, one function per row. A body computes one element of the result
 // from elements of one dtype.
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
@@ -30,7 +30,7 @@ Operands sort_operands(Legalizer& l, std::span<const Expr* const> args) {
     out.scalars.push_back(s);
     if (!s) out.tensors.push_back(a);
   }
-  // Something must give the shape.
+  // Some operand must give the shape.
   if (out.tensors.empty())
     for (std::size_t i = 0; i < args.size(); ++i)
       if (tensor_type(args[i])) {
@@ -70,13 +70,13 @@ const Expr* call(Topi& t, const Expr* a, const Expr* b) {
 
 const Expr* truth(Topi& t, const Expr* e) { return e->dtype().is_bool() ? e : t.ne(e, t.lit(e->dtype(), 0)); }
 
-// A connective of truth values, whatever the dtype of the operands.
+// A logical connective, whatever the dtype of the operands.
 template <BinaryKind kind>
 const Expr* connective(Topi& t, const Expr* a, const Expr* b) {
   return t.ctx.binary(kind, truth(t, a), truth(t, b));
 }
 
-// A connective of truth values, an operation on bits otherwise.
+// A logical connective for bools, a bitwise operation otherwise.
 template <BinaryKind kind, ir::Intrinsic id>
 const Expr* bits(Topi& t, const Expr* a, const Expr* b) {
   if (a->dtype().is_bool()) return t.ctx.binary(kind, a, b);
@@ -175,7 +175,7 @@ Result<const Expr*> bitwise_or(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> bitwise_xor(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, bits<BinaryKind::NE, ir::intrin::BitwiseXor>);
 }
-// Only integers have bits to be shifted.
+// Only integers can be shifted.
 static Result<support::Unit> shifts_integers(const ir::Call* c) {
   for (const Expr* e : c->args) {
     const TensorType* x = tensor_type(e);

@@ -1,4 +1,4 @@
-// Boxes of detection: what their suppression and counting share.
+// Boxes of detection: code shared by suppression and counting.
 #pragma once
 
 #include "ops/legal/statements.h"
@@ -7,7 +7,7 @@ namespace rldb::ops::legal::boxes {
 
 using ir::BinaryKind;
 
-// Fields of boxes that are no more.
+// The value in the fields of removed boxes.
 inline constexpr double kSuppressed = -1;
 
 inline const Expr* number(ir::Context& ctx, DType t, double v) { return ctx.literal(t, v); }

@@ -19,7 +19,7 @@ Result<const Expr*> runtime_call(Legalizer& l, const ir::Call* c, std::string_vi
   return static_cast<const Expr*>(call);
 }
 
-// A bool among the arguments of a packed function is an integer of 64 bits, as TVM has it.
+// A bool among the arguments of a packed function is a 64-bit integer, as in TVM.
 const Expr* in_group(Legalizer& l, const ir::Call* c) { return l.context().i64(attr_bool(spec(c), op_attr::InGroup)); }
 
 }  // namespace
@@ -42,7 +42,7 @@ Result<const Expr*> broadcast_from_worker0(Legalizer& l, const ir::Call* c) {
   return runtime_call(l, c, runtime_function::DiscoBroadcast, {c->args[0], l.context().i64(0)});
 }
 
-// The parts are made the first axis, and each worker gets one.
+// The parts become the first axis, and each worker gets one.
 Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   ir::Context& ctx = l.context();
@@ -71,7 +71,7 @@ Result<const Expr*> scatter_from_worker0(Legalizer& l, const ir::Call* c) {
   return runtime_call(l, c, runtime_function::DiscoScatter, {parts, ctx.i64(0)});
 }
 
-// Each worker cuts its part out of what all of them have.
+// Each worker cuts its part out of the common value.
 Result<const Expr*> replica_to_shard(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));

@@ -58,7 +58,7 @@ Result<const Expr*> zeros(Legalizer& l, const ir::Call* c) { return filled_with(
 Result<const Expr*> eye(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[2], "eye"); }
 Result<const Expr*> eye_like(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[1], "eye_like"); }
 
-// start + i * step, as 64 bits hold it.
+// start + i * step, as it fits into 64 bits.
 static std::int64_t wrapped(std::int64_t start, std::int64_t i, std::int64_t step) {
   return std::int64_t(std::uint64_t(start) + std::uint64_t(i) * std::uint64_t(step));
 }
@@ -150,7 +150,7 @@ Result<const Expr*> one_hot(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> shape_to_tensor(Legalizer& l, const ir::Call* c) {
   ir::Context& ctx = l.context();
-  // The dims of a shape variable are not expressions that a function could take: a builtin reads them.
+  // The dims of a shape variable are not expressions that a function could take: a builtin computes this.
   auto by_builtin = [&]() -> Result<const Expr*> {
     const Type* types[] = {c->type};
     const Expr* args[] = {ctx.extern_func(builtin::RunShapeToTensor), c->args[0]};
@@ -183,7 +183,7 @@ Result<const Expr*> size(Legalizer& l, const ir::Call* c) {
 }
 
 // ---- inspect ----
-// What the type knows is folded; what it does not is asked at run time: code generation calls a builtin.
+// Facts known from the type are folded; others are computed at run time: code generation calls a builtin.
 
 static Result<const Expr*> field(const ir::Call* c, Legalizer& l,
                                  std::optional<std::int64_t> (*of)(const TensorType& x)) {
@@ -207,7 +207,7 @@ Result<const Expr*> inspect_dtype_bits(Legalizer& l, const ir::Call* c) {
 Result<const Expr*> inspect_dtype_lanes(Legalizer& l, const ir::Call* c) {
   return field(c, l, [](const TensorType& x) { return x.dtype.is_void() ? Field() : Field(x.dtype.lanes); });
 }
-// Tensors of a Relax program are compact; where one starts in its memory is known at run time only.
+// Tensors of a Relax program are compact; the offset of one in its memory is known at run time only.
 Result<const Expr*> inspect_offset(Legalizer& l, const ir::Call* c) {
   return field(c, l, [](const TensorType&) { return Field(); });
 }

@@ -60,7 +60,7 @@ static std::vector<double> floats_of(const ir::Call* c, std::string_view name) {
   return out;
 }
 
-// Boxes from how far they are from their anchors, and the scores of those that are likely.
+// Boxes from their offsets to their anchors, and the scores of the likely ones.
 Result<const Expr*> multibox_transform_loc(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* cls, known_arg(c, 0));
   RLDB_TRY_VOID(known_arg(c, 1));

@@ -5,8 +5,8 @@
 
 namespace rldb::ops::legal {
 
-// The result as the call is typed: a truth value of numbers is a number, and a scalar beside a 0-d tensor counts as one
-// dim of 1.
+// The result with the type of the call: the truth value of numeric operands is a number, and a scalar beside a 0-d
+// tensor counts as one dim of 1.
 Tensor as_typed(Topi& t, const ir::Call* c, Tensor r);
 
 }  // namespace rldb::ops::legal

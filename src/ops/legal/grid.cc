@@ -1,4 +1,4 @@
-// Legalisation: images sampled at the places of a grid.
+// Legalisation: images sampled at the points of a grid.
 #include "ops/layout.h"
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
@@ -12,7 +12,7 @@ using ir::BinaryKind;
 namespace {
 
 struct Grid {
-  std::string letters;  // the axes of space, outermost first
+  std::string letters;  // the spatial axes, outermost first
   Layout layout;
   std::string_view method, padding;
   bool corners, last;  // last: the coordinates are the last axis of the grid, not its second
@@ -31,7 +31,7 @@ struct Sampler {
     return data->shape[std::size_t(grid.layout.index_of(grid.letters[axis]))];
   }
 
-  // -1 and 1 are the middles of the outer pixels (corners) or their outer edges.
+  // -1 and 1 are the centres of the outer pixels (corners) or their outer edges.
   const Expr* unscaled(const Expr* place, std::size_t axis) const {
     const Expr* size = real(extent(axis));
     const Expr* from_zero = ir::add(ctx, place, lit(1));
@@ -41,13 +41,13 @@ struct Sampler {
   const Expr* clipped(const Expr* place, std::size_t axis) const {
     return ir::max(ctx, ir::min(ctx, place, ir::sub(ctx, real(extent(axis)), lit(1))), lit(0));
   }
-  // Back into the image, as often as it takes.
+  // Reflected back into the image, as often as it takes.
   const Expr* reflected(const Expr* place, std::size_t axis) const {
     const Expr* start = grid.corners ? lit(0) : lit(-0.5);
     const Expr* size = grid.corners ? ir::sub(ctx, real(extent(axis)), lit(1)) : real(extent(axis));
     const Expr* beyond = ir::sub(ctx, place, start);
     const Expr* distance = t.intrin(ir::intrin::Fabs, beyond);
-    // An image of one pixel has nothing to be reflected at.
+    // An image of one pixel has nothing to reflect at.
     const Expr* safe = ctx.select(t.eq(size, lit(0)), lit(1), size);
     const Expr* times = t.intrin(ir::intrin::Floor, ir::div(ctx, distance, safe));
     const Expr* rest = ir::sub(ctx, distance, ir::mul(ctx, times, safe));
@@ -87,7 +87,7 @@ struct Sampler {
     return out;
   }
 
-  // The weighted sum over the box of taps; pixels outside of the image are 0.
+  // The weighted sum over the box of taps; pixels outside the image are 0.
   const Expr* sum(const std::vector<std::vector<Tap>>& of, std::size_t axis, ExprList& at, const Expr* inside,
                   const Expr* weight) const {
     if (axis == of.size()) {
@@ -110,7 +110,7 @@ struct Sampler {
     const auto along = [&](char letter) -> const Expr* { return i[std::size_t(grid.layout.index_of(letter))]; };
     std::vector<std::vector<Tap>> of;
     for (std::size_t axis = 0; axis < grid.letters.size(); ++axis) {
-      // The first coordinate is of the innermost axis.
+      // The first coordinate is that of the innermost axis.
       const Expr* which = t.i64(std::int64_t(grid.letters.size() - 1 - axis));
       ExprList place{along('N')};
       if (!grid.last) place.push_back(which);

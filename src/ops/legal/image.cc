@@ -100,7 +100,7 @@ std::vector<Tap> axis_taps(Topi& t, const Resize& r, const Expr* i, const Expr* 
     out_taps.push_back({clamp_to(ctx, at, in), weights[k], inside});
   }
   if (!r.exclude) return out_taps;
-  // Weights outside are dropped and the others scaled to a sum of one.
+  // Weights outside are dropped and the others scaled to add up to one.
   const Expr* total = nullptr;
   for (Tap& tap : out_taps) {
     tap.weight = ctx.select(tap.in_range, tap.weight, lit(0));
@@ -174,7 +174,7 @@ Result<const Expr*> affine_grid(Legalizer& l, const ir::Call* c) {
       const Expr* x = ir::cast_to(ctx, d, i);
       const Expr* size = ir::cast_to(ctx, d, n);
       if (corners) {
-        // TVM stays this much inside of the last point, which rounding would otherwise put outside of the image.
+        // TVM stays this far inside the last point, which rounding would otherwise put outside the image.
         constexpr double kWidth = 2 - 1e-7;
         const auto known = ir::const_int(n);
         const Expr* step = known && *known > 1

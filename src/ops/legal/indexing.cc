@@ -19,7 +19,7 @@ const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
 }
 
 const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
-  // One update after the other, as in TVM: of several at one place the last one weighs most.
+  // One update after the other, as in TVM: if several write to one place, the last one weighs most.
   if (how == "mean")
     return ir::div(ctx, ctx.binary(ir::BinaryKind::Add, old_value, update), ctx.literal(old_value->dtype(), 2));
   if (how == "add") return ctx.binary(ir::BinaryKind::Add, old_value, update);
@@ -124,7 +124,7 @@ Result<const Expr*> strided_slice(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// The bounds are data: a small function computes the shape, a match_cast names it, then the slice is cut.
+// The bounds are data: a small function computes the shape, a match_cast binds its dims, then the slice is cut.
 Result<const Expr*> dynamic_strided_slice(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   for (std::size_t i = 1; i < 4; ++i) RLDB_TRY_VOID(known_arg(c, i));
@@ -248,7 +248,7 @@ Result<const Expr*> index_tensor(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// What every one of the shapes broadcasts to; nullopt: two dims differ for certain.
+// The common broadcast of the shapes; nullopt: two dims differ for certain.
 std::optional<Dims> broadcast_all(ir::Context& ctx, const std::vector<const TensorType*>& types) {
   Dims out;
   for (const TensorType* t : types) {
@@ -286,7 +286,7 @@ Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
     if (!t->has_shape) return refuse(c, "the shape of an index tensor is not known");
   const auto lead = broadcast_all(l.context(), indices);
   if (!lead) return refuse(c, "the index tensors do not broadcast to one shape");
-  // What is written: an element for each combination of indices, and whole axes behind those that are indexed.
+  // The elements written: one for each combination of indices, with whole axes after the indexed ones.
   Dims written = *lead;
   written.insert(written.end(), out_type->shape.begin() + std::ptrdiff_t(indices.size()), out_type->shape.end());
   bool fits = values->shape.size() <= written.size();
@@ -334,7 +334,7 @@ struct Scattered {
   std::string_view how;
 };
 
-// Axes of the updates around the one that is scattered along are as long as those of the data, but for the first: then
+// Axes of the updates around the scatter axis are as long as those of the data, except for the first: then
 // a count row by row over the others finds the elements of both.
 bool rows_agree(ir::Context& ctx, const ir::Buffer* data, const ir::Buffer* updates, std::size_t axis) {
   ir::Analyzer analyzer(ctx);
@@ -343,7 +343,7 @@ bool rows_agree(ir::Context& ctx, const ir::Buffer* data, const ir::Buffer* upda
   return !data->shape.empty();
 }
 
-// Row by row, as TVM writes it: a parallel loop over all axes but the one that is scattered along.
+// Row by row, as TVM writes it: a parallel loop over all axes but the scatter axis.
 const Stmt* scatter_rows(ir::Context& ctx, const Scattered& s, Buffers in, const ir::Buffer* out) {
   const auto count = [&](const ir::Buffer* b, std::size_t from, std::size_t to) {
     return ir::product(ctx, b->shape.subspan(from, to - from));
@@ -450,7 +450,7 @@ Result<const Expr*> bucketize(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// Of indices with one dim, as TVM writes it: for every element around the axis, the gradients along it.
+// For indices with one dim, as TVM writes it: for every element around the axis, the gradients along it.
 const Stmt* add_rows(ir::Context& ctx, std::size_t axis, Buffers in, const ir::Buffer* out) {
   const ir::Span<const Expr*> shape = out->shape;
   const Expr* before = ir::product(ctx, shape.first(axis));

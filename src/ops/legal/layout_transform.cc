@@ -1,5 +1,5 @@
-// Legalisation of layout_transform: an element goes where the index map says. Three forms, as TVM makes them where it
-// can: the input is copied element by element; or, where the result has places that no element comes to and the map
+// Legalisation of layout_transform: elements are moved by the index map. Three forms, chosen as in TVM where
+// possible: the input is copied element by element; or, where the result has places without an element and the map
 // splits and moves axes, the result is computed place by place; or the result is filled, and then the elements are put
 // there.
 #include <unordered_map>
@@ -16,7 +16,7 @@ namespace {
 
 using ir::Lambda;
 
-// How the map uses one axis of the input: as one axis of the result, or as two (`i // by`, `i % by`).
+// How the map uses one axis of the input: as one axis of the result, or split in two (`i // by`, `i % by`).
 struct AxisUse {
   int whole = -1;  // number of the result's axis; of the first one where it is split
   int inner = -1;
@@ -31,7 +31,7 @@ class Splits {
     for (const AxisUse& u : uses_) good_ = good_ && u.whole >= 0 && (u.by == 1) == (u.inner < 0);
   }
 
-  // Null: the map does more than to split and to move axes.
+  // Null: the map does more than split and move axes.
   const std::vector<AxisUse>* uses() const { return good_ ? &uses_ : nullptr; }
 
  private:
@@ -65,7 +65,7 @@ ExprList place_of(ir::Context& ctx, const Lambda* map, std::span<const Expr* con
   return out;
 }
 
-// Every place of the result is that of an element.
+// Every place of the result has an element.
 bool covers(ir::Context& ctx, std::span<const Expr* const> in, std::span<const Expr* const> out) {
   return ir::Analyzer(ctx).prove_equal(ir::product(ctx, in), ir::product(ctx, out));
 }
@@ -77,7 +77,7 @@ Tensor copied(Te& te, const Lambda* map, std::span<const Expr* const> shape, std
       [&](Indices i) { return place_of(te.ctx, map, topi::vars(i)); }, name);
 }
 
-// Null: the length of an axis that is split is not known.
+// Null: the length of a split axis is not known.
 Tensor computed(Te& te, const std::vector<AxisUse>& uses, std::span<const Expr* const> shape, const Expr* pad,
                 std::string_view name) {
   Tensor x = te.in[0];
@@ -98,7 +98,7 @@ Tensor computed(Te& te, const std::vector<AxisUse>& uses, std::span<const Expr* 
       from.push_back(ir::add(te.ctx, ir::mul(te.ctx, outer, t.i64(u.by)), inner));
       const std::int64_t length = *ir::const_int(x->shape[i]), rest = length % u.by;
       if (rest == 0) continue;
-      // Behind the end: in the last part, from `rest` on.
+      // Beyond the end: in the last part, from `rest` on.
       const Expr* late = rest == u.by - 1 ? t.eq(inner, t.i64(rest)) : t.le(t.i64(rest), inner);
       const Expr* here = ir::logical_and(te.ctx, t.eq(outer, t.i64(length / u.by)), late);
       outside = outside ? ir::logical_or(te.ctx, outside, here) : here;

@@ -77,7 +77,7 @@ struct Copies {
   }
 };
 
-// Variables that the stages below the outputs use, shapes first.
+// Variables used by the stages below the outputs, shapes first.
 using Seen = std::unordered_set<const te::Operation*>;
 
 void collect_used(const te::Operation* op, Seen& seen, std::vector<const ir::Var*>& out) {
@@ -106,7 +106,7 @@ bool shape_known(const Type* t) {
   return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), shape_known);
 }
 
-// How the tensors that a kernel writes differ from the type that the call has; empty when they do not.
+// How the kernel's output tensors differ from the type of the call; empty when they do not.
 std::string misfit(ir::Context& ctx, const std::vector<te::Tensor>& results, const Type* out) {
   if (!out || !shape_known(out)) return {};
   std::vector<const Type*> wanted{out};
@@ -191,7 +191,7 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
     call_args.push_back(caller->second);
   }
   for (te::Tensor t : results) {
-    // A result that is an argument as it is gets a copy: the function must write it.
+    // A result that is an argument itself is copied: the function must write it.
     bool is_input = std::find(te.in.begin(), te.in.end(), t) != te.in.end();
     if (is_input)
       t = graph.compute(

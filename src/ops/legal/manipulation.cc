@@ -76,7 +76,7 @@ Result<const Expr*> reshape_to(Legalizer& l, const ir::Call* c, const Dims& shap
 Result<const Expr*> reshape(Legalizer& l, const ir::Call* c) {
   const auto* out = ir::as<TensorType>(c->type);
   if (out && out->has_shape) return reshape_to(l, c, dims_of(out));
-  // A shape that is known at run time only: name its dims by a match_cast.
+  // A shape known at run time only: a match_cast names its dims.
   const auto* s = ir::as<ir::ShapeType>(c->args[1]->type);
   if (!s || s->ndim == ir::kUnknownNdim) return refuse(c, "the rank of the target shape is not known");
   Dims dims;
@@ -104,8 +104,8 @@ Result<const Expr*> permute_dims(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// The lengths of `count` sections of an axis whose length is not known, written as TVM writes them: loops run over what
-// they come to, types say them.
+// The lengths of `count` sections of an axis whose length is not known, written as in TVM: loops use the simplified
+// form, types the original one.
 ExprList section_lengths(ir::Context& ctx, const Expr* length, std::int64_t count) {
   using enum ir::BinaryKind;
   const Expr* parts = ctx.i64(count);

@@ -193,7 +193,7 @@ const Expr* extent_product(Topi& t, Tensor x, const std::vector<int>& axes, DTyp
   return n;
 }
 
-// (x - mean) * rsqrt(var + epsilon) over `axes`, scaled by gamma and beta that are found by `param_index`.
+// (x - mean) * rsqrt(var + epsilon) over `axes`, scaled by gamma and beta, indexed through `param_index`.
 Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vector<int>& axes, double epsilon,
                   std::string_view name, const std::function<ExprList(Indices)>& param_index) {
   te::Graph& g = t.g;
@@ -257,7 +257,7 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
       name);
 }
 
-// As `normalised`, in one pass: the variance is the mean of the squares less the square of the mean.
+// As `normalised`, in one pass: the variance is the mean of the squares minus the square of the mean.
 Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, Tensor beta,
                         const std::vector<int>& axes, double epsilon,
                         const std::function<ExprList(Indices)>& param_index) {
@@ -351,7 +351,7 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// The channel axis is split into (groups, channels a group); the second part is normalised with the other axes.
+// The channel axis is split into (groups, channels per group); the second part is normalised with the other axes.
 Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
@@ -538,7 +538,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
         DType d = pred->dtype;
         bool batched = p->ndim > 1;
         Tensor weight = weighted ? te.in[3] : t.full({pred->shape[batched ? 1 : 0]}, t.lit(d, 1));
-        // Ignored targets weigh nothing.
+        // Ignored targets have weight zero.
         Tensor weights = g.compute(
             target->shape,
             [&](Indices i) -> const Expr* {
@@ -577,7 +577,7 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// Heads of keys or values that several heads of queries share, once for each of them.
+// Heads of keys or values that are shared by several heads of queries, repeated for each of them.
 Tensor every_head(Topi& t, Tensor x, const Expr* heads) {
   if (!different_dim(t.ctx, x->shape[2], heads)) return x;
   const Expr* sharing = simplify(t.ctx, ir::floor_div(t.ctx, heads, x->shape[2]));
@@ -655,7 +655,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
       Tensor masked = t.trilu(p, offset, false);
       Tensor top = t.reduce(masked, {2}, true, te.graph.max_reducer(d));
       Tensor e = t.trilu(t.unary(ir::intrin::Exp, t.subtract(masked, top)), offset, false);
-      // Of the keys that the mask leaves, the last ones.
+      // The last ones of the keys left by the mask.
       if (windowed) e = t.trilu(e, simplify(te.ctx, ir::sub(te.ctx, offset, t.i64(window - 1))), true);
       p = t.divide(e, t.sum(e, {2}, true));
     }

@@ -1,5 +1,5 @@
-// Legalisation: orders, running sums and products, medians, samples. Orders are found by packed functions, as TVM's
-// kernels for a CPU do it.
+// Legalisation: sorting, running sums and products, medians, samples. Sorting is done by packed functions, as in TVM's
+// kernels for a CPU.
 #include "ops/legal/statements.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -12,13 +12,13 @@ using ir::Stmt;
 
 namespace {
 
-// Which outputs the packed function fills, and what it gets behind the buffers.
+// Which outputs the packed function fills, and its arguments after the buffers.
 struct Order {
   std::string_view function;
   std::string_view block;
   std::vector<te::Graph::OutputSpec> outputs;
   ExprList how;
-  // An axis that the outputs have shorter than the data, to this literal: it is written as TVM writes it.
+  // An axis that is shorter in the outputs than in the data, with this literal length: written as TVM writes it.
   int cut_axis = -1;
   std::int64_t cut = 0;
 };
@@ -46,7 +46,7 @@ Tensor argsorted(Te& te, Tensor x, int axis, bool ascend, DType index) {
       te, x, {runtime_function::Argsort, "argsort_cpu", {{x->shape, index}}, {ctx.i32(axis), ctx.bool_imm(ascend)}})[0];
 }
 
-// The order is unknown to the packed functions.
+// Refuses elements whose order the packed functions do not know.
 Result<support::Unit> can_be_ordered(const ir::Call* c, DType t) {
   if (t.lanes == 1 && (t.is_float() || t.is_integral())) return support::Unit{};
   return refuse(c, "elements of `" + to_string(t) + "` have no order");
@@ -106,7 +106,7 @@ Result<const Expr*> topk(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// Each element from the one before it along the axis; rows in parallel. In places of row-major order, as TVM writes it.
+// Each element from the one before it along the axis; rows in parallel. In row-major positions, as TVM writes it.
 const Stmt* scan_rows(Writer& w, Topi& t, topi::Element element, const ir::Buffer* in, const ir::Buffer* out,
                       std::size_t axis, const Expr* identity, bool exclusive) {
   ir::Context& ctx = w.ctx;
@@ -176,7 +176,7 @@ Tensor gather(Te& te, Tensor x, Tensor indices, int axis) {
       "T_gather");
 }
 
-// The elements that are reduced moved behind the others and made one axis.
+// The reduced elements moved after the others and merged into one axis.
 Tensor joined_axes(Topi& t, Tensor x, const std::vector<int>& axes) {
   std::vector<int> order;
   ExprList shape, reduced;
@@ -195,7 +195,7 @@ Tensor joined_axes(Topi& t, Tensor x, const std::vector<int>& axes) {
 
 }  // namespace
 
-// The lower one of the two in the middle. Of one axis also its index, the first one in order.
+// The lower of the two in the middle. With one axis also its index, the first in order.
 Result<const Expr*> median(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY_VOID(can_be_ordered(c, x->dtype));
@@ -232,7 +232,7 @@ Result<const Expr*> median(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// The first place of a row of probabilities up to which their sum is above the uniform sample; the last one when there
+// The first position in a row of probabilities where their sum so far exceeds the uniform sample; the last one if there
 // is none.
 Result<const Expr*> multinomial(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));

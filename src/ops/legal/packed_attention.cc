@@ -1,4 +1,4 @@
-// Legalisation: attention over sequences that lie one behind the other.
+// Legalisation: attention over sequences that are packed one after another.
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
 #include "rldb/ir/intrinsic/math.h"
@@ -25,11 +25,11 @@ struct PackedAttention {
     return wide(w.load(of, {ir::add(ctx, sequence, ctx.i64(ahead))}));
   }
   const Expr* length(const ir::Buffer* of) const { return ir::sub(ctx, start(of, 1), start(of, 0)); }
-  // The head of keys or values that this head of queries shares with others.
+  // The head of keys or values that this head of queries shares.
   const Expr* head_of(const ir::Buffer* b) const {
     return ir::floor_div(ctx, ir::mul(ctx, head, b->shape[2]), q->shape[2]);
   }
-  // May query `i` see key `j`? Null: any.
+  // Whether query `i` may see key `j`. Null: always.
   const Expr* visible(const Expr* i, const Expr* j) const {
     if (causal.empty()) return nullptr;
     const Expr* diagonal = i;

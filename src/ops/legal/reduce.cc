@@ -28,7 +28,7 @@ namespace {
 
 using Reduction = Tensor (*)(Topi& t, Tensor x, const std::vector<int>& axes, bool keepdims);
 
-// `identity`: the result over no elements, where the operator has one. No iteration would run then, not even the first
+// `identity`: the result over no elements, if the operator has one. No iteration would run then, not even the first
 // one, which initialises.
 Result<const Expr*> reduction(Legalizer& l, const ir::Call* c, Reduction body, std::optional<int> identity = {}) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
@@ -49,7 +49,7 @@ Result<const Expr*> reduction(Legalizer& l, const ir::Call* c, Reduction body, s
   });
 }
 
-// One of the elements is the result: there has to be one.
+// One of the elements is the result: there must be at least one.
 Result<support::Unit> has_elements(const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   for (int a : reduce_axes(c, x->ndim))
@@ -154,14 +154,14 @@ Result<const Expr*> outer(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// The dims that an ellipsis stands for get names that no letter is, counted from the last one.
+// The dims of an ellipsis get names that are not letters, counted from the last one.
 std::string ellipsis_names(std::size_t count) {
   std::string names;
   for (std::size_t i = count; i-- > 0;) names += char('0' + i);
   return names;
 }
 
-// Puts a name for each dim where terms have an ellipsis; the subscripts of the result.
+// Replaces the ellipsis in terms by a name for each of its dims; returns the subscripts of the result.
 Result<std::string> name_every_dim(const ir::Call* c, std::vector<std::string>& terms) {
   constexpr std::size_t kMaxDims = 10;  // of an ellipsis
   const OpInfo& info = *find(c->callee);
@@ -184,7 +184,7 @@ Result<std::string> name_every_dim(const ir::Call* c, std::vector<std::string>& 
   return subscripts.result;
 }
 
-// The extent of the dims that a letter names: of those, some may be 1.
+// The extent of the dims that a letter names: some of them may be 1.
 const Expr* extent_of_letter(Te& te, const std::vector<std::string>& terms, char letter) {
   const Expr* extent = nullptr;
   for (std::size_t t = 0; t < terms.size(); ++t)

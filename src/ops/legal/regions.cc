@@ -13,7 +13,7 @@ using ir::Stmt;
 
 namespace {
 
-// What one element of the result is made from; the extents of an image, and places in it.
+// The inputs of one element of the result; the extents of an image, and positions in it.
 struct Region {
   Writer& w;
   ir::Context& ctx;
@@ -62,7 +62,7 @@ Result<const Expr*> pooled(Legalizer& l, const ir::Call* c, std::string_view nam
   });
 }
 
-// The image between four pixels; those outside of it are 0.
+// The image between four pixels; those outside it are 0.
 const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
   ir::Context& ctx = r.ctx;
   const DType i64 = DType::Int(64);
@@ -90,8 +90,8 @@ const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
 
 }  // namespace
 
-// Means (or largest values) of samples between pixels; as many samples a cell as it has pixels when their number is not
-// given. `aligned` as TVM has it: a region may be smaller than a pixel, and stays where it is.
+// Means (or maxima) of samples between pixels; if their number is not given, as many samples per cell as it has
+// pixels. `aligned` as in TVM: a region may be smaller than a pixel, and is not shifted.
 Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   const auto size = *attr_ints(spec(c), op_attr::PooledSize);
   const std::int64_t ratio = attr_int(spec(c), op_attr::SampleRatio);
@@ -147,7 +147,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// Largest pixels of cells of whole pixels; a cell without pixels is 0.
+// Maxima of cells of whole pixels; a cell without pixels is 0.
 Result<const Expr*> roi_pool(Legalizer& l, const ir::Call* c) {
   const auto size = *attr_ints(spec(c), op_attr::PooledSize);
   return pooled(l, c, "roi_pool", [=](const Region& r, const auto& store) -> const Stmt* {

@@ -59,7 +59,7 @@ const Expr* Writer::whole(const ir::Buffer* b, std::span<const Expr* const> shap
                          dims,
                          ctx.i32(0),  // no strides
                          ctx.i32(std::int32_t(b->shape.size())),
-                         ctx.literal(b->dtype, 0),  // says the dtype
+                         ctx.literal(b->dtype, 0),  // gives the dtype
                          ctx.i64(0)};
   return intrinsic(ctx, handle, ir::intrin::TvmStackMakeArray, parts);
 }

@@ -1,4 +1,4 @@
-// What the bodies of externs are written with: loops, cells, calls of packed functions.
+// Helpers for the bodies of externs: loops, cells, calls of packed functions.
 #pragma once
 
 #include "ops/legal/util.h"
@@ -36,11 +36,11 @@ class Writer {
   const Expr* load(const ir::Buffer* b, std::initializer_list<const Expr*> at) {
     return ctx.load(b, std::span<const Expr* const>(at.begin(), at.size()));
   }
-  // The value is brought to the dtype of the buffer.
+  // The value is converted to the dtype of the buffer.
   const ir::Stmt* store(const ir::Buffer* b, const Expr* value, std::initializer_list<const Expr*> at) {
     return ctx.store(b, ir::cast_to(ctx, b->dtype, value), std::span<const Expr* const>(at.begin(), at.size()));
   }
-  // A cell: a local variable of one element. `declare` goes before what uses it.
+  // A cell: a local variable of one element. `declare` goes before its uses.
   const ir::Buffer* cell(std::string_view name, DType t);
   const ir::Stmt* declare(const ir::Buffer* cell) { return ctx.alloc_buffer(cell); }
   const Expr* get(const ir::Buffer* cell) { return load(cell, {ctx.i64(0)}); }
@@ -52,7 +52,7 @@ class Writer {
   const Expr* whole(const ir::Buffer* b, std::span<const Expr* const> shape);
 };
 
-// Externs whose buffers a packed function gets are aligned as TVM has them.
+// Externs whose buffers are passed to a packed function are aligned as in TVM.
 inline constexpr te::ExternMemory kPackedMemory{.alignment = 8};
 // Inputs of externs that declare no buffers for them may begin anywhere in their memory.
 inline constexpr te::ExternMemory kOpenInputs{.any_offset = true};

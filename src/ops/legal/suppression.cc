@@ -18,19 +18,19 @@ struct Nms {
   bool force, indices;
 };
 
-// One row of boxes: what is in the buffers of the extern, and its steps. The text is TVM's too: conditions that are
-// decided stay, places in memory are int32 where they come from memory, and literals are converted.
+// One row of boxes: the contents of the extern's buffers, and its steps. The text is TVM's too: conditions that are
+// decided are kept, positions read from memory are int32, and literals are converted.
 struct NmsRow {
   Writer& w;
   ir::Context& ctx;
   const Nms& o;
   const ir::Buffer *data, *order, *valid, *original;
-  const ir::Buffer *boxes, *index, *count;  // count: null when it is not wanted
+  const ir::Buffer *boxes, *index, *count;  // count: null if it is not needed
   const Expr* i;
-  const ir::Buffer* n;                      // how many boxes take part
-  const ir::Buffer* done;                   // how many were kept
-  const ir::Buffer *best, *best_score;      // of those that are left
-  const ir::Buffer *old_index, *old_value;  // while two are exchanged
+  const ir::Buffer* n;                      // the number of boxes that take part
+  const ir::Buffer* done;                   // the number kept
+  const ir::Buffer *best, *best_score;      // of the remaining ones
+  const ir::Buffer *old_index, *old_value;  // while two are swapped
 
   DType t() const { return data->dtype; }
   const Expr* num(double v) const { return ctx.cast(t(), number(ctx, t(), v)); }
@@ -46,7 +46,7 @@ struct NmsRow {
     return w.loop("k", boxes->shape[2], body);
   }
   const Stmt* drop(const Expr* j) const { return w.store(index, ctx.i32(-1), {i, j}); }
-  // The box is no more.
+  // Removes the box.
   const Stmt* clear(const Expr* j) const {
     return w.seq({each_field([&](const Expr* k) -> const Stmt* {
                     return w.store(boxes, num(kSuppressed), {i, j, k});
@@ -73,7 +73,7 @@ struct NmsRow {
     return ctx.select(ctx.bool_imm(o.max_output > 0),
                       ir::compare(ctx, BinaryKind::LT, wide(w.get(done)), ctx.i64(o.max_output)), ctx.bool_imm(true));
   }
-  // Do boxes of these two belong to one class?
+  // Whether boxes of these two belong to one class.
   const Stmt* of_one_class(const Expr* a, const Expr* b, const Stmt* then) const {
     if (o.force || o.id < 0) return w.when(ctx.bool_imm(true), then);
     return w.when(ir::compare(ctx, BinaryKind::EQ, field(a, o.id), field(b, o.id)), then);
@@ -101,7 +101,7 @@ struct NmsRow {
                   w.store(index, w.get(old_index), {i, b}), fields});
   }
 
-  // Scores are lowered instead of boxes dropped, so that the best one is looked for again each time.
+  // Scores are lowered instead of boxes dropped, so the best one is searched again each time.
   const Stmt* soft() const {
     const Stmt* find = w.loop("m", w.get(n), [&](const Expr* m) -> const Stmt* {
       const Expr* better =
@@ -126,7 +126,7 @@ struct NmsRow {
     const Stmt* body = w.seq({w.set(best, ctx.i32(-1)), w.set(best_score, num(o.threshold)), find, keep});
     return w.loop("j", w.get(n), [&](const Expr*) -> const Stmt* { return w.when(room(), body); });
   }
-  // Boxes that were chosen stand in front; indices become those that the caller gave.
+  // Chosen boxes are moved to the front; indices become those given by the caller.
   const Stmt* soft_results() const {
     const Expr* chosen = wide(w.get(done));
     const Stmt* each = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
@@ -137,7 +137,7 @@ struct NmsRow {
     });
     return count ? w.seq({w.store(count, w.get(done), {i, ctx.i64(0)}), each}) : each;
   }
-  // The indices that the caller gave of the boxes that stay, moved to the front.
+  // The caller's indices of the boxes that stay, moved to the front.
   const Stmt* hard_results() const {
     const ir::Buffer* to = w.cell("kept", DType::Int(32));
     const Stmt* move = w.loop("j", data->shape[1], [&](const Expr* j) -> const Stmt* {
@@ -151,7 +151,7 @@ struct NmsRow {
   }
 };
 
-// Boxes with a score that is not negative, in front.
+// Moves boxes with non-negative scores to the front.
 Tensor valid_first(Te& te, Tensor boxes, std::int64_t score) {
   const te::Graph::OutputSpec outputs[] = {{boxes->shape, boxes->dtype}};
   const Tensor inputs[] = {boxes};
@@ -248,7 +248,7 @@ Result<const Expr*> non_max_suppression(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// A number that is an argument: a scalar, or a tensor of one element.
+// A numeric argument: a scalar, or a tensor of one element.
 struct Setting {
   std::size_t tensor = 0;  // among the kernel's, when `scalar` is null
   const Expr* scalar = nullptr;
@@ -271,7 +271,7 @@ const Expr* value_of(Te& te, Buffers in, const Setting& s, DType t) {
   return ir::cast_to(te.ctx, t, te.ctx.load(b, at));
 }
 
-// What a class of a batch writes of a box that it keeps: `at` boxes of this class were kept before it.
+// The statement that records a box kept by a class of a batch: `at` boxes of this class were kept before it.
 using KeepBox = std::function<const Stmt*(const Expr* row, const Expr* box, const Expr* score, const Expr* at)>;
 
 struct ClassNms {
@@ -325,7 +325,7 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
   for (std::size_t i = 0; i < 3; ++i) {
     RLDB_TRY(settings[i], setting(c, i + 2, tensors));
     if (settings[i].scalar) continue;
-    // Behind the boxes, the scores and their order.
+    // After the boxes, the scores and their order.
     settings[i].tensor += 1;
   }
   return l.call_te("all_class_non_max_suppression", tensors, c->type, [&](Te& te) -> Tensors {
@@ -355,7 +355,7 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
       outputs = {{ctx.list(ExprList{batches, each, ctx.i64(2)}), i64},
                  {ctx.list(ExprList{batches, each}), DType::Float(32)},
                  {ctx.list(ExprList{batches}), i64}};
-    outputs.push_back({ctx.list(flat), scores->dtype});  // what is left of the scores
+    outputs.push_back({ctx.list(flat), scores->dtype});  // the remaining scores
     const auto write = [&te, onnx, classes, settings](Buffers in, Buffers out) -> const Stmt* {
       ir::Context& ctx = te.ctx;
       Writer w(ctx);

@@ -23,12 +23,12 @@ const Expr* Topi::all(const ExprList& conditions) {
 }
 
 namespace {
-// What two operands of different dtypes are compared in, as TVM matches them.
+// The dtype in which two operands of different dtypes are compared, as TVM matches them.
 DType matched(DType a, DType b) {
   if (a == b) return a;
   if (a.is_float() && b.is_float()) {
     if (a.bits != b.bits) return a.bits > b.bits ? a : b;
-    return DType::Float(32);  // float16 and bfloat16: neither holds the other
+    return DType::Float(32);  // float16 and bfloat16: neither contains the other
   }
   if (a.is_float() || b.is_float()) return a.is_float() ? a : b;
   if (a.is_bool() || b.is_bool()) return a.is_bool() ? b : a;
@@ -185,7 +185,7 @@ Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bo
       p.shape,
       [&](Indices i) {
         ExprList idx = source_indices(p, keepdims, i);
-        // The place among the reduced elements, row-major.
+        // The position among the reduced elements, row-major.
         const Expr* place = nullptr;
         for (std::size_t k = 0; k < p.axes.size(); ++k) {
           const Expr* v = p.axes[k].var;
@@ -209,8 +209,8 @@ const Expr* Topi::count(Tensor x, const std::vector<int>& axes) {
 // ---- shape ----
 
 namespace {
-// The row-major place of an element as a sum of scale * (index % upper // lower), the largest scale first. Divisions by
-// literals act on the terms, so that places end in the forms at which TVM's canonical simplifier ends:
+// The row-major position of an element as a sum of scale * (index % upper // lower), the largest scale first. Divisions
+// by literals act on the terms, so that positions end in the same form as with TVM's canonical simplifier:
 // reshape's indices compare equal.
 struct PlaceTerm {
   const Expr* index;

@@ -1,5 +1,5 @@
-// Tensor-expression building blocks of legalisation: one function per tensor operation. The structure of what they
-// build (stages, names, order of loops) follows TVM's operator inventory, so that lowered programs compare equal.
+// Tensor-expression building blocks of legalisation: one function per tensor operation. The structure of the
+// results (stages, names, order of loops) follows TVM's operator inventory, so that lowered programs compare equal.
 #pragma once
 
 #include "ops/infer/util.h"
@@ -15,7 +15,7 @@ using ExprList = std::vector<const Expr*>;
 struct Topi;
 // One element of the result of two operands, from one element of each.
 using Element = const Expr* (*)(Topi& t, const Expr* a, const Expr* b);
-// Sum and product; of truth values `or` and `and`.
+// Sum and product; for bools `or` and `and`.
 const Expr* add_element(Topi& t, const Expr* a, const Expr* b);
 const Expr* multiply_element(Topi& t, const Expr* a, const Expr* b);
 
@@ -47,7 +47,7 @@ struct Topi {
     Operand(Tensor t) : tensor(t) {}
     Operand(const Expr* e) : scalar(e) {}
   };
-  // The elements are brought to one dtype before `element` sees them. `op` names the stage.
+  // The elements are converted to one dtype before `element` sees them. `op` names the stage.
   Tensor binary(std::string_view op, Element element, Operand a, Operand b);
   Tensor add(Operand a, Operand b);
   Tensor subtract(Operand a, Operand b);

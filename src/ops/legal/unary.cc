@@ -1,4 +1,4 @@
-// Legalisation: the operators of op/unary.def, one function per row. A body says what one element of the result is.
+// Legalisation: the operators of op/unary.def, one function per row. A body computes one element of the result.
 #include "rldb/ir/op/unary.h"
 
 #include "ops/legal/elements.h"
@@ -26,7 +26,7 @@ Result<const Expr*> of_elements(Legalizer& l, const ir::Call* c, Element element
   });
 }
 
-// Rows whose body is `intrinsic` have the name of one.
+// Rows whose body is `intrinsic` have the name of an intrinsic.
 constexpr bool names_intrinsic(std::string_view op) {
 #define RLDB_INTRINSIC(id, name, arity, result, effect, body) \
   if (op == name) return true;

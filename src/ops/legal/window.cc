@@ -82,7 +82,7 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
     std::vector<ir::IterVar> rs;
     for (char s : letters)
       rs.push_back(g.reduce_axis(extent_of(ctx, kernel, w->shape, s), std::string("r") + char(s - 'A' + 'a')));
-    // Channels are summed where the layout has them: outermost before, innermost after the window.
+    // Channels are summed where the layout puts them: outermost before, innermost after the window.
     std::vector<ir::IterVar> axes = rs;
     bool channels_first = data.index_of('C') < data.index_of(letters[0]);
     axes.insert(channels_first ? axes.begin() : axes.end(), rc);
@@ -137,7 +137,7 @@ Tensor spread(Topi& t, Tensor x, const std::vector<std::int64_t>& by, std::strin
 
 }  // namespace
 
-// The input is spread out by the strides and padded, the kernel spread out and reversed; then it is an ordinary
+// The input is dilated by the strides and padded, the kernel dilated and reversed; then it is an ordinary
 // convolution.
 Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
@@ -251,8 +251,8 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
 }
 
-// The number of taps of the window at `out` that fall inside the data and what was padded. Windows that ceil_mode adds
-// reach past that.
+// The number of taps of the window at `out` that fall inside the data and the padding. Windows added by ceil_mode
+// extend beyond that.
 const Expr* taps_padded(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
   if (!w.ceil_mode) return w.size[k];
   ir::Context& ctx = t.ctx;
@@ -389,7 +389,7 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// Each input element gathers from the windows that cover it.
+// Each input element gathers from the windows that contain it.
 Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
@@ -435,14 +435,14 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// A step through one window: the taps that fall into the data, the largest of which gets the gradient.
+// A pass over one window: the taps that fall into the data, the largest of which gets the gradient.
 struct MaxWindow {
   Writer& w;
   const Window& window;
   const ir::Buffer *grad, *data, *out;
 
   using Tap = std::function<const ir::Stmt*(const ExprList& at)>;
-  // `then` for each tap, at its place in the data.
+  // `then` for each tap, at its position in the data.
   const ir::Stmt* taps(const ExprList& of, const Tap& then) const {
     ir::Context& ctx = w.ctx;
     return nest(ctx, window.size, [&](const ExprList& k) -> const ir::Stmt* {
@@ -460,7 +460,7 @@ struct MaxWindow {
       return w.when(inside, then(at));
     });
   }
-  // The place of an element as one number.
+  // The position of an element as one number.
   const Expr* place(const ExprList& at) const {
     const Expr* p = w.ctx.i64(0);
     for (std::size_t i = 0; i < at.size(); ++i) p = ir::add(w.ctx, ir::mul(w.ctx, p, data->shape[i]), at[i]);

@@ -25,7 +25,7 @@ inline support::Failure<Error> bad_file(std::string_view name, std::string_view 
   return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", name, what));
 }
 
-// Bytes of a compact array, or nothing on overflow or a negative dimension.
+// Bytes of a compact array, or nullopt on overflow or a negative dimension.
 inline std::optional<std::size_t> byte_count(const std::vector<std::int64_t>& shape, std::size_t element) {
   std::size_t bytes = element;
   bool empty = false;

@@ -28,7 +28,7 @@ class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
 
-  // Empty when the header is not of the known form; `why` then says what was wrong.
+  // Empty when the header is not of the known form; `why` then tells what was wrong.
   std::optional<Layout> parse(std::string& why) {
     Layout layout;
     bool has_descr = false;
@@ -118,7 +118,7 @@ struct Element {
   bool swap = false;
 };
 
-// "<f4" and friends; what NumPy can store and we cannot is named.
+// "<f4" and friends; formats of NumPy's that we cannot represent are named.
 Result<Element> element_of(std::string_view descr, std::string_view name) {
   const auto unsupported = [&](std::string_view what) {
     return fail(ErrorKind::Unsupported, fmt::format("`{}`: dtype `{}` is {}", name, descr, what));
@@ -154,7 +154,7 @@ Result<Element> element_of(std::string_view descr, std::string_view name) {
       e.dtype = DType::Bool();
       return e;
     case 'V':
-      // How NumPy saves formats that it does not know, bfloat16 and float8 among them: the bits.
+      // How NumPy saves formats unknown to it, bfloat16 and float8 among them: as bits.
       if (!sized || (size != 1 && size != 2)) return unsupported("opaque bytes");
       e.dtype = DType::UInt(size * 8);
       return e;
@@ -222,7 +222,7 @@ Result<Value> read_npy(std::string_view bytes, std::string_view name) {
   if (!layout) return bad_file(name, "the header cannot be read: " + why);
   RLDB_TRY(const Element element, element_of(layout->descr, name));
 
-  // The size is settled against the file before memory is asked for.
+  // The size is checked against the file before memory is allocated.
   const std::string_view data = bytes.substr(start + length);
   const std::size_t size = element.dtype.bytes();
   const auto wanted = byte_count(layout->shape, size);
@@ -249,7 +249,7 @@ std::string write_npy(const Tensor& tensor) {
   const DType t = tensor.dtype();
   const std::size_t element = t.element().bytes();
   std::vector<std::int64_t> shape = tensor.shape();
-  // Lanes become a last axis, when each lane has bytes of its own; narrow floats the bits they are.
+  // Lanes become a last axis, when each lane has bytes of its own; narrow floats become their bits.
   const bool split_lanes = !t.is_scalar() && t.bits % 8 == 0;
   if (split_lanes) shape.push_back(t.lanes);
   const std::size_t size = split_lanes ? element : t.bytes();

@@ -42,7 +42,7 @@ struct Member {
   std::uint64_t local_offset = 0;
 };
 
-// The end record is at the end, behind it at most a comment of 65535 bytes.
+// The end record is at the end, followed by a comment of at most 65535 bytes.
 std::optional<std::size_t> find_end_record(std::string_view bytes) {
   constexpr std::size_t kSize = 22;
   if (bytes.size() < kSize) return {};
@@ -75,7 +75,7 @@ Result<Directory> find_directory(std::string_view bytes, std::string_view name) 
   return d;
 }
 
-// The zip64 field: 8-byte numbers for those of the entry that say kIn64, in a fixed order.
+// The zip64 field: 8-byte numbers for the entry's fields that hold kIn64, in a fixed order.
 bool read_zip64(std::string_view extra, Member& m) {
   for (std::size_t at = 0; has(extra, at, 4);) {
     const std::uint64_t id = read_little(extra, at, 2);
@@ -145,11 +145,11 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
   std::size_t written = 0;
   int status = Z_OK;
   while (status == Z_OK) {
-    if (support::cancel_flag()) break;  // thrown below, when zlib's memory is given back
+    if (support::cancel_flag()) break;  // thrown below, when zlib's memory is freed
     constexpr std::size_t kMost = std::size_t(1) << 24;
     const std::size_t in = std::min(packed.size() - read, kMost);
     const std::size_t room = std::min(out.size() - written, kMost);
-    // zlib's interface wants a non-const pointer and does not write through it.
+    // zlib's interface takes a non-const pointer but does not write through it.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
     stream.avail_in = static_cast<uInt>(in);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
@@ -210,7 +210,7 @@ Result<Value> read_member(std::string_view bytes, const Member& m, std::string_v
 
 std::uint64_t low(std::uint64_t number) { return std::min(number, kIn64); }
 
-// Everything of a member's local entry but the data; the sizes are always in a zip64 field too when
+// Everything in a member's local entry except the data; the sizes are always in a zip64 field too when
 // they need it.
 std::string entry_fields(const Member& m, bool central) {
   std::string extra;

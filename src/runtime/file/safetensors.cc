@@ -39,7 +39,7 @@ constexpr std::array kTypes = std::to_array<NamedType>({
     {"F8_E8M0", {TypeCode::Float8E8M0FNU, 8, 1}},
 });
 
-// The header's bytes, which end early when the work is cancelled: the JSON library does not bear exceptions.
+// The header's bytes, cut short when the work is cancelled: the JSON library does not survive exceptions.
 struct Reading {
   using difference_type = std::ptrdiff_t;
   using value_type = char;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kTensorMagic = 0xDD5E40F096B4A13FULL;
 constexpr std::int32_t kDeviceCpu = 1;
 
-// The product of the dims is exactly what the data has, without overflow on the way.
+// The product of the dims is exactly the size of the data, without overflow on the way.
 bool fits(const std::vector<std::int64_t>& shape, DType dtype, std::uint64_t bytes) {
   const std::uint64_t element = dtype.bytes();
   if (element == 0) return false;

@@ -1,5 +1,5 @@
-// Functions over both kinds of state that sequences have, the paged cache and the state of recurrent layers
-// (vm.builtin.kv_state_*), and questions to the paged cache.
+// Functions over both kinds of state of sequences, the paged cache and the state of recurrent layers
+// (vm.builtin.kv_state_*), and queries to the paged cache.
 #include "rldb/runtime/contrib.h"
 #include "runtime/kv/paged_cache.h"
 #include "runtime/kv/rnn_state.h"
@@ -10,7 +10,7 @@ using namespace kv;
 
 namespace {
 
-// `f` of whichever of them the first argument is.
+// Calls `f` with whichever of them the first argument is.
 template <class F>
 Result<Value> change(const Args& a, F f) {
   if (a.size() == 0) return a.wrong(0);

@@ -1,4 +1,4 @@
-// The attention of a forward over a paged cache. The functions that a model hands over to compute with are for a GPU;
+// The attention of a forward over a paged cache. The compute functions that a model passes are for a GPU;
 // here it is computed row by row, in double.
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ void rotate(const PagedCache& c, Row& row, std::int64_t position) {
   }
 }
 
-// Rows and heads of a tensor (rows, heads, dim); heads may begin behind others.
+// Rows and heads of a tensor (rows, heads, dim); heads may start after others.
 struct Heads {
   const Tensor& t;
   std::int64_t first = 0;
@@ -52,8 +52,8 @@ struct Heads {
   }
 };
 
-// What a query gets: the weighted values, and the logarithm of the sum of the weights, to the base 2 as TVM's kernels
-// have it (minus infinity: it sees nothing).
+// The result for a query: the weighted values, and the logarithm of the sum of the weights, to the base 2 as in TVM's
+// kernels (minus infinity: it sees nothing).
 struct Attended {
   Row value;
   double lse = -std::numeric_limits<double>::infinity();
@@ -96,12 +96,12 @@ struct Layer {
     for (const Rows& r : forward) total += r.count;
     return total;
   }
-  // Each sequence gets one row: what is attended to has it already.
+  // Each sequence gets one row, which is already among the rows attended to.
   bool is_decode() const {
     return !cache.slides() && std::all_of(forward.begin(), forward.end(), [](const Rows& r) { return r.count == 1; });
   }
 
-  // Of the cache, as it takes part in scores.
+  // Of the cache, in the form used for scores.
   Row key(const Value& sequence, std::int64_t row, std::int64_t head) const {
     Row k;
     for (std::int64_t d = 0; d < cache.number(Number::KeyDim); ++d)
@@ -151,7 +151,7 @@ Result<Layer> layer_of(const Args& a) {
   return Layer{cache, layer - first, std::move(forward)};
 }
 
-// A tensor of floats with so many rows and heads, of any third dim.
+// A tensor of floats with this many rows and heads, of any third dim.
 Result<Tensor*> heads_of(const Args& a, std::size_t i, std::int64_t rows) {
   RLDB_TRY(Tensor * t, a.tensor(i));
   const std::vector<std::int64_t>& s = t->shape();
@@ -202,7 +202,7 @@ Result<Value> kv_cache_attention(PackedArgs args) {
   return Value::null();
 }
 
-// Each row sees the rows of the forward up to itself; the cache takes no part.
+// Each row sees the rows of the forward up to itself; the cache is not used.
 Result<Value> kv_cache_self_attention(PackedArgs args) {
   const Args a(args, "cache, layer, scale, queries, keys, values, out, log of sums");
   RLDB_TRY(const Layer l, layer_of(a));
@@ -240,7 +240,7 @@ Result<Value> kv_cache_self_attention(PackedArgs args) {
   return Value::null();
 }
 
-// Each row sees the rows that the cache had before the forward, and in a decode (one row a sequence) itself too.
+// Each row sees the rows that the cache had before the forward, and in a decode (one row per sequence) itself too.
 Result<Value> kv_cache_cross_attention(PackedArgs args) {
   const Args a(args, "cache, layer, scale, queries, out, log of sums");
   RLDB_TRY(const Layer l, layer_of(a));
@@ -280,7 +280,7 @@ Result<Value> kv_cache_append_latent(PackedArgs args) {
   return args[0];
 }
 
-// Two attentions of the same queries become one over all that they saw; the first pair of tensors gets it.
+// Two attentions of the same queries are merged into one over all rows seen; the first pair of tensors receives it.
 Result<Value> kv_cache_merge_attention(PackedArgs args) {
   const Args a(args, "cache, out, log of sums, other out, other log of sums");
   RLDB_TRY_VOID(cache_of(a));
@@ -295,7 +295,7 @@ Result<Value> kv_cache_merge_attention(PackedArgs args) {
     for (std::int64_t head = 0; head < heads; ++head) {
       const double first = lse->at(row * heads + head), second = other_lse->at(row * heads + head);
       const double most = std::max(first, second), x = weight(first, most), y = weight(second, most);
-      if (x + y == 0) continue;  // neither saw anything
+      if (x + y == 0) continue;  // neither saw any row
       Row merged = to.load(row, head);
       const Row more = from.load(row, head);
       for (std::size_t d = 0; d < merged.size(); ++d) merged[d] = (x * merged[d] + y * more[d]) / (x + y);

@@ -10,12 +10,12 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// Rows of pages that so many rows of a sequence take.
+// The rows of the pages that this many rows of a sequence take.
 std::int64_t span_of(std::int64_t length, const Window& w) { return length > w.sink ? length + w.gap : length; }
 
-// ---- what a program hands over as a cache ----
+// ---- reading a program's value as a cache ----
 
-// The numbers, when they fit each other.
+// The numbers, if they are consistent.
 bool are_numbers(const Value& v) {
   if (!v.is(ValueKind::Shape) || v.as_shape().size() != std::size_t(Number::Count)) return false;
   const Ints& n = v.as_shape();
@@ -211,7 +211,7 @@ std::int64_t PagedCache::free_pages() const {
   return std::count(count.begin(), count.end(), 0);
 }
 
-// Makes room for `more` rows at the end of a sequence, in pages that nobody else has.
+// Makes room for `more` rows at the end of a sequence, in pages that no other sequence uses.
 Result<support::Unit> PagedCache::extend(const Value& sequence, std::int64_t more) const {
   const std::int64_t size = number(Number::PageSize), before = span_of(length(sequence), window(sequence));
   Ints list = pages(sequence);
@@ -257,7 +257,7 @@ Result<support::Unit> PagedCache::enable_window(std::int64_t id, std::int64_t si
   if (w.size > 0) return mismatch(fmt::format("sequence {} has a sliding window already", id));
   if (size <= 0 || size > INT64_MAX / 4 || sink < 0 || sink >= size)
     return mismatch(fmt::format("a sliding window of {} rows cannot keep the first {}", size, sink));
-  // Pages that a fork shares do not slide: their rows are kept too.
+  // Pages that a fork shares do not slide: their rows are also kept.
   w.sink = std::max(sink, w.shared);
   if (w.sink >= size)
     return mismatch(fmt::format("a sliding window of {} rows cannot keep the {} that sequence {} shares with others",
@@ -267,7 +267,7 @@ Result<support::Unit> PagedCache::enable_window(std::int64_t id, std::int64_t si
   return support::Unit{};
 }
 
-// The rows behind the first ones that are kept, until the window holds the rest. Pages that are passed are given back.
+// Drops rows after the first ones that are kept, until the window holds the rest. Pages passed by the window are freed.
 Result<support::Unit> PagedCache::slide(const Value& sequence) const {
   Window w = window(sequence);
   const std::int64_t size = number(Number::PageSize), passed = length(sequence) - w.size;
@@ -379,7 +379,7 @@ std::vector<std::int64_t> PagedCache::Rows::before() const {
   return rows;
 }
 
-// Rows of an earlier forward over the same tree are seen where they are ancestors.
+// Rows of an earlier forward over the same tree are seen if they are ancestors.
 std::vector<std::int64_t> PagedCache::Rows::seen_before(std::int64_t i) const {
   Ints rows = before();
   for (const std::int64_t row : seen_here(i))
@@ -451,7 +451,7 @@ Result<support::Unit> PagedCache::begin(const Ints& ids, const Ints& lengths, co
   std::size_t node = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Value& s = *find(ids[i]);
-    RLDB_TRY_VOID(slide(s));  // when the last forward was not ended
+    RLDB_TRY_VOID(slide(s));  // if the last forward was not ended
     RLDB_TRY_VOID(extend(s, lengths[i]));
     if (!parents) continue;
     Ints nodes = tree(s);

@@ -1,8 +1,8 @@
-// The paged cache of keys and values: sequences that share a pool of pages. Room-private.
+// The paged key-value cache: sequences that share a pool of pages. Room-private.
 //
-// Its state is plain values, as that of the simple cache is, so that a machine can copy it and go back: a tuple of the
+// Its state is plain values, like that of the simple cache, so that a machine can copy it and go back: a tuple of the
 // sizes, the rotation, two pools, the sequences, and the forward in progress. PagedCache reads and writes such a tuple.
-// Rows of a sequence are counted as the model sees them: what a sliding window has passed is not among them.
+// Rows of a sequence are counted as the model sees them: rows that a sliding window has passed are not among them.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace rldb::runtime::kv {
 enum class RopeMode : std::int64_t { None = 0, Normal = 1, Inline = 2 };
 enum class AttentionKind : std::int64_t { MultiHead = 0, Latent = 1 };
 
-// Fields of the tuple; `Numbers` is a shape of what Number counts, `Rotation` a tuple of scale and theta, `Kinds` the
-// kinds of attention by layer.
+// Fields of the tuple; `Numbers` is a shape with the values of Number, `Rotation` a tuple of scale and theta, `Kinds`
+// the kinds of attention by layer.
 enum Field : std::size_t { Kind, Numbers, Rotation, Kinds, Keys, Values, Sequences, Forward, FieldCount };
 enum class Number : std::size_t {
   FirstLayer,
@@ -36,7 +36,7 @@ enum class Number : std::size_t {
 // Fields of a sequence.
 enum SequenceField : std::size_t { Id, Length, PageList, WindowOf, Tree, SequenceFieldCount };
 // Of `WindowOf`: rows of the window (0: none), rows at the start that it keeps, rows between them and the others that
-// are passed and still in pages, and rows that pages shared by a fork hold, which never go.
+// are passed and still in pages, and rows in pages shared by a fork, which are never dropped.
 struct Window {
   std::int64_t size = 0, sink = 0, gap = 0, shared = 0;
 };
@@ -46,7 +46,7 @@ inline constexpr std::int64_t kMostTreeNodes = 256;
 class PagedCache {
  public:
   explicit PagedCache(Tuple& tuple) : tuple_(&tuple) {}
-  // Null: the value is no paged cache. A program may make a tuple that looks like one.
+  // Null: the value is not a paged cache. A program may make a tuple that looks like one.
   static std::optional<PagedCache> of(const Value& v);
 
   std::int64_t number(Number n) const { return tuple_->fields[Numbers].as_shape()[std::size_t(n)]; }
@@ -76,11 +76,11 @@ class PagedCache {
   void clear() const;
   Result<support::Unit> add(std::int64_t id) const;
   Result<support::Unit> remove(std::int64_t id) const;
-  // The new sequence shares the pages of the old one; who writes into a shared page copies it first. -1: all rows.
+  // The new sequence shares the pages of the old one; a writer to a shared page copies it first. -1: all rows.
   Result<support::Unit> fork(std::int64_t parent, std::int64_t child, std::int64_t position) const;
   Result<support::Unit> pop(std::int64_t id, std::int64_t rows) const;
   Result<support::Unit> enable_window(std::int64_t id, std::int64_t size, std::int64_t sink) const;
-  // The rows of the path to a node of the tree stay, in order; -1: none.
+  // Keeps the rows on the path to a node of the tree, in order; -1: none.
   Result<support::Unit> commit(std::int64_t id, std::int64_t leaf) const;
   std::int64_t free_pages() const;
 
@@ -99,24 +99,24 @@ class PagedCache {
     const Value* sequence;
     std::int64_t begin;
     std::int64_t count;
-    std::int64_t position(std::int64_t i) const;                  // of the i-th of them, as rotations count
-    std::vector<std::int64_t> before() const;                     // rows that were there, which each of them sees
-    std::vector<std::int64_t> seen_before(std::int64_t i) const;  // and what the i-th sees of those of the tree
-    std::vector<std::int64_t> seen_here(std::int64_t i) const;    // what it sees of the forward, itself the last
+    std::int64_t position(std::int64_t i) const;                  // of the i-th of them, for rotations
+    std::vector<std::int64_t> before() const;                     // earlier rows, seen by each of them
+    std::vector<std::int64_t> seen_before(std::int64_t i) const;  // and those of the tree seen by the i-th
+    std::vector<std::int64_t> seen_here(std::int64_t i) const;    // rows of the forward that it sees, itself the last
   };
   // The sequences may have changed since it began.
   Result<std::vector<Rows>> forward() const;
   // `parents`: of the nodes of token trees, sequence by sequence.
   Result<support::Unit> begin(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& lengths,
                               const std::vector<std::int64_t>* parents) const;
-  // Windows slide.
+  // Slides the windows.
   Result<support::Unit> end() const;
 
  private:
   Result<support::Unit> check_forward(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& lengths,
                                       const std::vector<std::int64_t>* parents) const;
   Result<support::Unit> check_tree(const Value& sequence, std::span<const std::int64_t> more) const;
-  std::vector<int> users() const;  // how many sequences have a page
+  std::vector<int> users() const;  // the number of sequences using each page
   Result<support::Unit> extend(const Value& sequence, std::int64_t more) const;
   Result<support::Unit> slide(const Value& sequence) const;
   void set(const Value& sequence, std::int64_t length, std::vector<std::int64_t> pages) const;
@@ -135,7 +135,7 @@ class PagedCache {
 
 inline constexpr std::string_view kPagedKind = "paged cache of keys and values";
 
-// The first argument.
+// The paged cache that is the first argument.
 Result<PagedCache> cache_of(const Args& a);
 
 }  // namespace rldb::runtime::kv

@@ -1,4 +1,4 @@
-// The creation of a paged cache from what TVM's constructor takes.
+// The creation of a paged cache from the arguments of TVM's constructor.
 #include <algorithm>
 #include <cstring>
 
@@ -97,7 +97,7 @@ Result<std::vector<std::int64_t>> numbers_of(const Args& a) {
   return n;
 }
 
-// A latent row is a key whose first elements are the value too.
+// A latent row is a key whose first elements are also the value.
 Result<support::Unit> check_latent(const std::vector<std::int64_t>& kinds, const std::vector<std::int64_t>& n) {
   if (std::count(kinds.begin(), kinds.end(), std::int64_t(AttentionKind::Latent)) == 0) return support::Unit{};
   if (n[std::size_t(Number::KvHeads)] == 1 && n[std::size_t(Number::ValueDim)] <= n[std::size_t(Number::KeyDim)])

@@ -1,4 +1,4 @@
-// The state of recurrent layers (vm.builtin.rnn_state_*). The functions that a model hands over to read and write it
+// The state of recurrent layers (vm.builtin.rnn_state_*). The functions that a model passes for reading and writing it
 // are for a GPU; here its memory is copied.
 #include "runtime/kv/rnn_state.h"
 
@@ -20,7 +20,7 @@ namespace rnn {
 // layer 0, then those of layer 1, ...
 enum Field : std::size_t { Kind, Sizes, Initial, Memory, Sequences, Forward, FieldCount };
 enum Size : std::size_t { Layers, MostSequences, History, SizeCount };
-// A sequence is a shape of these.
+// A sequence is a shape of these values.
 enum Info : std::size_t { Id, Length, Slot, Step, Past, InfoCount };
 }  // namespace rnn
 
@@ -198,7 +198,7 @@ Result<std::vector<Value*>> RnnState::forward() const {
   return out;
 }
 
-// A forward of several steps leaves no past: what was between them is not kept.
+// A forward of several steps leaves no past: the states in between are not kept.
 Result<support::Unit> RnnState::end() const {
   RLDB_TRY(const std::vector<Value*> sequences, forward());
   const Ints lengths = tuple_->fields[rnn::Forward].as_tuple().fields[1].as_shape();

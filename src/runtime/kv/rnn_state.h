@@ -1,9 +1,9 @@
-// The state of recurrent layers: for each sequence, layer and state a tensor, with the last ones before it, so that
-// steps can be taken back. Room-private.
+// The state of recurrent layers: for each sequence, layer and state a tensor, with its predecessors, so that
+// steps can be undone. Room-private.
 //
-// As a paged cache it is a tuple of plain values: the sizes, what states begin as, the memory, the sequences, and the
+// Like a paged cache it is a tuple of plain values: the sizes, the initial states, the memory, the sequences, and the
 // forward in progress. The memory of a state of a layer is (sequences, history, shape of the state); a forward writes
-// the next place of the history, and its end makes that the current one.
+// the next place in the history, and its end makes that the current one.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace rldb::runtime::kv {
 class RnnState {
  public:
   explicit RnnState(Tuple& tuple) : tuple_(&tuple) {}
-  // Null: the value is no such state. A program may make a tuple that looks like one.
+  // Null: the value is not such a state. A program may make a tuple that looks like one.
   static std::optional<RnnState> of(const Value& v);
 
   void clear() const;
@@ -29,7 +29,7 @@ class RnnState {
                               const std::vector<std::int64_t>* parents) const;
   Result<support::Unit> end() const;
 
-  // States of the sequences of the forward, one behind the other; `out` and `in` are (sequences, shape of the state).
+  // States of the sequences of the forward, one after another; `out` and `in` are (sequences, shape of the state).
   Result<support::Unit> get(std::int64_t layer, std::int64_t state, Tensor& out) const;
   Result<support::Unit> put(std::int64_t layer, std::int64_t state, const Tensor& in) const;
   Result<Value> current(std::int64_t layer, std::int64_t state, std::int64_t id) const;

@@ -1,4 +1,4 @@
-// The cache of keys and values: rows appended to memory that is reserved. Its state is plain values, so that a machine
+// The key-value cache: rows appended to reserved memory. Its state is plain values, so that a machine
 // can copy it and go back.
 #include <fmt/format.h>
 

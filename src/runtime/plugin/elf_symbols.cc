@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "__tvm_ffi_";
 
-// Copies a record out of the file (which has no alignment), or says that it is not there.
+// Copies a record out of the file (which has no alignment), or reports that it is not there.
 template <class T>
 bool read_at(std::string_view bytes, std::uint64_t at, T& out) {
   if (at > bytes.size() || sizeof(T) > bytes.size() - at) return false;
@@ -32,7 +32,7 @@ bool read_section(std::string_view elf, const Elf64_Ehdr& header, std::uint64_t 
          read_at(elf, header.e_shoff + index * sizeof(Elf64_Shdr), out);
 }
 
-// The name of an exported function that is ours, or empty.
+// The name of an exported function of ours, or empty.
 std::string plugin_name(const Elf64_Sym& symbol, std::string_view strings) {
   const int binding = ELF64_ST_BIND(symbol.st_info);
   const bool exported = symbol.st_shndx != SHN_UNDEF && (binding == STB_GLOBAL || binding == STB_WEAK);

@@ -23,7 +23,7 @@ void put_dtype(WireWriter& out, DType t) {
 DType get_dtype(WireReader& in) {
   const std::uint64_t v = in.word();
   const DType t{TypeCode(v & 0xff), std::uint8_t(v >> 8), std::int16_t(std::uint16_t(v >> 16))};
-  // Void is what a function returns that sets a dtype of zeros; every other known dtype reads back as itself.
+  // A function returns void if it sets a dtype of zeros; every other known dtype reads back as itself.
   if (v >> 32 == 0 && (t.is_void() || (t.lanes != 0 && parse_dtype(to_string(t)) == t))) return t;
   in.fail();
   return DType::Void();
@@ -38,7 +38,7 @@ void put_tensor(WireWriter& out, const Tensor& t, const SharedRanges& ranges) {
   for (const std::int64_t d : t.shape()) out.word(std::uint64_t(d));
 }
 
-// False: a kind that does not cross.
+// False: a kind that cannot be sent.
 bool put_value(WireWriter& out, const Value& v, const SharedRanges* ranges) {
   out.word(std::uint64_t(v.kind()));
   switch (v.kind()) {
@@ -165,7 +165,7 @@ void serve(const std::string& path, const std::vector<std::string>& names, Share
   std::string request;
   while (channel.receive(word, request, nullptr) == Channel::Got::Message && word == Word::Call) {
     auto result = serve_call(**library, request, memory);
-    std::fflush(nullptr);  // what the plugin printed is before what follows
+    std::fflush(nullptr);  // the plugin's output comes before any later output
     if (!result.ok()) {
       send_error(channel, result.error());
       continue;
@@ -196,7 +196,7 @@ Result<support::Unit> PluginGuard::load(const Isolation& isolation) {
 Result<std::string> PluginGuard::ask(const Isolation& isolation, std::size_t index, std::string_view request) {
   RLDB_TRY_VOID(load(isolation));
   if (!guard_->channel().send(Word::Call, request)) {
-    // It died between two calls: this one has not begun, so a new guard may have it.
+    // It died between two calls: this one has not begun, so it may go to a new guard.
     guard_.reset();
     RLDB_TRY_VOID(load(isolation));
     if (!guard_->channel().send(Word::Call, request))
@@ -218,7 +218,7 @@ Result<Value> PluginGuard::call(const Isolation& isolation, std::size_t index, P
   request.word(args.size());
   for (std::size_t i = 0; i < args.size(); ++i)
     if (!put_value(request, args[i], &ranges)) return cannot_pass(names_[index], i, args[i]);
-  // The guard is there first: it finds the memory at its size.
+  // The guard exists first: it finds the memory at its size.
   RLDB_TRY_VOID(load(isolation));
   RLDB_TRY(std::byte* const shared, memory_->map(ranges.bytes()));
   ranges.copy_to(shared);

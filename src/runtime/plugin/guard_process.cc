@@ -26,7 +26,7 @@ namespace {
 
 // Texts and descriptions of arguments; tensors go through shared memory.
 constexpr std::uint64_t kMaxMessage = std::uint64_t(64) << 20;
-constexpr int kLookMilliseconds = 20;  // between two looks at the interrupt flag
+constexpr int kLookMilliseconds = 20;  // between two checks of the interrupt flag
 
 bool g_in_guard = false;
 
@@ -46,7 +46,7 @@ void close_others(std::vector<int> keep) {
   ::close_range(first, ~0U, 0);
 }
 
-// What a fork must not do in the name of the session.
+// Disables things that a fork must not do in the name of the session.
 void become_guard(pid_t parent, const std::vector<int>& keep) {
   g_in_guard = true;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,7 +55,7 @@ void become_guard(pid_t parent, const std::vector<int>& keep) {
   ::on_exit(leave, nullptr);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGPIPE})
     ::signal(signal, SIG_DFL);
-  ::signal(SIGINT, SIG_IGN);  // ^C is the session's to hear
+  ::signal(SIGINT, SIG_IGN);  // ^C is for the session
   support::clear_cancel();
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -91,7 +91,7 @@ std::string_view signal_words(int signal) {
       return "it aborted";
     case SIGKILL:
       return "it was killed";
-    default:  // any other number that the system has
+    default:  // any other number that the system defines
       return "";
   }
 }
@@ -175,7 +175,7 @@ Channel::Got Channel::receive(Word& word, std::string& payload, const std::atomi
 Result<std::unique_ptr<GuardProcess>> GuardProcess::start(const Body& body, std::vector<int> keep) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return support::Failure(system_error("socket"));
-  std::fflush(nullptr);  // or both would write what is in the buffers
+  std::fflush(nullptr);  // or both would write the buffers' contents
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
@@ -199,7 +199,7 @@ Result<std::unique_ptr<GuardProcess>> GuardProcess::start(const Body& body, std:
 
 std::string GuardProcess::end() {
   if (pid_ < 0) return "has ended";
-  // Dead already, or to be killed: a guard that still lives has been told to go, or hangs.
+  // Dead already, or to be killed: a guard that is still alive has been told to exit, or hangs.
   int status = 0;
   pid_t ended = 0;
   for (int look = 0; look < 10 && ended == 0; ++look) {

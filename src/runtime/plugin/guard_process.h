@@ -15,7 +15,7 @@
 namespace rldb::runtime {
 
 enum class Word : std::uint8_t {
-  Call,    // to the guard: what to do
+  Call,    // to the guard: the request
   Output,  // from the guard: text that the program prints
   Done,    // from the guard: the result
   Failed,  // from the guard: an Error
@@ -31,7 +31,7 @@ class Channel {
 
   bool send(Word word, std::string_view payload);
   enum class Got : std::uint8_t { Message, End, Interrupted };
-  // Waits; gives up when `interrupt` is set. A message that no correct peer sends counts as the end.
+  // Waits; aborts when `interrupt` is set. A message that no correct peer sends counts as the end.
   Got receive(Word& word, std::string& payload, const std::atomic<bool>* interrupt);
   int fd() const { return fd_; }
 
@@ -40,21 +40,21 @@ class Channel {
   int fd_;
 };
 
-// Bytes at the same place of two processes. The owner makes it before the fork.
+// Bytes at the same place in two processes. The owner creates it before the fork.
 class SharedMemory {
  public:
   static Result<std::unique_ptr<SharedMemory>> create();
   ~SharedMemory();
   // The first `bytes` of it, mapped until the next map or unmap. This process grows it; a guard finds it large enough.
   Result<std::byte*> map(std::size_t bytes);
-  // Gives the memory back to the system.
+  // Returns the memory to the system.
   void unmap();
   int fd() const { return fd_; }
 
  private:
   SharedMemory(int fd, int owner) : fd_(fd), owner_(owner) {}
   int fd_;
-  int owner_;  // pid of the process that made it
+  int owner_;  // pid of the process that created it
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
@@ -62,13 +62,13 @@ class SharedMemory {
 class GuardProcess {
  public:
   using Body = std::function<void(Channel&)>;
-  // Runs `body` in the guard, which ends with it. `keep`: descriptors that a guard with a long life keeps; those that
-  // it would hold open for others (locks, pipes) are closed. Empty: a short life, nothing is closed.
+  // Runs `body` in the guard, which ends with it. `keep`: descriptors that a long-lived guard keeps; those that
+  // it would hold open for others (locks, pipes) are closed. Empty: a short-lived guard, nothing is closed.
   static Result<std::unique_ptr<GuardProcess>> start(const Body& body, std::vector<int> keep = {});
   ~GuardProcess();  // ends it
 
   Channel& channel() { return *channel_; }
-  // Ends it if it has not ended, and says how it came to an end, e.g. "crashed with SIGSEGV (...)".
+  // Ends it if it has not ended, and tells how it ended, e.g. "crashed with SIGSEGV (...)".
   std::string end();
 
  private:
@@ -79,7 +79,7 @@ class GuardProcess {
 
 bool in_guard_process();
 
-// Passes the guard's output on until its answer is there. An error that the guard reports, its death (which names
+// Passes the guard's output on until its answer arrives. An error that the guard reports, its death (which names
 // `what`) and ^C are Errors; after the latter two the guard has ended.
 Result<std::string> await_answer(std::unique_ptr<GuardProcess>& guard, const Isolation& isolation,
                                  std::string_view what);
@@ -97,7 +97,7 @@ class OutputRelay : public Output {
   Channel& channel_;
 };
 
-// The storage that a call's arguments lie in: one range a storage, so that aliases stay aliases.
+// The storages of a call's arguments: one range per storage, so that aliases stay aliases.
 class SharedRanges {
  public:
   struct Range {

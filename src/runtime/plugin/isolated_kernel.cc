@@ -1,4 +1,4 @@
-// A kernel in a guard process: forked for the call, so that arguments and code are there as they are here.
+// A kernel in a guard process: forked for the call, so that arguments and code are at the same addresses there.
 #include <fmt/format.h>
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace rldb::runtime {
 
 namespace {
 
-// What a kernel returns is a scalar or nothing.
+// A kernel returns a scalar or nothing.
 std::string scalar_bytes(const Value& v) {
   WireWriter out;
   out.word(std::uint64_t(v.kind()));
@@ -42,7 +42,7 @@ class IsolatedKernel : public Kernel {
     try {
       inner_->prepare();  // or every fork would compile it again
     } catch (const support::Cancelled&) {
-      // For a run, being cancelled is a stop.
+      // For a run, cancellation is a stop.
       return fail(ErrorKind::Interrupted, fmt::format("interrupted while kernel `{}` was compiled", signature().name));
     }
     const SharedRanges ranges(args);

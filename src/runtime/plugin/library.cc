@@ -1,4 +1,4 @@
-// The C ABI of plugins: values to TVMFFIAny and back, and the library that is called.
+// The C ABI of plugins: values to TVMFFIAny and back, and the called library.
 #include "runtime/plugin/library.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ namespace rldb::runtime {
 
 namespace {
 
-// As TVM's runtime has it: the error of a failed call waits in thread-local state.
+// As in TVM's runtime: the error of a failed call waits in thread-local state.
 thread_local std::optional<std::string> t_raised;
 
 void set_raised(const char* kind, std::string message) {
@@ -97,7 +97,7 @@ class CallFrame {
     to.device = {1, 0};
     to.ndim = tensor.ndim();
     to.dtype = data_type(tensor.dtype());
-    // The ABI's struct is not const; a plugin has no business writing there.
+    // The ABI's struct is not const; a plugin must not write to it.
     to.shape = const_cast<std::int64_t*>(tensor.shape().data());
     to.strides = strides.data();
     to.byte_offset = 0;

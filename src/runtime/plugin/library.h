@@ -29,7 +29,7 @@ class PluginLibrary {
   std::vector<Entry> functions_;
 };
 
-// What both ways of calling say of a value that the ABI has no form for.
+// The error of both ways of calling for a value that the ABI cannot represent.
 support::Failure<Error> cannot_pass(std::string_view name, std::size_t argument, const Value& value);
 
 }  // namespace rldb::runtime

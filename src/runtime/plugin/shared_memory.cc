@@ -26,7 +26,7 @@ support::Failure<Error> no_memory(std::string_view what) {
 Result<std::unique_ptr<SharedMemory>> SharedMemory::create() {
   const int fd = ::memfd_create("rldb-guard", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return no_memory(std::strerror(errno));
-  // A guard that has lost its way cannot take mapped bytes away from this process.
+  // A guard that has gone wrong cannot take mapped bytes away from this process.
   ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
   return std::unique_ptr<SharedMemory>(new SharedMemory(fd, ::getpid()));
 }
@@ -107,7 +107,7 @@ void SharedRanges::copy_from(const std::byte* shared) const {
   for (const Range& r : ranges_) {
     std::byte* to = r.storage->data() + r.begin;
     const std::size_t bytes = r.end - r.begin;
-    // Most arguments are inputs, which stay as they are.
+    // Most arguments are inputs, which stay unchanged.
     if (bytes > 0 && std::memcmp(to, shared + r.at, bytes) != 0) std::memcpy(to, shared + r.at, bytes);
   }
 }

@@ -37,7 +37,7 @@ class WireReader {
     const std::uint64_t n = word();
     return take(n) ? bytes_.substr(at_ - n, n) : std::string_view();
   }
-  // A count of things of at least one word each.
+  // A count of items of at least one word each.
   std::uint64_t count() {
     const std::uint64_t n = word();
     if (n > (bytes_.size() - at_) / 8) good_ = false;

@@ -20,9 +20,9 @@ namespace rldb::runtime {
 namespace {
 
 constexpr int kMaxDepth = 64;     // of nested tuples; deeper ones are shown as `...`
-constexpr int kMaxFields = 1000;  // of all tuples of a value; `...` stands for the rest
+constexpr int kMaxFields = 1000;  // of all tuples of a value; `...` replaces the rest
 
-// A number split at the point: "-12" "5" and for scientific form "+10".
+// A number split at the point: "-12" "5", with "+10" in scientific form.
 struct Digits {
   std::string whole;
   std::string fraction;
@@ -121,14 +121,14 @@ class ElementFormat {
   const Tensor& tensor_;
   DType type_;
   int precision_;
-  std::size_t width_ = 0;  // of everything but floats
+  std::size_t width_ = 0;  // of everything except floats
   bool scientific_ = false;
   std::size_t left_ = 0;
   std::size_t right_ = 0;
   std::size_t exponent_ = 0;
 };
 
-// Writes the brackets, breaks lines, and leaves out the middle of long axes.
+// Writes the brackets, breaks lines, and omits the middle of long axes.
 class TensorText {
  public:
   TensorText(const Tensor& tensor, const FormatOptions& options)
@@ -149,7 +149,7 @@ class TensorText {
   }
 
  private:
-  // The indices along an axis that are shown; -1 stands for the gap.
+  // The indices along an axis that are shown; -1 is the gap.
   std::vector<std::int64_t> shown_along(std::size_t axis) const {
     const std::int64_t n = shape_[axis];
     const std::int64_t edge = options_.edge_items;
@@ -214,7 +214,7 @@ class TensorText {
   const FormatOptions& options_;
   bool summary_;
   std::vector<std::int64_t> strides_;
-  std::vector<ElementFormat> format_;  // one; a vector only because it is made late
+  std::vector<ElementFormat> format_;  // one; a vector only for late construction
 };
 
 std::string quoted(const std::string& text) {

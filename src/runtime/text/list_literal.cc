@@ -8,7 +8,7 @@ namespace rldb::runtime {
 
 namespace {
 
-// The elements in order, and the shape that the brackets say. Flat: no recursion.
+// The elements in order, and the shape given by the brackets. Flat: no recursion.
 class ListReader {
  public:
   explicit ListReader(std::string_view text) : text_(text) {}
@@ -90,7 +90,7 @@ class ListReader {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::vector<std::int64_t> open_;   // items so far of each list that is open
+  std::vector<std::int64_t> open_;   // number of items so far in each open list
   std::vector<std::int64_t> shape_;  // by depth; -1 until the first list of that depth is closed
   std::vector<std::string_view> elements_;
   std::size_t leaf_depth_ = 0;  // how many brackets are around an element; 0 until known

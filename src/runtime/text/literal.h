@@ -31,7 +31,7 @@ bool parse_all(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// Writes one element; an error when the text is no value of the type.
+// Writes one element; an error when the text is not a value of the type.
 Result<support::Unit> store_element(std::string_view text, DType t, void* to);
 
 }  // namespace rldb::runtime

@@ -8,7 +8,7 @@
 
 namespace rldb::runtime {
 
-// Finite values only. "12.", "0.1": digits, a point, at most `precision` digits behind it, no trailing zeros.
+// Finite values only. "12.", "0.1": digits, a point, at most `precision` digits after it, no trailing zeros.
 std::string shortest_fixed(double v, DType t, int precision);
 // "1.5e+10": at least two exponent digits.
 std::string shortest_scientific(double v, DType t, int precision);

@@ -76,7 +76,7 @@ Result<TypeText> parse_type(std::string_view text) {
 }
 
 Result<Value> from_list(const TypeText& type, std::string_view list) {
-  // The elements are counted before memory is asked for: `99999999999xf32=1` is a short text.
+  // The elements are counted before memory is allocated: `99999999999xf32=1` is a short text.
   std::int64_t given = 1;
   for (const char c : list) given += c == ',';
   std::int64_t wanted = 1;
@@ -101,7 +101,7 @@ Result<Value> from_list(const TypeText& type, std::string_view list) {
   return Value(std::move(tensor));
 }
 
-// "2x2xf32=[[1, 2], [3, 4]]": the brackets must say the same shape.
+// "2x2xf32=[[1, 2], [3, 4]]": the brackets must have the same shape.
 Result<Value> from_nested_list(const TypeText& type, std::string_view list) {
   RLDB_TRY(Value value, parse_list(list, type.dtype));
   if (value.as_tensor().shape() == type.shape) return value;
@@ -289,7 +289,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// A number in [-1, 1) that the format holds exactly, so that no rounding can reach 1.
+// A number in [-1, 1) that the format represents exactly, so that no rounding can reach 1.
 double draw_float(Random& random, int mantissa_bits) {
   const int bits = mantissa_bits + 1;
   const auto k = static_cast<double>(random.next() >> (64 - bits));
@@ -299,7 +299,7 @@ double draw_float(Random& random, int mantissa_bits) {
 }  // namespace
 
 Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::uint64_t seed) {
-  // Float8E8M0FNU has neither zero nor negative numbers, so nothing of it is uniform in [-1, 1).
+  // Float8E8M0FNU has neither zero nor negative numbers, so none of its values are uniform in [-1, 1).
   if (!dtype.is_scalar() || dtype.code == TypeCode::Handle || dtype.code == TypeCode::Float8E8M0FNU) {
     return fail(ErrorKind::Unsupported, fmt::format("random values of `{}`", to_string(dtype)));
   }
@@ -327,7 +327,7 @@ Result<Value> reinterpret_as(const Value& value, DType dtype) {
   }
   const Tensor& tensor = value.as_tensor();
   if (tensor.dtype() == dtype) return value;
-  // Only the stand-ins that file formats use for floats they do not know.
+  // Only the stand-ins that file formats use for floats unknown to them.
   const bool stand_in = tensor.dtype().is_uint() && tensor.dtype().is_scalar();
   if (!stand_in || !dtype.is_float() || tensor.dtype().bytes() != dtype.bytes()) {
     return bad_literal(fmt::format("expected a tensor of `{}`, got {}", to_string(dtype), describe(value)));
@@ -339,7 +339,7 @@ Result<Value> reinterpret_as(const Value& value, DType dtype) {
 Result<Value> load_tensor(std::string_view path_and_member) {
   std::string path(path_and_member);
   std::string member;
-  // The member is what follows the extension's colon: a path may hold colons of its own.
+  // The member follows the extension's colon: a path may contain colons of its own.
   for (const std::string_view extension : {".npz:", ".safetensors:"}) {
     const std::size_t at = path.rfind(extension);
     if (at == std::string::npos) continue;

@@ -1,4 +1,4 @@
-// Deep comparison with tolerance; the answer is a sentence that says where, what, and how much.
+// Deep comparison with tolerance; the answer is a sentence that tells where, what, and how much.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string index_text(std::int64_t flat, const std::vector<std::int64_t>& shape
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-// What is known about the elements that differ.
+// Facts about the elements that differ.
 struct Census {
   std::int64_t differing = 0;
   std::int64_t first = -1;
@@ -74,7 +74,7 @@ Census count_floats(const Tensor& actual, const Tensor& expected, const Toleranc
 }
 
 // Integers and booleans are compared as words: an int64 does not fit into a double. The tolerance
-// holds for them too when it is one or more, as NumPy's allclose has it.
+// applies to them too if it is at least one, as in NumPy's allclose.
 Census count_integers(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   Census census;
   const DType t = actual.dtype();
@@ -121,7 +121,7 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
                                    census.max_absolute, census.max_relative, tolerance.atol, tolerance.rtol));
 }
 
-// Tuples that were found to agree: one that is in many places is compared once.
+// Tuples that were found to agree: one that occurs in many places is compared once.
 using Agreed = std::set<std::pair<const Object*, const Object*>>;
 
 std::string compare_at(const Value& actual, const Value& expected, const Tolerance& tolerance, const std::string& path,
@@ -166,7 +166,7 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
     case ValueKind::Function:
     case ValueKind::Storage:
     case ValueKind::Object:
-      // Opaque: the same one or not.
+      // Opaque: equal only if identical.
       same = actual.object() == expected.object();
       break;
   }

@@ -1,4 +1,4 @@
-// tvm.contrib.sort: one order of indices a row, from which values and indices are read.
+// tvm.contrib.sort: one order of indices per row, from which values and indices are read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ bool before(T a, T b) {
   return a < b;
 }
 
-// Puts `order`, indices into the row at `base`, in order.
+// Sorts `order`, indices into the row at `base`.
 using OrderRow = void (*)(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend,
                           std::span<std::int64_t> order, Watch& watch);
 

@@ -1,4 +1,4 @@
-// CUDA graphs on a CPU: nothing is captured, and each call is made when it is asked for.
+// CUDA graphs on a CPU: nothing is captured, and each call is made when requested.
 #include <fmt/format.h>
 
 #include "rldb/runtime/contrib.h"
@@ -7,7 +7,7 @@ namespace rldb::runtime {
 
 namespace {
 
-// The machine hands itself over as the first argument, which reads as null.
+// The machine passes itself as the first argument, which reads as null.
 PackedArgs without_machine(PackedArgs args) { return !args.empty() && args[0].is_null() ? args.subspan(1) : args; }
 
 Result<Value> call(const Value& callee, std::vector<Value> args) {

@@ -1,4 +1,4 @@
-// Collectives of the workers of a program. One worker alone has what it brings.
+// Collectives of the workers of a program. A single worker gets its own operand.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ enum class Reduction : std::int64_t { Sum, Prod, Min, Max, Avg };
 
 std::size_t options_of(Collective what) { return what == Collective::Allreduce ? 2 : 1; }
 
-// The tensor that is filled is the last argument; a gathering one is for worker 0 alone.
+// The output tensor is the last argument; that of a gathering collective is for worker 0 alone.
 Result<support::Unit> check_arguments(Collective what, PackedArgs args, std::size_t id) {
   if (what == Collective::Gather && id != 0 && args.size() == 3 && args.front().is(ValueKind::Tensor) &&
       args.back().is_null())
@@ -38,7 +38,7 @@ support::Failure<Error> wrong_count(PackedArgs args, std::size_t workers) {
                                                     describe(args.front()), describe(args.back())));
 }
 
-// What workers bring is of one shape and dtype.
+// The workers' operands have the same shape and dtype.
 Result<support::Unit> check_inputs(std::span<const Value> inputs, const Value& own) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool same = inputs[i].is(ValueKind::Tensor) && inputs[i].as_tensor().dtype() == own.as_tensor().dtype() &&
@@ -141,7 +141,7 @@ Result<support::Unit> gather(std::span<const Value> inputs, std::size_t id, Pack
   return id == 0 ? allgather(inputs, args) : check_inputs(inputs, args[0]);
 }
 
-// args: what is filled[, a number]
+// args: the output[, a number]
 Result<support::Unit> receive(std::span<const Value> inputs, PackedArgs args) {
   Tensor& to = args[0].as_tensor();
   const Tensor& from = inputs[0].as_tensor();
@@ -223,7 +223,7 @@ Result<Value> run_collective(Collective what, std::span<const Value> inputs, std
 
 Result<Value> disco_worker_id(PackedArgs) { return Value::of_shape({g_workers ? g_workers->id() : 0}); }
 Result<Value> disco_allreduce(PackedArgs args) { return meet(Collective::Allreduce, args); }
-// TVM's own kernel for a sum over devices that share memory: its strategy is how, not what.
+// TVM's own kernel for a sum over devices that share memory: its strategy affects the method, not the result.
 Result<Value> disco_custom_allreduce(PackedArgs args) {
   if (args.size() != 3) return fail(ErrorKind::ArgumentCount, "expected a tensor, a strategy and the result");
   const Value sum[] = {args[0], Value::of_shape({std::int64_t(Reduction::Sum)}), Value::of_bool(true), args[2]};

@@ -19,7 +19,7 @@ struct NamedType {
   std::uint8_t bits;
 };
 
-// Names that are a whole type. Where one is a prefix of another, the longer comes first.
+// Names of whole types. Where one is a prefix of another, the longer comes first.
 constexpr std::array kNamed = std::to_array<NamedType>({
     {"bool", TypeCode::Bool, 8},
     {"handle", TypeCode::Handle, 64},

@@ -1,4 +1,4 @@
-// The two failures that builtins and packed functions give for their arguments.
+// The two errors that builtins and packed functions report about their arguments.
 #pragma once
 
 #include <string>

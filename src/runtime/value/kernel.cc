@@ -1,4 +1,4 @@
-// What a kernel's caller checks: dims against the signature, dim expressions, dtypes, aliasing.
+// The checks of a kernel's caller: dims against the signature, dim expressions, dtypes, aliasing.
 #include "rldb/runtime/kernel.h"
 
 #include <fmt/format.h>
@@ -103,7 +103,7 @@ Trouble apply(Code code, std::int64_t a, std::int64_t b, std::int64_t& out) {
   return overflow ? Trouble::Overflow : Trouble::None;
 }
 
-// A value stack that stays off the heap for every expression people write.
+// A value stack that stays off the heap for all realistic expressions.
 class Stack {
  public:
   void push(std::int64_t v) {
@@ -163,9 +163,9 @@ std::size_t operand_count(Code code) {
 
 // --- binding --------------------------------------------------------------------------------------
 
-// Binds a call's arguments to a signature. This is on the path of every kernel call: the good path
-// only compares words and returns bools; an Error is made, and everything that its message needs (who
-// bound a variable) is found again, when there is something to say.
+// Binds a call's arguments to a signature. This is on the path of every kernel call: the success path
+// only compares words and returns bools; an Error is created, and everything that its message needs (the
+// binder of a variable) is determined again, only when there is something to report.
 class Binder {
  public:
   Binder(const KernelSignature& signature, PackedArgs args, std::vector<std::int64_t>& variables)
@@ -449,7 +449,7 @@ Value result_of(const KernelSignature& signature, const KernelFault& done) {
 }
 
 Result<Value> call_kernel(Kernel& kernel, PackedArgs args) {
-  // One allocation a thread instead of one a call; taken out while in use, so a kernel that calls
+  // One allocation per thread instead of one per call; taken out while in use, so a kernel that calls
   // back (T.call_packed) finds an empty one and not ours.
   thread_local std::vector<std::int64_t> spare;
   std::vector<std::int64_t> variables = std::exchange(spare, {});

@@ -13,7 +13,7 @@ namespace {
 
 class StdoutOutput : public Output {
  public:
-  // Flushed: what a program printed must be on the screen before the stop that follows it.
+  // Flushed: a program's output must be on the screen before the stop that follows it.
   void write(std::string_view text) override {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);

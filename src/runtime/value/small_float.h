@@ -1,6 +1,6 @@
 // Small floats: every binary format below float64, by one table and one algorithm.
 //
-// A format is sign, exponent, mantissa, with one of four conventions for what the top encodings mean. Encoding rounds
+// A format is sign, exponent, mantissa, with one of these conventions for the top encodings. Encoding rounds
 // to nearest even directly from a double (no double rounding). Used by dtype.cc and the literal generator.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The packed functions that RFC 0089's programs and TVM's test programs call. To add one: write a function of type
 // `Result<Value>(PackedArgs)`, and give it a row in register_test_functions with its argument count. In
 // `R.call_packed` and `R.call_pure_packed` the result is the returned value; in `R.call_dps_packed` the arguments are
-// the inputs and then the outputs, which the function fills, and the returned value is not looked at.
+// the inputs and then the outputs, which the function fills, and the returned value is ignored.
 // (`vm.builtin.*` are the machine's: bytecode/builtin.def.)
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ Result<Pair> broadcast_pair(PackedArgs args) {
   return Pair{a, b, std::move(shape)};
 }
 
-// The element of `t` that belongs to element `flat` of the broadcast shape.
+// The element of `t` that corresponds to element `flat` of the broadcast shape.
 const std::byte* element_at(const Tensor& t, const std::vector<std::int64_t>& shape, std::int64_t flat) {
   std::int64_t offset = 0;
   std::int64_t stride = 1;
@@ -132,7 +132,7 @@ Result<Value> subtract_one(PackedArgs args) {
   return Value(std::move(out));
 }
 
-// A 0-d bool tensor: are all elements zero?
+// A 0-d bool tensor: whether all elements are zero.
 Result<Value> equal_zero(PackedArgs args) {
   RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
   RLDB_TRY(auto out, Tensor::empty({}, DType::Bool()));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxRank = 64;
 
-// Of tensors alone; support's limit holds beside it.
+// For tensors alone; support's limit applies as well.
 std::size_t g_limit = ~std::size_t(0);
 
 // The one counter of the process: kernels of a parallel JIT may allocate workspace from threads.
@@ -107,7 +107,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
                 fmt::format("a tensor of {} bytes does not fit: the limit on all memory is {} bytes (`--max-memory`)",
                             bytes, memory_limit()));
   }
-  // Zeroed, so that a program that reads what nobody wrote gives the same answer each time: replay depends on it.
+  // Zeroed, so that a program that reads unwritten elements gives the same answer each time: replay depends on it.
   // calloc has zero pages for large blocks already. The block's own address is before the aligned data.
   const bool guarded = guarded_storage();
   auto* block = guarded ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
@@ -180,7 +180,7 @@ Result<Ref<Tensor>> Tensor::view(Ref<Storage> storage, std::size_t byte_offset, 
                             "not fit into a storage of {} bytes",
                             dims_text(shape), to_string(dtype), bytes, byte_offset, storage->size()));
   }
-  storage->most_ = 0;  // a tensor lies over it now
+  storage->most_ = 0;  // a tensor uses it now
   return support::make_ref<Tensor>(std::move(storage), byte_offset, std::move(shape), dtype);
 }
 
@@ -242,7 +242,7 @@ namespace {
 // Values are trees of user data; a tuple nested deeper than this is refused, not recursed into.
 constexpr int kMaxDepth = 200;
 
-// What was copied: a tuple that is in several places is one tuple in the copy too.
+// The copies made so far: a tuple that occurs in several places is one tuple in the copy too.
 using Copies = std::unordered_map<const Object*, Value>;
 
 Result<Value> copy_at(const Value& v, int depth, Copies& copies) {

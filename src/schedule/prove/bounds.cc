@@ -1,4 +1,4 @@
-// Which loads and stores of a PrimFunc are surely in bounds: an abstract run over polynomials.
+// Which loads and stores of a PrimFunc are certainly in bounds: an abstract run over polynomials.
 #include "rldb/schedule/bounds.h"
 
 #include "rldb/ir/comparison.h"
@@ -18,7 +18,7 @@ using ir::DType;
 namespace {
 
 constexpr int kMaxDepth = 1'500;
-// Literals beyond it are not reasoned about, so that sums of products of them stay far from 64 bits.
+// Larger literals are not reasoned about, so that sums of products of them stay far from 64 bits.
 constexpr std::int64_t kMaxLiteral = std::int64_t(1) << 40;
 
 struct Memory {
@@ -153,7 +153,7 @@ Poly Analysis::cast(const ir::CastExpr* e) {
   return unknown(to);
 }
 
-// All vectors of one statement with the same number of lanes are worked on lane by lane.
+// All vectors of one statement with the same number of lanes are processed lane by lane.
 Poly Analysis::ramp(const ir::Ramp* r) {
   const DType t = r->dtype();
   if (t.is_scalable() || r->base->dtype().lanes > 1 || r->stride->dtype().lanes > 1) return unknown(t.element());
@@ -238,7 +238,7 @@ void Analysis::assume(const ir::Expr* cond, bool holds, int depth) {
   const auto* b = as<ir::BinaryExpr>(cond);
   if (!b) return;
   if (ir::is_logic(b->op())) {
-    if ((b->kind == BinaryKind::And) != holds) return;  // one of the two, it is not known which
+    if ((b->kind == BinaryKind::And) != holds) return;  // one of the two, unknown which
     assume(b->a, holds, depth + 1);
     assume(b->b, holds, depth + 1);
   } else if (const auto op = ir::comparison_of(b)) {
@@ -279,7 +279,7 @@ void Analysis::bind(const ir::Var* v, const ir::Expr* e) {
   if (!made) it->second = it->second && same;
 }
 
-// Each side is computed only where it is wanted.
+// Each side is computed only where it is needed.
 void Analysis::either(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
   expr(cond);
   for (const bool holds : {true, false}) {
@@ -362,7 +362,7 @@ void Analysis::allocate(const ir::Buffer* b) {
   if (b->strides.empty() && !b->elem_offset) {
     for (const Poly& d : shapes_[b]) count = count * d;
   } else {
-    // It holds what its strides span (Lowering::storage_extents); that is simple only when all of it is constant.
+    // It holds the span of its strides (Lowering::storage_extents), which is simple only if all of it is constant.
     for (std::size_t i = 0; i < b->shape.size(); ++i) {
       const std::int64_t stride = i < b->strides.size() ? ir::const_int(b->strides[i]).value_or(-1) : -1;
       const std::int64_t extent = ir::const_int(b->shape[i]).value_or(-1);
@@ -402,14 +402,14 @@ void Analysis::parameters(const ir::PrimFunc* f) {
     }
     const ir::Buffer* b = p.buffer;
     std::vector<Poly>& shape = shapes_[b];
-    // Dimensions have been compared with the tensor's, so they are not negative.
+    // Dimensions were compared with the tensor's, so they are not negative.
     Poly bytes = width_of(b->dtype);
     for (const ir::Expr* d : b->shape) {
       shape.push_back(value(d));
       if (!shape.back().valid()) shape.back() = unknown(DType::Int(64));
       bytes = bytes * shape.back();
     }
-    // Strides have to be the compact ones (Lowering::bind_parameter_buffer).
+    // Strides must be the compact ones (Lowering::bind_parameter_buffer).
     for (const ir::Expr* s : b->strides)
       if (const auto* v = as<ir::Var>(s); v && !vars_.contains(v)) vars_[v] = Poly::of(prover_.make(true));
     const bool at_start = !b->elem_offset || ir::is_const(b->elem_offset, 0) ||

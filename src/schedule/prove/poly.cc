@@ -181,7 +181,7 @@ bool Prover::never_negative(const Poly& p) {
   return proved;
 }
 
-// Every part of the sum is >= 0.
+// Whether every part of the sum is >= 0.
 bool Prover::plainly(const Poly& p) const {
   for (const auto& [m, c] : p.terms()) {
     if (c < 0) return false;
@@ -191,7 +191,7 @@ bool Prover::plainly(const Poly& p) const {
   return true;
 }
 
-// Of an integer g * r + c it is the same to say that r + floor(c / g) >= 0.
+// For an integer, g * r + c >= 0 is equivalent to r + floor(c / g) >= 0.
 Poly Poly::tightened() const {
   std::int64_t g = 0, rest = 0;
   for (const auto& [m, c] : terms_) {
@@ -216,7 +216,7 @@ bool Prover::prove(const Poly& given, int depth) {
   const Symbol v = p.highest();
   const auto c = p.coefficient(v);
   if (!c) return false;
-  // The latest facts are the closest ones.
+  // The latest facts are the tightest ones.
   for (std::size_t i = known_[std::size_t(v)].facts.size(); i-- > 0;) {
     const Fact fact = known_[std::size_t(v)].facts[i];
     if (prove_with(p, *c, v, fact, depth)) return true;
@@ -226,7 +226,7 @@ bool Prover::prove(const Poly& given, int depth) {
   return false;
 }
 
-// Subtracts that multiple of the fact (c: the coefficient of v in p) that removes v.
+// Subtracts the multiple of the fact (c: the coefficient of v in p) that removes v.
 bool Prover::prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth) {
   const auto q = fact.poly.coefficient(v);
   if (!q) return false;

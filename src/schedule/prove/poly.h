@@ -1,8 +1,8 @@
 // Poly: polynomials with integer coefficients over numbered symbols, and proofs that one is never negative.
 //
-// A Prover knows facts: polynomials that are >= 0 for every value that the symbols can have. Each fact belongs to its
+// A Prover has facts: polynomials that are >= 0 for all values of the symbols. Each fact belongs to its
 // highest symbol, and a proof removes symbols from the highest to the lowest, by subtracting multiples of facts, until
-// a constant is left. So symbols have to be made in the order of their scopes: shape variables, then loops from the
+// a constant is left. So symbols must be created in the order of their scopes: shape variables, then loops from the
 // outermost to the innermost. Sound, not complete; every proof has a budget. User: bounds.cc.
 #pragma once
 
@@ -30,16 +30,16 @@ class Poly {
   Poly(std::int64_t constant);
   static Poly of(Symbol v);
   static Poly invalid();
-  // A result that does not fit (overflow, too many terms) is invalid; nothing is proved of it.
+  // A result that does not fit (overflow, too many terms) is invalid; nothing can be proved of it.
   bool valid() const { return valid_; }
   std::optional<std::int64_t> constant() const;
   Symbol highest() const;  // -1: none
   const std::vector<std::pair<Monomial, std::int64_t>>& terms() const { return terms_; }
-  // What v is multiplied by, when v is in no power above the first.
+  // The coefficient of v, if v occurs in no power above the first.
   std::optional<Poly> coefficient(Symbol v) const;
-  // A polynomial of integers that is never negative exactly when this one is, with coefficients as small as can be.
+  // A polynomial of integers that is never negative exactly when this one is, with the smallest possible coefficients.
   Poly tightened() const;
-  // With `by` in the place of v, which is in no power above the first.
+  // With `by` substituted for v, which occurs in no power above the first.
   Poly with(Symbol v, const Poly& by) const;
 
   friend Poly operator+(const Poly& a, const Poly& b);
@@ -56,14 +56,14 @@ class Poly {
 class Prover {
  public:
   Symbol make(bool non_negative = false);
-  // `p` >= 0. `sign` is given when the highest symbol's coefficient is a polynomial of that sign that is not zero.
+  // `p` >= 0. `sign` is given when the highest symbol's coefficient is a nonzero polynomial of that sign.
   void fact(const Poly& p, int sign = 0);
-  // The same, for as long as its highest symbol: `forget` leaves it. That symbol has no other facts yet.
+  // The same, for the lifetime of its highest symbol: `forget` leaves it. That symbol has no other facts yet.
   void always(const Poly& p, int sign = 0);
   // v is one of the two.
   void either(Symbol v, const Poly& a, const Poly& b);
   std::size_t mark() const { return log_.size(); }
-  void forget(std::size_t mark);  // facts since then
+  void forget(std::size_t mark);  // those since then
 
   bool never_negative(const Poly& p);
   // floor(a / b) and the remainder, where `b` is known not to be zero whenever they are computed. Invalid when b may

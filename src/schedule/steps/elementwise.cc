@@ -24,7 +24,7 @@ struct Elementwise {
   std::vector<const ir::Buffer*> flat;  // indexed by the axes in order
 };
 
-// The loops and the axes that they are; without a block the axes are the loops' variables.
+// The loops and their axes; without a block the axes are the loops' variables.
 bool match_axes(const ir::ForStmt* loop, Elementwise& e) {
   const auto nest = match_nest(loop);
   if (!nest) return false;
@@ -73,7 +73,7 @@ class Matcher {
     return std::find(e_.axes.begin(), e_.axes.end(), v) != e_.axes.end() ||
            std::any_of(e_.loops.begin(), e_.loops.end(), [&](const ir::ForStmt* l) { return l->var == v; });
   }
-  // An access of the axes in order to a compact buffer of the nest's shape.
+  // An access by the axes in order to a compact buffer of the nest's shape.
   bool whole(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
     if (indices.size() != e_.axes.size() || !b->strides.empty() || b->dtype.lanes != 1) return false;
     if (scene_.views.contains(b) || (b->elem_offset && !ir::is_const(b->elem_offset, 0))) return false;
@@ -87,7 +87,7 @@ class Matcher {
   Elementwise& e_;
 };
 
-// Never negative, as the dimensions of parameters tell.
+// Whether it is never negative, judging by the dimensions of parameters.
 bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0) {
   if (depth > 16) return false;
   if (const auto n = ir::const_int(e)) return *n >= 0;
@@ -136,7 +136,7 @@ class Writer {
  private:
   DType out() const { return e_.store->buffer->dtype; }
 
-  // The flat buffers lie over the same memory.
+  // The flat buffers share the same memory.
   void declare() {
     for (const ir::Buffer* b : e_.flat) {
       if (e_.loops.size() == 1) {
@@ -178,7 +178,7 @@ class Writer {
         },
         ir::ForKind::Serial, stream);
   }
-  // What is left after whole vectors.
+  // The remainder after whole vectors.
   const ir::Stmt* tail() {
     const auto n = std::int64_t(lanes_);
     if (ir::is_const(build_.rest(total_, n), 0)) return nullptr;

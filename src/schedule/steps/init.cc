@@ -39,7 +39,7 @@ bool match_loops(const ir::ForStmt* loop, InitReduction& r) {
   return r.block->alloc_buffers.empty() && r.block->match_buffers.empty();
 }
 
-// Reduction axes are loops that start where the axis does; no other axis moves with them.
+// Reduction axes are loops with the axis's start; no other axis moves with them.
 bool match_axes(const ir::ForStmt* loop, InitReduction& r) {
   const ir::SBlock* b = r.block;
   for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
@@ -70,7 +70,7 @@ bool match_inits(InitReduction& r) {
   return simple && !r.inits.empty();
 }
 
-// With spatial loops inside: each element is written once, and nothing else of its buffer is touched.
+// With spatial loops inside: each element is written once, and nothing else in its buffer is accessed.
 bool separate(const InitReduction& r) {
   for (const ir::ForStmt* s : r.spatial) {
     const ir::Var* axis = nullptr;
@@ -165,7 +165,7 @@ class InitWriter {
     return build_.ctx.list(out);
   }
 
-  // The nest without the init; what the init wrote it reads from outside now.
+  // The nest without the init; it now reads the init's results from outside.
   const ir::Stmt* update_nest(const ir::ForStmt* loop) {
     ir::Context& ctx = build_.ctx;
     ir::SBlock made = *r_.block;

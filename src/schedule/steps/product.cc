@@ -1,7 +1,7 @@
 // Matrix products: C[.., i, j] = sum over k of A * B, in blocks and register tiles, for any order of the dimensions of
 // A and B and any batch dimensions.
 //
-// Panels of B (depth x nr) and of A (depth x mr) are copied into the order in which they are read; a tile of mr x nr
+// Panels of B (depth x nr) and of A (depth x mr) are copied in reading order; a tile of mr x nr
 // elements of C stays in registers while k runs. The elements of C accumulate over k in ascending order from the init
 // value: the same order as the text's, whatever the blocking.
 #include "rldb/ir/equal.h"
@@ -17,7 +17,7 @@ using runtime::DType;
 
 namespace {
 
-constexpr std::int64_t kDepth = 256;             // nr * depth elements of B stay in the first level cache
+constexpr std::int64_t kDepth = 256;             // nr * depth elements of B stay in the first-level cache
 constexpr std::int64_t kColumns = 1024;          // depth * columns in the second
 constexpr std::int64_t kRows = 192;              // of A at a time
 constexpr std::int64_t kMinWork = 16 * 16 * 16;  // less is not worth its code
@@ -31,7 +31,7 @@ const ir::BufferLoad* operand(const ir::Expr* e) {
 }
 
 struct Factor {
-  const ir::Expr* expr = nullptr;  // as it is written in the product
+  const ir::Expr* expr = nullptr;  // as written in the product
   const ir::BufferLoad* load = nullptr;
 };
 
@@ -46,7 +46,7 @@ struct Product {
   std::int64_t nr() const { return lanes * nv; }
 };
 
-// How often a loop's axis is alone among the indices; -1 when it is inside an expression.
+// How often a loop's axis occurs alone among the indices; -1 when it is inside an expression.
 int uses(const ReductionNest& nest, const ir::BufferLoad* l, int loop) {
   const ir::Var* v = nest.axes[std::size_t(loop)]->var;
   int count = 0;
@@ -76,7 +76,7 @@ bool match_update(Product& p) {
   return p.a.load && p.b.load && !is_out(p.a.load) && !is_out(p.b.load);
 }
 
-// Which loop is which: j is C's last dimension and B's alone, k is both operands', i is A's alone.
+// The roles of the loops: j is C's last dimension and B's alone, k is both operands', i is A's alone.
 bool match_loops(Product& p) {
   const int count = int(p.nest.loops.size());
   for (int n = 0; n < count; ++n) {
@@ -128,14 +128,14 @@ std::optional<Product> match_product(const Scene& scene, const ir::ForStmt* loop
 using E = const ir::Expr*;
 using S = const ir::Stmt*;
 
-// A dimension, or a stretch of it, in tiles of `width`, and the tiles in blocks of `per_block`.
+// A dimension, or a section of it, in tiles of `width`, and the tiles in blocks of `per_block`.
 struct Dim {
   int loop = -1;
   std::string name;
-  E extent = nullptr;       // of the stretch
+  E extent = nullptr;       // of the section
   std::int64_t origin = 0;  // where it begins
   std::int64_t width = 0, per_block = 0;
-  E tiles = nullptr;  // in all
+  E tiles = nullptr;  // in total
   E block = nullptr;  // the current ones
   E start = nullptr;  // of the current tile, in elements
 
@@ -172,7 +172,7 @@ class ProductWriter {
     Dim d;
     d.loop = loop;
     d.name = std::string(p_.nest.loops[std::size_t(loop)]->var->name);
-    // What is not known is counted in 64 bits: the index of a row past the end may not fit into 32.
+    // Unknown extents are counted in 64 bits: the index of a row past the end may not fit into 32.
     d.extent = p_.nest.extent(loop);
     if (!ir::const_int(d.extent)) d.extent = ir::cast_to(ctx_, DType::Int(64), d.extent);
     d.width = width;
@@ -180,7 +180,7 @@ class ProductWriter {
     d.per_block = std::min(per_block, ir::const_int(d.tiles).value_or(per_block));
     return d;
   }
-  // Whole tiles, then one of what is left. Where that is not known the last tile has an edge, which is tested for.
+  // Whole tiles, then one for the remainder. If that is unknown the last tile has an edge, which is tested for.
   void rows(std::int64_t width) {
     rows_ = {dim(p_.i, width, std::max<std::int64_t>(1, kRows / width))};
     const auto total = ir::const_int(p_.nest.extent(p_.i));
@@ -303,12 +303,12 @@ class ProductWriter {
     bind(d.loop, build_.add(d.start, r));
     return Retarget(ctx_, axes_).rewrite(f.expr);
   }
-  // Element r of the current tile is one of the dimension's; null: always.
+  // Whether element r of the current tile belongs to the dimension; null: always.
   E inside(const Dim& d, E r) {
     if (d.divides()) return nullptr;
     return ir::compare(ctx_, BinaryKind::LT, build_.add(d.start, r), d.extent);
   }
-  // All of the current tile is; null: always.
+  // Whether all of the current tile does; null: always.
   E whole(const Dim& d) {
     if (d.divides()) return nullptr;
     return ir::compare(ctx_, BinaryKind::LE, build_.plus(d.start, d.width), d.extent);
@@ -422,7 +422,7 @@ class ProductWriter {
   ir::Context& ctx_;
   const Product& p_;
   std::vector<Dim> rows_;
-  Dim i_, j_, k_;  // i_: the stretch of rows that is worked on
+  Dim i_, j_, k_;  // i_: the section of rows being processed
   bool packed_ = false, registers_ = false, vectors_ = false;
   const ir::Buffer* a_panel_ = nullptr;
   const ir::Buffer* b_panel_ = nullptr;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMaxLoads = 6;
 constexpr std::int64_t kMaxTiles = 4;
 
-// Whether vectors along a loop pay: every load that moves with it does so by one element, or there is only one that
-// does not (then its lanes are gathered, which still hides the latency of the chain of additions).
+// Whether vectors along a loop pay: every load that moves with it does so by one element, or all but one
+// do (then its lanes are gathered, which still hides the latency of the chain of additions).
 bool pays(const ReductionNest& nest, const ir::Var* axis) {
   std::size_t loads = 0, dense = 0, gathered = 0;
   bool simple = true;
@@ -46,7 +46,7 @@ struct Reduction {
   ReductionNest nest;
   int j = -1;  // the loop along which vectors lie
   std::int64_t lanes = 0;
-  std::int64_t tiles = 0;  // vectors that are worked on at once
+  std::int64_t tiles = 0;  // vectors processed at once
 };
 
 std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop) {
@@ -131,7 +131,7 @@ class ReductionWriter {
     });
   }
 
-  // The elements of a tile: `f` of where in the tile and of the value of j.
+  // The elements of a tile: `f` of the position in the tile and of the value of j.
   using ElementFn = std::function<S(E in_tile)>;
   S each(E at, std::int64_t vectors, std::int64_t lanes, const ElementFn& f) {
     const std::string j = name(std::size_t(r_.j));
@@ -160,7 +160,7 @@ class ReductionWriter {
                          "local");
       allocs_.push_back(local);
     }
-    const auto place = [&](E x) {  // of an element while it is worked on
+    const auto place = [&](E x) {  // of an element during the reduction
       return local ? std::vector<E>{x} : indices();
     };
     const ir::Buffer* work = local ? local : update->buffer;

@@ -1,5 +1,5 @@
-// The schedules, one file each: what they recognise, and what is in the nest's place after each of their steps.
-// An empty list: not theirs. Internal to the room.
+// The schedules, one file each: the nests they recognise, and the replacement of the nest after each of their steps.
+// An empty list: not recognised. Internal to the room.
 #pragma once
 
 #include <unordered_set>
@@ -9,7 +9,7 @@
 
 namespace rldb::schedule {
 
-// What the steps know of the function and of the machine.
+// The steps' knowledge of the function and of the machine.
 struct Scene {
   ir::Context& ctx;
   unsigned vector_bytes;

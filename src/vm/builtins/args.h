@@ -1,4 +1,4 @@
-// What the files of builtins share.
+// Definitions shared by the files of builtins.
 #pragma once
 
 #include <fmt/format.h>

@@ -26,13 +26,13 @@ support::Failure<Error> no_slot(const Args& a, std::int64_t slot, const Heap& he
   return a.fail(ErrorKind::OutOfBounds, fmt::format("slot {} of a shape heap of {} slots", slot, heap.size));
 }
 
-// TVM's context string ends in a blank or not, and may be missing.
+// TVM's context string may end in a blank, and may be missing.
 std::string context(const std::string& text) {
   std::size_t end = text.find_last_not_of(' ');
   return end == std::string::npos ? std::string() : text.substr(0, end + 1) + " ";
 }
 
-// Who holds the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0".
+// The origin of the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0".
 std::string slot_note(const CallSite& site, std::int64_t slot, std::int64_t value) {
   const bytecode::SlotDebug* s = site.program.executable().debug.slot(site.function, slot);
   if (!s) return fmt::format("shape heap slot {} holds {}", slot, value);

@@ -7,7 +7,7 @@
 namespace rldb::vm {
 namespace {
 
-// Product of dims times `unit`, or nothing when a dim is negative or the product overflows.
+// Product of dims times `unit`, or nullopt when a dim is negative or the product overflows.
 std::optional<std::size_t> checked_bytes(const std::vector<std::int64_t>& dims, std::size_t unit) {
   std::size_t total = unit;
   bool empty = false;

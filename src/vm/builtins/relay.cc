@@ -1,5 +1,5 @@
-// What programs translated from Relay call: values of algebraic data types, references, and shapes that Relay knows
-// when it runs.
+// Builtins for programs translated from Relay: values of algebraic data types, references, and shapes that Relay
+// computes at run time.
 #include <algorithm>
 
 #include "vm/builtins/args.h"

@@ -244,7 +244,7 @@ Result<Value> builtin_RunUnique(const CallSite&, PackedArgs args) {
 static Result<Value> nonzero(const Args& a, runtime::Watch& watch) {
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->dtype().lanes != 1) return a.wrong(0, "a tensor of scalars");
-  // numpy treats a 0-d tensor as one of one element.
+  // numpy treats a 0-d tensor as one with one element.
   std::vector<std::int64_t> shape = t->shape();
   if (shape.empty()) shape.push_back(1);
   std::vector<std::int64_t> found;

@@ -97,7 +97,7 @@ Result<Value> builtin_InvokeDebugFunc(const CallSite& site, PackedArgs args) {
   Value f = site.program.find_function(a[1].as_string());
   if (f.is_null()) return support::Failure(unknown_function(site.program, a[1].as_string()));
   RLDB_TRY_VOID(site.program.invoke(f, a.from(2)));
-  return a[0];  // the io effect goes on
+  return a[0];  // the io effect is passed on
 }
 
 }  // namespace rldb::vm

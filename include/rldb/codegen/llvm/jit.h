@@ -3,8 +3,8 @@
 // Compiled code is cached by structural hash in memory and, when a folder is given, on disk as object code. Kernels
 // made here outlive the Jit, and check their arguments before the code runs (runtime::bind_arguments);
 // with `check_bounds` the code itself reports buffer, indices and loop variables instead of crashing. The only room
-// that includes LLVM headers; nothing of LLVM is in this header. A PrimFunc that cannot be compiled (GPU threads,
-// unknown intrinsic) is a Message, not a crash; the session then says so and offers the evaluator. User: session.
+// that includes LLVM headers; this header exposes nothing of LLVM. A PrimFunc that cannot be compiled (GPU threads,
+// unknown intrinsic) is a Message, not a crash; the session then reports it and offers the evaluator. User: session.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace rldb::codegen {
 
 enum class FpMode : std::uint8_t {
-  Strict,  // results as the text says, bit for bit up to the libm
+  Strict,  // results as the text specifies, bit for bit up to the libm
   Fast,    // reductions may be reassociated
 };
 
@@ -28,7 +28,7 @@ struct JitOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = true;  // every access is proved to be in bounds or tested
   int opt_level = 3;
-  bool schedule = true;   // what is not scheduled yet gets the default schedule (rldb/schedule/schedule.h) first
+  bool schedule = true;   // functions not scheduled yet get the default schedule (rldb/schedule/schedule.h) first
   std::string cache_dir;  // empty: memory only
   std::uint64_t cache_bytes = std::uint64_t(256) << 20;  // limit of that folder
   const runtime::PackedRegistry* registry = nullptr;     // T.call_packed inside kernels
@@ -48,7 +48,7 @@ class Jit {
   static ir::Result<std::unique_ptr<Jit>> create(JitOptions options);
   ~Jit();
 
-  // Cheap: the code is made at the kernel's first run (or by `compile`). Scheduled functions are made in the Context.
+  // Cheap: the code is generated at the kernel's first run (or by `compile`). Scheduled functions live in the Context.
   ir::Result<std::shared_ptr<runtime::Kernel>> add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   ir::Result<support::Unit> compile(std::string_view name);
 
@@ -57,8 +57,8 @@ class Jit {
                                   bool optimised = true);
   ir::Result<std::string> assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   // For executables on disk: a blob of relocatable object code, the signature and the CPU it was made for; and the
-  // way back, which trusts nothing of the blob's header. The machine code itself is refused when it was made for
-  // another CPU or is damaged, and is as good as whoever made it: the session asks for it only when the user trusts the
+  // reverse, which trusts nothing in the blob's header. Machine code is refused if it was made for another CPU or is
+  // damaged, and is otherwise only as trustworthy as its producer: the session loads it only when the user trusts the
   // file.
   ir::Result<std::string> object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
   ir::Result<std::shared_ptr<runtime::Kernel>> add_object(std::string_view blob, std::string_view name);
@@ -72,8 +72,8 @@ class Jit {
   std::unique_ptr<Impl> impl_;
 };
 
-// Compilations that were cancelled and have not noticed yet: LLVM cannot be stopped in the middle of a pass. While
-// there are any, the process must end by _exit: what static destructors destroy is still in use.
+// Compilations that were cancelled but have not noticed yet: LLVM cannot be stopped in the middle of a pass. While
+// there are any, the process must end by _exit: objects that static destructors destroy are still in use.
 int compilations_left_behind();
 
 }  // namespace rldb::codegen

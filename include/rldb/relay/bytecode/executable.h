@@ -1,6 +1,6 @@
 // An executable of the Relay VM as data: functions over one array of instructions, constants, names of primitives.
 //
-// Nothing in here is checked: whoever wants to run it passes it to `verify` (relay_vm::Program::link and `load` do).
+// Nothing is checked here: an executable to be run is passed to `verify` (relay_vm::Program::link and `load` do it).
 // Made by the loader, by relay/codegen and by tests; immutable once shared.
 #pragma once
 
@@ -41,7 +41,7 @@ struct Device {
   std::string memory_scope;  // layout C
 };
 
-// How values of data types are shown: the constructor that a tag stands for.
+// For displaying values of data types: the constructor that a tag denotes.
 struct ConstructorName {
   std::string type_name;
   std::string name;
@@ -57,34 +57,34 @@ struct Executable {
   std::map<std::int64_t, std::map<std::string, std::string>> primitive_attributes;
   std::vector<std::size_t> offsets;  // of each instruction in `words`
   std::vector<Word> words;
-  // What compiling knows and files do not hold.
+  // Known to the compiler and not stored in files.
   std::map<std::int64_t, ConstructorName> constructors;  // by tag
-  bytecode::DebugInfo debug;                             // places and names in the Relay text; or nothing
+  bytecode::DebugInfo debug;                             // places and names in the Relay text; may be empty
 
   Pc end() const { return Pc(offsets.size()); }
   std::span<const Word> words_of(Pc pc) const;
-  // For executables that are verified, or made by a builder.
+  // Only for executables that are verified, or made by a builder.
   Instruction instruction(Pc pc) const { return decode(words_of(pc)); }
   FunctionIndex find_function(std::string_view name) const;  // -1: none
   void add(std::span<const Word> instruction);
 };
 
-// The layout that a version of TVM wrote; nothing for versions that are not known, and for the Relax VM's `0.14`.
+// The layout that a version of TVM wrote; nullopt for unknown versions, and for the Relax VM's `0.14`.
 std::optional<Layout> layout_of(std::string_view version);
 
 inline constexpr std::int64_t kMaxRegisters = std::int64_t(1) << 24;
-// A function has no more registers than its arguments, its words and these.
+// Limit on the registers of a function beyond its arguments and its words.
 inline constexpr std::int64_t kSpareRegisters = 4096;
 
-// Checks what a machine relies on, and TVM does not: opcodes, registers, jumps inside their function, indices of
-// tables, arities of calls, dtypes, no way to run off the end of a function. The error names the place.
+// Checks everything that a machine relies on and TVM does not check: opcodes, registers, jumps inside their function,
+// indices of tables, arities of calls, dtypes, no way to run off the end of a function. The error names the place.
 runtime::Result<support::Unit> verify(const Executable& exe);
 
-// `code.ro` files of TVM. `load` trusts nothing and verifies. A file of the Relax VM begins with the same magic number
-// and tells itself apart by its version.
+// TVM's `code.ro` files. `load` trusts nothing and verifies. A file of the Relax VM begins with the same magic number
+// and is told apart by its version.
 bool is_executable_file(std::string_view first_bytes);
 runtime::Result<Executable> load(std::string_view bytes);
-// In the layout of `exe.version`. Fails on an instruction that the layout does not have.
+// In the layout of `exe.version`. Fails on an instruction that the layout lacks.
 runtime::Result<std::string> serialise(const Executable& exe);
 
 // ---- texts, as TVM prints them ----

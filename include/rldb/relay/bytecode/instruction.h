@@ -1,6 +1,6 @@
 // Instructions of the Relay VM as words, and a decoded view of one of them.
 //
-// Words are the opcode and its fields in the order of layout C, the newest; files of older layouts are brought into it
+// Words are the opcode and its fields in the order of layout C, the newest; files of older layouts are converted to it
 // when they are read. Users: the builder, verifier, listing and files of this room, relay/vm, relay/codegen.
 #pragma once
 
@@ -19,7 +19,7 @@ using bytecode::Pc;
 using bytecode::RegName;
 using Word = std::int64_t;
 
-// How TVM wrote files: A 0.8, B 0.9 to 0.13, C 0.14 to 0.19.
+// The layouts that TVM has used for files: A 0.8, B 0.9 to 0.13, C 0.14 to 0.19.
 enum class Layout : std::uint8_t { A, B, C };
 
 enum class Opcode : std::uint8_t {
@@ -27,7 +27,7 @@ enum class Opcode : std::uint8_t {
 #include "rldb/relay/bytecode/opcode.def"
 };
 
-// What a field is, by its letter in opcode.def.
+// The kind of a field, by its letter in opcode.def.
 enum class FieldKind : char {
   Read = 'r',
   Written = 'd',
@@ -58,21 +58,21 @@ struct OpcodeInfo {
 const OpcodeInfo& info(Opcode op);
 bool is_opcode(Word word);
 
-// One instruction. Fields that it has not are -1 or empty.
+// One instruction. Fields that it lacks are -1 or empty.
 struct Instruction {
   Opcode op = Opcode::Fatal;
   RegName dst = -1;
-  std::array<RegName, 3> regs = {-1, -1, -1};  // those read that are not in the list, in file order
+  std::array<RegName, 3> regs = {-1, -1, -1};  // those read, except in the list, in file order
   std::array<Word, 2> numbers = {-1, -1};      // functions, primitives, constants, devices, numbers, jumps, outputs
   runtime::DType dtype;
   std::span<const Word> list;  // arguments, fields, captured values, dims
 
   RegName list_register(std::size_t i) const { return RegName(list[i]); }
-  // An AllocStorage that says a shape and no size: its register means nothing.
+  // An AllocStorage that gives a shape and no size: its register has no meaning.
   bool has_shape() const { return op == Opcode::AllocStorage && !list.empty(); }
 };
 
-// How many words the instruction at the front takes, its opcode included; 0: they are no instruction.
+// The number of words of the instruction at the front, including its opcode; 0: they are no valid instruction.
 std::size_t instruction_length(std::span<const Word> words);
 // For words that instruction_length has accepted.
 Instruction decode(std::span<const Word> words);
@@ -91,7 +91,7 @@ void for_each_field(std::span<const Word> words, F&& f) {
   }
 }
 
-// Between the fields of a layout (without the opcode) and words. Empty results: they do not fit.
+// Between the fields of a layout (without the opcode) and words. An empty result: they do not fit.
 std::vector<Word> words_of_fields(Opcode op, std::span<const Word> fields, Layout layout);
 struct FieldsOfWords {
   bool ok = false;

@@ -13,12 +13,12 @@ namespace rldb::relay {
 // Numbers go into files.
 enum class KernelKind : std::uint8_t {
   Compute = 0,        // the primitive function
-  Shape = 1,          // from the shapes of its operands, the dims of its results, an int64 tensor each
+  Shape = 1,          // from the shapes of its operands, the dims of its results, as one int64 tensor each
   ShapeFromData = 2,  // the same from the operands themselves
   Copy = 4,           // from one tensor to another
 };
 
-// How a file says what a primitive does: attributes of it, which TVM keeps and does not read.
+// How a file describes a primitive: attributes of it, which TVM keeps and does not read.
 namespace kernel_attr {
 inline constexpr std::string_view Kind = "rldb.kind";
 inline constexpr std::string_view Function = "rldb.function";
@@ -35,10 +35,10 @@ struct CompiledModule {
   std::vector<Kernel> kernels;  // by index of the primitive
 };
 
-// What a variable is that the text gives no type; null: not known.
+// The type of a variable that has none in the text; null: not known.
 using TypeOfVariable = std::function<const Type*(const Var*)>;
 
-// Nothing: diagnosed. `names`, `types`: what the text calls variables, and what they are, for debug info.
+// nullopt: diagnosed. `names`, `types`: the variables' names and types in the text, for debug info.
 std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out,
                                          const TextNames* names = nullptr, TypeOfVariable types = nullptr);
 

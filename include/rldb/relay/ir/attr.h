@@ -1,7 +1,7 @@
 // Attributes of calls and functions, and objects of the metadata section.
 //
-// A value is what the text says (`3`, `0.5f`, `[1, 1]`, `None`). An object of the metadata that has no text of its own
-// (VirtualDevice, nested attributes) is kept as TVM's JSON has it, so that it can be written again.
+// A value is as in the text (`3`, `0.5f`, `[1, 1]`, `None`). An object of the metadata that has no text of its own
+// (VirtualDevice, nested attributes) is kept as in TVM's JSON, so that it can be written again.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct NamedAttr {
 // A node of the metadata's JSON. Objects refer to each other as they do there.
 struct MetaField {
   std::string_view name;  // empty for elements of arrays
-  std::string_view text;  // when it is no object
+  std::string_view text;  // if it is not an object
   const MetaObject* object = nullptr;
 };
 struct MetaObject {
@@ -46,7 +46,7 @@ struct MetaObject {
   bool is_sequence = false;  // Array: its elements are the fields
 };
 
-// `meta[key][i]`: what the entry is.
+// The entry `meta[key][i]`.
 struct MetaEntry {
   const Expr* expr = nullptr;  // relay.Constant, and other expressions
   const MetaObject* object = nullptr;

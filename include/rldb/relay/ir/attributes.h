@@ -1,4 +1,4 @@
-// The attributes of an operator's call as values, with the defaults of the operator's row where the call says nothing.
+// The attributes of an operator's call as values, with the defaults of the operator's row for those not given.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@ class Attributes {
   const Call& call;
   const OpInfo& op;
 
-  const AttrValue* attr(std::string_view name) const;                // null: left out
-  std::optional<std::int64_t> integer(std::string_view name) const;  // None: nothing
+  const AttrValue* attr(std::string_view name) const;                // null: omitted
+  std::optional<std::int64_t> integer(std::string_view name) const;  // None: nullopt
   bool flag(std::string_view name) const;
-  double real(std::string_view name) const;  // 0 for what is no number
+  double real(std::string_view name) const;  // 0 if not a number
   std::string_view string(std::string_view name) const;
-  std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;  // None: nothing
-  std::optional<DType> dtype(std::string_view name) const;                     // "": nothing
+  std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;  // None: nullopt
+  std::optional<DType> dtype(std::string_view name) const;                     // "": nullopt
 };
 
 }  // namespace rldb::relay

@@ -63,11 +63,11 @@ class Context {
 
   // ---- attributes and metadata ----
   const AttrValue* attr(AttrValue value) { return make(value); }
-  MetaObject* object(std::string_view type_key);  // its fields are filled by whoever made it
+  MetaObject* object(std::string_view type_key);  // its fields are filled by its creator
   Span<MetaField> fields(const std::vector<MetaField>& items) { return list(items); }
 
   // ---- modules ----
-  // Sorts; names are different from each other.
+  // Sorts; names must be distinct.
   const Module* module(std::vector<const TypeDefinition*> types, std::vector<Definition> functions,
                        const Expr* body = nullptr);
 

@@ -1,5 +1,5 @@
 // Structural equality of Relay graphs: names of variables do not count, sharing does. A node of one side corresponds to
-// exactly one of the other. Without recursion: a chain of any length costs memory and no stack.
+// exactly one of the other. Not recursive: a chain of any length costs memory but no stack.
 #pragma once
 
 #include <optional>

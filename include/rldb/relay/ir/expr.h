@@ -1,8 +1,8 @@
 // Relay expressions: a directed acyclic graph. A node that several others refer to is one value, evaluated once for
-// each activation at the innermost scope that all its uses share: that is what `%0 = ...` means in a text.
+// each activation at the innermost scope that all its uses share: the meaning of `%0 = ...` in a text.
 //
-// Invariants: nodes are made by a Context, never change, and are made after what they refer to, so that ids ascend from
-// uses to users (a variable is made before what binds it). `nesting` counts the scopes (bodies, branches, arms, let
+// Invariants: nodes are made by a Context, never change, and are made after the nodes they refer to, so ids ascend from
+// operands to users (a variable is made before what binds it). `nesting` counts the scopes (bodies, branches, arms, let
 // values) below a node and is at most kMaxNesting: recursion over scopes is safe, over operands and lets it is not.
 #pragma once
 
@@ -60,7 +60,7 @@ struct Call : Expr {
   static constexpr ExprKind kKind = ExprKind::Call;
   const Expr* callee;
   Span<const Expr*> args;
-  // Of an operator: those that differ from their defaults, in the order of its row. Else as in the text.
+  // Of an operator: those that differ from their defaults, in the order of its row. Otherwise as in the text.
   Span<NamedAttr> attrs;
   const MetaObject* attrs_object;  // the attributes as one object of the metadata
 };
@@ -68,7 +68,7 @@ struct Function : Expr {
   static constexpr ExprKind kKind = ExprKind::Function;
   Span<const TypeVar*> type_params;
   Span<const Var*> params;
-  const Type* result;  // null: not said
+  const Type* result;  // null: not given
   const Expr* body;
   Span<NamedAttr> attrs;
 };
@@ -134,8 +134,8 @@ const T& cast(const Expr* e) {
   return *static_cast<const T*>(e);
 }
 
-// Calls `f(operand)` for each expression that `e` refers to, in the order of evaluation as text has it: operands before
-// bodies. Variables that are bound, and those in attributes, are not operands.
+// Calls `f(operand)` for each expression that `e` refers to, in the text's order of evaluation: operands before
+// bodies. Bound variables, and those in attributes, are not operands.
 template <class F>
 void for_each_operand(const Expr* e, F&& f) {
   switch (e->kind) {
@@ -176,7 +176,7 @@ void for_each_operand(const Expr* e, F&& f) {
   }
 }
 
-// Does text always write the node where it is used, and never under a name of its own?
+// Whether text always writes the node where it is used, and never under a name of its own.
 inline bool is_leaf(const Expr* e) {
   return e->kind == ExprKind::Var || e->kind == ExprKind::GlobalVar || e->kind == ExprKind::Constant ||
          e->kind == ExprKind::Op || e->kind == ExprKind::Constructor;

@@ -15,7 +15,7 @@ struct LayoutAxis {
   std::int64_t factor = 1;  // of an inner axis: its size
 };
 
-// Nothing for what is no layout.
+// nullopt for a text that is no layout.
 std::optional<std::vector<LayoutAxis>> axes_of_layout(std::string_view layout);
 
 }  // namespace rldb::relay

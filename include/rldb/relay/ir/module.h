@@ -21,7 +21,7 @@ struct Definition {
 struct Module {
   Span<const TypeDefinition*> types;
   Span<Definition> functions;
-  const Expr* body = nullptr;  // a text that is one expression has no definitions, but this
+  const Expr* body = nullptr;  // a text that is one expression has this and no definitions
 
   const TypeDefinition* find_type(std::string_view name) const;
   const Function* find(std::string_view name) const;

@@ -1,4 +1,4 @@
-// Facts about Relay's operators: names, operands, attributes, how fusion sees them. How calls are typed is in
+// Facts about Relay's operators: names, operands, attributes, patterns for fusion. The typing of calls is in
 // relay/ops.
 #pragma once
 
@@ -17,7 +17,7 @@ std::string_view to_string(FieldKind kind);  // for messages: "an integer"
 struct AttrField {
   std::string_view name;
   FieldKind kind;
-  std::optional<std::string_view> fallback;  // as it is printed; none: the attribute has to be given
+  std::optional<std::string_view> fallback;  // as printed; none: the attribute is required
   bool always = false;                       // printed even when it is the fallback
 };
 
@@ -30,14 +30,14 @@ const AttributesInfo& info(AttributesId id);
 
 enum class FusePattern : std::uint8_t { Elementwise, Broadcast, Injective, Reduce, Complex, Opaque };
 
-// What an operator is to the compiler of the Relay VM.
+// The role of an operator for the compiler of the Relay VM.
 enum class OpRole : std::uint8_t {
   Plain,        // computed by a kernel
   Reshape,      // the first operand's elements under another shape
-  Alias,        // its operand: it says where that is, or what may be fused with it
-  Values,       // its result has dims that the values of operands decide
-  Instruction,  // the machine's: what is in a register, and no kernel
-  Effect,       // the machine's too: it writes, and gives ()
+  Alias,        // its operand: it specifies the operand's device, or what may be fused with it
+  Values,       // its result has dims that depend on the values of operands
+  Instruction,  // an instruction of the machine: reads registers, and is no kernel
+  Effect,       // the machine's too: it writes, and returns ()
 };
 
 enum class OpId : std::uint16_t;  // op_id.h

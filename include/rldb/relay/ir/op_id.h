@@ -1,4 +1,4 @@
-// Relay's operators by name: relay::op::<Id> are the rows of op.def. Every new row builds what includes this again.
+// Relay's operators by name: relay::op::<Id> are the rows of op.def. Every new row rebuilds whatever includes this.
 #pragma once
 
 #include "rldb/relay/ir/op.h"

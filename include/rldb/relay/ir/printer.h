@@ -1,7 +1,7 @@
-// Printer: Relay text 0.0.5, laid out as TVM lays it out, which every text of TVM's can be compared with byte for byte.
+// Printer: Relay text 0.0.5, laid out as TVM lays it out, so that it can be compared with any text of TVM's by bytes.
 //
-// Text round-trips: what is printed reads back as the same graph and prints as the same bytes. Where TVM's own text
-// would not (a `match` as the value of a binding, floats that six digits do not hold) parentheses or digits are added.
+// Text round-trips: the output reads back as the same graph and prints as the same bytes. Where TVM's own text
+// would not (a `match` as the value of a binding, floats of more than six digits) parentheses or digits are added.
 // Recursion is over scopes only, which expr.h bounds. Users: ui, session, debug.
 #pragma once
 
@@ -17,7 +17,7 @@ struct PrintOptions {
   bool metadata = true;  // end with the metadata that the text refers to
 };
 
-// What `meta[key][i]` stands for, in the order of the text.
+// The referents of `meta[key][i]`, in the order of the text.
 struct MetaTable {
   struct Section {
     std::string_view key;
@@ -26,7 +26,7 @@ struct MetaTable {
   std::vector<Section> sections;
 };
 
-// A module: definitions; or its one expression. `used` (may be null) is told what the text refers to.
+// A module: definitions; or its one expression. `used` (may be null) receives the metadata that the text refers to.
 std::string print(const Module* m, const PrintOptions& options = {}, MetaTable* used = nullptr);
 std::string print_type(const Type* t);
 std::string print_expr(const Expr* e);

@@ -1,6 +1,6 @@
-// What a text calls nodes, where that is not the node's own name: `%0` for the value of a graph variable. Passes that
-// bind such a value to a variable name the variable so; `_` is a variable that no text knows; one
-// whose name is empty belongs to the binding behind it (the storage of a result).
+// Names of nodes in a text, where they are not the node's own name: `%0` for the value of a graph variable. Passes that
+// bind such a value to a variable give it that name; `_` is a variable that does not occur in a text; one
+// whose name is empty belongs to the binding after it (the storage of a result).
 #pragma once
 
 #include <string>

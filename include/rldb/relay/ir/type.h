@@ -1,5 +1,5 @@
-// Types of Relay. Interned by the Context, so that equal types are one pointer; type variables and holes are equal to
-// themselves only. A type variable's name is for reading.
+// Types of Relay. Interned by the Context, so that equal types are one pointer; type variables and holes are equal only
+// to themselves. A type variable's name is for readers only.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class DimKind : std::uint8_t {
 };
 struct Dim {
   DimKind kind = DimKind::Any;
-  bool wide = false;       // Known: written `2i64`, which TVM takes for another dim than `2`
+  bool wide = false;       // Known: written `2i64`, a dim that TVM distinguishes from `2`
   std::int64_t value = 0;  // Known
   const MetaObject* symbol = nullptr;
   friend bool operator==(const Dim&, const Dim&) = default;
@@ -33,7 +33,7 @@ enum class TypeKind : std::uint8_t { Tensor, Tuple, Function, Variable, Named, R
 
 struct Type {
   TypeKind kind;
-  std::uint32_t id;  // order of making
+  std::uint32_t id;  // order of creation
 };
 
 struct TensorType : Type {
@@ -55,7 +55,7 @@ struct FunctionType : Type {
   Span<const Type*> params;
   const Type* result;
 };
-// An algebraic data type, or one that only its name is known of, applied to its parameters.
+// An algebraic data type, or one of which only the name is known, applied to its parameters.
 struct NamedType : Type {
   static constexpr TypeKind kKind = TypeKind::Named;
   std::string_view name;
@@ -65,7 +65,7 @@ struct ReferenceType : Type {
   static constexpr TypeKind kKind = TypeKind::Reference;
   const Type* value;
 };
-// `_`, or a type that inference looks for.
+// `_`, or a type to be inferred.
 struct HoleType : Type {
   static constexpr TypeKind kKind = TypeKind::Hole;
 };

@@ -1,8 +1,8 @@
 // Type inference of Relay: unification over a whole module, and for each operator a relation that computes the type of
 // a call from its operands.
 //
-// What a text leaves open and nothing decides stays a hole, as in TVM; it is an error only where something else is
-// needed. A `match` has to cover every value. Users: session, ui, relay passes.
+// Anything left open by the text and not determined otherwise stays a hole, as in TVM; it is an error only where a type
+// is required. A `match` has to cover every value. Users: session, ui, relay passes.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Typing {
     if (types_.size() <= e->id) types_.resize(std::max<std::size_t>(e->id + 1, types_.size() * 2));
     types_[e->id] = t;
   }
-  // Each type becomes what `f` makes of it.
+  // Replaces each type by the result of `f`.
   template <class F>
   void for_each(F&& f) {
     for (const Type*& t : types_)
@@ -32,7 +32,7 @@ class Typing {
   std::vector<const Type*> types_;
 };
 
-// False after errors, which are at the expressions' places.
+// False after errors, which are reported at the expressions' places.
 bool infer_types(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out);
 
 }  // namespace rldb::relay

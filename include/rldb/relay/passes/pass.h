@@ -1,6 +1,6 @@
-// Passes of the Relay VM's compiler: each takes a module to a module, and can be run alone.
+// Passes of the Relay VM's compiler: each maps a module to a module, and can be run alone.
 //
-// The graph may have any form before ToANormalForm. The passes behind it want A-normal form: chains of lets whose
+// The graph may have any form before ToANormalForm. The passes after it require A-normal form: chains of lets whose
 // values have variables, constants and names as operands; branches, arms and functions hold chains of their own.
 // Pipelines are text, as Relax's: `ToANF,FuseOps(fuse_opt_level=0)`, or a named one (pipeline.def).
 // Users: relay/run, ui, tests.
@@ -25,7 +25,7 @@ struct PassInfo {
   PassId id;
   std::string_view name;
   std::string_view short_name;
-  std::string_view options;  // names of numbers, with blanks between
+  std::string_view options;  // names of numbers, separated by blanks
   std::string_view doc;
 };
 const PassInfo& info(PassId id);
@@ -37,11 +37,11 @@ struct PipelineInfo {
   std::string_view doc;
 };
 std::span<const PipelineInfo> named_pipelines();
-// What code generation wants to have been run.
+// Passes that code generation requires.
 inline constexpr std::string_view kMinimumPipeline = "minimum";
 
 struct PassOption {
-  std::string_view name;  // as the pass' row has it
+  std::string_view name;  // as in the pass's row
   std::int64_t value = 0;
 };
 struct PassInvocation {
@@ -51,7 +51,7 @@ struct PassInvocation {
 };
 std::string to_string(const PassInvocation& p);
 
-// Computes calls of operators for FoldConstant: a pass knows no engine, so whoever has one lends it.
+// Computes calls of operators for FoldConstant: a pass knows no engine, so its caller provides one.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -62,24 +62,24 @@ class Evaluator {
 struct PassEnv {
   Context& ctx;
   source::Diagnostics& out;
-  std::string_view entry = "main";  // what it does not reach is unused
-  TextNames* names = nullptr;       // kept up by passes that make nodes; null: nobody wants them
-  Evaluator* evaluator = nullptr;   // null: nothing is computed
+  std::string_view entry = "main";  // functions not reachable from it are unused
+  TextNames* names = nullptr;       // maintained by passes that make nodes; null: not needed
+  Evaluator* evaluator = nullptr;   // null: nothing is evaluated
 };
 
 // Null: diagnosed.
 const Module* run_pass(const PassInvocation& pass, PassEnv& env, const Module* m);
-// Nothing: a pass or an option is unknown, which is diagnosed.
+// nullopt: a pass or an option is unknown, which is diagnosed.
 std::optional<std::vector<PassInvocation>> parse_passes(std::string_view text, source::Diagnostics& out);
-// The pipeline `minimum`, which leaves alone what has been done already.
+// The pipeline `minimum`, which skips what is already done.
 const Module* prepare_for_vm(PassEnv& env, const Module* m);
 
 // The body of `f` with its parameters replaced, one by one.
 const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params);
 
-// The operator that `e` is a call of; null: none.
+// The operator that `e` is a call to; null: none.
 const OpInfo* operator_of(const Expr* e);
-// Is this a function that becomes one kernel?
+// Whether this is a function that becomes one kernel.
 bool is_primitive(const Function* f);
 bool has_attr(const Function* f, std::string_view name);
 namespace attr_name {
@@ -87,7 +87,7 @@ inline constexpr std::string_view Primitive = "Primitive";
 inline constexpr std::string_view Closure = "Closure";
 inline constexpr std::string_view ReshapeOnly = "relay.reshape_only";
 }  // namespace attr_name
-// Attributes of the machine's instructions as operators of the text (attributes.def).
+// Attributes of the machine's instructions as operators in the text (attributes.def).
 namespace instruction_attr {
 inline constexpr std::string_view Dtype = "dtype";
 inline constexpr std::string_view ConstShape = "const_shape";

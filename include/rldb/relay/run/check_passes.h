@@ -1,7 +1,7 @@
-// Do the passes of the Relay VM's compiler keep what a program computes? Two versions run on the same inputs; the first
-// pass of a pipeline after which the values are others, and which of its rewrites it is.
+// Whether the passes of the Relay VM's compiler preserve a program's values. Two versions run on the same inputs; finds
+// the first pass of a pipeline after which the values differ, and which of its rewrites is responsible.
 //
-// A version may be lowered as far as one likes: the compiler leaves alone what has been done. Users: ui.
+// A version may be lowered to any degree: the compiler skips what is already done. Users: ui.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace rldb::relay_run {
 
-// Functions that one of the two has and the other has not, or has another of.
+// Functions that only one of the two has, or that differ between them.
 std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after);
 
 struct Validation {
@@ -28,17 +28,17 @@ Validation validate(relay::Context& ctx, const relay::Module* before, const rela
 struct PassBisection {
   enum class Verdict : std::uint8_t { None, Found, CannotTell };
   Verdict verdict = Verdict::CannotTell;
-  std::string why;        // it cannot be told
+  std::string why;        // why it is not known
   std::size_t count = 0;  // of passes
-  std::size_t index = 0;  // of the pass that brings it
+  std::size_t index = 0;  // of the pass responsible
   relay::PassInvocation pass;
   std::string symptom;
   const relay::Module* before = nullptr;
   const relay::Module* after = nullptr;  // null: the pass fails
   std::int64_t rewrites = 0;             // of that pass
-  std::int64_t rewrite = 0;              // the first one that brings it; 0: none is known
+  std::int64_t rewrite = 0;              // the first responsible one; 0: none is known
   std::string rewrite_text;
-  const relay::Module* without = nullptr;  // with one rewrite less
+  const relay::Module* without = nullptr;  // with one rewrite fewer
   const relay::Module* with = nullptr;
 };
 std::string to_string(const PassBisection& b);

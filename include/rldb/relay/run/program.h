@@ -1,8 +1,8 @@
 // A Relay program on the Relay VM: compiled, with kernels for its primitives, and run.
 //
 // Kernels are made through Relax, in a session of their own, on the engine that the options name: a primitive function
-// becomes a Relax function, which is legalised and compiled as any other. A primitive whose operands have dims that are
-// not known is compiled for the dims that it is called with, once for each; what its results are shaped like is found
+// becomes a Relax function, which is legalised and compiled as any other. A primitive with operands of unknown dims
+// is compiled for the dims that it is called with, once for each; the shapes of its results are found
 // by inferring types with those dims. Users: ui, conformance tests.
 #pragma once
 
@@ -21,12 +21,12 @@ class KernelMaker;
 
 class Program {
  public:
-  // Of a module that has types: `entry` and what it reaches. Null: diagnosed. `ctx` outlives the program. `names`: of
-  // graph variables, for debug info.
+  // For a module that has types: `entry` and everything reachable from it. Null: diagnosed. `ctx` outlives the program.
+  // `names`: of graph variables, for debug info.
   static std::unique_ptr<Program> compile(relay::Context& ctx, const relay::Module* m, const session::Options& options,
                                           runtime::Output* output, source::Diagnostics& out,
                                           std::string_view entry = "main", const relay::TextNames* names = nullptr);
-  // Of an executable from a file. What its primitives do is read off their names (`vm_mod_fused_add`).
+  // For an executable from a file. The operation of a primitive is derived from its name (`vm_mod_fused_add`).
   static std::unique_ptr<Program> open(relay_bytecode::Executable exe, const session::Options& options,
                                        runtime::Output* output, source::Diagnostics& out);
   ~Program();
@@ -55,11 +55,11 @@ class Program {
   std::shared_ptr<const relay_vm::Program> linked_;
 };
 
-// Computes constants for the passes, on the engine that the options name. `ctx` outlives it.
+// Computes constants for the passes, on the engine selected in the options. `ctx` outlives it.
 std::shared_ptr<relay::Evaluator> make_evaluator(relay::Context& ctx, const session::Options& options);
 
-// The argument for a parameter of type `type`: a number becomes a tensor of its dtype; nothing given (null): made up
-// from the options' seed. Errors: a value of another kind, a type that nothing can be made up for.
+// The argument for a parameter of type `type`: a number becomes a tensor of its dtype; if null, it is generated
+// from the options' seed. Errors: a value of another kind, a type for which nothing can be generated.
 runtime::Result<runtime::Value> argument(const runtime::Value& given, const relay::Type* type,
                                          const session::Options& options, std::uint64_t seed);
 

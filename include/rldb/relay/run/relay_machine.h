@@ -1,5 +1,5 @@
 // Programs of the Relay VM for a session (session/relay_machine.h): compiled from text or opened from a file, mapped
-// for whoever steps them (relay/vm/on_machine.h). User: ui.
+// for debuggers (relay/vm/on_machine.h). User: ui.
 #pragma once
 
 #include <memory>

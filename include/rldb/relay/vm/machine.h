@@ -2,8 +2,8 @@
 //
 // On the same footing as the machine of Relax (vm/machine.h), whose frames, stop sets, limits, faults and outcomes it
 // shares: copying a Machine clones the run, `snapshot` copies tensor data too; a call pushes a frame and uses no C++
-// stack; an instruction completes and counts, or leaves the machine as it was. A call whose result is returned as it is
-// takes the place of its frame, so that a loop written as recursion runs in constant memory.
+// stack; an instruction completes and counts, or leaves the machine unchanged. A call in tail position
+// replaces the caller's frame, so that a loop written as recursion runs in constant memory.
 // Users: session, ui, debug, tests.
 #pragma once
 
@@ -28,14 +28,14 @@ using vm::Outcome;
 using vm::StopReason;
 using vm::StopSet;
 
-// A primitive: reads its inputs, writes its outputs, which are tensors of the right shape already.
+// A primitive: reads its inputs, writes its outputs, which are already tensors of the right shape.
 using Primitive = std::function<Result<support::Unit>(PackedArgs inputs, PackedArgs outputs)>;
 
 class PrimitiveTable {
  public:
   void set(std::string name, Primitive f) { primitives_[std::move(name)] = std::move(f); }
   const Primitive* find(std::string_view name) const;
-  // Asked for names that are not in the table; what it gives is kept. An empty function: not known.
+  // Called for names that are not in the table; the result is kept. An empty function: not known.
   void set_fallback(std::function<Primitive(std::string_view)> f) { fallback_ = std::move(f); }
 
  private:
@@ -46,13 +46,13 @@ class PrimitiveTable {
 struct Environment {
   const PrimitiveTable* primitives = nullptr;  // outlives the Program
   std::map<std::string, Value> late_constants;
-  std::atomic<bool>* interrupt = nullptr;  // seen before the next call or backward jump
-  bool tail_calls = true;                  // false: every call keeps its frame, which a debugger may want
+  std::atomic<bool>* interrupt = nullptr;  // checked before the next call or backward jump
+  bool tail_calls = true;                  // false: every call keeps its frame, which a debugger may need
 };
 
 class Program {
  public:
-  // Verifies; resolves primitives once (what is not there faults when it is called); binds late constants.
+  // Verifies; resolves primitives once (a missing one faults when it is called); binds late constants.
   static Result<std::shared_ptr<const Program>> link(std::shared_ptr<const relay_bytecode::Executable> exe,
                                                      Environment env);
   const relay_bytecode::Executable& executable() const { return *exe_; }
@@ -86,7 +86,7 @@ class Machine {
   Result<support::Unit> start(std::string_view function, PackedArgs args);
   Result<support::Unit> start(const Value& closure, PackedArgs args);
 
-  // As vm::Machine's: a stop set is not asked about the very instruction that the machine is stopped at.
+  // As vm::Machine's: a stop set is not queried for the very instruction that the machine is stopped at.
   Outcome run();
   Outcome run(const StopSet& stops);
   Outcome step(std::uint64_t count = 1);
@@ -104,7 +104,7 @@ class Machine {
   const Value* read_register(std::size_t frame, RegName reg) const;  // null: no such register
   bool write_register(std::size_t frame, RegName reg, Value value);
   const std::optional<Fault>& fault() const { return fault_; }
-  // Would the call at the innermost pc take the place of its frame?
+  // Whether the call at the innermost pc would replace its caller's frame.
   bool at_tail_call() const;
 
   // A copy that shares no tensor data, tuple or closure with this machine but the executable's constants. Aliases stay
@@ -123,7 +123,7 @@ class Machine {
   bool at_stop_ = false;
 };
 
-// Start and run to the end on a machine of its own.
+// Starts and runs to the end on a machine of its own.
 Outcome call(const std::shared_ptr<const Program>& program, std::string_view function, PackedArgs args,
              Limits limits = {});
 

@@ -1,7 +1,7 @@
-// A Relay program on vm::Machine: what whoever steps and looks (debug) needs of it, and nothing of the Relay VM's own.
+// A Relay program on vm::Machine: all that stepping and inspecting (debug) needs, and no types of the Relay VM's own.
 //
 // `map_of` gives the code as an executable of the Relax VM's form, one instruction for each, at the same pcs and over
-// the same registers, with debug info and with each instruction's text as TVM's listing has it. It is looked at and
+// the same registers, with debug info and with each instruction's text as in TVM's listing. It is inspected and
 // never executed: the instruction set does that, on the machine's frames and registers. Users: relay/run, tests.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rldb::relay_vm {
 
-// Instructions that compute are calls of these: `relay.get_field`.
+// Instructions that compute are calls to these: `relay.get_field`.
 std::string opcode_name(relay_bytecode::Opcode op);
 // Errors: an executable that cannot be mapped (an `if` that jumps when its operands are equal; TVM writes none).
 Result<bytecode::Executable> map_of(const relay_bytecode::Executable& exe);

@@ -1,8 +1,8 @@
 // Artefact: a compiled kernel as data: what the linker needs (object code), what the caller needs (signature), and
-// what a stopped kernel says (faults). It is what the disk cache and executables hold. Nothing of LLVM in here.
+// the reports of a stopped kernel (faults). The disk cache and executables contain it. Independent of LLVM.
 //
 // The header of a blob is read with a bounds-checked reader and every index in it is checked; the machine code itself
-// has to be trusted and is refused when it was made for another CPU or another LLVM.
+// has to be trusted and is refused if it was made for another CPU or another LLVM.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct Artefact {
   std::string object;
 };
 
-// The values put into the places of a text; places past the end are kept.
+// The values filled into the places of a text; places past the end are kept.
 std::string fill_places(std::string_view text, const std::int64_t* values, std::size_t count, std::size_t& next);
 
-// `key` is what the artefact depends on: host CPU, features, LLVM version, format version.
+// `key` is everything the artefact depends on: host CPU, features, LLVM version, format version.
 std::string to_blob(const Artefact& artefact, std::string_view key);
 struct BlobProblem {
   std::string text;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".kernel";
 
-// Changes whenever the program is built again; empty when the system does not say.
+// Changes whenever the program is rebuilt; empty if the system does not tell.
 std::string program_identity() {
   struct stat s {};
   if (::stat("/proc/self/exe", &s) != 0) return {};
@@ -50,13 +50,13 @@ std::optional<std::string> KernelCache::read(std::string_view full_key) const {
   const std::string name = path(full_key);
   auto bytes = support::read_own_file(name);
   if (!bytes.ok()) return std::nullopt;
-  (void)::utimensat(AT_FDCWD, name.c_str(), nullptr, 0);  // used now: the last to be removed
+  (void)::utimensat(AT_FDCWD, name.c_str(), nullptr, 0);  // used now: it is removed last
   return std::move(bytes).value();
 }
 
 void KernelCache::write(std::string_view full_key, std::string_view blob) {
   if (!enabled()) return;
-  // Each part that is missing is made for this user alone.
+  // Each missing part is created for this user alone.
   for (std::size_t at = folder_.find('/', 1);; at = folder_.find('/', at + 1)) {
     (void)::mkdir(folder_.substr(0, at).c_str(), 0700);
     if (at == std::string::npos) break;
@@ -68,7 +68,7 @@ void KernelCache::write(std::string_view full_key, std::string_view blob) {
   trim();
 }
 
-// Other processes may remove and add files meanwhile: what fails is passed over.
+// Other processes may remove and add files meanwhile: failures are ignored.
 void KernelCache::trim() const {
   std::vector<File> files;
   std::uint64_t total = 0;

@@ -1,8 +1,8 @@
 // Compiled kernels on disk: one file per kernel, named by the hash of its key. Shared by processes: a file is replaced
-// in one step, and one that is cut, damaged, of another key or of another user is as good as none.
+// in one step, and one that is cut, damaged, of another key or of another user is ignored.
 //
-// The folder is made, private, when the first kernel is written. It is bounded: when it is over its limit, the files
-// that were not used for the longest time are removed.
+// The folder is created, private, when the first kernel is written. It is bounded: when it exceeds its limit, the files
+// that have not been used for the longest time are removed.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace rldb::codegen {
 class KernelCache {
  public:
   // An empty folder: nothing is kept.
-  // `limit`: bytes of the folder.
+  // `limit`: on the size of the folder in bytes.
   KernelCache(std::string folder, std::uint64_t limit);
 
   bool enabled() const { return !folder_.empty(); }
-  // The key of a kernel with the identity of this program in it: other code of rldb may make other code of a kernel.
+  // The key of a kernel with the identity of this program in it: another build of rldb may generate other code for it.
   std::string full_key(std::string_view key) const;
   std::optional<std::string> read(std::string_view full_key) const;
-  // Failing to write costs time later, nothing else.
+  // A failure to write costs time later, nothing else.
   void write(std::string_view full_key, std::string_view blob);
 
  private:
@@ -32,7 +32,7 @@ class KernelCache {
   std::string folder_;
   std::string program_;
   std::uint64_t limit_;
-  std::uint64_t since_trim_;  // bytes written; a process that writes little looks at the folder once
+  std::uint64_t since_trim_;  // bytes written; a process that writes little checks the folder once
 };
 
 }  // namespace rldb::codegen

@@ -1,4 +1,4 @@
-// From a PrimFunc to object code: lowering, LLVM's passes, code generation, all in a job that may be given up.
+// From a PrimFunc to object code: lowering, LLVM's passes, code generation, all in a job that may be abandoned.
 #include "codegen/llvm/engine/compile.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return nullptr;
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the code says `contract`
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the code specifies `contract`
   static constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                                       llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Default};
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, host().cpu, host().features, options,
@@ -68,7 +68,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
   llvm::ModuleAnalysisManager modules;
-  // What is left of an abandoned job is over soon.
+  // The rest of an abandoned job is over soon.
   llvm::PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback([&job](llvm::StringRef, llvm::Any) { return !job.abandoned; });
   llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
@@ -85,7 +85,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   passes.run(module, modules);
 }
 
-// Everything that touches LLVM for one function; errors come out as words.
+// Everything that touches LLVM for one function; errors are returned as text.
 class Compilation {
  public:
   explicit Compilation(const CompileOptions& options) : options_(options) {
@@ -108,7 +108,7 @@ class Compilation {
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
   }
-  // What only code generation needs; starting LLVM's code generator costs milliseconds.
+  // Needed only by code generation; starting LLVM's code generator costs milliseconds.
   void target() {
     machine_ = make_machine(options_.opt_level);
     if (!machine_) refuse("LLVM has no code generator for this machine");
@@ -156,7 +156,7 @@ class Compilation {
   std::string error_;
 };
 
-// For tests: the next compilation meets a fatal error of LLVM's.
+// For tests: the next compilation hits a fatal error in LLVM.
 std::atomic<bool> g_fault_injection{false};
 
 template <class Body>
@@ -193,8 +193,8 @@ const Host& host() {
 
 namespace {
 
-// The result of a job, which may outlive the one that waits for it. After a fatal error LLVM's structures are not
-// touched again, not to be freed either.
+// The result of a job, which may outlive the waiting caller. After a fatal error LLVM's structures are not
+// touched again, not even to be freed.
 struct CompileJob {
   std::unique_ptr<Compilation> work;
   std::string made;

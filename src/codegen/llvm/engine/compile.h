@@ -9,7 +9,7 @@ namespace rldb::codegen {
 struct Host {
   std::string cpu;
   std::string features;
-  std::string key;  // what object code depends on: format version, LLVM version, CPU, features
+  std::string key;  // everything object code depends on: format version, LLVM version, CPU, features
   unsigned vector_bytes = 16;
 };
 const Host& host();
@@ -27,14 +27,14 @@ ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignatu
                              const CompileOptions& options);
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind);
-// Whether there is code for a function, without making machine code.
+// Whether a function can be compiled, without making machine code.
 ir::Result<support::Unit> check_lowers(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                        const CompileOptions& options);
 
 // Whether the code can look for numbers as it writes them, without being slower for it.
 bool can_note_numbers(const ir::PrimFunc* f);
 
-// Fault injection for tests: LLVM meets a fatal error in the next compilation.
+// Fault injection for tests: LLVM hits a fatal error in the next compilation.
 void fail_next_compilation();
 
 }  // namespace rldb::codegen

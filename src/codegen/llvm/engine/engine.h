@@ -1,5 +1,5 @@
-// Engine: object code into this process (ORC, JITLink). Each kernel has its own dylib, so that entries share a name.
-// Symbols come from the table of helpers alone: nothing else of the process can be named by object code.
+// Engine: loads object code into this process (ORC, JITLink). Each kernel has its own dylib, so entries share a name.
+// Symbols come from the table of helpers alone: object code can name nothing else in the process.
 #pragma once
 
 #include <atomic>

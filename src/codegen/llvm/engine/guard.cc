@@ -51,7 +51,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 
 bool is_ours(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) && a.sa_sigaction == on_signal; }
 
-// Asked at each call, because others (a test runner, a plugin) install theirs too: one system call when all is well.
+// Checked at each call, because others (a test runner, a plugin) install theirs too: one system call when all is well.
 void install() {
   struct sigaction now = {};
   if (sigaction(kSignals[0], nullptr, &now) == 0 && is_ours(now)) return;
@@ -95,7 +95,7 @@ Trap call_guarded(runtime::KernelEntry entry, const runtime::KernelWord* words, 
   (void)stack;
   Point point;
   Point* const outer = t_point;
-  // No signal mask is saved: the handlers do not block their signals, and a system call a kernel would be felt.
+  // No signal mask is saved: the handlers do not block their signals, and a system call per kernel would be noticeable.
   if (sigsetjmp(point.jump, 0) == 0) {
     t_point = &point;
     status = entry(words, variables, fault);

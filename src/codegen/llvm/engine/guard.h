@@ -1,6 +1,6 @@
 // Guard: calls machine code so that a signal inside it (SIGSEGV, SIGBUS, SIGFPE, SIGILL) comes back as a value.
 //
-// Handlers stay installed and pass on what did not happen inside a guarded call of the same thread.
+// Handlers stay installed and pass on signals that did not arise inside a guarded call of the same thread.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ std::uint16_t to_half(double v) {
 std::uint16_t float_to_half(float v) { return to_half(double(v)); }
 float half_to_float(std::uint16_t bits) { return float(runtime::load_as_double(&bits, DType::Float(16))); }
 
-// Memory of a run; it ends with the run. Null leaves an error.
+// Memory of a run; it is freed with the run. Null leaves an error.
 void* allocate(std::uint64_t bytes) {
   Run* run = current_run();
   auto made = runtime::Storage::allocate(bytes);
@@ -60,7 +60,7 @@ void* allocate(std::uint64_t bytes) {
   return run->allocations.back()->data();
 }
 
-// Scratch that a call asks for again and again (a matrix product inside a loop): the same memory for the same size.
+// Scratch that a call requests again and again (a matrix product inside a loop): the same memory for the same size.
 // Two panels of one product may have the same size, so they take turns.
 void* panel(std::uint64_t bytes) {
   Run* run = current_run();
@@ -77,7 +77,7 @@ void* panel(std::uint64_t bytes) {
   return mine->data();
 }
 
-// Of what a parameter that is a bare handle points to.
+// The memory that a bare handle parameter points to.
 std::int64_t bytes_of(std::int64_t param) {
   const Value& v = current_run()->args[std::size_t(param)];
   if (v.is(ValueKind::Tensor)) return std::int64_t(v.as_tensor().byte_size());
@@ -90,7 +90,7 @@ std::int64_t product(const std::vector<std::int64_t>& dims) {
   return n;
 }
 
-// A buffer as a packed function gets it: the memory itself where it is a compact piece of a known storage, else a
+// A buffer as passed to a packed function: the memory itself if it is a compact piece of a known storage, else a
 // copy that is written back after the call.
 struct BufferArgument {
   std::byte* data = nullptr;
@@ -182,7 +182,7 @@ std::int32_t call_packed(const char* name, const std::int64_t* rows, std::int64_
         args.push_back(std::move(made).value());
         break;
       }
-      default:  // 0: the kinds are the code generator's
+      default:  // 0: the kinds are chosen by the code generator
         args.push_back(Value::of_int(payload));
         break;
     }
@@ -272,7 +272,7 @@ std::span<const HelperSymbol> helper_symbols() {
       RLDB_LIBM1(nearbyint),
       RLDB_LIBM1(round),
       RLDB_LIBM1(fabs),
-      RLDB_LIBM2(fmax),  // of float16, which is computed in float32
+      RLDB_LIBM2(fmax),  // for float16, which is computed in float32
       RLDB_LIBM2(fmin),
       RLDB_LIBM2(pow),
       RLDB_LIBM2(fmod),

@@ -1,4 +1,4 @@
-// Helpers: what compiled code may call, and the state of a run that they work on. Internal to the room.
+// Helpers: the functions that compiled code may call, and the state of a run that they work on. Internal to the room.
 #pragma once
 
 #include <optional>

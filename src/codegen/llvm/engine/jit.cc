@@ -50,7 +50,7 @@ struct Code {
   std::vector<FaultRow> faults;
 };
 
-// What kernels share with their Jit, and keep alive.
+// State that kernels share with their Jit, and keep alive.
 struct Shared {
   explicit Shared(JitOptions o) : options(std::move(o)), cache(options.cache_dir, options.cache_bytes) {}
 
@@ -62,7 +62,7 @@ struct Shared {
   CompileOptions compile_options(runtime::NumericEvents events = 0) const {
     return {options.fp, options.check_bounds, options.opt_level, events};
   }
-  // What code is made of.
+  // The inputs of code generation.
   ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) const {
     auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
     if (!split.ok()) return Failure(unsupported(name, split.error()));
@@ -73,7 +73,7 @@ struct Shared {
     return schedule::default_schedule(ctx, f, wanted).func;
   }
   std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
-    // Names count, because faults speak of them; the function's own does not.
+    // Names count, because faults mention them; the function's own does not.
     return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{}", host().key, ir::structural_hash(f),
                        support::fnv1a(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
                        options.opt_level, int(options.schedule), int(events));
@@ -165,7 +165,7 @@ class JitKernel : public runtime::Kernel {
 
   runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
     if (!code_) {
-      // For a run, being cancelled is a stop.
+      // For a run, cancellation is a stop.
       try {
         auto compiled = compile();
         if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
@@ -232,7 +232,7 @@ class JitKernel : public runtime::Kernel {
     return w;
   }
 
-  // Unchecked code: nobody has written next to the arguments and the allocations.
+  // Unchecked code: checks that nothing was written next to the arguments and the allocations.
   bool untouched(PackedArgs args, const Run& state) const {
     if (shared_->options.check_bounds) return true;
     for (const Value& v : args) {
@@ -264,7 +264,7 @@ class JitKernel : public runtime::Kernel {
     return error;
   }
 
-  // A file that is damaged or made for another machine is as good as none: it is written anew.
+  // A file that is damaged or made for another machine is ignored: it is written anew.
   bool load_cached(const std::string& key) {
     const std::string stored = shared_->cache.full_key(key);
     const auto bytes = shared_->cache.read(stored);
@@ -283,8 +283,8 @@ class JitKernel : public runtime::Kernel {
   const ir::PrimFunc* emitted_;  // the same, scheduled
   KernelSignature signature_;
   std::shared_ptr<const Code> code_;
-  // Code that looks for numbers is code of its own.
-  runtime::NumericEvents wanted_ = 0, events_ = 0;  // asked for; what code_ looks for
+  // Code that looks for numbers is compiled separately.
+  runtime::NumericEvents wanted_ = 0, events_ = 0;  // requested; what code_ looks for
   std::optional<bool> can_note_;
   std::map<runtime::NumericEvents, std::shared_ptr<const Code>> code_of_;
   bool noted_ = false;  // by the last run

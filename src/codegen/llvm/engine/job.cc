@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kStackBytes = 64 << 20;  // touched as far as it is used
+constexpr std::size_t kStackBytes = 64 << 20;  // touched only as far as it is used
 
 struct Job {
   std::function<void(const JobState&)> work;
@@ -45,8 +45,8 @@ Jobs& jobs() {
   return *made;
 }
 
-// A process that ends while LLVM works would destroy what the job uses. Abandoned jobs end soon; one that does not is
-// left behind by ending without destructors.
+// A process that ends while LLVM works would destroy what the job uses. Abandoned jobs end soon; if one does not, the
+// process ends without destructors.
 void at_exit(int status, void*) {
   Jobs& all = jobs();
   std::unique_lock lock(all.mutex);
@@ -59,7 +59,7 @@ void at_exit(int status, void*) {
 void work_on(Job& job) {
   const support::MemoryLimitExempt exempt;
   try {
-    // What the work owns ends here, on this thread, and not with the last one who knows the job.
+    // Everything owned by the work is destroyed here, on this thread, and not by the last holder of the job.
     const auto work = std::move(job.work);
     work(job.state);
   } catch (...) {
@@ -90,7 +90,7 @@ bool start(const std::shared_ptr<Job>& job) {
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // Signals of the terminal are for those who wait for it.
+  // Signals of the terminal are for the waiting threads.
   sigset_t all, before;
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigdelset(&all, fault);
@@ -119,7 +119,7 @@ void run_job(std::function<void(const JobState&)> work) {
   auto job = std::make_shared<Job>();
   job->work = std::move(work);
   if (!start(job)) {
-    work_on(*job);  // no thread to be had: it works all the same
+    work_on(*job);  // no thread available: it works all the same
   } else {
     std::unique_lock lock(job->mutex);
     while (!job->ended.wait_for(lock, 20ms, [&] { return job->done; })) {

@@ -2,8 +2,8 @@
 //
 // LLVM cannot be stopped from outside, recurses deeply and ends the process when it gives up. So it works on a thread
 // with a large stack, in a context of its own, with a memory limit that does not fail, and the caller waits: when the
-// work in hand is cancelled the caller leaves at once (support::Cancelled) and the job ends when it can, owning all
-// that it touches. A fatal error ends the job, not the process. Internal to the room; nothing of LLVM in here.
+// current work is cancelled the caller leaves at once (support::Cancelled) and the job ends when it can, owning all
+// that it touches. A fatal error ends the job, not the process. Internal to the room; independent of LLVM.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ struct JobState {
   std::atomic<bool> abandoned{false};
 };
 
-// Runs `work` and waits for it. What it throws (Refused, FatalLlvm) is thrown here. `work` owns what it uses; it should
-// look at `abandoned` now and then.
+// Runs `work` and waits for it. Its exceptions (Refused, FatalLlvm) are rethrown here. `work` owns what it uses; it
+// should check `abandoned` now and then.
 void run_job(std::function<void(const JobState&)> work);
-// compilations_left_behind() of the door counts the jobs that are running.
+// compilations_left_behind() in jit.h counts the running jobs.
 
 }  // namespace rldb::codegen

@@ -1,6 +1,6 @@
 // Loop fission at barriers. The threads of a block run one after the other from barrier to barrier, in the evaluator's
-// order: x inside of y inside of z. Loops, conditions and sequences that hold a barrier are done once for all threads,
-// so that what decides them must be the same for each; everything else is inside of a loop over the threads.
+// order: x inside y inside z. Loops, conditions and sequences that contain a barrier are executed once for all threads,
+// so that their bounds and conditions must be the same for each; everything else is inside a loop over the threads.
 #include "codegen/llvm/lower/barriers.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ bool may_leave(const Stmt* s) {
   return found;
 }
 
-// What threads do that a loop over them cannot.
+// Operations of threads that a loop over them cannot perform.
 void check_meetings(const Stmt* root) {
   if (may_leave(root)) refuse("a thread may leave a loop around those that it meets");
   ir::walk(root, [](const ir::Node* n) {
@@ -84,7 +84,7 @@ OwnData own_allocations(const Stmt* s) {
   return out;
 }
 
-// Threads keep what is allocated below them; what was there before would be one for all.
+// Allocations below threads are per thread; an allocation above them would be one for all.
 void check_own_memory(const Stmt* root, const OwnData& all) {
   const OwnData inside = own_allocations(root);
   const auto check = [&](const ir::Var* data, std::string_view name) {
@@ -155,7 +155,7 @@ class Splitter : public ir::Rewriter {
     std::int64_t count;
   };
 
-  // What a sequence becomes: statements for all threads at once, and those that each thread has to do next.
+  // The parts of a sequence: statements for all threads at once, and those that each thread executes next.
   struct Pieces {
     std::vector<const Stmt*> all, each;
   };
@@ -192,7 +192,7 @@ class Splitter : public ir::Rewriter {
     return it == axes_.end() ? nullptr : &*it;
   }
 
-  // The variable of another loop over the same threads is the thread's.
+  // The variable of another loop over the same threads is that of the thread.
   void name_thread(const ir::ForStmt* loop) {
     const Axis& axis = *find_axis(loop->thread_tag);
     if (ir::const_int(loop->min) != 0 || ir::const_int(loop->extent) != ir::const_int(axis.extent) || loop->step)
@@ -254,7 +254,7 @@ class Splitter : public ir::Rewriter {
     return ctx_.list(dims);
   }
 
-  // The buffer with a place for each thread behind its own dims; null: it is not a thread's own.
+  // The buffer with a place for each thread after its own dims; null: it is not private to threads.
   const ir::Buffer* own_buffer(const ir::Buffer* b) {
     if (const auto it = own_buffers_.find(b); it != own_buffers_.end()) return it->second;
     const auto memory = own_memory_.find(b->data);
@@ -401,7 +401,7 @@ class Splitter : public ir::Rewriter {
     out.all.push_back(rewrite(d));
   }
 
-  // What is bound is the same for all threads, or is kept for each.
+  // A bound value is the same for all threads, or is kept for each.
   void bind(const ir::BindStmt* b, Pieces& out) {
     const Expr* value = rewrite(b->value);
     if (is_common(value)) {

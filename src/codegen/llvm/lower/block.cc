@@ -23,11 +23,11 @@ constexpr std::uint64_t kMaxStack = 64 * 1024;
 
 // ---- allocations ----
 
-// Constant and small: on the stack, once a call. Otherwise from the run's arena, which ends with the call.
+// Constant and small: on the stack, once per call. Otherwise from the run's arena, which is freed after the call.
 // Unchecked code keeps memory that an access may miss away from the stack.
 Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack,
                           bool unwritten) {
-  memory_type(dtype.element());  // refuses formats that have no code
+  memory_type(dtype.element());  // refuses formats that cannot be compiled
   std::uint64_t bytes = dtype.bytes();
   bool constant = on_stack;
   for (const Value* e : extents) {
@@ -62,8 +62,8 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
   return {made, size};
 }
 
-// The product of these many elements holds a buffer: its shape, or what its offset and strides span (rows as long as
-// the outermost stride, the last one too).
+// The product of these is the number of elements in a buffer: its shape, or the span of its offset and strides (rows
+// as long as the outermost stride, the last one too).
 std::vector<Lowering::Value*> Lowering::storage_extents(const ir::Buffer* b) {
   std::vector<Value*> shape;
   for (const ir::Expr* d : b->shape) shape.push_back(index(d));
@@ -107,7 +107,7 @@ void Lowering::allocate_buffer(const ir::Buffer* b) {
   declare_view(b, memory);
 }
 
-// A buffer over memory that is there.
+// A buffer over existing memory.
 void Lowering::declare_view(const ir::Buffer* b, const Memory& memory) {
   View v = make_view(b, memory);
   const ir::Expr* offset = b->elem_offset;
@@ -191,7 +191,7 @@ void Lowering::match_region(const ir::MatchBufferRegion& m) {
     v.offset = v.offset ? b_.CreateAdd(v.offset, moved, "", false, true) : moved;
     extents.push_back(extent);
   }
-  // Leading dimensions of extent 1 may be left out of the target.
+  // Leading dimensions of extent 1 may be omitted in the target.
   const std::size_t skipped = extents.size() - std::min(extents.size(), m.buffer->shape.size());
   for (std::size_t i = 0; i < m.buffer->shape.size() && skipped + i < extents.size(); ++i) {
     bind_dim(m.buffer->shape[i], extents[skipped + i], m.buffer->name, i);
@@ -227,7 +227,7 @@ void Lowering::block(const ir::SBlock* b, const ir::SBlockRealize* realize) {
     for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
       const ir::IterVar& axis = b->iter_vars[i];
       bind(axis.var, realize->iter_values[i]);
-      // An axis that is a loop by another name says nothing new in a fault.
+      // An axis that is just a loop by another name adds nothing to a fault.
       if (!as<ir::Var>(realize->iter_values[i])) scope_.push_back(axis.var);
       if (axis.kind != ir::IterKind::Reduce || !b->init) continue;
       Value* at_start = b_.CreateICmpEQ(vars_[axis.var].wide, index(axis.dom.min));

@@ -1,4 +1,4 @@
-// How deep the lowering goes into a kernel: no deeper than the front end reads texts.
+// Limit on how deep the lowering goes into a kernel: no deeper than the front end reads texts.
 #pragma once
 
 #include "codegen/llvm/lower/lowering.h"

@@ -203,11 +203,11 @@ Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
 Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
   const bool is_and = e->kind == BinaryKind::And;
   Value* a = condition(e->a);
-  // Lanes that differ in b decide for themselves.
+  // Lanes that differ in b are decided one by one.
   if (widened_ && lane_step(e->b) != 0) a = splat(a, widened_lanes_);
   if (speculable(e->b) || a->getType()->isVectorTy()) {
     if (!speculable(e->b)) {
-      // Lanes that `a` decides are off for b.
+      // Lanes decided by `a` are off for b.
       Value* const before = mask_;
       Value* saved = mask_;
       Value* open = is_and ? a : b_.CreateNot(a);
@@ -333,7 +333,7 @@ Lowering::Value* Lowering::int_binary(BinaryKind kind, Value* a, Value* b, DType
     case BinaryKind::FloorMod:
     case BinaryKind::And:
     case BinaryKind::Or:
-      break;  // `divide` and `logical` are for these
+      break;  // handled by `divide` and `logical`
   }
   refuse("an operator is not a binary one");
 }
@@ -352,7 +352,7 @@ Lowering::Value* Lowering::divide(BinaryKind kind, Value* a, Value* b, bool is_u
       zero = b_.CreateOrReduce(zero);
     }
     fault_if(zero, ErrorKind::Raised, "integer division by zero", {});
-    // Lanes that are off may hold zero still.
+    // Lanes that are off may still hold zero.
     if (b->getType()->isVectorTy()) {
       llvm::Constant* ones = llvm::ConstantInt::get(b->getType(), 1);
       b = b_.CreateSelect(b_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType())), ones, b);
@@ -549,7 +549,7 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
   return false;
 }
 
-// No load, no fault, no effect, and cheap: may be computed when its value is not wanted.
+// No load, no fault, no effect, and cheap: may be computed even if its value is not needed.
 bool Lowering::speculable(const ir::Expr* e, int depth) {
   if (depth > 6) return false;
   if (as<ir::Var>(e) || as<ir::IntImm>(e) || as<ir::FloatImm>(e)) return true;
@@ -570,7 +570,7 @@ bool Lowering::speculable(const ir::Expr* e, int depth) {
   return false;
 }
 
-// T.if_then_else and T.Select are the same: what may fault is computed only where it is wanted (TVM:
+// T.if_then_else and T.Select are the same: an operand that may fault is computed only where it is needed (TVM:
 // RewriteUnsafeSelect).
 Lowering::Value* Lowering::choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
   const bool cheap = speculable(yes) && speculable(no);
@@ -578,7 +578,7 @@ Lowering::Value* Lowering::choose(const ir::Expr* cond, const ir::Expr* yes, con
       cond, [&] { return value(yes); }, [&] { return value(no); }, cheap);
 }
 
-// A value of which only the wanted side is computed.
+// A value of which only the required side is computed.
 Lowering::Value* Lowering::lazy(const ir::Expr* cond, const std::function<Value*()>& a,
                                 const std::function<Value*()>& b, bool cheap) {
   Value* c = condition(cond);

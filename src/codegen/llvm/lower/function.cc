@@ -140,7 +140,7 @@ void Lowering::bind_parameters(const ir::PrimFunc* f, const runtime::KernelSigna
   }
 }
 
-// The size of what a bare handle points to is not among the words of a call.
+// The size of the memory behind a bare handle is not among the words of a call.
 Lowering::Value* Lowering::opaque_bytes(std::size_t param) {
   if (!options_.check_bounds) return nullptr;
   return b_.CreateCall(helper("rldb_bytes", b_.getInt64Ty(), {b_.getInt64Ty()}), {i64(std::int64_t(param))});
@@ -180,7 +180,7 @@ View Lowering::make_view(const ir::Buffer* b, const Memory& memory) {
 }
 
 void Lowering::bind_parameter_buffer(const ir::Buffer* b, Value* pointer) {
-  memory_type(b->dtype.element());               // refuses formats that have no code
+  memory_type(b->dtype.element());               // refuses formats that cannot be compiled
   const auto wide = restore_later(wide_, true);  // as the arguments were checked
   std::vector<Value*> shape;
   for (const ir::Expr* d : b->shape) shape.push_back(index(d));
@@ -201,7 +201,7 @@ void Lowering::bind_parameter_buffer(const ir::Buffer* b, Value* pointer) {
   views_[b] = std::move(made);
 }
 
-// A dimension that is a fresh variable is defined; anything else has to agree.
+// A dimension that is a fresh variable is defined; anything else must agree.
 void Lowering::bind_dim(const ir::Expr* e, Value* actual, std::string_view buffer, std::size_t dim) {
   const auto* v = ir::as<ir::Var>(e);
   if (v && (!vars_.contains(v) || match_defined_.contains(v))) {
@@ -245,7 +245,7 @@ void Lowering::fault_if(Value* bad, ErrorKind kind, std::string text, std::vecto
   b_.SetInsertPoint(go);
 }
 
-// A helper has left the Error with the caller already.
+// A helper has already left the Error with the caller.
 void Lowering::fault_from_helper(Value* bad) {
   Block* stop = new_block("fault");
   Block* go = new_block("ok");

@@ -46,7 +46,7 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
                                                         : as<ir::Op>(c->callee)->name));
 }
 
-// The arguments, as many as the row wants, as vectors when one of them is.
+// The arguments, as many as the row requires, as vectors when one of them is.
 Lowering::Operands Lowering::operands(const ir::Call* c, int count) {
   Operands in{c, c->args[0]->dtype().element(), {}};
   for (int i = 0; i < count; ++i) in.values.push_back(value(c->args[std::size_t(i)]));
@@ -83,7 +83,7 @@ Lowering::Value* Lowering::native(llvm::Intrinsic::ID f, const Operands& in) {
   return in.is_float() ? round_narrow(b_.CreateUnaryIntrinsic(f, in.values[0]), in.element) : nullptr;
 }
 
-// ---- of floats ----
+// ---- floats ----
 
 Lowering::Value* Lowering::exp10(const Operands& in) {
   if (!in.is_float()) return nullptr;
@@ -128,7 +128,7 @@ Lowering::Value* Lowering::ldexp(const Operands& in) {
   return convert(out, DType::Float(64), in.element);
 }
 
-// ---- of floats and integers ----
+// ---- floats and integers ----
 
 Lowering::Value* Lowering::absolute(const Operands& in) {
   Value* x = in.values[0];
@@ -155,7 +155,7 @@ Lowering::Value* Lowering::is_finite(const Operands& in) {
                           llvm::ConstantFP::getInfinity(x->getType()));
 }
 
-// ---- of integers ----
+// ---- integers ----
 
 Lowering::Value* Lowering::counted(Value* v, const Operands& in) {
   return b_.CreateIntCast(v, value_type(in.call->dtype().element(), width_of(v)), false);

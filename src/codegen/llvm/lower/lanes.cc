@@ -1,5 +1,5 @@
-// Vectorised loops: one iteration a lane, in vector registers. A loop is made so when its lanes do not meet: what one
-// of them stores, no other loads or stores. Other loops that ask for it are left to LLVM, which finds out for itself.
+// Vectorised loops: one iteration per lane, in vector registers. A loop is vectorised if its lanes are independent: no
+// lane's stores are loaded or stored by another. Other loops that request it are left to LLVM, which checks by itself.
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxUnrolledLanes = 64;
 
 using StepOf = std::function<std::optional<std::int64_t>(const ir::Var*)>;
 
-// How much an expression grows from one lane to the next, when that is the same for all lanes; `of` says it of
+// How much an expression grows from one lane to the next, if that is the same for all lanes; `of` gives it for
 // variables.
 std::optional<std::int64_t> step_of(const ir::Expr* e, const StepOf& of, int depth = 0) {
   if (depth > 40) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::int64_t> step_of(const ir::Expr* e, const StepOf& of, int dep
   return depends ? std::nullopt : std::optional<std::int64_t>(0);
 }
 
-// The body of a loop, looked at before anything is made of it.
+// The body of a loop, checked before any code is generated for it.
 struct Body {
   struct Access {
     const ir::Buffer* buffer;
@@ -145,7 +145,7 @@ bool Lowering::may_alias(const ir::Buffer* a, const ir::Buffer* b) const {
   if (a == b || a->data == b->data) return true;
   const auto x = pointers_.find(a->data), y = pointers_.find(b->data);
   if (x == pointers_.end() || y == pointers_.end() || x->second.base == y->second.base) return true;
-  // Different allocations are apart, and from parameters.
+  // Different allocations overlap neither each other nor parameters.
   const bool both_given = llvm::isa<llvm::Argument>(x->second.base) && llvm::isa<llvm::Argument>(y->second.base);
   return both_given && !noalias_;
 }

@@ -5,7 +5,7 @@
 
 namespace rldb::codegen {
 
-// The function itself where nothing is launched.
+// The function itself if nothing is launched.
 const ir::PrimFunc* launches_as_loops(ir::Context& ctx, const ir::PrimFunc* f);
 
 }  // namespace rldb::codegen

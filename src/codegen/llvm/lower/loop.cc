@@ -1,4 +1,4 @@
-// Loops: as LLVM's loops, or unrolled and vectorised as the text says; chunks between looks at the interrupt.
+// Loops: as LLVM's loops, or unrolled and vectorised as the text specifies; chunks between checks of the interrupt.
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/depth.h"
@@ -15,11 +15,11 @@ using runtime::ErrorKind;
 
 namespace {
 
-// Nodes that explicit unrolling may make of one loop, and in one kernel. A loop that would make more stays a loop.
+// Limits on the nodes that explicit unrolling may make of one loop, and in one kernel. A loop beyond them stays a loop.
 constexpr std::uint64_t kMaxUnrolled = 8 * 1024;
 constexpr std::uint64_t kMaxUnrolledInAll = 4 * kMaxUnrolled;
 
-// What a constant says that an extent is at most: n, or the n of T.min(n, ...).
+// An upper bound of an extent given by a constant: n, or the n of T.min(n, ...).
 std::optional<std::int64_t> at_most(const ir::Expr* extent, int depth = 0) {
   if (const auto n = ir::const_int(extent)) return n;
   const auto* b = as<ir::BinaryExpr>(extent);
@@ -55,9 +55,9 @@ std::int64_t iterations(const ir::Stmt* s, int depth = 0) {
   return inner;
 }
 
-// After how many iterations a loop of that extent around that many looks at the interrupt; 0: never.
+// The number of iterations between checks of the interrupt, for a loop of that extent around that many; 0: never.
 std::int64_t chunk_of(std::optional<std::int64_t> extent, std::int64_t inner) {
-  // Milliseconds at most, and nothing of it is seen in the time.
+  // Milliseconds at most, and the checks take no noticeable time.
   constexpr std::int64_t kIterations = 1 << 16;
   inner = std::max<std::int64_t>(inner, 1);
   if (extent && *extent <= kIterations / inner) return 0;
@@ -78,7 +78,7 @@ bool leaves_loop(const ir::Stmt* s) {
 
 // ---- explicit unrolling ----
 
-// Nodes of a statement after the unrolling that is asked for inside it.
+// Nodes of a statement after the unrolling requested inside it.
 std::uint64_t Lowering::unrolled_size(const ir::Stmt* s, int depth) {
   if (!s || depth > kMaxDepth) return 1;
   if (const auto it = unrolled_sizes_.find(s); it != unrolled_sizes_.end()) return it->second;
@@ -126,7 +126,7 @@ void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* 
     case ir::ForKind::Serial:
     case ir::ForKind::Parallel:
     case ir::ForKind::ThreadBinding:
-      // Around code that is unrolled or vectorised as the text says, LLVM does neither again.
+      // LLVM does not unroll or vectorise again around code that is unrolled or vectorised as the text specifies.
       if (!as_written_) break;
       set("llvm.loop.isvectorized", b_.getInt32(1));
       flag("llvm.loop.unroll.disable");
@@ -139,7 +139,7 @@ void Lowering::attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* 
 }
 
 // begin, begin + step, ... below end; tested at the bottom, guarded at the top. With a chunk the loop is two: the inner
-// one, which LLVM may vectorise, does a chunk, the outer one looks at the interrupt.
+// one, which LLVM may vectorise, does a chunk, the outer one checks the interrupt.
 void Lowering::emit_loop(Value* begin, Value* end, Value* step, const ir::ForStmt* source,
                          const std::function<void(Value*)>& body, std::int64_t chunk) {
   const std::string_view name = source->var->name;
@@ -237,7 +237,7 @@ bool Lowering::unrolled_loop(const ir::ForStmt* loop) {
   return true;
 }
 
-// Stores past the caches are for memory that starts at a vector's boundary, which is found out before the loop.
+// Stores past the caches are for memory that starts at a vector's boundary, which is determined before the loop.
 void Lowering::nontemporal_loop(const ir::ForStmt* loop) {
   Value* aligned = b_.getTrue();
   bool known = true;

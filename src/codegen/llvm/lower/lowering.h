@@ -3,7 +3,7 @@
 // Values follow eval's arithmetic: float16, bfloat16 and the float8 family live in SSA as `float` rounded to their
 // format after each operation; bool is i1 in SSA and i8 in memory; integers wrap. Index arithmetic is done in 64 bits.
 // A scalar expression may become a vector when it depends on the variable of a vectorised loop (`vector_loop`), so
-// every helper accepts both. What cannot be lowered is thrown as Refused and caught in `lower`; nothing escapes the
+// every helper accepts both. Code that cannot be lowered throws Refused, caught in `lower`; nothing escapes the
 // room.
 #pragma once
 
@@ -60,7 +60,7 @@ Restore<T> restore_later(T& place, std::type_identity_t<T> now) {
   return Restore<T>(place, now);
 }
 
-// The code's view of a buffer: a base pointer and element-wise geometry.
+// A buffer as the code sees it: a base pointer and element-wise geometry.
 struct View {
   llvm::Value* base = nullptr;
   std::vector<llvm::Value*> shape;    // i64
@@ -71,7 +71,7 @@ struct View {
   llvm::Value* limit = nullptr;  // i64 elements from base to the end of its memory; null: it is known to fit
 };
 
-// What a data pointer points to.
+// The memory that a data pointer points to.
 struct Memory {
   llvm::Value* base = nullptr;
   llvm::Value* bytes = nullptr;  // i64
@@ -82,7 +82,7 @@ struct VarValue {
   llvm::Value* wide = nullptr;   // i64, for integers
   llvm::Value* base = nullptr;   // of lanes: i64 of lane 0
   bool non_negative = false;
-  std::optional<std::int64_t> lane_step;  // of lanes: what one lane more adds, when it is the same for all
+  std::optional<std::int64_t> lane_step;  // of lanes: the increment per lane, when it is the same for all
 };
 
 class Lowering {
@@ -103,7 +103,7 @@ class Lowering {
   Value* opaque_bytes(std::size_t param);
   void store_result(const ir::Expr* e);
 
-  // ---- returns, and what is noted of numbers (lower/numbers.cc) ----
+  // ---- returns, and numbers noted for catchpoints (lower/numbers.cc) ----
   void prepare_notes(const ir::PrimFunc* f);
   void note_number(const ir::Buffer* b, Value* v, Value* mask);
   Value* is_event(Value* v, DType t);
@@ -128,11 +128,11 @@ class Lowering {
   void plain_loop(const ir::ForStmt* loop);
   bool unrolled_loop(const ir::ForStmt* loop);
   void nontemporal_loop(const ir::ForStmt* loop);
-  // `chunk`: looks at the interrupt each time so many iterations are done; 0: never.
+  // `chunk`: checks the interrupt after every that many iterations; 0: never.
   void emit_loop(Value* begin, Value* end, Value* step, const ir::ForStmt* source,
                  const std::function<void(Value*)>& body, std::int64_t chunk);
   void run_body(const ir::ForStmt* loop, Value* iv);
-  // Whether the unrolling that a loop asks for is within bounds; counts what it makes.
+  // Whether the unrolling that a loop requests is within bounds; counts the nodes it makes.
   bool may_unroll(const ir::ForStmt* loop);
   std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
   void attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source);
@@ -141,7 +141,7 @@ class Lowering {
   bool vector_loop(const ir::ForStmt* loop);
   bool may_widen(const ir::ForStmt* loop);
   bool may_alias(const ir::Buffer* a, const ir::Buffer* b) const;
-  // What one lane more adds to an expression, when it is the same for all lanes.
+  // The increment of an expression per lane, when it is the same for all lanes.
   std::optional<std::int64_t> lane_step(const ir::Expr* e);
   // The expression, at lane 0, is a multiple of n.
   bool multiple_of(const ir::Expr* e, unsigned n, int depth = 0);
@@ -152,7 +152,7 @@ class Lowering {
   void allocate_buffer(const ir::Buffer* b);
   void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
-  // `unwritten`: what is read may not have been written; it is zero then, as memory from the arena is.
+  // `unwritten`: elements may be read before they are written; they are zero then, as memory from the arena is.
   Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack, bool unwritten);
   std::vector<Value*> storage_extents(const ir::Buffer* b);
   void match_region(const ir::MatchBufferRegion& m);
@@ -188,7 +188,7 @@ class Lowering {
 
   // ---- intrinsics (lower/intrinsic.cc) ----
   Value* call(const ir::Call* c);
-  // Arguments of one; what is no intrinsic of their dtype gives null.
+  // Arguments of one; null for operations that are not intrinsics of their dtype.
   struct Operands {
     const ir::Call* call;
     DType element;  // of the first
@@ -235,7 +235,7 @@ class Lowering {
   // How an access moves with the lanes of its value.
   struct Access {
     Value* pointer = nullptr;   // contiguous or scalar
-    Value* pointers = nullptr;  // one a lane, when not contiguous
+    Value* pointers = nullptr;  // one per lane, when not contiguous
     unsigned lanes = 1;         // of the value
     bool uniform = false;       // every lane the same element
   };
@@ -256,7 +256,7 @@ class Lowering {
   llvm::Type* value_type(DType t);   // in SSA, without lanes
   llvm::Type* value_type(DType t, unsigned lanes);
   llvm::Align alignment(DType t);
-  // Where a vector is stored is aligned to the machine's vectors.
+  // Whether the address of a vector store is aligned to the machine's vectors.
   bool on_vector(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes);
 
   // ---- faults ----
@@ -272,7 +272,7 @@ class Lowering {
   bool terminated() { return b_.GetInsertBlock()->getTerminator() != nullptr; }
   std::string where(const ir::Expr* e) const;
 
-  // Where `break` and `continue` go.
+  // The targets of `break` and `continue`.
   struct Loop {
     const ir::Var* var;  // null: while
     Block* next;
@@ -286,8 +286,8 @@ class Lowering {
   llvm::Function* entry_ = nullptr;
   llvm::Function* body_ = nullptr;
   Value* fault_ = nullptr;
-  Block* done_ = nullptr;                                     // where returns without a fault go
-  std::unordered_set<const ir::Var*> own_memory_;             // what it allocates: its numbers are not noted
+  Block* done_ = nullptr;                                     // the target of returns without a fault
+  std::unordered_set<const ir::Var*> own_memory_;             // its own allocations: their numbers are not noted
   std::unordered_map<llvm::Type*, llvm::AllocaInst*> notes_;  // nonzero: an event was seen
   std::vector<FaultRow> faults_;
   std::unordered_map<const ir::Var*, VarValue> vars_;
@@ -297,24 +297,24 @@ class Lowering {
   bool wide_ = false;  // index arithmetic is done in 64 bits also in checked code
   std::unordered_set<const ir::Var*> match_defined_;
   std::unordered_set<const ir::Buffer*> hoisted_;
-  std::unordered_set<const ir::Buffer*> unwritten_;  // allocations of which elements may stay unwritten
+  std::unordered_set<const ir::Buffer*> unwritten_;  // allocations whose elements may stay unwritten
   std::vector<Loop> loops_;
   std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
   std::unordered_set<const ir::ForStmt*> unrolled_;
-  std::uint64_t unroll_left_ = 0;      // set at the first loop that asks
+  std::uint64_t unroll_left_ = 0;      // set at the first loop that requests it
   std::vector<const ir::Var*> scope_;  // loop variables and axes in scope, for fault notes
   std::uint64_t stack_bytes_ = 0;
   int depth_ = 0;
   bool contract_ = false;         // where a * b + c may be fused
   bool noalias_ = false;          // buffers that are parameters do not overlap
   DType result_ = DType::Void();  // of the scalar that the kernel returns; void: none
-  // In a vectorised loop: its variable, and how many lanes there are.
+  // In a vectorised loop: its variable, and the number of lanes.
   const ir::Var* widened_ = nullptr;
   unsigned widened_lanes_ = 0;
   Value* mask_ = nullptr;  // lanes that are on; null: all
   bool lane0_ = false;     // variables of lanes have the value of the first
   std::unordered_map<const ir::ForStmt*, bool> widens_;
-  bool as_written_ = false;  // code since the loop began was unrolled or vectorised as the text says
+  bool as_written_ = false;  // code since the loop began was unrolled or vectorised as the text specifies
   bool stream_ = false;      // vectors are stored past the caches
 };
 

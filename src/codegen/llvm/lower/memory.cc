@@ -113,7 +113,7 @@ void Lowering::check_access(const void* node, const ir::Buffer* b, const View& v
   for (std::size_t i = 0; i < indices.size() && i < v.shape.size(); ++i) {
     if (proved(node, i)) continue;
     Value* at = index(indices[i]);
-    // One comparison: what is negative is a large number.
+    // One comparison: a negative index is a large unsigned number.
     Value* bad = b_.CreateICmpUGE(at, splat(v.shape[i], lanes_of(at)));
     if (mask) bad = masked(bad, at, mask);
     fault_in_lanes(
@@ -156,7 +156,7 @@ void Lowering::fault_in_lanes(Value* bad, Value* at, std::string text, std::vect
   b_.SetInsertPoint(go);
 }
 
-// A buffer that may reach past its memory: the element has to lie inside.
+// A buffer that may extend beyond its memory: the element has to lie inside.
 void Lowering::check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask) {
   if (!v.limit || !checked()) return;
   Value* bad = b_.CreateICmpUGE(flat, splat(v.limit, lanes_of(flat)));
@@ -183,7 +183,7 @@ void Lowering::check_whole(const ir::Buffer* b, const View& v) {
            fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
 }
 
-// The place of the element in row-major order, when the indices are taken from one: p // d2 // d1, p // d2 % d1, p % d2
+// The row-major position of the element, when the indices are derived from one: p // d2 // d1, p // d2 % d1, p % d2
 // (TVM's kernels over flat loops). Null: they are not.
 static const ir::Expr* place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
   if (indices.size() < 2 || !b->strides.empty()) return nullptr;
@@ -193,7 +193,7 @@ static const ir::Expr* place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> i
   };
   const ir::Expr* place = part(indices.back(), ir::BinaryKind::FloorMod, b->shape.back());
   if (!place) return nullptr;
-  // What is left of the place, dim by dim from the last.
+  // The rest of the position, dim by dim from the last.
   const ir::Expr* left = place;
   for (std::size_t i = indices.size() - 1; i-- > 0;) {
     const ir::Expr* here = i == 0 ? indices[0] : part(indices[i], ir::BinaryKind::FloorMod, b->shape[i]);
@@ -224,7 +224,7 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
       Value* at = one_index(i);
       Value* stride = v.strides[i];
       unify(at, stride);
-      // What is tested may have overflowed.
+      // Tested values may have overflowed.
       const bool exact = v.limit == nullptr;
       Value* moved = b_.CreateMul(at, stride, "", false, exact);
       if (flat) {
@@ -248,7 +248,7 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
     return b_.CreateInBoundsGEP(memory, v.base, flat);
   };
 
-  // In a vectorised loop: how far one lane is from the next.
+  // In a vectorised loop: the distance from one lane to the next.
   if (widened_) {
     std::int64_t step = 0;
     bool known = true;

@@ -1,4 +1,4 @@
-// What a kernel notes of the numbers that it writes, for catchpoints: one word per call. A search through its outputs
+// Notes of a kernel on the numbers that it writes, for catchpoints: one word per call. A search through its outputs
 // afterwards takes a third of the time of a kernel that only moves memory.
 #include <cstddef>
 
@@ -16,7 +16,7 @@ using runtime::NumericEvent;
 
 namespace {
 
-// Memory that the function makes for itself.
+// Memory that the function allocates for itself.
 std::unordered_set<const ir::Var*> allocated(const ir::PrimFunc* f) {
   std::unordered_set<const ir::Var*> own;
   ir::walk(f->body, [&](const ir::Node* n) {
@@ -31,7 +31,7 @@ std::unordered_set<const ir::Var*> allocated(const ir::PrimFunc* f) {
 
 bool is_float(DType t) { return t.is_float() || t.code == runtime::TypeCode::BFloat; }
 
-// A sum in the making: each of its terms is stored, so that a look at all stores costs more than the search.
+// A sum in progress: each of its terms is stored, so that checking all stores costs more than the search.
 bool reads_what_it_writes(const ir::BufferStore* s) {
   bool reads = false;
   ir::walk(s->value, [&](const ir::Node* n) {
@@ -41,7 +41,7 @@ bool reads_what_it_writes(const ir::BufferStore* s) {
   return reads;
 }
 
-// Writes that no statement of the kernel shows.
+// Whether a call may write other than by a store of the kernel.
 bool may_write_elsewhere(const ir::Call* c) {
   if (ir::is_call_of(c, ir::intrin::Ret) || ir::is_call_of(c, ir::intrin::BreakLoop) ||
       ir::is_call_of(c, ir::intrin::ContinueLoop) || ir::is_call_of(c, ir::intrin::TvmStorageSync))
@@ -68,7 +68,7 @@ void Lowering::prepare_notes(const ir::PrimFunc* f) {
   if (options_.events != 0) own_memory_ = allocated(f);
 }
 
-// One bit per lane: is the number one of those that are looked for?
+// One bit per lane: whether the number is one of those looked for.
 Lowering::Value* Lowering::is_event(Value* v, DType t) {
   Value* found = nullptr;
   const auto add = [&](NumericEvent event, const std::function<Value*()>& test) {

@@ -84,7 +84,7 @@ void Lowering::assert_stmt(const ir::AssertStmt* s) {
   std::string text;
   for (const std::string_view part : s->message_parts) text += part;
   if (text.empty()) text = ir::print_expr(s->cond);
-  // The text has places of ours only.
+  // The text has no placeholders but ours.
   std::string safe = fmt::format("{}: {}", s->error_kind, text);
   for (std::size_t at = 0; (at = safe.find("{}", at)) != std::string::npos; at += 3) safe.insert(at + 1, " ");
   fault_if(b_.CreateNot(condition(s->cond)), ErrorKind::AssertFailed, safe, {});
@@ -108,7 +108,7 @@ void Lowering::evaluate(const ir::Expr* e) {
   } else if (for_good || ir::is_call_of(e, ir::intrin::ContinueLoop)) {
     leave_loop(for_good);
   } else if (ir::is_call_of(e, ir::intrin::TvmStorageSync)) {
-    // One thread: nothing to wait for.
+    // One thread: no waiting.
   } else {
     value(e);
   }
@@ -137,7 +137,7 @@ void Lowering::if_stmt(const ir::IfThenElse* s) {
   b_.SetInsertPoint(end);
 }
 
-// In a vectorised loop: each side is done in the lanes that take it.
+// In a vectorised loop: each side is executed in the lanes that take it.
 void Lowering::masked_if(const ir::IfThenElse* s, Value* c) {
   const auto side = [&](const ir::Stmt* body, Value* lanes) {
     const auto on = restore_later(mask_, mask_ ? b_.CreateAnd(mask_, lanes) : lanes);

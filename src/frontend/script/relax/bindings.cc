@@ -65,7 +65,7 @@ void BodyReader::binding(Node s) {
     if (target && !target.is(Kind::Missing)) r_.error(target, diag::BadTarget);
     return;
   }
-  // What was read of a damaged line is not what was meant.
+  // The value read from a damaged line is not what was meant.
   if (cut_short(s)) return define_broken(target, nullptr);
   if (value.is(Kind::Binding)) {
     r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
@@ -90,7 +90,7 @@ void BodyReader::binding(Node s) {
 void BodyReader::assign(Node s, Node target, const Val& v, Node value, const ir::Type* type, Node annotation) {
   switch (v.kind) {
     case ValKind::Poison:
-      // The annotation, when there is one, lets what follows be checked.
+      // The annotation, if there is one, allows the rest to be checked.
       return define_broken(target, type);
     case ValKind::Module:
     case ValKind::Path:
@@ -155,14 +155,14 @@ const ir::Var* BodyReader::make_var(Node target, const ir::Type* type, bool is_t
   return r_.at(dataflow ? r_.ctx.dataflow_var(target.text(), type) : r_.ctx.var(target.text(), type), target);
 }
 
-// The registry does not see the module's devices: the annotation says which one a copy goes to.
+// The registry does not see the module's devices: the annotation tells which one a copy goes to.
 bool BodyReader::is_device_copy(const ir::Expr* e) {
   const auto* call = ir::as<ir::Call>(e);
   const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
   return op && op->name == op::ToVdevice;
 }
 
-// Each statement may double what the one before it made: what is immense when written out ends here.
+// Each statement may double the type of the one before it: a type that is immense when written out is refused here.
 bool BodyReader::within_limits(Node target, const ir::Type* type) {
   support::poll();
   auto fault = budget_.add(target.text(), type);

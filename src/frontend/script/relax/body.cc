@@ -70,7 +70,7 @@ void BodyReader::statement(Node s) {
       read_local_function(r_, s, body_.in_dataflow() && !makes_output(s.child(Field::Name).text()));
       return;
     case cst::StatementKind::PrimFunc:
-      // Its name is poisoned: uses of it are no further errors.
+      // Its name is poisoned: uses of it are not reported again.
       fn_.scope.define(s.child(Field::Name).text(), Val(), s.child(Field::Name).span());
       r_.error(s.child(Field::Name), diag::InlinePrimFunc, s.child(Field::Name).text());
       return;
@@ -126,7 +126,7 @@ void BodyReader::statement(Node s) {
   }
 }
 
-// A compound statement's first line stands for it in reports.
+// A compound statement is represented by its first line in reports.
 Node BodyReader::header_of(Node s) {
   if (const Node item = s.child(Field::Item)) return item;
   if (const Node c = s.child(Field::Condition)) return c;
@@ -145,7 +145,7 @@ const ir::Expr* BodyReader::returned_value(Node s) {
   return e;
 }
 
-// Is the statement followed by text, on the same line, that fits nowhere?
+// Whether the statement is followed by text, on the same line, that fits nowhere.
 bool BodyReader::cut_short(Node s) {
   const cst::Tree& tree = *s.tree();
   const std::uint32_t next = s.row().next;

@@ -13,7 +13,7 @@
 
 namespace rldb::frontend::script {
 
-// Which statement of a dataflow block makes which output.
+// Which statement of a dataflow block defines which output.
 struct Outputs {
   std::unordered_map<std::string_view, std::size_t> last;  // output name -> last statement that binds it
   std::size_t statement = 0;                               // the one being read
@@ -83,9 +83,9 @@ class BodyReader {
   Body& body_;
   BodyMemo* memo_;
   std::size_t broken_definitions_ = 0;  // names so far whose values could not be read
-  std::uint32_t behind_last_ = 0;       // the row behind the last remembered statement, 0 at the start of a block
+  std::uint32_t behind_last_ = 0;       // the row after the last remembered statement, 0 at the start of a block
   Outputs* outputs_ = nullptr;
-  ir::TypeBudget budget_;  // of the variables that were read
+  ir::TypeBudget budget_;  // of the variables read so far
   bool together_too_large_ = false;
 };
 

@@ -58,7 +58,7 @@ void BodyReader::if_statement(Node s) {
   if_chain(s, s.child(Field::Condition), s.child(Field::Consequence), alternatives, 0);
 }
 
-// What the machine takes as a condition: a scalar, or a tensor of no dimensions, of bools or integers.
+// The conditions that the machine accepts: a scalar, or a tensor of no dimensions, of bools or integers.
 bool BodyReader::may_be_condition(const ir::Type* t) {
   const auto fits = [](ir::DType d) { return d.is_void() || d.is_bool() || d.is_integral(); };
   if (const auto* p = ir::as<ir::PrimType>(t)) return fits(p->dtype);

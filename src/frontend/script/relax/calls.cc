@@ -46,7 +46,7 @@ void collect_numbers(const Val& v, std::vector<Val>& out) {
   for (const Val& i : v.items) collect_numbers(i, out);
 }
 
-// Python's default dtypes as relax.const takes them: bool, int32, float32.
+// Python's default dtypes as assumed by relax.const: bool, int32, float32.
 ir::DType constant_dtype(const std::vector<Val>& numbers) {
   bool floats = false, bools = !numbers.empty();
   for (const Val& v : numbers) {

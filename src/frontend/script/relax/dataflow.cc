@@ -1,4 +1,4 @@
-// Dataflow blocks: which bindings are outputs, and the names that go on behind the block.
+// Dataflow blocks: which bindings are outputs, and the names that remain visible after the block.
 #include <algorithm>
 
 #include "frontend/script/module.h"
@@ -43,7 +43,7 @@ void BodyReader::collect_outputs(const std::vector<Node>& statements, Node next,
       });
       continue;
     }
-    // Rejected, but what it binds counts as bound.
+    // Rejected, but its variables count as bound.
     if (statements[i].is(Kind::IfStatement)) {
       for (const std::string_view name : names_bound_in(statements[i]))
         if (const auto it = out.last.find(name); it != out.last.end()) it->second = i;
@@ -91,7 +91,7 @@ void BodyReader::dataflow(Node s, Node next) {
     }
     if (ended && !statements[i].is(Kind::Error) && !statements[i].is(Kind::PassStatement)) {
       r_.error(statements[i], diag::AfterOutput);
-      // Later bindings still define their names, so that uses of them are no errors of their own.
+      // Later bindings still define their names, so that uses of them are not reported as well.
     }
     if (statements[i].is(Kind::IfStatement)) {
       r_.error(statements[i].child(Field::Condition), diag::IfInDataflow);

@@ -71,7 +71,7 @@ bool make_argument(Reader& r, const Val& v, Node at, ops::CallArg& out) {
 bool is_out_type_op(std::string_view path) { return op::has(op::full_name(path), op::Trait::CallTir); }
 
 // RFC 0089: R.call_tir(f, args, shape, dtype="float32"), and output_shape=, output_dtype=.
-// Gives the output type, or null when the call is not of that form.
+// Returns the output type, or null when the call is not of that form.
 const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
   Argument* dtype_arg = nullptr;
   Argument* shape_arg = nullptr;
@@ -97,7 +97,7 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
       bad = false;
       return r.ctx.tensor_of(e, t->ndim, *dtype);
     }
-    // A value whose type says less (an Any from a packed function): nothing is known of the shape.
+    // A value of a less specific type (an Any from a packed function): nothing is known of the shape.
     if (e->type->kind == ir::TypeKind::Any) {
       bad = false;
       return r.ctx.tensor_ndim(ir::kUnknownNdim, *dtype);
@@ -111,7 +111,7 @@ const ir::Type* rfc_output(Reader& r, Arguments& args, bool& bad) {
   return r.ctx.tensor(*dims, *dtype);
 }
 
-// Names that the RFC and older texts use for operators of today.
+// Names that the RFC and older texts use for operators of the present.
 std::string_view modern_name(std::string_view path) {
   static const std::unordered_map<std::string_view, op::Id> table = {
 #define RLDB_OP_SPELLING(name, Op) {name, op::Id::Op},
@@ -141,7 +141,7 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
   r.report(where.span(), std::move(m));
 }
 
-// The arguments of call_tir are written in line; a variable that is bound to a tuple stands for it.
+// The arguments of call_tir are written in line; a variable that is bound to a tuple is replaced by it.
 void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
   if (r.module && !r.module->check_well_formed) return;  // the text is accepted unchanged
   std::size_t position = 0;
@@ -195,7 +195,7 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
     if (hint.empty()) hint = "annotate the variable to keep the call with that type";
     return r.error_hint(call.function, std::move(hint), diag::OperatorWithoutType, call.shown());
   }
-  if (r.memo) r.memo->read_always();  // whether it is noted depends on what comes before
+  if (r.memo) r.memo->read_always();  // whether it is noted depends on the text before it
   if (r.options.unknown_op_notes && r.noted_ops.insert(call.path).second)
     r.report(call.function.span(), source::message(diag::OperatorNotKnown, call.shown()).with_hint(std::move(hint)));
   return Val::of(static_cast<const ir::Expr*>(
@@ -206,7 +206,7 @@ Val unknown_operator(Reader& r, const CallNode& call, const ir::CallSpec& spec, 
 
 namespace {
 
-// The calls that a function such as R.linear makes on the way get bindings of their own.
+// Intermediate calls made by a function such as R.linear get bindings of their own.
 const ir::Expr* bind_inner_calls(Reader& r, const ir::Expr* e, Node at) {
   const auto* call = ir::as<ir::Call>(e);
   if (!call || call->type->kind == ir::TypeKind::Prim) return e;
@@ -272,12 +272,12 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   spec->args = r.ctx.list(leaves);
   const auto* op = ir::as<ir::Op>(spec->callee);
   if (op && r.ctx.typer() && !r.ctx.typer()->is_known(op->name)) return unknown_operator(r, call, *spec, annotation);
-  // RFC 0089 has no type arguments: the annotation says what a packed function gives.
+  // RFC 0089 has no type arguments: the annotation gives the result type of a packed function.
   if (name == "call_packed" && annotation && spec->ty_args.empty() && r.rfc_spelling())
     spec->ty_args = r.ctx.list(std::vector<const ir::Type*>{annotation});
   auto made = r.ctx.call(*spec);
   if (!made.ok() && annotation && takes_meta_constant(*spec)) {
-    // Nothing is known of a constant whose metadata the text did not bring: the annotation is taken at its word.
+    // Nothing is known of a constant whose metadata is missing from the text: the annotation is trusted.
     return Val::of(static_cast<const ir::Expr*>(
         r.at(r.ctx.call_typed(spec->callee, spec->args, annotation, spec->attrs, spec->ty_args), call.node)));
   }
@@ -290,7 +290,7 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
 
 }  // namespace
 
-// relax.Call(op, [args], attrs, ty_args=[...]): the call as it is, nothing normalized.
+// relax.Call(op, [args], attrs, ty_args=[...]): the call unchanged, nothing normalized.
 Val call_node(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto op = args.require(0, "op");
@@ -357,13 +357,13 @@ const Member* member_of(Reader& r, const ir::Expr* callee) {
   return it == r.module->by_name.end() ? nullptr : it->second;
 }
 
-// A function whose result nobody knows because of errors in it: what depends on it is not judged.
+// A function whose result is unknown because of errors in it: uses of it are not checked.
 bool is_broken_member(Reader& r, const ir::Expr* callee) {
   const Member* m = member_of(r, callee);
   return m && !m->declared && (m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken));
 }
 
-// Where the function that was called wrongly says what it takes.
+// Where the wrongly called function declares its parameters.
 void note_parameters(Reader& r, const Member& member, source::Message& m) {
   std::string params;
   for (const ir::Var* p : member.signature->params) {

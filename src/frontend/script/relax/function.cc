@@ -44,7 +44,7 @@ namespace {
 
 // ---- purity of RFC 0089's functions, which have no flag for it ----
 
-// Functions of the module whose purity is being looked for: a cycle adds nothing.
+// Functions of the module whose purity is being determined: a cycle adds nothing.
 using Visited = std::unordered_set<std::string_view>;
 
 bool calls_impure(Reader& r, Node n, Visited& visited);
@@ -54,7 +54,7 @@ bool is_impure_member(Reader& r, std::string_view name, Visited& visited) {
   const auto it = r.module->by_name.find(name);
   if (it == r.module->by_name.end() || !visited.insert(it->first).second) return false;
   const Node node = it->second->node;
-  if (!node.is(Kind::RelaxFunction)) return true;  // a kernel writes into its arguments
+  if (!node.is(Kind::RelaxFunction)) return true;  // a kernel writes to its arguments
   const FunctionOptions options = read_function_options(r, node);
   return options.pure_given ? !options.pure : calls_impure(r, node.child(Field::Body), visited);
 }
@@ -71,7 +71,7 @@ bool is_impure_callee(Reader& r, Node callee, Visited& visited) {
   return false;
 }
 
-// Looked for in the text: callers need the type before the body is read.
+// Determined from the text: callers need the type before the body is read.
 bool calls_impure(Reader& r, Node n, Visited& visited) {
   std::vector<Node> pending{n};
   while (!pending.empty()) {
@@ -184,7 +184,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
     if (!out.ret) out.ret = r.ctx.any();
   }
   fn.in_signature = false;
-  // After the types: a parameter hides a symbolic variable of its name.
+  // After the types: a parameter hides a symbolic variable of the same name.
   for (std::size_t i = 0; i < params.size(); ++i)
     fn.scope.define(out.params[i]->name, known[i] ? Val::of(out.params[i]) : Val(),
                     params[i].child(Field::Name).span());
@@ -193,7 +193,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
 
 namespace {
 
-// Inferred result type: what depends on variables of the body is erased.
+// Inferred result type: parts that depend on variables of the body are erased.
 const ir::Type* inferred_result(Reader& r, const Signature& s, const ir::Type* t) {
   std::unordered_set<const ir::Var*> visible;
   std::vector<const ir::Var*> vars;
@@ -207,7 +207,7 @@ const ir::Type* inferred_result(Reader& r, const Signature& s, const ir::Type* t
   return ir::erase(r.ctx, t, [&](const ir::Var* v) { return visible.count(v) > 0; });
 }
 
-// Where a key of R.func_attr({...}) is written; the function's name when it is not in the text as it is.
+// Where a key of R.func_attr({...}) is written; the function's name if it is not in the text literally.
 Node attribute_key(Node function, std::string_view key) {
   for (Node s : function.child(Field::Body).children()) {
     const Node call = s.child(Field::Value);
@@ -230,7 +230,7 @@ void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_glo
     fn.attrs.insert(fn.attrs.begin(), r.ctx.named(attr_name::GlobalSymbol, r.ctx.attr(r.ctx.str(fn.name))));
 }
 
-// Is there a `return` in a block of the body? It was reported there.
+// Whether there is a `return` in a block of the body. It was reported there.
 bool returns_inside(Node body) {
   std::vector<Node> pending{body};
   while (!pending.empty()) {
@@ -245,7 +245,7 @@ bool returns_inside(Node body) {
 
 }  // namespace
 
-// A variable without parts is written as what it is: R.tuple(), TVM's normal form.
+// A variable without parts is written as its value: R.tuple(), TVM's normal form.
 static const ir::Expr* normal_result(ir::Context& ctx, const ir::Expr* e) {
   const auto* t = ir::as<ir::TupleType>(e->type);
   return ir::isa<ir::Var>(e) && t && t->fields.empty() ? ctx.tuple({}) : e;
@@ -275,7 +275,7 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
       r.report(function.child(Field::ReturnType).span(), std::move(m));
     }
     const ir::Type* inferred = inferred_result(r, s, value_type);
-    // As in TVM, what the body says in more detail is what the function returns.
+    // As in TVM, a more precise type of the body becomes the function's return type.
     const bool finer = s.may_refine && inferred == value_type && ret != inferred;
     if (!ret || (finer && ir::is_base_of(r.ctx, ret, value_type))) ret = inferred;
     made = r.ctx.function(s.params, body.finish(normal_result(r.ctx, result.value)), ret, s.options.pure, fn.attrs);
@@ -290,7 +290,7 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
   const auto variable = [&](const ir::Type* type) {
     return r.at(dataflow ? r.ctx.dataflow_var(name.text(), type) : r.ctx.var(name.text(), type), name);
   };
-  // Each level that is read twice doubles the readings of those inside of it.
+  // Each level that is read twice doubles the readings of the levels inside it.
   constexpr int kMaxSecondReadings = 4;
   FunctionState* const outer = r.fn;
   const ir::Type* assumed = nullptr;
@@ -309,7 +309,7 @@ Val read_local_function(Reader& r, Node function, bool dataflow) {
       if (s.params[i]->name == name.text()) s.state->scope.define(name.text(), Val::of(s.params[i]), name.span());
     const ir::Function* f = read_body(r, function, s, false);
     if (!f) {
-      r.fn->scope.define(name.text(), Val(), name.span());  // uses of it are no further errors
+      r.fn->scope.define(name.text(), Val(), name.span());  // uses of it are not reported as well
       return {};
     }
     bool recursive = false;

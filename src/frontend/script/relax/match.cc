@@ -20,7 +20,7 @@ const ir::Type* BodyReader::pattern_type(const ir::Expr* value, const Val& patte
   return r_.ctx.tensor(*dims, t ? t->dtype : ir::DType::Void(), t ? t->vdevice : nullptr);
 }
 
-// Bare names of the pattern that are not defined become symbolic variables.
+// Undefined bare names of the pattern become symbolic variables.
 void BodyReader::declare_pattern(Node n) {
   if (n.is(Kind::Identifier)) {
     const Val* known = find_name(r_, n.text());
@@ -89,7 +89,7 @@ void BodyReader::match_shape_targets(Node s, const std::vector<Node>& targets, N
 }
 
 void BodyReader::bare_match(Node s, Node value, bool is_match_shape) {
-  // Only its effect on symbolic variables is wanted.
+  // Only its effect on symbolic variables is needed.
   match_cast(s, value.child(Field::Function), value, is_match_shape);
 }
 

@@ -21,7 +21,7 @@ struct Signature {
   FunctionOptions options;
   std::vector<const ir::Var*> params;
   const ir::Type* ret = nullptr;  // null: not annotated
-  bool may_refine = false;        // no caller has seen `ret` yet: what the body says in more detail replaces it
+  bool may_refine = false;        // no caller has seen `ret` yet: a more precise type of the body replaces it
 };
 // relax/function.cc
 void read_signature(Reader& r, Node function, FunctionState* outer, Signature& out);
@@ -48,7 +48,7 @@ const ir::Expr* emit_temporary(Reader& r, const ir::Expr* value, Node at);
 Val call_function(Reader& r, const ir::Expr* callee, const CallNode& call);
 // x.astype("float16"), x.permute_dims(...): methods of values and buffers.
 Val call_method(Reader& r, const Val& method, const CallNode& call);
-// T.int64() and the like: a symbolic variable's declaration. Its dtype, or nothing.
+// T.int64() and the like: a symbolic variable's declaration. Its dtype, or nullopt.
 std::optional<ir::DType> symbol_declaration(Reader& r, Node value);
 // The variable that `name = T.int64()` names, now in scope.
 const ir::Var* define_symbol(Reader& r, Node name, ir::DType dtype);

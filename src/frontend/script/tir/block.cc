@@ -25,7 +25,7 @@ BlockState* current_block(Reader& r, const CallNode& call) {
 
 const ir::Var* add_axis(Reader& r, BlockState& b, std::string_view name, ir::Range dom, const ir::Expr* value,
                         ir::IterKind kind, Node at) {
-  // The widest of domain and value decides.
+  // The wider of domain and value decides.
   int bits = std::max<int>(dom.min->dtype().bits, dom.extent->dtype().bits);
   if (value) bits = std::max<int>(bits, value->dtype().bits);
   const ir::DType t = ir::DType::Int(bits);
@@ -199,7 +199,7 @@ Val block_alloc(Reader& r, const CallNode& call) {
   return Val::of(r.at(b, call.node));
 }
 
-// T.alloc_buffer: flat today, of the block in older texts.
+// T.alloc_buffer: flat today, belonging to the block in older texts.
 Val alloc_buffer(Reader& r, const CallNode& call) {
   if (r.in_tir() && r.fn->tir->old_blocks) return block_alloc(r, call);
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
@@ -217,7 +217,7 @@ Val alloc_buffer(Reader& r, const CallNode& call) {
 
 // ---- T.match_buffer ----
 
-// The buffer takes the handle's place among the parameters: its data is what the handle points to.
+// The buffer replaces the handle among the parameters: its data is what the handle points to.
 bool match_parameter(Reader& r, const ir::Var* handle, const ir::Buffer* b) {
   for (ir::PrimParam& p : r.fn->tir->params) {
     if (p.var != handle || p.buffer) continue;
@@ -237,7 +237,7 @@ Val match_buffer(Reader& r, const CallNode& call) {
   if (!source || source->poison()) return {};
   const auto* handle = ir::as<ir::Var>(source->expr());
   if (handle && ir::as<ir::PointerType>(handle->type)) {
-    // The RFC's programs use a dimension without declaring it.
+    // The RFC's programs use dimensions without declaring them.
     const bool before = std::exchange(r.fn->declare_bare, r.rfc_spelling());
     if (r.fn->declare_bare) declare_bare_dims(r, args.node(1, "shape"));
     r.fn->declare_bare = before;
@@ -406,7 +406,7 @@ void read_sblock(Reader& r, Node with) {
   fields.annotations = b.annotations;
   fields.init = b.init;
   fields.body = body;
-  // As the root block it has the regions that the text gives.
+  // As the root block it has the regions given in the text.
   ir::SBlock open = fields;
   if (b.reads) open.reads = *b.reads;
   if (b.writes) open.writes = *b.writes;

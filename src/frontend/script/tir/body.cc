@@ -201,7 +201,7 @@ class StatementReader {
     for (std::size_t i = 0; i < targets.size(); ++i) assign(s, targets[i], items[i], value, {});
   }
 
-  // i, *js = ...: js takes what the others leave. False when no target has a star, or there are too few items.
+  // i, *js = ...: js takes the rest. False when no target has a star, or there are too few items.
   bool unpack_starred(Node s, const std::vector<Node>& targets, std::span<const Val> items, Node value) {
     const auto star = std::find_if(targets.begin(), targets.end(), [](Node t) { return t.is(Kind::Splat); });
     if (star == targets.end() || items.size() + 1 < targets.size()) return false;
@@ -392,7 +392,7 @@ class StatementReader {
     emit_store(r_, object.buffer(), indices_of(access), v, s, value);
   }
 
-  // The indices behind an access that was read as a value.
+  // The indices of an access that was read as a value.
   std::vector<Val> indices_of(const Val& access) {
     if (access.is(ValKind::Region)) return {access.items.begin(), access.items.end()};
     std::vector<Val> out;
@@ -423,7 +423,7 @@ class StatementReader {
     emit_store(r_, buffer, index, sum, s, value);
   }
 
-  // ---- the others ----
+  // ---- other statements ----
 
   void expression(Node s) {
     const Node value = s.child(Field::Value);
@@ -542,7 +542,7 @@ class StatementReader {
       read_loop_over(r_, *static_cast<const LoopSpec*>(v.pointer), alias, value, s.child(Field::Body));
       return false;
     }
-    // OLD: with T.decl_buffer(...) as B: its declaration is before the body already.
+    // OLD: with T.decl_buffer(...) as B: its declaration already precedes the body.
     if (v.is(ValKind::Buffer) && value.is(Kind::Call)) {
       if (targets.size() == 1) fn_.scope.define(targets[0].text(), v, targets[0].span());
       return true;

@@ -137,7 +137,7 @@ const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b) {
   ir::Buffer made = *b;
   const ir::DType index = b->shape.empty() ? ir::DType::Int(32) : b->shape[0]->dtype();
   if (!b->elem_offset) made.elem_offset = r.ctx.var("elem_offset", r.ctx.prim(index));
-  if (b->offset_factor == 1) made.offset_factor = 0;  // any offset: what is meant without it too
+  if (b->offset_factor == 1) made.offset_factor = 0;  // any offset: also the meaning without it
   return r.ctx.buffer(made);
 }
 
@@ -266,7 +266,7 @@ bool is_address(const ir::Expr* e) {
 
 const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node at) {
   if (!dtype.is_handle() && is_address(e)) {
-    // It would be another number in each run.
+    // It would be a different number in each run.
     r.error(at, diag::ExpectedScalar, describe(r, Val::of(e)));
     return nullptr;
   }
@@ -283,7 +283,7 @@ const ir::Expr* cast_value(Reader& r, ir::DType dtype, const ir::Expr* e, Node a
     return nullptr;
   }
   if (dtype.is_handle()) return e;
-  if (e->dtype().is_handle()) return e;  // an intrinsic that is typed by where it goes
+  if (e->dtype().is_handle()) return e;  // an intrinsic whose type depends on its use
   return ir::cast_to(r.ctx, dtype, e);
 }
 

@@ -22,7 +22,7 @@ namespace {
 std::string no_such_literal(ir::DType t) {
   return "the dtype " + runtime::to_string(t) + ", of which there is no such literal";
 }
-// Literals are scalars of numbers.
+// Literals are numeric scalars.
 bool is_literal_dtype(ir::DType t) { return t.is_scalar() && (t.is_integral() || t.is_float()); }
 
 // ---- dtypes as functions: T.int64(4), T.float32("inf"), T.bool(True), T.int64() ----
@@ -381,7 +381,7 @@ Val comm_reducer(Reader& r, const CallNode& call) {
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.comm_reducer(lhs, rhs, results, identities), call.node)));
 }
 
-// T.iter_var(v, dom, "ThreadIndex", "threadIdx.x") and other things kept by name.
+// T.iter_var(v, dom, "ThreadIndex", "threadIdx.x") and other objects kept by name.
 Val opaque(Reader& r, const CallNode& call) { return opaque_constructor(r, call); }
 
 }  // namespace
@@ -468,7 +468,7 @@ Val call_method(Reader& r, const Val& method, const CallNode& call) {
     return t ? Val::of(cast_value(r, *t, e, call.node)) : Val();
   }
   if (e && !is_scalar_expr(e)) {
-    // x.astype("float16") is R.astype(x, "float16"); so with every operator.
+    // x.astype("float16") is R.astype(x, "float16"); likewise for every operator.
     return relax_method(r, object, method.text, call);
   }
   return r.error(call.function, diag::NoAttribute, describe(r, object), method.text);

@@ -99,7 +99,7 @@ FrameSpec attr_frame(const ir::Attr* node, std::string_view key, const ir::Expr*
 Val attr(Reader& r, const CallNode& call) {
   if (!need_tir(r, call)) return {};
   Arguments args(r, call);
-  // T.attr({"key": value}): attributes without a node. TVM's pragmas have the number 0 for one.
+  // T.attr({"key": value}): attributes without a node. TVM's pragmas have the number 0 instead of one.
   if (args.positional_count() == 1) {
     const auto dict = args.require(0, "attrs");
     args.finish();

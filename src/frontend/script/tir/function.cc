@@ -45,7 +45,7 @@ class FunctionReader {
   }
 
  private:
-  // Schedulable TensorIR or the low-level flavour: the decorator says, else the module's, else signs of age.
+  // Schedulable TensorIR or the low-level flavour: decided by the decorator, else by the module's, else by age.
   void decide_flavour() {
     const std::string_view text = node_.text();
     const bool new_blocks = text.find("T.sblock") != std::string_view::npos;
@@ -81,7 +81,7 @@ class FunctionReader {
       const ir::Type* type = read_type(r_, annotation);
       const Node name = params[i].child(Field::Name);
       scalars[i] = define_scalar(name, type ? type : r_.ctx.pointer());
-      // Uses of a parameter whose annotation had an error are no errors of their own.
+      // Uses of a parameter whose annotation had an error are not reported as well.
       if (!type) fn_.scope.define(name.text(), Val(), name.span());
     }
     collect_signature_symbols(r_, node_);
@@ -143,7 +143,7 @@ class FunctionReader {
       r_.error(annotation, diag::MissingArgument, "shape", annotation.text());
     }
     if (!b) {
-      // Uses of it are no errors of their own.
+      // Uses of it are not reported as well.
       fn_.scope.define(name.text(), Val(), name.span());
       return;
     }
@@ -152,7 +152,7 @@ class FunctionReader {
     fn_.scope.define(b->name, Val::of(b), name.span());
   }
 
-  // TVM: the root block is written as a comment; it is made again when the function holds blocks.
+  // TVM: the root block is written as a comment; it is recreated when the function contains blocks.
   const ir::Stmt* with_root(const ir::Stmt* body) {
     if (!tir_.s_tir) return body;
     if (tir_.root_allocs.empty()) {
@@ -184,7 +184,7 @@ class FunctionReader {
   Reader& r_;
   Node node_;
   FunctionState fn_;
-  Sequence stray_;  // statements that a signature holds by mistake
+  Sequence stray_;  // statements that are in a signature by mistake
   TirFunction tir_;
   FunctionOptions options_;
 };

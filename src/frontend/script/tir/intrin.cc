@@ -29,7 +29,7 @@ bool is_device_family(std::string_view path) {
   return dot != std::string_view::npos && families.count(path.substr(0, dot)) > 0;
 }
 
-// A name that neither we nor TVM know is an error when it is near one that is known; else it is kept with a warning.
+// A name unknown to us and to TVM is an error if it is close to a known one; else it is kept with a warning.
 bool is_intrinsic(Reader& r, const CallNode& call) {
   static const std::vector<std::string_view> known = [] {
     std::vector<std::string_view> names = {"int8",   "int16",   "int32",   "int64",   "uint8",    "uint16",
@@ -151,7 +151,7 @@ ir::DType default_dtype(Rule rule, const std::vector<const ir::Expr*>& args) {
   return first;
 }
 
-// A shuffle gives what its value is, a mask of lanes is a word; of the others the rule says it.
+// A shuffle has the dtype of its value, a mask of lanes is a word; for the others the rule decides.
 ir::DType usual_dtype(Rule rule, std::string_view name, const std::vector<const ir::Expr*>& args) {
   const ir::IntrinsicInfo* row = ir::find_intrinsic(name);
   const ir::Meeting meeting = row ? ir::meeting_of(row->id) : ir::Meeting::None;
@@ -159,7 +159,7 @@ ir::DType usual_dtype(Rule rule, std::string_view name, const std::vector<const 
   return meeting == ir::Meeting::ActiveMask ? ir::DType::UInt(32) : default_dtype(rule, args);
 }
 
-// As an attribute the void dtype means that there is none, hence its name.
+// As an attribute the void dtype means that there is none; hence the name.
 const ir::Attr* dtype_attr(Reader& r, ir::DType dtype) {
   return dtype.is_void() ? r.ctx.attr("void") : r.ctx.attr(dtype);
 }
@@ -180,7 +180,7 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
     return r.error(call.node, diag::MissingArgument, "dtype", call.shown());
   const ir::DType usual = usual_dtype(rule, name, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
-  // A dtype that the name does not imply is kept as the call's attribute, so that the text can say it again.
+  // A dtype that the name does not imply is kept as the call's attribute, so that it can be printed again.
   if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && dtype != usual)
     p.attrs.push_back(r.ctx.named("dtype", dtype_attr(r, dtype)));
   const ir::Type* type = p.type            ? p.type
@@ -227,7 +227,7 @@ Val call_intrin(Reader& r, const CallNode& call) {
       static_cast<const ir::Expr*>(r.at(r.ctx.call_typed(registered_op(r, *name), values, type, attrs), call.node)));
 }
 
-// T.address_of(A[i]) keeps the access as it is.
+// T.address_of(A[i]) keeps the access unchanged.
 Val address_of(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto v = args.require(0, "obj");

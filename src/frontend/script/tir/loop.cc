@@ -13,7 +13,7 @@ namespace {
 
 Val loop_value(Reader& r, LoopSpec spec) {
   if (!r.in_tir()) {
-    // At parse time outside of TensorIR: [f(i) for i in range(4)].
+    // At parse time outside TensorIR: [f(i) for i in range(4)].
     Val v = Val::of_list(ValKind::Loop, r.keep(std::vector<Val>{spec.starts[0], spec.stops[0]}));
     v.text = "range";
     return v;
@@ -166,7 +166,7 @@ Val python_range(Reader& r, const CallNode& call) { return loop_call(r, call, ir
 void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator, Node body_node) {
   TirFunction& tir = *r.fn->tir;
   std::vector<Node> names;
-  // `for x in T.grid(..)` gives x all variables of the grid.
+  // `for x in T.grid(..)` binds x to all variables of the grid.
   const bool one_name = spec.grid && target.is(Kind::Identifier) && spec.stops.size() > 1;
   if (target.is(Kind::Tuple) || target.is(Kind::List)) {
     for (Node t : target.children()) names.push_back(t);
@@ -175,7 +175,7 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   } else {
     names.push_back(target);
   }
-  // for i, *js in T.grid(...): js takes what the others leave.
+  // for i, *js in T.grid(...): js takes the rest.
   const auto star = std::find_if(names.begin(), names.end(), [](Node t) { return t.is(Kind::Splat); });
   std::size_t star_at = 0, star_count = 0;
   Node star_name;

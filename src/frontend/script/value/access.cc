@@ -120,7 +120,7 @@ Val eval_call(Reader& r, Node n) {
     }
   const Val callee = eval(r, call.function);
   if (callee.poison()) {
-    // Names used in the arguments of an unknown function still deserve their errors; their values do not matter.
+    // Names used in the arguments of an unknown function should still be reported; their values do not matter.
     return {};
   }
   return call_value(r, callee, call);

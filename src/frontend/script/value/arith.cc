@@ -252,7 +252,7 @@ bool same_value(const Val& a, const Val& b) {
   return a.pointer != nullptr && a.pointer == b.pointer;
 }
 
-// Nothing when these operands have no parse-time meaning.
+// nullopt if the operation on these operands has no parse-time meaning.
 std::optional<Val> python_result(Reader& r, Op op, const Val& a, const Val& b, Node at) {
   if (op == Op::Add && a.is(ValKind::Str) && b.is(ValKind::Str))
     return Val::of_str(r.keep(std::string(a.text) + std::string(b.text)));
@@ -368,7 +368,7 @@ std::optional<ir::Intrinsic> intrinsic_of(Op op) {
   return std::nullopt;
 }
 
-// A Python number takes the dtype of the operand beside it.
+// A Python number takes the dtype of the other operand.
 const ir::Expr* scalar_beside(Reader& r, const Val& v, const Val& other, Node at) {
   if (!v.is_number() || !other.expr()) return to_scalar(r, v, at);
   const ir::DType t = other.expr()->dtype().element();
@@ -466,7 +466,7 @@ Val apply_not(Reader& r, const Val& a, Node at) {
   if (!e) return {};
   if (!e->dtype().is_integral() && !e->dtype().is_float()) return r.error(at, diag::BadOperand, "not", describe(r, a));
   if (!e->dtype().is_bool()) {
-    // Python's truth of a number.
+    // Python's truth value of a number.
     auto zero = ir::make_binary(r.ctx, ir::BinaryKind::EQ, e, r.ctx.literal(e->dtype().element(), 0));
     if (zero.ok()) return Val::of(*zero);
     r.report(at.span(), std::move(zero).error());

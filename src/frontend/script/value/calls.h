@@ -1,5 +1,5 @@
-// Calls by name: arguments as written, and the table from `R.shape`, `T.match_buffer`, `I.vdevice`, ... to what reads
-// it.
+// Calls by name: arguments as written, and the table from `R.shape`, `T.match_buffer`, `I.vdevice`, ... to their
+// readers.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ struct Argument {
   std::string_view keyword;  // empty: positional
   Node name;                 // of the keyword
   Node node;                 // where the value is written
-  std::optional<Val> value;  // read already (a splat's items)
+  std::optional<Val> value;  // already read (a splat's items)
   bool used = false;
 };
 
-// Arguments are evaluated when asked for; finish() reports those nobody asked for.
+// Arguments are evaluated on demand; finish() reports those that nothing requested.
 class Arguments {
  public:
   Arguments(Reader& r, const CallNode& call);
@@ -47,7 +47,7 @@ class Arguments {
   Reader& r_;
   const CallNode& call_;
   std::vector<Argument> all_;
-  std::array<std::string_view, 16> asked_;  // keywords that were looked for
+  std::array<std::string_view, 16> asked_;  // keywords that were looked up
   std::size_t asked_count_ = 0;
   std::size_t positional_ = 0;
 };

@@ -1,4 +1,4 @@
-// From what an expression of the text gave (Val) to what its place needs: scalars, dims, tuples, attributes.
+// From the value of an expression (Val) to the form that its place needs: scalars, dims, tuples, attributes.
 #include "frontend/script/value/convert.h"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
     case ValKind::Region:
       return load_of_region(r, v, at);
     case ValKind::Buffer:
-      // A 0-d or one-element buffer stands for its element: x + 1 means x[()] + 1.
+      // A 0-d or one-element buffer denotes its element: x + 1 means x[()] + 1.
       if (v.buffer()->shape.empty()) return r.ctx.load(v.buffer(), {});
       if (v.buffer()->shape.size() == 1 && ir::is_const(v.buffer()->shape[0], 1)) {
         const ir::Expr* zero = r.ctx.i32(0);
@@ -148,7 +148,7 @@ const ir::Expr* to_operand(Reader& r, const Val& v, Node at) {
 }
 
 const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at) {
-  // A tuple is made of leaves and may stand wherever they may.
+  // A tuple consists of leaves and is allowed wherever they are.
   if (!e || ir::is_leaf(e) || ir::isa<ir::Tuple>(e)) return e;
   if (!r.fn || !r.fn->body) {
     r.error(at, diag::NotALeaf);

@@ -1,4 +1,4 @@
-// Val -> what a place of the text needs. Every function reports when it cannot (except from Poison) and returns null.
+// Val -> the form that a place of the text needs. Every function reports failure (except for Poison) and returns null.
 #pragma once
 
 #include "frontend/script/reader.h"
@@ -8,10 +8,10 @@ namespace rldb::frontend::script {
 // A scalar expression. Python numbers become literals: ints of dtype `ints` (void: the dialect's default), floats
 // float32 in TensorIR and Relax alike.
 const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
-// A scalar that can be computed with: not a pointer, not a call without a value.
+// A scalar usable in arithmetic: not a pointer, not a call without a value.
 const ir::Expr* to_number(Reader& r, const Val& v, Node at, ir::DType ints = ir::DType::Void());
-// What an intrinsic, an attribute or an expression statement takes: a scalar, a string, a dtype, or (in TensorIR) a
-// value that is none of these and is judged by where it goes.
+// An operand of an intrinsic, an attribute or an expression statement: a scalar, a string, a dtype, or (in TensorIR) a
+// value that is none of these and is checked where it is used.
 const ir::Expr* to_operand(Reader& r, const Val& v, Node at);
 // A Relax expression; tuples become ir::Tuple of leaves, numbers scalars, strings StringImm.
 const ir::Expr* to_relax(Reader& r, const Val& v, Node at);
@@ -25,7 +25,7 @@ std::optional<ir::DType> try_dtype(const Val& v);  // no report
 std::optional<std::int64_t> to_int(Reader& r, const Val& v, Node at);
 std::optional<bool> to_bool(Reader& r, const Val& v, Node at);
 std::optional<std::string_view> to_str(Reader& r, const Val& v, Node at);
-// A shape: a tuple or list of dims, or (TensorIR) one dim. Nothing after a report.
+// A shape: a tuple or list of dims, or (TensorIR) one dim. nullopt after a report.
 std::optional<std::vector<const ir::Expr*>> to_dims(Reader& r, const Val& v, Node at, ir::DType ints);
 std::vector<ir::NamedAttr> to_fields(Reader& r, const Val& dict, Node at);  // of a Dict with string keys
 

@@ -36,7 +36,7 @@ const Val* find_name(Reader& r, std::string_view name) {
 
 namespace {
 
-// Why a name that was defined somewhere is not visible here.
+// Why a name that was defined elsewhere is not visible here.
 bool explain_left_name(Reader& r, std::string_view name, Node at) {
   for (FunctionState* f = r.fn; f; f = f->outer) {
     const Scope::Entry* e = f->scope.find_left(name);
@@ -79,7 +79,7 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
 
 namespace {
 
-// Names that mean something in Python or are written without their prefix.
+// Names with a meaning in Python or written without their prefix.
 std::string foreign_name_hint(std::string_view name) {
   if (name == "print") return "write `R.print(x, format=\"{}\")` in a function with `pure=False`";
   if (name == "inf" || name == "nan") return fmt::format("write `T.float32(\"{}\")`", name);
@@ -303,7 +303,7 @@ Val eval_sequence(Reader& r, Node n) {
   return v;
 }
 
-// The name of a scalar of its own means its element.
+// The name of a scalar of its own denotes its element.
 Val value_of_scalar(Reader& r, const Val& v, Node n) {
   if (!v.is(ValKind::Buffer) || !r.in_tir() || !r.fn->tir->scalars.count(v.buffer())) return v;
   const ir::Expr* zero = r.ctx.i32(0);

@@ -8,12 +8,12 @@ namespace rldb::frontend::script {
 
 Val eval(Reader& r, Node n);
 
-// expr_*.cc
+// expr.cc, access.cc
 Val eval_string(Reader& r, Node n);
 Val eval_attribute(Reader& r, Node n);
 Val eval_call(Reader& r, Node n);
 Val eval_subscript(Reader& r, Node n);
-Val eval_indexed(Reader& r, Node n);  // what comes before `[`: a scalar of its own is a buffer there
+Val eval_indexed(Reader& r, Node n);  // the part before `[`: a scalar of its own is a buffer there
 Val eval_comprehension(Reader& r, Node n);
 
 // `op` is the Python operator; "neg" and "~" take one operand. `at` is the operator or the whole expression.
@@ -23,11 +23,11 @@ Val apply_not(Reader& r, const Val& a, Node at);
 
 // Items of a tuple, list or several-targets node, splats expanded.
 std::vector<Val> eval_items(Reader& r, Node n);
-// A name that may be read: a variable, function, namespace. Reports when there is none.
+// A name that may be read: a variable, function, namespace. Reports if there is none.
 Val lookup(Reader& r, std::string_view name, Node at);
 const Val* find_name(Reader& r, std::string_view name);
 Val unknown_name(Reader& r, std::string_view name, Node at);
-// "relax.nn.relu" for a dotted name under a namespace; nothing for anything else. The root must not be shadowed.
+// "relax.nn.relu" for a dotted name under a namespace; nullopt for anything else. The root must not be shadowed.
 struct Path {
   Space space = Space::None;
   std::string_view rest;  // after the namespace's prefix

@@ -1,4 +1,4 @@
-// I. names (devices, ranges, meta values), Python's own functions, and functions that stay text.
+// I. names (devices, ranges, meta values), Python's own functions, and functions kept as text.
 #include <fmt/format.h>
 
 #include "frontend/script/module.h"
@@ -25,7 +25,7 @@ std::string canonical_name(const CallNode& call) {
   return std::string(call.shown());
 }
 
-// I.vdevice(target, index, scope): target is a kind, or a dictionary that holds one.
+// I.vdevice(target, index, scope): target is a kind, or a dictionary that contains one.
 const ir::VDevice* vdevice_of_attr(Reader& r, const ir::Attr* a) {
   if (!a || !a->is(ir::AttrKind::Opaque)) return nullptr;
   ir::VDevice d{};
@@ -161,7 +161,7 @@ Val sequence_call(Reader& r, const CallNode& call) {
   return v->poison() ? Val() : r.error(args.node(0, "iterable"), diag::NotParseTime, describe(r, *v));
 }
 
-// tvm.cpu(), tvm.cuda(1): the device in the form that is printed, by DLPack's number of its kind.
+// tvm.cpu(), tvm.cuda(1): the device in printed form, by DLPack's number of its kind.
 Val device_call(Reader& r, const CallNode& call) {
   static const std::unordered_map<std::string_view, int> kinds = {
       {"cpu", 1}, {"cuda", 2}, {"gpu", 2}, {"opencl", 4}, {"vulkan", 7}, {"metal", 8}, {"rocm", 10}};

@@ -132,7 +132,7 @@ const ir::Type* make_tensor(Reader& r, Node at, const TensorParts& p) {
     std::vector<const ir::Expr*> dims;
     for (const ir::Expr* d : *p.dims) {
       if (const auto i = ir::const_int(d); i && *i < 0) r.error(at, diag::NegativeDim, *i);
-      // Dims of Relax are int64; a literal of another width is taken as one, as TVM does.
+      // Dims of Relax are int64; a literal of another width is converted, as in TVM.
       dims.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
     }
     return r.ctx.tensor(dims, p.dtype, p.vdevice);
@@ -156,7 +156,7 @@ TensorParts tensor_parts(Reader& r, Arguments& args) {
   TensorParts p;
   if (Argument* a = args.find(0, "shape")) {
     const Val v = args.value(a);
-    // R.Tensor("float32", ndim=2): TVM takes a lone dtype too.
+    // R.Tensor("float32", ndim=2): TVM accepts a lone dtype too.
     if (v.is(ValKind::Str) && runtime::parse_dtype(v.text) && args.positional_count() == 1) {
       read_dtype(r, v, a->node, p);
     } else if (v.is(ValKind::Str) && runtime::parse_dtype(v.text)) {
@@ -167,7 +167,7 @@ TensorParts tensor_parts(Reader& r, Arguments& args) {
     }
   }
   if (Argument* a = args.find(1, "dtype")) read_dtype(r, args.value(a), a->node, p);
-  // Both orders are met: R.Tensor(shape, dtype, vdevice, ndim).
+  // Both orders occur: R.Tensor(shape, dtype, vdevice, ndim).
   for (const auto& [position, keyword] : {std::pair<std::size_t, std::string_view>{2, "vdevice"}, {3, "ndim"}}) {
     Argument* a = args.find(position, keyword);
     if (!a) continue;
@@ -248,7 +248,7 @@ Val prim_call(Reader& r, const CallNode& call) {
   if (Argument* a = args.find(0, "dtype")) {
     if (const auto t = to_dtype(r, args.value(a), a->node)) out = r.ctx.prim(*t);
   } else if (Argument* v = args.find("value")) {
-    // OLD: R.Prim(value="n") binds the variable; its dtype is what remains of it.
+    // OLD: R.Prim(value="n") binds the variable; only its dtype remains.
     const Val value = args.value(v);
     const ir::Expr* e = value.is(ValKind::Str) ? symbol_expr(r, value, v->node, ir::DType::Int(64))
                                                : to_scalar(r, value, v->node, ir::DType::Int(64));
@@ -391,7 +391,7 @@ const ir::Type* type_of_string(Reader& r, const Val& string, Node at) {
 
 namespace {
 
-// A name under `R.` that is no type, where a type must stand: misspelt, or an operator.
+// A name under `R.` that is not a type, where a type is required: misspelt, or an operator.
 bool not_a_type(Reader& r, Node n) {
   const Node name = n.is(Kind::Call) ? n.child(Field::Function) : n;
   const Path p = path_of(r, name);
@@ -400,7 +400,7 @@ bool not_a_type(Reader& r, Node n) {
                                                        "Any",    "Object", "PackedFunc", "DTensor"};
   if (std::find(kTypes.begin(), kTypes.end(), p.rest) != kTypes.end()) return false;
   const std::string_view near = source::nearest(p.rest, kTypes);
-  // R.const and the like give a value: what is there is said with its type.
+  // R.const and the like give a value: it is reported with its type.
   if (near.empty() && find_handler(Space::Relax, p.rest) != nullptr) return false;
   r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `R.{}`?", near), diag::NotAType,
                name.text());

@@ -8,7 +8,7 @@ namespace rldb::frontend::script {
 
 // Null after a report.
 const ir::Type* read_type(Reader& r, Node n);
-// The type that a bare name means (R.Tensor, T.int64); null without a report when it means none.
+// The type denoted by a bare name (R.Tensor, T.int64); null without a report when it denotes none.
 const ir::Type* type_of_path(Reader& r, const Val& path);
 const ir::Type* type_of_string(Reader& r, const Val& string, Node at);
 // R.Tensor[...], R.Tuple[...], T.let[...]: a subscript of a namespace's name.

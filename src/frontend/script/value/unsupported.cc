@@ -11,7 +11,7 @@ namespace rldb::frontend::script {
 
 namespace {
 
-// What to write instead in Relax.
+// The Relax form to write instead.
 std::string_view instead(Kind kind) {
   switch (cst::statement_kind(kind)) {
     case cst::StatementKind::Loop:

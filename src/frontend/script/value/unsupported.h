@@ -1,4 +1,4 @@
-// Python that TVMScript does not have: how a statement or expression of it is called in a report, and what to write
+// Python that TVMScript does not have: the names of its statements and expressions in reports, and what to write
 // instead. Users: the body readers and expr.cc.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Val: what an expression of the text means while it is being read: a Python value that only exists at parse time
-// (number, string, tuple, dictionary, type, dtype), or a piece of IR. convert.h turns it into what a place needs.
+// Val: the meaning of an expression while it is being read: a Python value that only exists at parse time
+// (number, string, tuple, dictionary, type, dtype), or a piece of IR. convert.h turns it into the form a place needs.
 //
-// Trivially copyable; lists live in the reader's scratch arena. `Poison` stands for something already reported: nobody
-// reports about it again.
+// Trivially copyable; lists live in the reader's scratch arena. `Poison` replaces something already reported: it is not
+// reported again.
 #pragma once
 
 #include <cstdint>
