@@ -2,7 +2,7 @@
 //
 // Made by codegen along with the code, carried by the executable, optional everywhere: an executable that TVM wrote has
 // none. Node ids are ir node ids of the compiled module version and mean something only to the session that compiled
-// it; spans likewise. `locations` (file, line, column) survive a file: resolve_locations fills them from spans.
+// it; spans likewise. A Location (file, line, column) survives a file: resolve_locations fills them from spans.
 // Slots are indices into the shape heap. Read by vm (shape errors), debug, ui; bytecode never interprets node ids.
 #pragma once
 

@@ -50,7 +50,7 @@ class Program : public std::enable_shared_from_this<Program> {
 
   TargetKind target_kind(FunctionIndex function) const;
   std::vector<std::string_view> unresolved() const;
-  // The function as a value: callable by a machine, and by C++ through `native` (which runs a machine of its own).
+  // The function as a value: callable by a machine, and by C++ through its `native` (which runs a machine of its own).
   const Value& function_value(FunctionIndex function) const;
   // A function of the program or environment by name, as a value; null when there is none.
   Value find_function(std::string_view name) const;

@@ -1,5 +1,5 @@
-// The interface to the tree-sitter parser: text -> cst::Tree. `Parser` may be kept and reused; `parse_tree` uses one
-// for the thread. A `LiveTree` keeps tree-sitter's own tree, so that an edit reparses only the affected part.
+// The interface to the tree-sitter parser: text -> cst::Tree. `parse_tree` reads a text
+// once; a `LiveTree` keeps tree-sitter's own tree, so that an edit reparses only the affected part.
 #pragma once
 
 #include <memory>
