@@ -1,5 +1,5 @@
 // RemoveNoOp, and the passes that end with it: RemoveAssume (assumptions are for the passes before) and
-// RemoveStoreUndef (a store of T.undef() says that any value will do).
+// RemoveStoreUndef (a store of T.undef() means that any value will do).
 //
 // A statement that does nothing is left out: a pure expression that is evaluated, a loop or a branch around nothing, a
 // loop that never runs, a store of the value already there.
