@@ -1,4 +1,4 @@
-// Dataflow patterns: text, and what they match.
+// Dataflow patterns: text, and matches.
 #include "rldb/passes/pattern.h"
 
 #include <doctest/doctest.h>
