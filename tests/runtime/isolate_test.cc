@@ -53,7 +53,7 @@ struct Hostile : Room {
   PackedRegistry registry;
 };
 
-// A kernel made of a C++ function.
+// A kernel made from a C++ function.
 class FakeKernel : public Kernel {
  public:
   using Body = std::function<Result<Value>(PackedArgs)>;

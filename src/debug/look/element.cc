@@ -26,7 +26,7 @@ using runtime::ValueKind;
 namespace {
 
 constexpr std::uint64_t kMaxStatements = 50'000'000;  // chains of buffers inside a kernel
-constexpr int kMaxRounds = 16;                        // chains of buffers inside of one kernel
+constexpr int kMaxRounds = 16;                        // chains of buffers inside a kernel
 
 // An element of memory: in an argument's storage by its bytes, in a kernel's own buffer by its position.
 using Element = std::pair<const void*, std::int64_t>;

@@ -70,7 +70,7 @@ runtime::Result<Value> read_value(std::string_view text, const Type* type) {
   if (tensor && is_number(text))
     return runtime::parse_value_literal(runtime::to_string(wanted) + "=" + std::string(text));
   RLDB_TRY(Value value, runtime::parse_value_literal(text));
-  // Files have no bfloat16 or float8: such arrays come as integers of the same width.
+  // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
   if (value.is(ValueKind::Tensor) && value.as_tensor().dtype() != wanted && wanted.is_float() &&
       value.as_tensor().dtype().is_uint())
     return runtime::reinterpret_as(value, wanted);

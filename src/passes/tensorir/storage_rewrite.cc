@@ -67,7 +67,7 @@ void add_uses(const Node* s, const Aliases& aliases, Pointers& out) {
   });
 }
 
-// ---- one element after another ----
+// ---- elementwise stores ----
 
 // The loops around one store, if the statement contains nothing else.
 struct ElementwiseStore {
@@ -160,7 +160,7 @@ constexpr std::size_t kMaxMemories = 256;  // searched for each allocation
 // Memory that allocations use one after the other.
 struct Memory {
   const Buffer* buffer;     // whose memory it is
-  std::size_t from;         // visible behind this statement of the sequence
+  std::size_t from;         // visible after this statement of the sequence
   std::vector<Life> users;  // in the sequence, in order
   bool is_free(std::size_t i) const {
     const auto after =

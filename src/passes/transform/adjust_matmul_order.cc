@@ -49,7 +49,7 @@ struct Count {
 };
 using Counts = std::vector<Count>;
 
-// The product of dims; nothing when one of them is an expression.
+// The product of dims; nullopt when one of them is an expression.
 std::optional<Count> product_of(std::initializer_list<const Dims*> groups) {
   Count out{1, {}};
   for (const Dims* dims : groups)

@@ -134,7 +134,7 @@ Pattern pattern_of(const PrimFunc* f) {
   Pattern pattern = kElemWise;
   walk(f->body, [&](const Node* n) {
     const auto* block = as<SBlock>(n);
-    if (isa<BufferStore>(n)) pattern = kOpaque;  // outside of any block
+    if (isa<BufferStore>(n)) pattern = kOpaque;  // outside any block
     if (!block || block->name == "root") return true;
     pattern = merge(pattern, block);
     return false;

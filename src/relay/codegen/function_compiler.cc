@@ -283,7 +283,7 @@ FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
   std::vector<std::size_t> ends;
   bool open = true;  // can a value reach the code after the arms?
   for (const Arm& arm : m.arms) {
-    if (!open) break;  // the arms below an arm that takes everything
+    if (!open) break;  // arms after one that matches everything
     std::vector<Jump> misses;
     const std::size_t outside = variables_.size();
     test(arm.pattern, value, misses);

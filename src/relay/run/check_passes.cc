@@ -44,7 +44,7 @@ Outcome run(const Program* program, std::string_view function, std::span<const V
   return {o.value, ""};
 }
 
-// Empty: the same.
+// Empty: no difference.
 std::string difference(const Value& now, const Value& before, const runtime::Tolerance& tolerance) {
   std::vector<std::pair<const Value*, const Value*>> open{{&now, &before}};
   while (!open.empty()) {

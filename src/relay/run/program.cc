@@ -44,7 +44,7 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   if (!prepared) return nullptr;
   relay::Typing typing;
   source::Diagnostics ignored;
-  // Names are wanted by callers that inspect the program.
+  // Callers that inspect the program require names.
   const bool typed = names && relay::infer_types(ctx, prepared, typing, ignored);
   relay::TypeOfVariable types;
   if (typed) types = [&](const relay::Var* v) { return typing.of(v); };

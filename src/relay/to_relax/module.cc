@@ -78,7 +78,7 @@ const ir::Module* ModuleTranslator::run() {
     const ir::Type* type = ctx.func_type(param_types, types.closed(result), types.pure());
     globals_.emplace(d.name->name, ctx.global_var(name, type));
     params_.emplace(d.name->name, std::move(params));
-    builder.set(ctx.str(name), ctx.extern_func(name));  // reserves the name until the body is there
+    builder.set(ctx.str(name), ctx.extern_func(name));  // reserves the name until the body is available
   }
   for (const relay::Definition& d : module.functions) {
     support::poll();

@@ -159,7 +159,7 @@ class Binder {
   std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
                                           Value& out) {
     if (const auto* t = ir::as<ir::TensorType>(type); t && t->ndim != ir::kUnknownNdim) {
-      // For whatever the type leaves open: each dim is the default, elements are float32. The note on the value tells.
+      // Anything the type leaves open: each dim is the default, elements are float32. The note on the value reports it.
       std::vector<std::int64_t> shape;
       if (t->has_shape) {
         if (!concrete(t->shape, shape)) return cannot(p, type);
@@ -390,7 +390,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       }
       arguments[index].value = std::move(parsed).value();
     }
-    // Files have no bfloat16 or float8: such arrays come as integers of the same width.
+    // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
     if (const auto* t = ir::as<ir::TensorType>(ps[index].type); t && arguments[index].value.is(ValueKind::Tensor)) {
       const runtime::DType got = arguments[index].value.as_tensor().dtype();
       if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits &&

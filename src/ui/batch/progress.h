@@ -23,7 +23,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   bool on_terminal() const { return on_; }
-  // The text, and the seconds since this was made. Shown at most ten times a second.
+  // Shows the text, and the seconds since this was created; at most ten times a second.
   void show(std::optional<double> done, const std::string& text);
   // Call before anything else is written.
   void clear();

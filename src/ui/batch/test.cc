@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct SessionResult {
-  std::string blessed;   // the file as it should be
+  std::string blessed;   // the correct contents of the file
   std::string failures;  // rendered
   bool expectations_hold = true;
   bool interrupted = false;

@@ -1,4 +1,4 @@
-// What is known about the reader of the prompt's replies.
+// Facts about the reader of the prompt's replies.
 #pragma once
 
 #include <cstddef>

@@ -96,7 +96,7 @@ void EntryEditor::no_more_bytes() {
   if (!pending_.empty()) resolve(true);
 }
 
-// `final`: no more bytes belong to the key. In emacs mode Esc and ^X wait for as long as it takes.
+// `final`: no more bytes belong to the key. In emacs mode Esc and ^X wait indefinitely.
 void EntryEditor::resolve(bool final) {
   if (awaited_ != 0) {  // the next character, whatever its binding
     const std::size_t length = length_by_first_byte(pending_[0]);

@@ -129,7 +129,7 @@ def kernel(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4,), "float32")):
                 if vx == 0:
                     B[vy] = S[vy, 0]
 )") == "");
-  // Memory behind a bare pointer.
+  // Memory accessed through a bare pointer.
   CHECK(both(R"(
 @T.prim_func
 def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
