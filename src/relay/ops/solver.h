@@ -28,7 +28,7 @@ class Solver {
   std::size_t progress() const { return progress_; }
 
  private:
-  // Deeper types than this come from texts made to have them: they are not unified.
+  // Deeper types than this come only from contrived texts: they are not unified.
   static constexpr int kMaxDepth = 500;
 
   const Type* unify(const Type* a, const Type* b, int depth);

@@ -1,4 +1,4 @@
-// Random numbers, which are drawn from a key of ten words and return the next key besides.
+// Random numbers, which are drawn from a key of ten words and return the next key as well.
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"
